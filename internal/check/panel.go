@@ -30,7 +30,7 @@ func OptionsOf(t timeline.Terms) Options {
 		Resolution: Resolution{BurstExact: t.BurstExact, Burst: t.Burst, Rate: t.Rate}}
 }
 
-// NewPanel returns a Panel for a recording with the given header. An error is that of a SPEC.
+// NewPanel returns a Panel for a recording with the given header. An error names the SPEC that it is about.
 func NewPanel(limits []timeline.PhaseLimit, h timeline.Header, o Options) (*Panel, error) {
 	p := &Panel{single: h.Judged.SingleUnits}
 	for _, l := range limits {
@@ -43,7 +43,7 @@ func NewPanel(limits []timeline.PhaseLimit, h timeline.Header, o Options) (*Pane
 	return p, nil
 }
 
-// Observe takes the next observation. They ascend by Sent. An error is that of Judge, and final: Finish
+// Observe takes the next observation. They ascend by Sent. An error is one of Judge, and final: Finish
 // returns it again.
 func (p *Panel) Observe(o *timeline.Observation) error {
 	if p.single && o.Cost > 1 {

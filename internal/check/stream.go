@@ -90,7 +90,7 @@ func newStream(limit spec.Limit, header timeline.Header, o Options, caps pieces.
 	return s
 }
 
-// Observe takes the next observation. They ascend by Sent. An error is that of Judge or of the file, and
+// Observe takes the next observation. They ascend by Sent. An error is one of Judge or of the file, and
 // final: Finish returns it again.
 func (s *Stream) Observe(o *timeline.Observation) error {
 	if s.err == nil {

@@ -37,7 +37,7 @@ func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration
 func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	w := history.Widen(h, p.Tick, p.TickSet)
 	slack := time.Duration(w.Left+w.Right) + p.LongestBan() + 2*h.Drift(max(o.FirstByte, o.Sent))
-	if p.Charge == spec.ChargeCompletion { // after the last charge the limiter is that of all others
+	if p.Charge == spec.ChargeCompletion { // after the last charge it is as if charged at once
 		slack += p.HoldMost + p.Rate.Per
 	}
 	if p.Fixed() {

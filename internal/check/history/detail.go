@@ -1,6 +1,6 @@
 package history
 
-// detail is what few recordings know of a request. It never changes: who knows more makes another one.
+// detail is what few recordings know of a request. It never changes: code that knows more makes another one.
 type detail struct {
 	// from is since when no request is missing, where the recording began amid traffic; else 0.
 	from int64
@@ -12,7 +12,7 @@ type detail struct {
 // stay is what is known of the time from the decision on a request to its completion: see Stay.
 type stay struct{ answer, since, until, least, most, by int64 }
 
-// details returns a copy of what is known of ev, or what nothing says.
+// details returns a copy of the details of ev, or empty ones.
 func (ev *Event) details() detail {
 	var d detail
 	if ev.detail != nil {

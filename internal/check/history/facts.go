@@ -14,7 +14,7 @@ type Facts struct {
 	// sent counts them, known those with an outcome, unclassified those with an answer that no rule
 	// classifies.
 	sent, Known, Unclassified int
-	// status is that of the first answer, if any came.
+	// status is the status of the first answer, if any came.
 	status   int
 	answered bool
 	// why is the last word on an answer that did not come.

@@ -216,7 +216,7 @@ func Volume(evs []Event) int64 {
 }
 
 // Widen returns how far intervals grow for a header and the tick of a policy; a tick that the policy names
-// goes before that of the recording.
+// goes before the one of the recording.
 func Widen(h timeline.Header, tick time.Duration, tickSet bool) Widening {
 	if !tickSet {
 		tick = h.Tick

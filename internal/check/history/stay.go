@@ -24,7 +24,7 @@ import (
 // given up), may have been complete at any time from its decision on. That is the reading kindest to the
 // target, and it makes no accusation out of a promise that does not hold.
 //
-// Nor does most hold for a request whose last byte came later than most after it was sent: who serves it
+// Nor does most hold for a request whose last byte came later than most after it was sent: the server
 // stood still for a while. Such a one may hold its place until most after its last byte.
 //
 // Without most, and with linger unknown, a place may be held for ever: then no denial proves anything once as
@@ -66,7 +66,7 @@ func (h *History) Completions(obs []timeline.Observation, w Widening, stays ...S
 	h.Split()
 }
 
-// Complete notes when ev, which is the observation o, may be complete: what a stay says beside what is noted.
+// Complete notes when ev, which is the observation o, may be complete: a stay adds to what was noted before.
 func (ev *Event) Complete(o *timeline.Observation, w Widening, s Stay) {
 	done := MaxTime
 	if o.Answered && o.Done > 0 {

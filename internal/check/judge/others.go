@@ -8,9 +8,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// LoosenForOthers returns the loosest policies that one of several who use the same partitions may meet: what
-// the limit admits of all, these admit of one, whatever the others sent. It may be empty. changed tells that
-// they are not the limit itself.
+// LoosenForOthers returns the loosest policies that one of several clients of the same partitions may meet:
+// what the limit admits of all, these admit of one, whatever the others sent. It may be empty. changed tells
+// that they are not the limit itself.
 //
 // What others use up leaves one less. But they also create buckets, which have filled before one comes and
 // whose batches beat as they began; and open windows, which end when no request of one tells, but where an

@@ -33,7 +33,7 @@ func Anchor(events []history.Event, all bool) history.Interval {
 
 // Stretch returns the instant at which the windows begin anew for sure (MaxTime if they do not), or where
 // that becomes uncertain (sure=false). The first request, which may be counted, is in window 0 by definition.
-// end is that of follower.
+// end is the one of Follower.
 func Stretch(events []history.Event, all bool, w Grid, end int64) (until int64, sure bool) {
 	f := Follow(events[0], all, w, end)
 	for i := range events[1:] {
@@ -126,7 +126,7 @@ func (c anchoredModel) room(prev, cur, cost int64) int64 {
 	}))
 }
 
-// open returns the windows that the present may lie in: that of the last request, and the next one.
+// open returns the windows that the present may lie in: the window of the last request, and the next one.
 func (c anchoredModel) open(m State) []seen {
 	if *m.count(anchorWas) == 0 {
 		return nil

@@ -85,7 +85,7 @@ func (b banned) Scope() Scope {
 // bannedUntil is the time of a banModel.
 const bannedUntil = ownTime
 
-// banModel denies for a time after each denial of the model inside, which does not see what is asked
+// banModel denies for a time after each denial of the model inside, which does not see the requests
 // meanwhile.
 type banModel struct {
 	around
@@ -101,7 +101,7 @@ func (b banModel) Scaled(k int64) Model {
 
 func (b banModel) Admit(m State, a Request) []State { return b.unbanned(m, a, Model.Admit) }
 
-// Pass: who would be admitted bans nobody, whatever another limiter says.
+// Pass: a request that would be admitted bans nobody, whatever another limiter says.
 func (b banModel) Pass(m State, a Request) []State { return b.unbanned(m, a, Model.Pass) }
 
 // unbanned asks the model inside where no ban is on.

@@ -37,7 +37,7 @@ type Bucket struct {
 	// startLeast and startMost are the fewest and the most units that the bucket may hold when its first
 	// request creates it.
 	startLeast, StartMost int64
-	// all: a denied request takes what is there, up to its cost. Admissions are then bounded as without.
+	// all: a denied request takes the units left, up to its cost. Admissions are then bounded as without.
 	all bool
 	// singly counts every admission as one unit, and it may have been so much later than it ended as late, in
 	// nanoseconds: those that a queue lets through.
@@ -376,9 +376,9 @@ func (b bucketModel) released(m State, end int64) bool {
 		m.Zone.Limit(tat, 0, end+b.late+history.FloorDiv(b.undelayed*b.Per-b.rest(m), b.N))
 }
 
-// Deny: max(now, TAT) + (c-1)T > now + tau. Where the denial is counted it takes what is left.
+// Deny: max(now, TAT) + (c-1)T > now + tau. A denial that is counted takes the units left.
 func (b bucketModel) Deny(m State, a Request) []State {
-	least := (b.Burst-a.Cost)*b.Per + 1 // of what is in use
+	least := (b.Burst-a.Cost)*b.Per + 1 // of the units in use
 	if a.Cost > b.Burst {
 		least = 0
 	}

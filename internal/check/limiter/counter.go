@@ -45,7 +45,7 @@ type Counter struct {
 	late bool
 }
 
-// NewCounter returns the bound for windows of a phase in the box; with AlignFirst the box is that of the
+// NewCounter returns the bound for windows of a phase in the box; with AlignFirst the box is the one of the
 // first counted request.
 func NewCounter(p spec.Policy, from, to int64) Counter {
 	return Counter{NewGrid(p, from, to), p.Rate.N, p.Count == spec.CountAll, p.Rounding,

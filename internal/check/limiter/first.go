@@ -91,7 +91,7 @@ func (f First) Openings(h *history.History) []history.Opening {
 	return out
 }
 
-// opener finds who may open a window, and who surely has, for instants that do not decrease.
+// opener finds the requests that may open a window, and those that surely did, for ascending instants.
 type opener struct {
 	openers  []history.Event
 	ends     []history.Ending

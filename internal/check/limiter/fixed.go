@@ -48,7 +48,7 @@ func (f fixed) Over(h *history.History) *Breach {
 	}, f.quota)
 }
 
-// overCounting is that of a ring with one slot.
+// overCounting is the overCounting of a ring with one slot.
 func (f fixed) overCounting(h *history.History, counted []history.Event) *Breach {
 	return ring{f.Grid, 1, f.quota, f.all}.overCounting(h, counted)
 }

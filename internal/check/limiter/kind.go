@@ -66,7 +66,7 @@ func ChangesNothing(p spec.Policy) bool {
 
 // Placed tells whether requests place what pol remembers: the first one its windows, or its bucket that is
 // not full, and after each time that it was forgotten another one. Left out of a witness they would place it
-// elsewhere, and the witness could fail for what is nothing wrong in the recording.
+// elsewhere, and the witness could fail where nothing is wrong in the recording.
 func Placed(pol spec.Policy) bool {
 	return pol.Windowed() && pol.Align == spec.AlignFirst && !pol.Refreshes() || pol.TTL > 0 &&
 		RemembersStart(pol)

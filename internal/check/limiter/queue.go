@@ -18,7 +18,7 @@ var queueKind = kind{
 	},
 }
 
-// queue is the bound of the leaky bucket as a queue: who may enter is decided as by a bucket of queue+1, and
+// queue is the bound of the leaky bucket as a queue: entry is decided as by a bucket of queue+1, and
 // those that wait are let through one every T. Releases lie in the intervals of the answers too, so without
 // an undelayed part at most 1 + floor((y-x)/T) of them fit a span.
 //
@@ -33,7 +33,7 @@ func newQueue(p spec.Policy) queue {
 	entry := NewBucket(p)
 	release := entry
 	release.Burst = 1 + p.Undelayed
-	// less what is in front of the first
+	// less the requests in front of the first
 	release.StartMost = max(release.Burst-(entry.Burst-entry.StartMost), 0)
 	release.singly, release.late = true, int64(p.Tick)
 	return queue{entry, release}

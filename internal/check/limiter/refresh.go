@@ -263,7 +263,7 @@ func (r tallyModel) Pass(m State, a Request) []State {
 	return onlyIf(*m.count(0)+a.Cost <= r.quota, m)
 }
 
-// Sweep of a window that requests start anew is that of one which nothing ends, forgotten after a silence.
+// Sweep takes a window that requests start anew for one that never ends, and is forgotten after a silence.
 func (r refreshed) Sweep() Sweep {
 	only := expiring{forgetting: forgetting{ttl: r.size, longest: r.size, banned: r.banned || !r.every}}
 	anew := func() Sweep { return &atMostSweep{quota: r.quota} }

@@ -111,7 +111,7 @@ type candidates struct {
 	n    int64 // scale of time
 	list []candidate
 	head int
-	// low is the value of list[head], top that of the last one.
+	// low is the value of list[head], top the value of the last one.
 	low, top int64
 }
 

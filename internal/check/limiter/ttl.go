@@ -10,11 +10,11 @@ import (
 )
 
 // expiring is the bound of a policy that forgets a partition after a silence of ttl: a history is bounded in
-// the stretches in which it cannot have been forgotten. Forgetting only lowers what is in use, so denials are
-// bounded as without. Where the first request places the windows or finds an empty bucket, only what comes
-// before the first such stretch ends is bounded, and what comes after a silence in which it was surely
-// forgotten, until the same; and denials prove nothing: whether a later one was the first again is not known.
-// Nor do they where it may find an empty bucket.
+// the stretches in which it cannot have been forgotten. Forgetting only lowers the units in use, so denials
+// are bounded as without. Where the first request places the windows or finds an empty bucket, only what
+// comes before the first such stretch ends is bounded, and what comes after a silence in which it was surely
+// forgotten, until the same; and denials prove nothing: whether a later one was the first again is not
+// known. Nor do they where it may find an empty bucket.
 type expiring struct {
 	Bound
 	forgetting
@@ -98,7 +98,7 @@ func (x expiring) Usage(h *history.History) Meter {
 	return x.Bound.Usage(h)
 }
 
-// boundless is the meter of what is not known: everything may be in use.
+// boundless is the meter where nothing is known: everything may be in use.
 type boundless struct{}
 
 func (boundless) Excess(int64) int64 { return 1 << 40 }

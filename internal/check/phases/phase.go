@@ -108,7 +108,7 @@ type Search struct {
 	// were tried before it.
 	plateau history.Interval
 	entered int
-	// Scratch, where it is not nil, asks the bounds for their answer alone: what is found has no breaches.
+	// Scratch, where it is not nil, asks the bounds for their answer alone, without breaches.
 	Scratch *limiter.Scratch
 }
 
@@ -158,7 +158,7 @@ func (s *Search) Begin(box history.Interval) {
 // list lists the beginnings of the group, and the breakpoints inside a box, of its n observations.
 func (s *Search) list(box history.Interval, n int) {
 	s.Beginnings, s.Breakpoints, s.Begun = []*Group{s.Group}, nil, true
-	// Else what is left out of a beginning may have made it what it is.
+	// Else a request that a beginning leaves out may have made its start what it is.
 	if !limiter.KeepsItsBeginning(s.Policy) && s.Policy.Align != spec.AlignFirst {
 		s.Beginnings = beginningsOf(s.Group, search.Counted(spec.Limit{s.Policy}))
 	}
@@ -179,7 +179,7 @@ const (
 	longerBy       = 8
 )
 
-// beginningsOf returns what is known for certain of the first few observations of each partition, of more,
+// beginningsOf returns what the first few observations of each partition surely show, then more of them,
 // and so on, and last the group itself. all tells that denied requests count.
 func beginningsOf(g *Group, all bool) []*Group {
 	most := 0
@@ -264,8 +264,8 @@ func (s *Search) hopeless(b history.Interval) bool {
 		tried*left > hopelessBudgets*most*done
 }
 
-// After a part of the budget, one in fieldTrial, a field is given up where what is left of it would take more
-// than so many budgets, and is so many times as wide as what is searched at once.
+// After a part of the budget, one in fieldTrial, a field is given up where its rest would take more
+// than so many budgets, and is so many times as wide as a box that is searched at once.
 const (
 	fieldTrial      = 16
 	fieldParts      = 1 << 10

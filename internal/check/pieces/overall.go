@@ -16,7 +16,7 @@ import (
 
 // overall bounds all admissions of one partition in one sweep, as its observations come: for limiters that a
 // span of any length may overload, which no piece shows. It may miss what a whole history shows, and never
-// accuses: a sweep uses the formulas of the bound, and forgets only what cannot matter to what is to come.
+// accuses: a sweep uses the formulas of the bound, and forgets only what cannot matter to later requests.
 type overall struct {
 	plan *overallPlan
 	name string

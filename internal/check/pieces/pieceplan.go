@@ -29,7 +29,7 @@ import (
 type Plan struct {
 	C     *judge.Case
 	Whole region
-	// bound is that of the only policy where nothing is open; else nil.
+	// bound is the bound of the only policy where nothing is open; else nil.
 	bound limiter.Bound
 	// memory is how long what came before a piece may explain a denial, reach how long a span of admissions
 	// is judged at least, both in nanoseconds.

@@ -12,12 +12,12 @@ import (
 // where every value is refuted; to leave too much alive never accuses.
 //
 // One region that cannot be divided, the probe, stands for all: as long as it survives, so does the limit,
-// and a piece costs one judgement and a few more that cut off what is wrong from the ends of what is alive.
+// and a piece costs one judgement and a few more that cut refuted parts off the ends of live regions.
 // Where the probe falls, another one is hunted for in all that is alive.
 type survivors struct {
 	alive []alive
 	probe *region
-	// found are the refutations that together left no more than what is alive.
+	// found are the refutations that together left no more than the live regions.
 	found []fallen
 	// limited tells that a hunt found neither a probe nor that nothing survives. steps are those of exact
 	// searches.
@@ -138,7 +138,7 @@ func (v *survivors) keep(regions []region) {
 	}
 }
 
-// narrow cuts off what a piece refutes at the ends of what is alive, with so many judgements, or until none
+// narrow cuts off what a piece refutes at the ends of live regions, with so many judgements, or until none
 // is to be had.
 func (v *survivors) narrow(x *excerpt, by *Pieces, cuts int) {
 	for idle := 0; cuts > 0 && idle < 2*(finestCut+1)*len(v.alive); v.turn++ {

@@ -141,7 +141,7 @@ type step struct {
 	absorbed []int32
 	deny     bool
 	limiter.Request
-	// promise is that of a request that is admitted, where the limiter is told of its completion.
+	// promise is the promise of a request that is admitted, where the limiter is told of its completion.
 	promise int32
 }
 

@@ -35,7 +35,7 @@ type Exact struct {
 	// lag is how long, scaled, the limiter's clock may stand still: what it reads may be so much older than a
 	// decision.
 	lag int64
-	// costs are the different costs, ascending; class is that of each event.
+	// costs are the different costs, ascending; class is the class of each event.
 	costs []int64
 	class []int8
 	// flights is not nil where the limiter is told of completions; kind is class then, but for what is known
@@ -251,7 +251,7 @@ func (x *Exact) renew(lo int64, first, last int) {
 				continue
 			}
 			if !n.Zone.Limit(0, zone.Now, x.lag-lo) {
-				continue // what is in flight had to be complete
+				continue // the requests in flight had to be complete
 			}
 			if x.flights != nil {
 				x.loosen(n, lo)

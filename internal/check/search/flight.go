@@ -26,8 +26,8 @@ type promise struct{ cost, least, most, by int64 }
 // place, or at the last moment: till then it is in nobody's way, and explains denials. Which one gives back
 // its place may as well be the one that must do so first, if it can (exchange the two).
 type flights struct {
-	// promises ascend by cost, then by `by`; of is that of each event, loosened that of one that has become
-	// loose, atOnce that of one of each class of costs that is complete when it is decided.
+	// promises ascend by cost, then by `by`; of is the promise of each event, loosened the one of an event
+	// that became loose, atOnce the one of each class of costs whose request is complete when it is decided.
 	promises             []promise
 	of, loosened, atOnce []int32
 	// lost are the promises of the kinds of requests without an outcome; lostOf is the kind of each event,
@@ -146,7 +146,7 @@ func (f *flights) indices(list []promise) []int32 {
 }
 
 // kindsOf divides the events into kinds that are interchangeable but for their ends: alike in cost and
-// promise. It returns that of each event, and how many there are.
+// promise. It returns the kind of each event, and how many kinds there are.
 func (f *flights) kindsOf() (kind []int8, kinds int) {
 	kind = make([]int8, len(f.of))
 	index := map[promise]int8{}
@@ -164,7 +164,7 @@ func (f *flights) kindsOf() (kind []int8, kinds int) {
 	return kind, len(index)
 }
 
-// spares is the number of kinds of requests without an outcome, spareOf that of an event.
+// spares is the number of kinds of requests without an outcome, spareOf the kind of an event.
 func (x *Exact) spares() int {
 	if x.flights == nil {
 		return len(x.costs)
@@ -275,7 +275,7 @@ func (x *Exact) next(u undecided) []flight {
 	return out
 }
 
-// landed returns what is left in flight once one of the requests is complete at the present of m, and the
+// landed returns the requests left in flight once one of them is complete at the present of m, and the
 // memories then.
 func (x *Exact) landed(u undecided, m limiter.State, f flight) (undecided, []limiter.State) {
 	m = m.Clone()

@@ -55,7 +55,7 @@ type frontier struct {
 	joined bool
 	// compared is how many pairs of branches were compared since it was last reset.
 	compared int
-	// late tells whether the request of one rank may be complete, and let through, as late as that of
+	// late tells whether the request of one rank may be complete, and let through, as late as the one of
 	// another; nil where all of a class are alike in that.
 	late func(one, other int32) bool
 }
@@ -193,7 +193,7 @@ func (f *frontier) holds(n, other *branch) bool {
 		f.later(n.refused, other.refused) && f.more(n.spare, other.spare)
 }
 
-// more tells whether no number of a list is less than that of another; an empty list has zeros.
+// more tells whether no number of a list is less than its partner in another; an empty list has zeros.
 func (f *frontier) more(one, other int32) bool {
 	return one == other || other == 0 || one != 0 && notBefore(f.lists.at[one], f.lists.at[other])
 }
@@ -216,7 +216,7 @@ func (f *frontier) later(one, other int32) bool {
 	return true
 }
 
-// notBefore tells whether no element of a is less than that of b.
+// notBefore tells whether no element of a is less than its partner in b.
 func notBefore(a, b string) bool {
 	for k := range len(a) / 4 {
 		if a[4*k:4*k+4] < b[4*k:4*k+4] {
@@ -305,7 +305,7 @@ type lists struct {
 	// less is what without returned, added what with did.
 	less  map[[2]int32]int32
 	added map[[2]int32]int32
-	// class is that of the request of a rank; nil: all are of one.
+	// class is the class of the request of a rank; nil: all are of one.
 	class func(rank int32) int8
 	// sorted has lists of ranks class by class, made when they are first asked for.
 	sorted []sortedList
@@ -363,7 +363,7 @@ func (l *lists) byClass(list int32) string {
 	return l.sort(list).byClass
 }
 
-// numbers returns what is the same of two lists of ranks if they have as many of each class.
+// numbers returns a key that two lists of ranks share exactly if they have as many of each class.
 func (l *lists) numbers(list int32) int32 {
 	if l.class == nil || list == 0 {
 		return int32(len(l.at[list]))

@@ -16,7 +16,7 @@ type Zone struct {
 	Skip, Clock int
 }
 
-// Now is the index of the present time, FirstVariable that of the limiter's first.
+// Now is the index of the present time, FirstVariable the index of the limiter's first variable.
 const (
 	Now           = 1
 	FirstVariable = 2
