@@ -84,7 +84,7 @@ func TestBesideLongRun(t *testing.T) {
 // TestALongRecordingIsKeptPacked: nobody asked for gigabytes. What its judgement changes is written there
 // too.
 func TestALongRecordingIsKeptPacked(t *testing.T) {
-	dir := &runDir{path: t.TempDir(), flat: true}
+	dir := &runDir{path: t.TempDir(), flat: true, long: 99}
 	tl := &timeline.Timeline{Spool: timeline.NewSpool(func() (timeline.Spill, error) { return spill() })}
 	defer tl.Spool.Close()
 	for i := range 100 {

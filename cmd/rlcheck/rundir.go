@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type runDir struct {
 	flat bool
 	// compress keeps recordings as gzip.
 	compress bool
+	// long is the most requests of a recording that is kept as text, 0 for longRecording.
+	long int
 	// lock is the manifest, locked: no other run writes to the folder.
 	lock *os.File
 }
@@ -155,12 +158,15 @@ func (d *runDir) recordings(id string) []string {
 	return []string{name, name + packedEnd, name + longEnd}
 }
 
+// longRecording is the most requests of a recording that is kept as text: a gigabyte of it.
+const longRecording = 2_000_000
+
 // end is what the name of a new recording ends in. Nobody asked for the gigabytes that a long one has.
 func (d *runDir) end(tl *timeline.Timeline) string {
 	switch {
 	case d.compress:
 		return packedEnd
-	case tl.Spool != nil:
+	case tl.Sent() > cmp.Or(d.long, longRecording):
 		return longEnd
 	default:
 		return ""
