@@ -226,9 +226,9 @@ func (x *search) narrow(asked int) {
 		until := time.Now().Add((x.o.Think - time.Since(began)) / time.Duration(len(x.regions)-i))
 		late := func() bool { return x.o.Think > 0 && time.Now().After(until) }
 		over := func() bool { return x.ended() || late() }
-		r.shallow, r.far, r.over = shallow, x.far, over
+		r.shallow, r.over = shallow, over
 		if a := r.beside; a != nil { // each in turn, beside all that is left of the other
-			a.shallow, a.far, a.over = shallow, x.far, over
+			a.shallow, a.over = shallow, over
 			if a.narrow(tl, asked); a.empty() {
 				x.gone = append(x.gone, a)
 				continue
@@ -241,7 +241,7 @@ func (x *search) narrow(asked int) {
 		parts := r.split()
 		for _, part := range parts {
 			if len(parts) > 1 {
-				part.shallow, part.far, part.over = shallow, x.far, over
+				part.shallow, part.over = shallow, over
 				part.narrow(tl, asked)
 			}
 			if !part.empty() {

@@ -31,8 +31,6 @@ type region struct {
 	// long.
 	left    int
 	shallow bool
-	// far tells that answers come late.
-	far bool
 	// over tells that the judge was asked for long enough.
 	over func() bool
 	// searches is how many exact searches may still be asked for.
@@ -153,9 +151,7 @@ func (r *region) hit(tl *timeline.Timeline, b box) bool {
 
 // narrow removes what tl refutes, and divides what is left, by so many judgements.
 func (r *region) narrow(tl *timeline.Timeline, asked int) {
-	if r.left, r.searches = asked, asked/10; r.far { // bounds see little
-		r.searches = asked
-	}
+	r.left, r.searches = asked, asked // bounds see little
 	all := append(r.live, r.doubtful...)
 	r.live, r.doubtful = nil, nil
 	r.take(tl, all...)
