@@ -71,6 +71,7 @@ var frameworks = []Product{
 			"second, so that it is up to a second shorter. Requests that arrive together may pass with " +
 			"more.",
 		Source: "https://laravel.com/docs/rate-limiting, and Illuminate/Cache/RateLimiter.php of 8.83",
+		Tested: "Laravel RateLimiter 8.83.26, one worker",
 	},
 	{
 		Name: "rack-attack", Title: "rack-attack, throttle", Example: "limit=5,period=60",
@@ -84,6 +85,7 @@ var frameworks = []Product{
 		Differs: "Windows begin at multiples of the period of the clock: twice the limit may pass around " +
 			"one.",
 		Source: "https://github.com/rack/rack-attack, lib/rack/attack/cache.rb",
+		Tested: "rack-attack 6.6.1",
 	},
 	{
 		Name: "spring", Also: []string{"spring-cloud-gateway"}, Title: "Spring Cloud Gateway, " +

@@ -79,6 +79,7 @@ var proxies = []Product{
 		},
 		Differs: "Windows begin with the unit of the clock: twice the limit may pass around its turn.",
 		Source:  "https://github.com/envoyproxy/ratelimit (README, fixed_cache_impl.go)",
+		Tested:  "envoyproxy/ratelimit v1.4.1-0.20260122083618",
 	},
 	{
 		Name: "kong", Title: "Kong, plugin rate-limiting", Example: "minute=100,policy=local",
@@ -104,6 +105,7 @@ var proxies = []Product{
 			return "sliding-window-log,rate=" + w.rateOf("rate", "events", "window") + ",boundary=closed"
 		},
 		Source: "https://github.com/mholt/caddy-ratelimit (README, ringbuffer.go)",
+		Tested: "mholt/caddy-ratelimit v0.1.0",
 	},
 	{
 		Name: "traefik", Title: "Traefik, middleware rateLimit", Example: "average=10,burst=20,period=1s",
