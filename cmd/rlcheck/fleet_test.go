@@ -419,6 +419,7 @@ func TestRealFleetsStop(t *testing.T) {
 	}
 	for name, f := range realFaults {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they mostly wait
 			x := startFleet(t, 0)
 			for tries := 1; !x.loaded(); tries++ {
 				if tries == 5 || !stoodStill(x.out.Bytes()) {

@@ -58,9 +58,9 @@ func TestAKilledRunCanBeRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	times := 20
+	times := 10
 	if testing.Short() {
-		times = 6
+		times = 4
 	}
 	cut := 0
 	for n := range times {

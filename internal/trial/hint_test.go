@@ -29,7 +29,7 @@ func made(t *testing.T, id, declared, truth string, n int, every, rest time.Dura
 		Limits: []timeline.PhaseLimit{{Limit: declared}}}}}
 	state, at := limiter.Init(), time.Duration(0)
 	for i := range 2 * n {
-		if at += every; i == n {
+		if at += every + time.Duration(i%3)*every/8; i == n { // as many each millisecond fit a finer limit
 			at += rest
 		}
 		o := timeline.Observation{Sent: at, FirstByte: at + time.Microsecond, Answered: true, Status: 200,
