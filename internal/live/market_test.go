@@ -74,7 +74,7 @@ var market = map[string][]sold{
 		flask("moving-window", "token-bucket,rate=10/s,burst=10"), flask("fixed-window-elastic-expiry", "")},
 	"drf": {{preset: "drf:10/s", other: "token-bucket,rate=10/s,burst=10",
 		start: func(t testing.TB) string {
-			return python(t, "rest_framework", "drf_app:app", 1, "RATE=10/s")
+			return python(t, "rest_framework", "drf_app:app", "RATE=10/s")
 		}}},
 }
 
@@ -112,7 +112,7 @@ func smooth() sold {
 func flask(strategy, other string) sold {
 	return sold{preset: "flask:10 per 1 second,strategy=" + strategy, other: other,
 		start: func(t testing.TB) string {
-			return python(t, "flask_limiter", "flask_app:app", 8, "LIMITS=10 per 1 second",
+			return python(t, "flask_limiter", "flask_app:app", "LIMITS=10 per 1 second",
 				"STRATEGY="+strategy)
 		}}
 }
@@ -197,9 +197,10 @@ func golang(t testing.TB, product, window string) string {
 	}}) + "/"
 }
 
-// python starts an application of testdata/python in one process, with so many threads and these variables,
-// and returns its URL. Debian's Python has the packages.
-func python(t testing.TB, pkg, app string, threads int, env ...string) string {
+// python starts an application of testdata/python in one process with these variables, and returns its URL.
+// It has one thread: the memories of both products read a count and write it in two steps. Debian's Python has
+// the packages.
+func python(t testing.TB, pkg, app string, env ...string) string {
 	t.Helper()
 	const debian = "/usr/bin/python3"
 	find(t, debian)
@@ -212,7 +213,7 @@ func python(t testing.TB, pkg, app string, threads int, env ...string) string {
 	}
 	return "http://" + start(t, program{binary: debian, args: func(_ string, port int) []string {
 		args := []string{"-B", "-m", "gunicorn", "--bind", "127.0.0.1:" + strconv.Itoa(port),
-			"--worker-class", "gthread", "--threads", strconv.Itoa(threads), "--chdir", dir}
+			"--worker-class", "gthread", "--threads", "1", "--chdir", dir}
 		for _, e := range env {
 			args = append(args, "--env", e)
 		}

@@ -137,7 +137,8 @@ var golang = []Product{
 				",align=first,refresh=admitted,tick=1s"
 		},
 		Differs: "Its documentation says Limit requests every Rate. Every admitted request begins the " +
-			"time anew, so that a steady client below the limit is denied. It knows whole seconds only.",
+			"time anew, so that a steady client below the limit is denied. It knows whole seconds only. " +
+			"It reads the count and writes it in two steps: requests at once may exceed Limit.",
 		Source: "https://github.com/JGLTechnologies/gin-rate-limit, in_memory.go of v1.5.4",
 		Tested: "gin-rate-limit v1.5.4",
 	},

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"net/http"
+	"sync"
+
 	ratelimit "github.com/JGLTechnologies/gin-rate-limit"
 	"github.com/gin-gonic/gin"
 	fiber2api "github.com/gofiber/fiber/v2"
@@ -55,5 +58,16 @@ func ginServer(c config) error {
 		KeyFunc:      func(c *gin.Context) string { return key(c.Request) },
 		ErrorHandler: func(c *gin.Context, _ ratelimit.Info) { c.String(429, "no\n") },
 	}), func(c *gin.Context) { c.String(200, "ok\n") })
-	return c.serve(g)
+	return c.serve(oneByOne(g))
+}
+
+// oneByOne keeps a second request out while one is decided: a product that reads its count and writes it in two
+// steps allows more to requests at once.
+func oneByOne(h http.Handler) http.Handler {
+	var mu sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		h.ServeHTTP(w, r)
+	})
 }
