@@ -83,10 +83,12 @@ func (c *Case) measureOne(p *Part, i int, pol spec.Policy, ask *limiter.Scratch)
 
 // measure measures the burst, the rate and the phase.
 func (m Gauge) measure(pol spec.Policy) verdict.Measured {
-	out := verdict.Measured{Burst: m.burst(pol), Phase: m.phase(pol)}
-	if pol.InFlight() { // it has no rate
-		return out
+	out := verdict.Measured{Burst: m.burst(pol)}
+	if pol.InFlight() || pol.HasWindow() && len(m.History.Denied) == 0 &&
+		history.Volume(m.History.All) <= pol.Full() {
+		return out // it has no rate, or a window of any length and phase allows all of them
 	}
+	out.Phase = m.phase(pol)
 	if pol.HasWindow() {
 		units := float64(pol.Rate.N) * float64(time.Second)
 		window := m.Window(pol)

@@ -54,6 +54,15 @@ type lengths struct {
 	phases history.Interval
 }
 
+// last is the part of the box with its longest (shortest) length alone.
+func (b lengths) last(longest bool) lengths {
+	if longest {
+		b.sizes.From = b.sizes.To
+	}
+	b.sizes.To = b.sizes.From
+	return b
+}
+
 // windowSearch looks for the shortest or the longest window that a history does not refute.
 type windowSearch struct {
 	Gauge
@@ -75,6 +84,9 @@ func (s *windowSearch) end(b lengths, longest bool) int64 {
 	s.budget = max(s.Case.share(windowWork, len(s.Gauge.History.All))/(len(s.h.All)+64), 256)
 	if longest {
 		s.best = b.sizes.From - 1
+	}
+	if last := b.last(longest); limiter.Anchored(s.pol) && !s.refutes(last) { // nothing is between
+		return last.sizes.From
 	}
 	phases.Explore([]lengths{b}, s.look)
 	return s.best
