@@ -198,8 +198,8 @@ func golang(t testing.TB, product, window string) string {
 }
 
 // python starts an application of testdata/python in one process with these variables, and returns its URL.
-// It has one thread: the memories of both products read a count and write it in two steps. Debian's Python has
-// the packages.
+// It has one thread: the memories of both products read a count and write it in two steps. Debian's Python
+// has the packages.
 func python(t testing.TB, pkg, app string, env ...string) string {
 	t.Helper()
 	const debian = "/usr/bin/python3"
