@@ -165,22 +165,31 @@ func (r *recorder) release(c *conn) {
 	r.mu.Unlock()
 }
 
-// outwaited tells whether there is no room for more connections and a shot of another pool waits longer than
+// outwaited tells whether there is no room for more connections and a shot of a poorer pool waits longer than
 // those of p: then p gives up a connection, or a pool without one would wait for ever. The lock is held.
 func (r *recorder) outwaited(p *pool) bool {
 	if r.hungry == len(p.waiting) || r.open < r.o.MaxConnections {
 		return false
 	}
 	for _, other := range r.pools {
-		if other != p && len(other.waiting) > other.opening && other.waiting[0].tried < p.waiting[0].tried {
+		if other != p && len(other.waiting) > other.opening && other.poorer(p) &&
+			other.waiting[0].tried < p.waiting[0].tried {
 			return true
 		}
 	}
 	return false
 }
 
-// feed opens connections for waiting shots, the longest waiting first, as far as there may be more; an idle
-// connection of another pool makes room. The lock is held.
+// poorer tells whether p may take a connection of other where there is no room for more: it has none, or has
+// fewer by two. So pools that all want more do not take from each other in turn.
+func (p *pool) poorer(other *pool) bool { return p.open == 0 || other.open > p.open+1 || !other.kept }
+
+// tardy is how late a request of the plan is submitted by a sender that is behind.
+const tardy = 10 * time.Millisecond
+
+// feed opens connections for waiting shots as far as there may be more: for the pool that has the fewest, and
+// of several for the shot that waits longest. An idle connection of a richer pool makes room. A sender that is
+// behind opens few at once, since they would take what time is left to it. The lock is held.
 func (r *recorder) feed() {
 	if r.hungry == 0 || r.halted.Load() {
 		return
@@ -188,16 +197,30 @@ func (r *recorder) feed() {
 	for {
 		var next *pool
 		for _, p := range r.pools {
-			if n := p.opening; len(p.waiting) > n &&
-				(next == nil || p.waiting[n].tried < next.waiting[next.opening].tried) {
+			if len(p.waiting) > p.opening && (next == nil || p.before(next)) {
 				next = p
 			}
 		}
-		if next == nil || !r.room(next) {
+		if next == nil || next.behind() && r.opening >= dialling || !r.room(next) {
 			return
 		}
 		r.dialFor(next, nil)
 	}
+}
+
+// before tells whether p gets a connection before other. Both have a shot that none is opened for.
+func (p *pool) before(other *pool) bool {
+	if p.open != other.open {
+		return p.open < other.open
+	}
+	return p.waiting[p.opening].tried < other.waiting[other.opening].tried
+}
+
+// behind tells whether the next shot of p that no connection is opened for was late when it was submitted, and
+// p has another connection that it can wait for.
+func (p *pool) behind() bool {
+	s := p.waiting[p.opening]
+	return p.open > 0 && s.tried-s.obs.At > tardy
 }
 
 // room tells whether p may open one more connection. The lock is held.
@@ -206,7 +229,7 @@ func (r *recorder) room(p *pool) bool {
 		return true
 	}
 	for _, other := range r.pools {
-		if other != p && len(other.idle) > 0 {
+		if other != p && len(other.idle) > 0 && p.poorer(other) {
 			c := other.idle[0]
 			other.idle = other.idle[1:]
 			r.discard(c)
@@ -254,6 +277,7 @@ func (r *recorder) dialFor(p *pool, then func()) {
 		return
 	}
 	p.opening++
+	r.opening++
 	p.open++
 	r.open++
 	r.wg.Add(1)
@@ -276,6 +300,7 @@ func (r *recorder) connect(p *pool) {
 	}
 	r.mu.Lock()
 	p.opening--
+	r.opening--
 	if err == nil && r.aborted.Load() {
 		r.opened.Add(-1)
 		c.close()
@@ -291,6 +316,9 @@ func (r *recorder) connect(p *pool) {
 		}
 		r.mu.Unlock()
 		r.release(c)
+		r.mu.Lock()
+		r.feed()
+		r.mu.Unlock()
 		return
 	}
 	p.open--

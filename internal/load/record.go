@@ -45,11 +45,11 @@ type recorder struct {
 	mu    sync.Mutex
 	pools map[poolKey]*pool
 	live  map[*conn]struct{}
-	// open counts connections and dials, hungry the waiting shots, tickets the requests sent or waiting.
-	// Guarded by mu.
-	open, hungry, tickets int
-	notes                 []string
-	words, protocols      map[string]bool
+	// open counts connections and dials, opening the dials, hungry the waiting shots, tickets the requests
+	// sent or waiting. Guarded by mu.
+	open, opening, hungry, tickets int
+	notes                          []string
+	words, protocols               map[string]bool
 
 	// uncertified tells that the target asked for a certificate, and there is none.
 	halted, aborted, answered, uncertified atomic.Bool

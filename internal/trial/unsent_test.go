@@ -30,4 +30,11 @@ func TestWhatWasNotSentIsNoPass(t *testing.T) {
 				out.Detail, want)
 		}
 	}
+	few := against(t, s, "")
+	few.Timeline.Header.Unsent = few.Counts.Sent - 3
+	few.Timeline.Observations = few.Timeline.Observations[:3]
+	if Judge(&few, s, few.Timeline); few.Reason != verdict.ScheduleMissed {
+		t.Errorf("three of %d were sent: got %s %s %s, want %s", few.Counts.Planned, few.Verdict, few.Reason,
+			few.Detail, verdict.ScheduleMissed)
+	}
 }

@@ -1,0 +1,88 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// crowded is n requests of some partitions, chosen at random, a gap apart.
+func crowded(n int, gap time.Duration, partitions ...string) timeline.Phase {
+	p := timeline.Phase{Name: "p", Shape: timeline.Constant}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range n {
+		p.Arrivals = append(p.Arrivals, timeline.Arrival{Seq: i, At: time.Duration(i) * gap,
+			Partition: partitions[random.IntN(len(partitions))]})
+	}
+	return p
+}
+
+// TestPartitionsThatAllWaitTakeNoConnectionsFromEachOther: a target that answers half of what is sent was asked
+// over a new connection for nearly each request.
+func TestPartitionsThatAllWaitTakeNoConnectionsFromEachOther(t *testing.T) {
+	answer := func(http.ResponseWriter, *http.Request) { time.Sleep(50 * time.Millisecond) }
+	virtual(t, answer, func(t *testing.T, o Options) {
+		o.MaxConnections = 8
+		p := crowded(320, 3125*time.Microsecond, "a", "b", "c", "d")
+		p.Duration = time.Second
+		tl := mustRecord(t, schedule(p), o)
+		if n := tl.Header.Audit.Connections; n > 8 {
+			t.Errorf("got %d connections, want 8", n)
+		}
+		c := tl.Counts()
+		if c.Sent < 150 || c.Sent+c.Unsent != 320 {
+			t.Errorf("got %+v, want 320 planned and at least 150 sent", c)
+		}
+		sent := map[string]int{}
+		for _, o := range tl.Observations {
+			sent[o.Partition]++
+		}
+		for name, n := range sent {
+			if n < 30 {
+				t.Errorf("partition %s sent %d, want a quarter of %d", name, n, c.Sent)
+			}
+		}
+	})
+}
+
+// away is a pacer that does not run for some time when the clock has come to a time.
+type away struct {
+	sleeper
+	at, back time.Duration
+}
+
+func (a away) wait(ctx context.Context, clk clock, due time.Duration, wake <-chan struct{}) bool {
+	if due >= a.at && due < a.back {
+		due = a.back
+	}
+	return a.sleeper.wait(ctx, clk, due, wake)
+}
+
+// TestASenderThatIsBehindOpensFewConnectionsAtOnce: each request that was late opened one.
+func TestASenderThatIsBehindOpensFewConnectionsAtOnce(t *testing.T) {
+	answer := func(http.ResponseWriter, *http.Request) { time.Sleep(50 * time.Millisecond) }
+	virtual(t, answer, func(t *testing.T, o Options) {
+		var opening, most atomic.Int64
+		dial := o.Dial
+		o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			most.Store(max(most.Load(), opening.Add(1)))
+			defer opening.Add(-1)
+			time.Sleep(10 * time.Millisecond)
+			return dial(ctx, network, addr)
+		}
+		o.Pacer = away{at: 100 * time.Millisecond, back: time.Second}
+		tl := mustRecord(t, schedule(crowded(400, 2500*time.Microsecond, "a", "b")), o)
+		if n := most.Load(); n > dialling+2 {
+			t.Errorf("got %d at once, want some %d", n, dialling)
+		}
+		if c := tl.Counts(); c.Sent != 400 {
+			t.Errorf("got %+v, want all of 400 sent", c)
+		}
+	})
+}
