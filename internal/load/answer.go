@@ -34,6 +34,7 @@ func (c *conn) receive(s *shot) bool {
 		c.fail(s, early, errWantsTLS)
 		return false
 	}
+	c.refused(s, resp, first)
 	c.head(s, first, resp.StatusCode, c.r.o.outcome(resp.StatusCode, resp.Header), c.fields(resp.Header))
 	whole := c.drain(s, resp)
 	if whole {
@@ -43,6 +44,16 @@ func (c *conn) receive(s *shot) bool {
 	again := whole && !before && !resp.Close && !s.req.last && resp.StatusCode >= 200 && c.br.Buffered() == 0
 	c.over(s, again)
 	return again
+}
+
+// refused keeps what the target says in its first 400, which may mean that it could not read what was sent.
+func (c *conn) refused(s *shot, resp *http.Response, first time.Duration) {
+	if resp.StatusCode != http.StatusBadRequest {
+		return
+	}
+	b, _ := c.br.Peek(min(c.br.Buffered(), 120))
+	c.r.remember("400", fmt.Errorf("to request %d of its connection, after %v, from %q: %q", c.served+1,
+		(first - s.sentAt).Round(time.Microsecond), resp.Header.Get("Server"), b))
 }
 
 // head notes the header block of the final answer to s, whose first byte was read at first.

@@ -1,0 +1,30 @@
+package load
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestTheFirst400IsKept: it may mean that the bytes of a request were no request.
+func TestTheFirst400IsKept(t *testing.T) {
+	n := 0
+	answer := func(w http.ResponseWriter, _ *http.Request) {
+		if n++; n >= 3 {
+			w.Header().Set("Server", "nginx")
+			http.Error(w, "why", http.StatusBadRequest)
+		}
+	}
+	virtual(t, answer, func(t *testing.T, o Options) {
+		tl := mustRecord(t, schedule(timeline.Phase{Name: "p", Shape: timeline.Constant,
+			Arrivals: each(4, 20*time.Millisecond, "k", 0)}), o)
+		const want = `first 400: to request 3 of its connection, after 0s, from "nginx": "why\n"`
+		if !slices.Contains(tl.Header.Notes, want) || strings.Count(strings.Join(tl.Header.Notes, ""), "400") != 1 {
+			t.Errorf("got %q, want %q", tl.Header.Notes, want)
+		}
+	})
+}
