@@ -198,6 +198,8 @@ func (r *recorder) request(w wish) *request {
 			key.turn = w.turn % n
 		}
 	}
+	r.wishing.Lock()
+	defer r.wishing.Unlock()
 	req, ok := r.requests[key]
 	if !ok {
 		req = newRequest(r.o, w)

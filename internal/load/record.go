@@ -28,7 +28,9 @@ type recorder struct {
 	numbers  map[string]int
 	first    int
 	requests map[requestKey]*request
-	journal  *journal
+	// wishing guards requests: clients with spellings of their own ask on several goroutines.
+	wishing sync.Mutex
+	journal *journal
 	// long tells that the recording may be too long for memory: then the journal keeps what is over.
 	// lost tells that it could not be kept.
 	long, lost bool

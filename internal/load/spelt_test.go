@@ -1,0 +1,20 @@
+package load
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestClientsWithSpellingsOfTheirOwnAskAtOnce: their next requests are made on several goroutines.
+func TestClientsWithSpellingsOfTheirOwnAskAtOnce(t *testing.T) {
+	o := Options{URL: loopbackHTTP(t, func(http.ResponseWriter, *http.Request) {}),
+		Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"}, MaxConnections: 8}
+	p := timeline.Phase{Name: "p", Shape: timeline.Closed, Clients: 8, Requests: 400,
+		Partitions: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
+		Request:    timeline.Request{Spellings: []timeline.Spelling{timeline.Plain, timeline.Upper, timeline.Doubled}}}
+	if c := mustRecord(t, schedule(p), o).Counts(); c.Sent != 400 {
+		t.Errorf("got %+v, want 400 sent", c)
+	}
+}
