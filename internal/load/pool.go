@@ -188,8 +188,8 @@ func (p *pool) poorer(other *pool) bool { return p.open == 0 || other.open > p.o
 const tardy = 10 * time.Millisecond
 
 // feed opens connections for waiting shots as far as there may be more: for the pool that has the fewest, and
-// of several for the shot that waits longest. An idle connection of a richer pool makes room. A sender that is
-// behind opens few at once, since they would take what time is left to it. The lock is held.
+// of several for the shot that waits longest. An idle connection of a richer pool makes room. A sender that
+// is behind opens few at once, since they would take what time is left to it. The lock is held.
 func (r *recorder) feed() {
 	if r.hungry == 0 || r.halted.Load() {
 		return
@@ -216,8 +216,8 @@ func (p *pool) before(other *pool) bool {
 	return p.waiting[p.opening].tried < other.waiting[other.opening].tried
 }
 
-// behind tells whether the next shot of p that no connection is opened for was late when it was submitted, and
-// p has another connection that it can wait for.
+// behind tells whether the next shot of p that no connection is opened for was late when it was submitted,
+// and p has another connection that it can wait for.
 func (p *pool) behind() bool {
 	s := p.waiting[p.opening]
 	return p.open > 0 && s.tried-s.obs.At > tardy

@@ -23,8 +23,8 @@ func crowded(n int, gap time.Duration, partitions ...string) timeline.Phase {
 	return p
 }
 
-// TestPartitionsThatAllWaitTakeNoConnectionsFromEachOther: a target that answers half of what is sent was asked
-// over a new connection for nearly each request.
+// TestPartitionsThatAllWaitTakeNoConnectionsFromEachOther: a target that answers half of what is sent was
+// asked over a new connection for nearly each request.
 func TestPartitionsThatAllWaitTakeNoConnectionsFromEachOther(t *testing.T) {
 	answer := func(http.ResponseWriter, *http.Request) { time.Sleep(50 * time.Millisecond) }
 	virtual(t, answer, func(t *testing.T, o Options) {

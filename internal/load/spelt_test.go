@@ -13,7 +13,8 @@ func TestClientsWithSpellingsOfTheirOwnAskAtOnce(t *testing.T) {
 		Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"}, MaxConnections: 8}
 	p := timeline.Phase{Name: "p", Shape: timeline.Closed, Clients: 8, Requests: 400,
 		Partitions: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
-		Request:    timeline.Request{Spellings: []timeline.Spelling{timeline.Plain, timeline.Upper, timeline.Doubled}}}
+		Request: timeline.Request{
+			Spellings: []timeline.Spelling{timeline.Plain, timeline.Upper, timeline.Doubled}}}
 	if c := mustRecord(t, schedule(p), o).Counts(); c.Sent != 400 {
 		t.Errorf("got %+v, want 400 sent", c)
 	}
