@@ -14,6 +14,7 @@ var proxies = []Product{
 			{Name: "burst", Read: count(0), Default: "0", Example: "20"},
 			{Name: "delay", Read: count(0), Example: "8"},
 			{Name: "nodelay"},
+			{Name: "zone", Read: anything, Example: "one"},
 		},
 		Spec: nginx,
 		Differs: "burst comes on top of the request that is served: burst=20 admits 21 at once. A rate " +

@@ -136,5 +136,8 @@ func choice(words ...string) Reader {
 	}
 }
 
+// anything is the reader of what changes no SPEC.
+func anything(text string) (Value, string, string) { return Value{Text: text}, "", "" }
+
 // per writes a rate as a SPEC has it.
 func per(n int64, d time.Duration) string { return fmt.Sprintf("%d/%s", n, d) }

@@ -34,20 +34,43 @@ func (w *Words) Refuse(key, why, mend string) {
 	w.problems = append(w.problems, Problem{fmt.Sprintf("%q", key), why, mend, w.at[key]})
 }
 
-// read reads the words of a configuration that stands at a place of a text. Those of JSON and of YAML
-// may be
-// written as they stand there: in braces, with quotes, and with colons.
+// read reads the words of a configuration that stands at a place of a text. Those of JSON and of YAML may be
+// written as they stand there: in braces, with quotes, and with colons. Spaces may stand for commas, and a
+// semicolon at the end, as nginx has them.
 func read(p Product, text string, at int) *Words {
 	w := &Words{product: p, values: map[string]Value{}, at: map[string]int{}, end: at + len(text)}
 	if strings.Trim(text, " {}") == "" { // all that has a default
 		return w
 	}
 	for part := range strings.SplitSeq(text, ",") {
-		left := strings.TrimLeft(part, " \t{\"'")
-		w.word(strings.TrimRight(left, " \t}\"'"), at+len(part)-len(left))
-		at += len(part) + 1
+		for next := 0; next >= 0; {
+			one := part
+			if next = w.nextWord(part); next >= 0 {
+				one = part[:next]
+			}
+			left := strings.TrimLeft(one, " \t{\"'")
+			w.word(strings.TrimRight(left, " \t}\"';"), at+len(one)-len(left))
+			part, at = part[len(one):], at+len(one)
+		}
+		at++
 	}
 	return w
+}
+
+// nextWord returns where the second word of a text begins, one of the product's behind spaces; -1 where there
+// is none. Values have spaces too: 10 per 1 second.
+func (w *Words) nextWord(text string) int {
+	first := len(text) - len(strings.TrimLeft(text, " \t"))
+	for i := first + 1; i < len(text); i++ {
+		before, word := text[i-1], text[i:]
+		if end := strings.IndexAny(word, " \t=:(};"); end >= 0 {
+			word = word[:end]
+		}
+		if (before == ' ' || before == '\t') && w.find(word) >= 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // word reads one word, or a pair.
