@@ -1,9 +1,9 @@
 package reference
 
 import (
-	"github.com/rlcheck/rlcheck/internal/spec"
-	"math/bits"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // windowCounter approximates the sliding window by two counts: cur of the window that the instant lies in, x
@@ -67,40 +67,8 @@ func (w *windowCounter) turn(s counterState) counterState {
 }
 
 func (w *windowCounter) wait(s counterState, cost int64) time.Duration {
-	if cost > w.quota {
-		return Never
-	}
-	if s.prev == 0 && s.cur == 0 {
-		return 0
-	}
 	s = w.turn(s)
-	// In this window the weighted part of prev may be at most room, in the next one that of cur.
-	window := w.grid.window
-	if room := w.quota - cost - s.cur; room >= 0 {
-		if x := window - w.latest(s.prev, room); x < window {
-			return max(0, x-s.into)
-		}
-	}
-	return 2*window - w.latest(s.cur, w.quota-cost) - s.into
-}
-
-// latest returns the largest W-x, at most W, at which the weighted part of prev is rounded to no more than
-// room.
-func (w *windowCounter) latest(prev, room int64) time.Duration {
-	window, counted := uint64(w.grid.window), uint64(prev)
-	if prev == 0 {
-		return w.grid.window
-	}
-	var left uint64
-	switch w.rounding {
-	case spec.RoundUp: // prev * left <= room * W
-		left = uint64(room) * window / counted
-	case spec.RoundNearest: // 2 * prev * left < (2*room + 1) * W
-		left = ((2*uint64(room)+1)*window - 1) / (2 * counted)
-	default: // prev * left < (room + 1) * W
-		left = ((uint64(room)+1)*window - 1) / counted
-	}
-	return time.Duration(min(left, window))
+	return w.counts(s).Wait(w.quota, cost)
 }
 
 func (w *windowCounter) charge(s counterState, cost int64, allow bool) (counterState, time.Duration) {
@@ -114,29 +82,9 @@ func (w *windowCounter) charge(s counterState, cost int64, allow bool) (counterS
 
 func (w *windowCounter) view(s counterState) (int64, time.Duration) {
 	s = w.turn(s)
-	window := w.grid.window
-	remaining := max(0, w.quota-s.cur-w.weighted(s))
-	switch {
-	case s.cur > 0:
-		return remaining, 2*window - s.into
-	case s.prev > 0:
-		return remaining, window - s.into
-	}
-	return remaining, 0
+	return w.counts(s).View(w.quota)
 }
 
-// weighted returns the weighted part of prev, rounded to a whole number; down where it is compared exactly,
-// which leaves room for as many requests of cost 1.
-func (w *windowCounter) weighted(s counterState) int64 {
-	window := uint64(w.grid.window)
-	hi, lo := bits.Mul64(uint64(s.prev), window-uint64(s.into))
-	var carry uint64
-	switch w.rounding {
-	case spec.RoundUp:
-		lo, carry = bits.Add64(lo, window-1, 0)
-	case spec.RoundNearest:
-		lo, carry = bits.Add64(lo, window/2, 0)
-	}
-	quotient, _ := bits.Div64(hi+carry, lo, window)
-	return int64(quotient)
+func (w *windowCounter) counts(s counterState) Counts {
+	return Counts{Prev: s.prev, Cur: s.cur, Into: s.into, Window: w.grid.window, Rounding: w.rounding}
 }

@@ -149,7 +149,7 @@ func (p *page) fill(raw, clean *result.Run, o Options) {
 		anchors[c.ID] = c.Anchor
 		p.Cards = append(p.Cards, c)
 	}
-	byUrgency := func(a, b card) int { return urgency(a.Scenario, o) - urgency(b.Scenario, o) }
+	byUrgency := func(a, b card) int { return urgency(a.Scenario, o.Strict) - urgency(b.Scenario, o.Strict) }
 	slices.SortStableFunc(p.Cards, byUrgency)
 	open := 0
 	unfold := func(c *card) {
@@ -176,20 +176,6 @@ func (p *page) fill(raw, clean *result.Run, o Options) {
 		if i+1 < len(p.Cards) && p.Cards[i+1].Verdict != verdict.Pass {
 			p.Cards[i].Next = &p.Cards[i+1]
 		}
-	}
-}
-
-// urgency orders scenarios: failures that count, other failures, what stayed open, what passed.
-func urgency(s *result.Scenario, o Options) int {
-	switch {
-	case s.Verdict == verdict.Fail && s.Weighs(o.Strict):
-		return 0
-	case s.Verdict == verdict.Fail:
-		return 1
-	case s.Verdict == verdict.Inconclusive:
-		return 2
-	default:
-		return 3
 	}
 }
 

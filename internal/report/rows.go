@@ -36,26 +36,29 @@ func (s *screen) rows(r *result.Run, o Options) error {
 	return s.table(head, align, rows)
 }
 
-// byNeed are the scenarios of r: failures that count first, then others, then what stayed open, then what
-// passed; each in the order of the run.
-func byNeed(r *result.Run, strict bool) []*result.Scenario {
-	rank := func(s *result.Scenario) int {
-		switch {
-		case s.Verdict == verdict.Fail && s.Weighs(strict):
-			return 0
-		case s.Verdict == verdict.Fail:
-			return 1
-		case s.Verdict == verdict.Inconclusive:
-			return 2
-		default:
-			return 3
-		}
+// urgency orders scenarios: failures that count, other failures, what stayed open, what passed.
+func urgency(s *result.Scenario, strict bool) int {
+	switch {
+	case s.Verdict == verdict.Fail && s.Weighs(strict):
+		return 0
+	case s.Verdict == verdict.Fail:
+		return 1
+	case s.Verdict == verdict.Inconclusive:
+		return 2
+	default:
+		return 3
 	}
+}
+
+// byNeed are the scenarios of r by their urgency; those of the same one in the order of the run.
+func byNeed(r *result.Run, strict bool) []*result.Scenario {
 	out := make([]*result.Scenario, len(r.Scenarios))
 	for i := range r.Scenarios {
 		out[i] = &r.Scenarios[i]
 	}
-	slices.SortStableFunc(out, func(a, b *result.Scenario) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(out, func(a, b *result.Scenario) int {
+		return urgency(a, strict) - urgency(b, strict)
+	})
 	return out
 }
 

@@ -1,7 +1,6 @@
 package target
 
 import (
-	"math/bits"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -111,64 +110,8 @@ func (c counterView) view(numbers []int64, at time.Duration, cost int64, _ bool)
 	if numbers[0] >= 0 {
 		into = at - micros(numbers[0])
 	}
-	v := view{remaining: max(0, c.Rate.N-cur-c.weighted(prev, c.Rate.Per-into))}
-	switch {
-	case cur > 0:
-		v.reset = 2*c.Rate.Per - into
-	case prev > 0:
-		v.reset = c.Rate.Per - into
-	}
-	v.wait = c.wait(cost, into, prev, cur)
+	counts := reference.Counts{Prev: prev, Cur: cur, Into: into, Window: c.Rate.Per, Rounding: c.Rounding}
+	v := view{wait: counts.Wait(c.Rate.N, cost)}
+	v.remaining, v.reset = counts.View(c.Rate.N)
 	return v
-}
-
-// wait returns how long a request waits: in this window until the weighted part of prev leaves room, or in
-// the next one until that of cur does.
-func (c counterView) wait(cost int64, into time.Duration, prev, cur int64) time.Duration {
-	if cost > c.Rate.N {
-		return reference.Never
-	}
-	if prev == 0 && cur == 0 {
-		return 0
-	}
-	if room := c.Rate.N - cost - cur; room >= 0 {
-		if x := c.Rate.Per - c.latest(prev, room); x < c.Rate.Per {
-			return max(0, x-into)
-		}
-	}
-	return 2*c.Rate.Per - c.latest(cur, c.Rate.N-cost) - into
-}
-
-// latest returns the largest rest of a window at which the weighted part of count is rounded to no more than
-// room.
-func (c counterView) latest(count, room int64) time.Duration {
-	if count == 0 {
-		return c.Rate.Per
-	}
-	window, n := uint64(c.Rate.Per), uint64(count)
-	var left uint64
-	switch c.Rounding {
-	case spec.RoundUp:
-		left = uint64(room) * window / n
-	case spec.RoundNearest:
-		left = ((2*uint64(room)+1)*window - 1) / (2 * n)
-	default:
-		left = ((uint64(room)+1)*window - 1) / n
-	}
-	return time.Duration(min(left, window))
-}
-
-// weighted returns the part of count in the rest left of a window, rounded to a whole number.
-func (c counterView) weighted(count int64, left time.Duration) int64 {
-	window := uint64(c.Rate.Per)
-	hi, lo := bits.Mul64(uint64(count), uint64(left))
-	var carry uint64
-	switch c.Rounding {
-	case spec.RoundUp:
-		lo, carry = bits.Add64(lo, window-1, 0)
-	case spec.RoundNearest:
-		lo, carry = bits.Add64(lo, window/2, 0)
-	}
-	quotient, _ := bits.Div64(hi+carry, lo, window)
-	return int64(quotient)
 }
