@@ -85,20 +85,33 @@ func queueOf(bucket spec.Policy, undelayed int64) spec.Policy {
 		Undelayed: min(undelayed, bucket.Burst-1)}
 }
 
-// queueIn is a queue of what is left whose delays the recording does not refute, best where there is none:
-// delays tell a rate much finer than admissions do.
-func (x *search) queueIn(r *region, best box) spec.Policy {
+// queueIn is a queue of what is left whose delays the recording does not refute, and all that delays leave of
+// its time: delays tell a rate much finer than admissions do. It is near the middle of that, and a round one
+// where there is one. Where each that is tried is refuted it is best, of all that is left.
+func (x *search) queueIn(r *region, best box) (spec.Policy, box) {
 	const steps = 40
-	first, h := complete(queueOf(r.kind.written(best), x.undelayed)), r.hull()
-	for p, i := first, time.Duration(0); i <= steps; i++ {
-		if !x.fails(Candidate{Limit: spec.Limit{p}}) {
-			return p
-		}
-		best.t1 = h.t1 + (h.t2-h.t1)*i/steps
-		best.t2 = best.t1
-		p = complete(queueOf(r.kind.written(best), x.undelayed))
+	h := r.hull()
+	at := func(t time.Duration) spec.Policy {
+		b := best
+		b.t1, b.t2 = t, t
+		return complete(queueOf(r.kind.written(b), x.undelayed))
 	}
-	return first
+	explains := func(t time.Duration) bool { return !x.fails(Candidate{Limit: spec.Limit{at(t)}}) }
+	times := []time.Duration{best.t1}
+	for i := range time.Duration(steps + 1) {
+		times = append(times, h.t1+(h.t2-h.t1)*i/steps)
+	}
+	times = slices.DeleteFunc(times, func(t time.Duration) bool { return !explains(t) })
+	if len(times) == 0 {
+		return at(best.t1), h
+	}
+	slices.Sort(times)
+	left, step := h, (h.t2-h.t1)/steps+1 // what is next to them was refuted
+	left.t1, left.t2 = max(h.t1, times[0]-step), min(h.t2, times[len(times)-1]+step)
+	if t := left.usual().t1; explains(t) {
+		return at(t), left
+	}
+	return at(times[len(times)/2]), left
 }
 
 // passed is how many of the requests after the first one were admitted one after the other and did not wait.

@@ -2,6 +2,7 @@ package identify
 
 import (
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -27,4 +28,16 @@ func TestQueuesAreNamedByTheirDelays(t *testing.T) {
 			t.Errorf("%s: got %d that do not wait", text, got)
 		}
 	}
+}
+
+// TestAQueueHasTheMiddleOfWhatIsLeft: the first of the times that the delays did not refute was 3 % off.
+func TestAQueueHasTheMiddleOfWhatIsLeft(t *testing.T) {
+	limit := parsed(t, "leaky-bucket-queue,rate=2/19s,queue=2")
+	s := simulate(t, limit, 21)
+	s.trip, s.jitter, s.lost = 80*time.Millisecond, 40*time.Millisecond, 0.05
+	res := Identify(t.Context(), s, budget(limit))
+	if res.Verdict != Identified {
+		t.Fatalf("got %s, want it named", res.Summary())
+	}
+	right(t, limit, res)
 }

@@ -258,7 +258,7 @@ func (x *search) ofOne(r *region) Candidate {
 	}
 	c.Limit = spec.Limit{r.kind.written(best)}
 	if r.kind.queue {
-		c.Limit[0] = x.queueIn(r, best)
+		c.Limit[0], h = x.queueIn(r, best)
 	}
 	c.least, c.most, c.longLeast, c.longMost = h.t1, h.t2, h.d1, h.d2
 	c.Measured.Burst = verdict.Interval{Lo: float64(h.q1), Hi: float64(h.q2), LoSet: true, HiSet: true}
