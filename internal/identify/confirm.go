@@ -3,6 +3,8 @@ package identify
 import (
 	"context"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // confirm asks for more where one class is left, or none: what would refute it, or explain more. It reports
@@ -19,8 +21,15 @@ func (x *search) confirm(ctx context.Context) bool {
 }
 
 // usualRests are the silences before the usual experiments, in percent of the time in which what was found
-// recovers: two at other places of its window, one amid it, and then so that a bucket is never quite full.
-var usualRests = []time.Duration{210, 137, 60, 90, 92, 90, 92, 90}
+// recovers: two at other places of its window, one amid it, and then so that a bucket is never quite full,
+// and so that a window is just over.
+//
+// What comes after them is for a window that nobody would write: experiments that were made for what it is
+// not may have found the only one that explains them.
+var usualRests = []time.Duration{210, 137, 60, 90, 104, 92, 104, 90, 43, 117, 55, 163, 35, 71, 48, 66}
+
+// ofAny is how many of them are for any window.
+const ofAny = 8
 
 // confirming is how many of them must be explained where others may have used the quota before.
 const confirming = 3
@@ -32,7 +41,10 @@ func (x *search) doubts() int {
 	const from, to = 500 * time.Millisecond, 30 * time.Second
 	for _, r := range x.regions {
 		if h := r.hull(); !r.kind.paced && h.t2 > from && h.t1 < to {
-			return len(usualRests)
+			if !h.round() {
+				return len(usualRests)
+			}
+			return ofAny
 		}
 	}
 	if x.o.Fresh { // what a long silence does is seen nowhere else
@@ -41,8 +53,18 @@ func (x *search) doubts() int {
 	return confirming
 }
 
-// gently asks once, where a window was found that requests start anew, for one more than the quota, so slowly
-// that a log admits all of them: one that bans whom it denied looks the same else. It reports false where
+// unconfirmed tells whether too few of the usual experiments could be made.
+func (x *search) unconfirmed() bool {
+	if !x.o.Fresh {
+		return x.usuals < confirming // others may explain why the truth is gone
+	}
+	_, recorded := x.s.(*sent)
+	return !recorded && x.doubts() == len(usualRests) && x.usuals < len(usualRests)
+}
+
+// gently asks, where a window was found that requests start anew, what a ban that requests prolong answers
+// otherwise: for one more than the quota, so slowly that a log admits all of them; for half of it, and the
+// rest a little before it comes back; and twice for all, a little after that. It reports false where
 // nothing is to be asked.
 func (x *search) gently(ctx context.Context) bool {
 	const name = "gently"
@@ -55,8 +77,21 @@ func (x *search) gently(ctx context.Context) bool {
 		return false
 	}
 	x.made[name]++
-	return x.send(ctx, Phase{Name: name, Rest: 2 * h.t2, Requests: int(h.q2) + 2,
-		Every: max(x.every, h.t2*13/10/time.Duration(h.q2))})
+	phases := []Phase{{Name: name, Rest: 2 * h.t2, Requests: int(h.q2) + 2,
+		Every: max(x.every, h.t2*13/10/time.Duration(h.q2))}}
+	if r.kind.base.Refresh == spec.RefreshAll {
+		all := Phase{Name: name, Requests: int(h.q2) + 1, Every: x.every, Denials: 1}
+		half, early, late := all, all, all
+		half.Rest, half.Requests = 2*h.t2, int(h.q2+1)/2
+		early.Rest, late.Rest = h.t1*9/10, h.t2*104/100
+		phases = append(phases, half, early, late, late)
+	}
+	for _, p := range phases {
+		if !x.send(ctx, p) {
+			return false
+		}
+	}
+	return true
 }
 
 // quietly asks for the whole quota and no more, and then a little before it comes back, as is supposed. Who

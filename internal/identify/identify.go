@@ -199,7 +199,7 @@ func (x *search) explore(ctx context.Context) {
 			e, ok = x.planner().best()
 			x.doubting = false
 		}
-		if !ok && x.usual(ctx, len(usualRests)) {
+		if !ok && x.usual(ctx, ofAny) {
 			continue
 		}
 		if !ok {

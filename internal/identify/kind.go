@@ -119,6 +119,18 @@ func roundness(t time.Duration) int {
 	return len(units)
 }
 
+// round tells whether b holds a time that people would write: two digits, or a five after them.
+func (b box) round() bool {
+	step := time.Duration(1)
+	for step*100 <= b.t1 {
+		step *= 10
+	}
+	if step > 1 {
+		step /= 2
+	}
+	return (b.t1+step-1)/step*step <= b.t2
+}
+
 // roundest returns the roundest duration of an interval.
 func roundest(from, to time.Duration) time.Duration {
 	for _, unit := range roundTimes() {

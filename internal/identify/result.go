@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -158,10 +159,14 @@ func (x *search) result() *Result {
 	case len(found) > 0 && len(res.Found) == 0:
 		res.Stopped = unexplained + ": " + strings.Join(x.left(), "; or ")
 	case len(found) == 0 && !x.o.Fresh:
+// unsure is why a window that nobody would write is not named.
+const unsure = "what was measured is no round time, and the budget ends before enough confirms it"
+
 		res.Stopped = inUse
 	case len(found) == 0:
 		res.Verdict, res.Gone = None, x.nearest()
-	case !x.o.Fresh && x.usuals < confirming: // others may explain why the truth is gone
+	case x.unconfirmed():
+		res.Stopped = cmp.Or(res.Stopped, unsure)
 	case len(found) == 1 && x.settled(x.regions) && x.fails(res.Found[0]):
 		res.Stopped = unexplained
 	case len(found) == 1 && x.settled(x.regions):
@@ -204,6 +209,10 @@ func (x *search) next() string {
 		}
 		if phase.Requests > 1 {
 			parts[len(parts)-1] += ", " + quantity.Brief(phase.Every) + " apart"
+		}
+		if ban := x.asProlonged(res.Found[0]); ban != nil {
+			res.Stopped = fmt.Sprintf(prolonging, ban)
+			break
 		}
 	}
 	return fmt.Sprintf("%s (at most %s in %s)", strings.Join(parts, "; then "),

@@ -2,9 +2,11 @@ package identify
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -54,4 +56,125 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 func explains(tl *timeline.Timeline, limit spec.Limit) bool {
 	j, err := check.Judge(tl, limit, check.Options{SkipMeasure: true})
 	return err == nil && j.Verdict != verdict.Fail
+}
+
+// prolonging is why a window that every request starts anew is not named, nor a ban.
+const prolonging = "a ban that every request prolongs, which no SPEC has, explains all answers too: %s"
+
+// prolonged is a limiter that denies until nothing is asked for the time of ban, once a window is full. Its
+// clock reads multiples of tick, 0 for none.
+type prolonged struct {
+	inside    spec.Policy
+	ban, tick time.Duration
+}
+
+// String says it for people.
+func (p prolonged) String() string {
+	text := p.inside.String() + ", and then a ban of " + p.ban.String()
+	if p.tick > 0 {
+		text += ", by a clock of whole seconds"
+	}
+	return text
+}
+
+// asProlonged returns a ban that every request prolongs which explains the recording as c does; nil where
+// none does, or c does not resemble one. Apache's mod_evasive has such a ban, in whole seconds. A window
+// that requests start anew is named 3.15s of one of 4s, as that ends after 3 to 4 s.
+func (x *search) asProlonged(c Candidate) *prolonged {
+	tl := *x.tl
+	tl.Observations = tl.Observations[x.skip:]
+	for _, p := range rivalBans(c) {
+		for _, lost := range []bool{false, true} {
+			const phases = 100
+			if lost && tl.Counts().Unknown == 0 {
+				break
+			}
+			for i := range time.Duration(phases) {
+				if p.explains(&tl, p.tick*i/phases, lost) {
+					return &p
+				}
+				if p.tick == 0 {
+					break
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// rivalBans are the bans that every request prolongs which resemble c: not those that are c itself.
+func rivalBans(c Candidate) (out []prolonged) {
+	inside := c.Limit[0]
+	inside.Align = spec.AlignFirst
+	if inside.Ban > 0 {
+		inside.Align = c.Limit[0].Align
+		inside.Ban, inside.BanTo = 0, 0
+		for i := range time.Duration(5) {
+			out = append(out, prolonged{inside, c.longLeast + (c.longMost-c.longLeast)*i/4, 0})
+		}
+		for ban := c.longLeast.Truncate(time.Second); ban <= c.longMost+time.Second; ban += time.Second {
+			out = append(out, prolonged{inside, max(ban, time.Second), time.Second})
+		}
+		return out
+	}
+	if !inside.Windowed() {
+		return nil
+	}
+	var exact []prolonged // those of a clock of whole seconds are told first
+	for _, inside.Refresh = range []spec.Refresh{spec.RefreshAdmitted, ""} {
+		const longest = 30 * time.Second
+		for ban := time.Second; ban <= min(2*c.most, longest); ban += time.Second {
+			for inside.Rate.Per = time.Second; inside.Rate.Per <= ban; inside.Rate.Per += time.Second {
+				out = append(out, prolonged{inside, ban, time.Second})
+			}
+		}
+		for _, share := range []time.Duration{25, 50, 67, 80} { // the whole is c itself
+			inside.Rate.Per = (c.least + c.most) / 200 * share
+			for i := range time.Duration(5) {
+				exact = append(exact, prolonged{inside, c.least + (c.most-c.least)*i/4, 0})
+			}
+		}
+	}
+	return append(out, exact...)
+}
+
+// explains tells whether p decides as a recording says, at some time until each answer. Its clock is ahead by
+// phase; lost tells that requests without an answer arrived.
+func (p prolonged) explains(tl *timeline.Timeline, phase time.Duration, lost bool) bool {
+	l, err := reference.New(p.inside)
+	if err != nil {
+		return false
+	}
+	state, until := l.Init(), time.Duration(math.MinInt64)
+	decide := func(at time.Duration) (reference.State, bool) {
+		if at < until {
+			return state, false
+		}
+		s, d := l.Step(state, at, 1)
+		return s, d.Allow
+	}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if o.Outcome == timeline.Unknown && !lost {
+			continue
+		}
+		right := false
+		for _, at := range []time.Duration{o.Sent + (o.FirstByte-o.Sent)/2, o.Sent, o.FirstByte} {
+			if at += phase; p.tick > 0 {
+				at = at.Truncate(p.tick)
+			}
+			s, allowed := decide(at)
+			if o.Outcome != timeline.Unknown && allowed != (o.Outcome == timeline.Allowed) {
+				continue
+			}
+			if state, right = s, true; !allowed {
+				until = at + p.ban
+			}
+			break
+		}
+		if !right {
+			return false
+		}
+	}
+	return true
 }

@@ -148,6 +148,84 @@ func TestWhatIsNotLookedForHasNoOtherName(t *testing.T) {
 	}
 }
 
+// evasive is mod_evasive's limit: a window that every admitted request starts anew, and after it a ban that
+// every request prolongs. Its clock reads multiples of tick.
+type evasive struct {
+	prolonged
+	until time.Duration
+}
+
+func (e *evasive) right() reference.Limiter {
+	l, err := reference.New(e.inside)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+func (e *evasive) Init() reference.State { return e.right().Init() }
+
+func (e *evasive) Step(s reference.State, at time.Duration, _ int64) (reference.State, reference.Decision) {
+	if at = at.Truncate(max(e.tick, 1)); at < e.until {
+		e.until = at + e.ban
+		return s, reference.Decision{RetryAfter: e.ban}
+	}
+	s, d := e.right().Step(s, at, 1)
+	if !d.Allow {
+		e.until = at + e.ban
+	}
+	return s, d
+}
+
+// TestABanThatRequestsProlongHasNoOtherName: mod_evasive was named a window of 3.15 s that every request
+// starts anew, for a ban of four whole seconds.
+func TestABanThatRequestsProlongHasNoOtherName(t *testing.T) {
+	for _, tt := range []struct{ window, ban, tick time.Duration }{{2, 4, 1}, {2, 4, 0}, {1, 3, 1}} {
+		inside := spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst,
+			Refresh: spec.RefreshAdmitted, Rate: spec.Rate{N: 5, Per: tt.window * time.Second}}
+		for seed := range uint64(4) {
+			if testing.Short() || seed > 0 && os.Getenv("RLCHECK_SOAK") == "" {
+				continue
+			}
+			s, e := simulate(t, spec.Limit{inside}, seed), &evasive{}
+			e.inside, e.ban, e.tick = inside, tt.ban*time.Second, tt.tick*time.Second
+			s.limiter = e
+			res := Identify(t.Context(), s, usualBudget())
+			t.Logf("%v, seed %d: %s: %s", tt, seed, res.Summary(), res.Stopped)
+			if res.Verdict == Identified {
+				t.Errorf("%v, seed %d: got %s", tt, seed, res.Found[0].Limit)
+			}
+		}
+	}
+}
+
+// TestABanThatRequestsProlongIsARival: it keeps a window that every request starts anew from its name where
+// it explains all answers, and only there.
+func TestABanThatRequestsProlongIsARival(t *testing.T) {
+	const s = time.Second
+	found := parsed(t, "fixed-window,rate=5/3s,align=first,refresh=all")
+	inside := parsed(t, "fixed-window,rate=5/2s,align=first,refresh=admitted")
+	for _, tt := range []struct {
+		limiter reference.Limiter
+		want    bool
+	}{{simulate(t, found, 1).limiter, false}, {&evasive{prolonged: prolonged{inside[0], 4 * s, s}}, true}} {
+		sim := simulate(t, found, 1)
+		sim.limiter, sim.state = tt.limiter, tt.limiter.Init()
+		x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
+		for _, rest := range []time.Duration{0, 3100, 2700, 6000, 2700, 3050, 2800, 2900, 3130, 2950, 7000} {
+			p := Phase{Rest: rest * time.Millisecond, Requests: 8, Every: 20 * time.Millisecond, Denials: 2}
+			if rest == 6000 { // a part of the quota
+				p.Requests = 3
+			}
+			x.send(t.Context(), p)
+		}
+		c := Candidate{Limit: found, least: 29 * s / 10, most: 31 * s / 10}
+		if got := x.asProlonged(c); (got != nil) != tt.want {
+			t.Errorf("got the rival %v, want one: %v", got, tt.want)
+		}
+	}
+}
+
 // telling is a target whose answers tell of a limit in whole seconds.
 type telling struct{ *simulated }
 
