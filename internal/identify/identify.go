@@ -107,11 +107,14 @@ func (x *search) widest(k *kind) box {
 // afterRest begins anew after a silence, as others may have used the quota before: what was recorded so far
 // is judged no more.
 func (x *search) afterRest(ctx context.Context) {
-	rest := max(2*x.s.Now(), time.Second)
+	before, rest := *x, max(2*x.s.Now(), time.Second)
 	x.skip, x.usuals, x.made = len(x.tl.Observations), 0, map[string]int{}
 	x.begin()
 	if x.send(ctx, Phase{Name: firstPhase, Rest: rest, Requests: 1}) && x.open(ctx) {
 		x.explore(ctx)
+	}
+	if x.skip == len(x.tl.Observations) {
+		*x = before
 	}
 }
 
@@ -288,8 +291,10 @@ func (x *search) shown() *timeline.Timeline {
 }
 
 // exclude asks much more of the judge, until no kind is doubtful.
-func (x *search) exclude() {
-	asked := manyAsked
+func (x *search) exclude() { x.excludeBy(manyAsked) }
+
+// excludeBy asks it so many times for each kind.
+func (x *search) excludeBy(asked int) {
 	if x.stage > 0 { // of rare kinds there are many, and the judge takes longer for each
 		asked /= 2
 	}

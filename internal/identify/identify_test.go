@@ -360,3 +360,22 @@ func TestTheTimeThatWasUsedIsTold(t *testing.T) {
 		t.Errorf("%s are told, want the %s that were used", res.Used, want)
 	}
 }
+
+// TestASecondBeginningThatSendsNothing: where others use the quota, and the budget ends before it is sure
+// to be whole again, what was recorded before is what is told.
+func TestASecondBeginningThatSendsNothing(t *testing.T) {
+	limit := parsed(t, "fixed-window,rate=20/3s,align=first")
+	third := func(_ *stranger, n int, _ time.Duration) reference.Decision {
+		return reference.Decision{Allow: n%3 == 0}
+	}
+	for most := time.Second / 5; most < 2*time.Second; most += time.Second / 10 {
+		s, o := simulate(t, limit, 1), budget(limit)
+		s.limiter = &stranger{right: s.limiter, step: third}
+		o.Fresh, o.MaxTime = false, most
+		res := Identify(t.Context(), s, o)
+		c := res.Timeline.Counts()
+		if n := c.Allowed + c.Denied + c.Unknown; n == 0 || n+res.Before != res.Sent() {
+			t.Errorf("%s: %d were recorded and %d before, of %d", most, n, res.Before, res.Sent())
+		}
+	}
+}

@@ -3,6 +3,7 @@ package identify
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -34,9 +35,9 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 			x.asQueue()
 		}
 		x.excludeAll(2 * o.Think)
-		if len(x.regions) > 0 && x.aside != nil && x.settled(x.regions) && !x.queueExplains() {
+		if x.aside != nil && len(x.regions) > 0 && !x.queuedSo() {
 			x.noQueue()
-			x.exclude()
+			x.excludeAll(2 * o.Think)
 		}
 	}
 	res := x.result()
@@ -44,27 +45,33 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	return res
 }
 
-// excludeAll excludes what the recording refutes until that tells no more, for so long at most.
-func (x *search) excludeAll(most time.Duration) {
-	var before []box
-	for began := time.Now(); ; {
-		x.exclude()
-		var left []box
-		for _, r := range x.regions {
-			left = append(left, r.hull())
-		}
-		if x.ended() || x.settled(x.regions) || slices.EqualFunc(left, before, alike) ||
-			time.Since(began) > most {
-			return
-		}
-		before = left
+// queuedSo tells whether the delays of a queue of what is left are those that were recorded. Of a log most
+// answers take long for other reasons.
+func (x *search) queuedSo() bool {
+	if x.settled(x.regions) {
+		return x.queueExplains()
 	}
+	return !x.fails(x.candidate(x.regions[0]))
 }
 
-// alike tells whether two boxes have the same quotas and, to a hundredth, the same times.
-func alike(a, b box) bool {
-	near := func(t, u time.Duration) bool { return max(t, u)-min(t, u) <= max(t, u)/100 }
-	return a.q1 == b.q1 && a.q2 == b.q2 && near(a.t1, b.t1) && near(a.t2, b.t2)
+// excludeAll excludes what the recording refutes until a round tells little more, for so long at most. The
+// longer the recording, the longer the judge takes, and the less it is asked in a round.
+func (x *search) excludeAll(most time.Duration) {
+	const work, least, little = 500_000, 300, 0.97
+	asked := min(manyAsked, max(least, work/len(x.tl.Observations)))
+	open := func() (size float64) {
+		for _, r := range x.regions {
+			size += 1 + r.hull().size()
+		}
+		return size
+	}
+	for began, before := time.Now(), math.Inf(1); ; {
+		x.excludeBy(asked)
+		if x.ended() || x.settled(x.regions) || open() > little*before || time.Since(began) > most {
+			return
+		}
+		before = open()
+	}
 }
 
 // together is one recording of all: the clients of each are others than those of the rest. Those with few

@@ -1,9 +1,11 @@
 package identify
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -58,5 +60,41 @@ func TestARecordingOfSeveralLimitsIsNotRead(t *testing.T) {
 	all[0].Header.Judged.Limits = []timeline.PhaseLimit{{Limit: "a", Phases: []string{"b"}}}
 	if res := Recorded(t.Context(), all, Options{}); res.Verdict != Open || len(res.Found) > 0 {
 		t.Errorf("got %s, want it open with nothing found", res.Summary())
+	}
+}
+
+// TestALogWhoseAnswersTakeLongIsNoQueue: what is admitted takes its time to be answered, also where nothing
+// waits for a place.
+func TestALogWhoseAnswersTakeLongIsNoQueue(t *testing.T) {
+	limit := parsed(t, "token-bucket,rate=10/s,burst=20")
+	l, err := reference.NewLimit(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tl, state, r := &timeline.Timeline{}, l.Init(), rand.New(rand.NewPCG(4, 1))
+	for i := range time.Duration(240) {
+		at := i*16*time.Millisecond + i/60*1500*time.Millisecond
+		var d reference.Decision
+		state, d = l.Step(state, at+time.Millisecond, 1)
+		o := timeline.Observation{Sent: at, Answered: true,
+			FirstByte: at + time.Duration(2+r.IntN(100))*time.Millisecond,
+			Outcome:   timeline.Denied}
+		if d.Allow {
+			o.FirstByte += time.Duration(50+r.IntN(250)) * time.Millisecond
+			o.Outcome = timeline.Allowed
+		}
+		o.Seq, o.At, o.Cost = int(i), at, 1
+		tl.Observations = append(tl.Observations, o)
+	}
+	res := Recorded(t.Context(), []*timeline.Timeline{tl}, Options{Fresh: true})
+	is := false
+	for _, c := range res.Found {
+		is = is || c.Class[0] == spec.TokenBucket
+		if c.Class[0] == spec.LeakyBucketQueue {
+			t.Errorf("got %s, and nothing waited for a place", c.Limit)
+		}
+	}
+	if !is {
+		t.Errorf("got %s, want a token bucket among what is left", res.Summary())
 	}
 }

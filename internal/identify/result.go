@@ -248,7 +248,7 @@ func (x *search) candidate(r *region) Candidate {
 // ofOne is candidate of a single limit.
 func (x *search) ofOne(r *region) Candidate {
 	h := r.hull()
-	best := h.usual()
+	best, search := h.usual(), !x.crowded() // which an exact search would take seconds for
 	for _, b := range append([]box{best, h.inner(), h}, r.live...) {
 		if !refuted(x.shown(), r.with(r.kind.policy(b.point())), verdict.Exact, true) {
 			best = b.point()
