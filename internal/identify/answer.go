@@ -104,6 +104,9 @@ func (r *Result) Text(a About) string {
 	for _, text := range r.Also {
 		line("  told beside it: %s", text)
 	}
+	if r.Verdict == Identified {
+		line("  %s", r.unseen().sentence())
+	}
 	if r.Next != "" {
 		line("  would tell more: %s", r.Next)
 	}
@@ -127,8 +130,8 @@ func (r *Result) ending(a About) string {
 	if r.Recorded {
 		text = fmt.Sprintf("  read %s, sent none; ", quantity.Plural(counts.Sent, "request")) + text
 	} else {
-		text = fmt.Sprintf("  used %d of %d requests, %s of %s; ", r.Sent(),
-			a.Options.MaxRequests, quantity.Brief(r.Used), quantity.Brief(a.Options.MaxTime)) + text
+		text = fmt.Sprintf("  used %d of %d requests%s, %s of %s; ", r.Sent(), a.Options.MaxRequests,
+			r.aside(), quantity.Brief(r.Used), quantity.Brief(a.Options.MaxTime)) + text
 	}
 	switch {
 	case r.Verdict != Identified:
@@ -144,6 +147,21 @@ func (r *Result) ending(a About) string {
 		r.Found[0].Limit)
 }
 
+// aside says which requests were sent and are not in Timeline; empty where all are.
+func (r *Result) aside() string {
+	var parts []string
+	if r.Before > 0 {
+		parts = append(parts, fmt.Sprintf("%d before it began anew", r.Before))
+	}
+	if n := r.Sent() - r.Before - len(r.Timeline.Observations); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d to tell clients apart", n))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
 // Summary is the answer in a sentence.
 func (r *Result) Summary() string {
 	var left []string
@@ -155,7 +173,11 @@ func (r *Result) Summary() string {
 	} else if len(left) == 0 {
 		left = []string{"no limit that is looked for explains all answers"}
 	}
-	return string(r.Verdict) + ": " + strings.Join(left, ", or ")
+	out := string(r.Verdict) + ": " + strings.Join(left, ", or ")
+	if r.Verdict == Identified {
+		out += "; " + r.unseen().sentence()
+	}
+	return out
 }
 
 // worth says what was measured of c.
@@ -208,6 +230,7 @@ type jsonIdentity struct {
 	Class        []spec.Algorithm `json:"class,omitempty"`
 	Alternatives []string         `json:"alternatives"`
 	Measured     *jsonWorth       `json:"measured,omitempty"`
+	Unseen       *jsonBound       `json:"unseen_above,omitempty"`
 	Told         []string         `json:"told,omitempty"`
 	Also         []string         `json:"told_beside,omitempty"`
 	Stopped      string           `json:"stopped,omitempty"`
@@ -216,6 +239,7 @@ type jsonIdentity struct {
 	Clients      *jsonApart       `json:"clients,omitempty"`
 	Partition    string           `json:"partition"`
 	Requests     int              `json:"requests"`
+	Before       int              `json:"requests_before,omitempty"`
 	Seconds      float64          `json:"seconds"`
 	Recording    string           `json:"recording"`
 }
@@ -223,6 +247,11 @@ type jsonIdentity struct {
 type jsonWorth struct {
 	Burst [2]float64 `json:"burst"`
 	Rate  [2]float64 `json:"rate_per_s"`
+}
+
+type jsonBound struct {
+	Requests int64   `json:"requests"`
+	Seconds  float64 `json:"seconds"`
 }
 
 type jsonRefuted struct {
@@ -238,7 +267,7 @@ func (r *Result) JSON(a About) ([]byte, error) {
 	j := jsonIdentity{Schema: Schema, Verdict: r.Verdict, Alternatives: []string{},
 		Told: Told(r.Timeline), Also: r.Also,
 		Stopped: r.Stopped, Next: r.Next, Partition: a.Partition,
-		Requests: r.Sent(), Seconds: r.Timeline.End().Seconds(), Recording: a.Recording,
+		Requests: r.Sent(), Before: r.Before, Seconds: r.Timeline.End().Seconds(), Recording: a.Recording,
 		Clients: r.Clients.json()}
 	for _, c := range r.Found {
 		if r.Verdict == Identified {
@@ -246,6 +275,9 @@ func (r *Result) JSON(a About) ([]byte, error) {
 			continue
 		}
 		j.Alternatives = append(j.Alternatives, c.Limit.String())
+	}
+	if b := r.unseen(); r.Verdict == Identified {
+		j.Unseen = &jsonBound{b.requests, b.within.Seconds()}
 	}
 	for _, c := range r.Gone {
 		j.Against = append(j.Against, jsonRefuted{c.Limit.String(), c.Against})

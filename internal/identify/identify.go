@@ -105,7 +105,7 @@ func (x *search) widest(k *kind) box {
 }
 
 // afterRest begins anew after a silence, as others may have used the quota before: what was recorded so far
-// is judged no more.
+// is judged no more. Where nothing can be sent after it, what was recorded is what there is.
 func (x *search) afterRest(ctx context.Context) {
 	before, rest := *x, max(2*x.s.Now(), time.Second)
 	x.skip, x.usuals, x.made = len(x.tl.Observations), 0, map[string]int{}

@@ -217,6 +217,8 @@ func differs(truth spec.Policy, found Candidate) string {
 		return "rare axis"
 	case perSecond(got) < rate*0.98 || perSecond(got) > rate*1.02:
 		return "rate"
+	case found.Measured.Rate.Lo > rate*1.0001 || found.Measured.Rate.Hi < rate*0.9999:
+		return "measured rate"
 	case got.Count != truth.Count && truth.Algorithm != spec.FixedWindow && !single:
 		return "count"
 	case (got.Align == spec.AlignFirst) != (truth.Align == spec.AlignFirst) && !single:

@@ -51,6 +51,42 @@ func (r *Result) Sent() int {
 	return n
 }
 
+// bound is a limit that nothing here would have shown: of more than so many requests in a time.
+type bound struct {
+	requests int64
+	within   time.Duration
+}
+
+// unseen returns the limit beside those that were found of which nothing is known, a slower one: more than
+// any client had admitted, from its first request to the last that was.
+func (r *Result) unseen() (out bound) {
+	type client struct {
+		admitted    int64
+		first, last time.Duration
+	}
+	all := map[string]client{}
+	for i := range r.Timeline.Observations {
+		o := &r.Timeline.Observations[i]
+		c, has := all[o.Partition]
+		if !has {
+			c.first = o.Sent
+		}
+		if c.last = max(c.last, o.Sent, o.FirstByte); o.Outcome == timeline.Allowed {
+			c.admitted++
+		}
+		if all[o.Partition] = c; c.admitted > out.requests {
+			out = bound{c.admitted, c.last - c.first}
+		}
+	}
+	return out
+}
+
+// sentence says it.
+func (b bound) sentence() string {
+	return fmt.Sprintf("a second limit above %s in %s would not have been seen: no more were admitted",
+		quantity.Plural(int(b.requests), "request"), quantity.Brief(b.within))
+}
+
 // Verdict is whether one class is left.
 type Verdict string
 
@@ -123,6 +159,9 @@ func (k *kind) ofOne() string {
 const inUse = "no limit that is looked for explains all answers, or others use the quota: try again with " +
 	"a key of your own"
 
+// unsure is why a window that nobody would write is not named.
+const unsure = "what was measured is no round time, and the budget ends before enough confirms it"
+
 // unexplained is why the only kind that is left is not named.
 const unexplained = "every other kind is refuted, and so is each policy of what is left that was tried, " +
 	"but not all of them"
@@ -159,9 +198,6 @@ func (x *search) result() *Result {
 	case len(found) > 0 && len(res.Found) == 0:
 		res.Stopped = unexplained + ": " + strings.Join(x.left(), "; or ")
 	case len(found) == 0 && !x.o.Fresh:
-// unsure is why a window that nobody would write is not named.
-const unsure = "what was measured is no round time, and the budget ends before enough confirms it"
-
 		res.Stopped = inUse
 	case len(found) == 0:
 		res.Verdict, res.Gone = None, x.nearest()
@@ -172,6 +208,10 @@ const unsure = "what was measured is no round time, and the budget ends before e
 	case len(found) == 1 && x.settled(x.regions):
 		if coarse := x.ofWholeSeconds(res.Found[0]); len(coarse) > 0 {
 			res.Found, res.Stopped = append(res.Found, coarse...), wholeSeconds
+			break
+		}
+		if ban := x.asProlonged(res.Found[0]); ban != nil {
+			res.Stopped = fmt.Sprintf(prolonging, ban)
 			break
 		}
 		res.Verdict, res.Stopped, res.Also = Identified, "", x.alsoTold(res.Found[0])
@@ -210,10 +250,6 @@ func (x *search) next() string {
 		if phase.Requests > 1 {
 			parts[len(parts)-1] += ", " + quantity.Brief(phase.Every) + " apart"
 		}
-		if ban := x.asProlonged(res.Found[0]); ban != nil {
-			res.Stopped = fmt.Sprintf(prolonging, ban)
-			break
-		}
 	}
 	return fmt.Sprintf("%s (at most %s in %s)", strings.Join(parts, "; then "),
 		quantity.Plural(most, "request"), quantity.Brief(lasts))
@@ -250,7 +286,7 @@ func (x *search) ofOne(r *region) Candidate {
 	h := r.hull()
 	best, search := h.usual(), !x.crowded() // which an exact search would take seconds for
 	for _, b := range append([]box{best, h.inner(), h}, r.live...) {
-		if !refuted(x.shown(), r.with(r.kind.policy(b.point())), verdict.Exact, true) {
+		if !refuted(x.shown(), r.with(r.kind.policy(b.point())), verdict.Exact, search) {
 			best = b.point()
 			break
 		}
