@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -24,7 +25,7 @@ type runDir struct {
 	flat bool
 	// compress keeps recordings as gzip.
 	compress bool
-	// long is the most requests of a recording that is kept as text, 0 for longRecording.
+	// long is the most requests of a recording that is kept as text, 0 for load.PackedRecording.
 	long int
 	// lock is the manifest, locked: no other run writes to the folder.
 	lock *os.File
@@ -158,15 +159,12 @@ func (d *runDir) recordings(id string) []string {
 	return []string{name, name + packedEnd, name + longEnd}
 }
 
-// longRecording is the most requests of a recording that is kept as text: a gigabyte of it.
-const longRecording = 2_000_000
-
 // end is what the name of a new recording ends in. Nobody asked for the gigabytes that a long one has.
 func (d *runDir) end(tl *timeline.Timeline) string {
 	switch {
 	case d.compress:
 		return packedEnd
-	case tl.Sent() > cmp.Or(d.long, longRecording):
+	case tl.Sent() > cmp.Or(d.long, load.PackedRecording):
 		return longEnd
 	default:
 		return ""
@@ -175,6 +173,9 @@ func (d *runDir) end(tl *timeline.Timeline) string {
 
 // keepTimeline keeps a recording at path, compressed where the name says so.
 func keepTimeline(path string, tl *timeline.Timeline) error {
+	if filepath.Ext(path) == longEnd {
+		return streamFile(path, func(w io.Writer) error { return timeline.Pack(w, tl) })
+	}
 	return streamFile(path, packed(path, func(w io.Writer) error { return timeline.Write(w, tl) }))
 }
 

@@ -12,11 +12,12 @@ import (
 // timeline.Spool, if there is Options.Spill, and a quarter of that stands for its beginning.
 const LongRecording = 200_000
 
-// mayBeLong tells whether a schedule may send more requests than are kept in memory.
-func mayBeLong(s *timeline.Schedule, o *Options) bool {
-	if o.Spill == nil {
-		return false
-	}
+// PackedRecording is the most requests of a recording that is kept as text: a gigabyte of it. One that may
+// have more is compressed while it is made.
+const PackedRecording = 2_000_000
+
+// atMost is how many requests a schedule may send.
+func atMost(s *timeline.Schedule, o *Options) int {
 	most := 0
 	for i := range s.Phases {
 		switch p := &s.Phases[i]; p.Shape {
@@ -31,7 +32,7 @@ func mayBeLong(s *timeline.Schedule, o *Options) bool {
 	if o.MaxRequests > 0 {
 		most = min(most, o.MaxRequests)
 	}
-	return most > LongRecording
+	return most
 }
 
 // unroll takes the observations from the journal: all of them if they are few, or their beginning.

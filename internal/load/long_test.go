@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"net/url"
@@ -65,6 +66,14 @@ func TestALongRecordingIsWhole(t *testing.T) {
 			t.Errorf("%d requests in the phases %+v, want %d", kept, tl.Header.Phases, n)
 		}
 		begins(t, tl, all.Observations)
+		var packed bytes.Buffer
+		if err := timeline.Pack(&packed, tl); err != nil {
+			t.Fatal(err)
+		}
+		again, err := timeline.Read(&packed, "packed", timeline.Options{})
+		if err != nil || len(again.Observations) != n || again.Counts() != c {
+			t.Errorf("packed it has %d requests, %v, want %d", len(again.Observations), err, n)
+		}
 		time.Sleep(4 * time.Second) // until the target has nothing left to answer
 	})
 }

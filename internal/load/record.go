@@ -125,8 +125,9 @@ func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Tim
 }
 
 func newRecorder(s *timeline.Schedule, o *Options) *recorder {
-	long := mayBeLong(s, o)
-	return &recorder{
+	most := atMost(s, o)
+	long := o.Spill != nil && most > LongRecording
+	r := &recorder{
 		long: long, most: LongRecording,
 		o: o, s: s,
 		numbers:  map[string]int{},
@@ -138,6 +139,10 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 		fields:  newFieldStore(),
 		journal: newJournal(o, long),
 	}
+	if long && most > PackedRecording {
+		r.journal.kept.Pack(firstFree(s))
+	}
+	return r
 }
 
 // record runs all phases and gathers what was seen.

@@ -151,22 +151,6 @@ func unpacked(r *bufio.Reader) (io.Reader, error) {
 	return nil, nil
 }
 
-// packWindow is how far back the compressor looks: some seventy lines. With a window of 4 MiB it takes twice
-// the time, and its file is a fifth larger, as the place of what a line repeats takes more bits.
-const packWindow = 32 << 10
-
-// NewPacker returns a writer that compresses lines with zstd into w. Close must be called at the end; it does
-// not close w. A line of a recording takes some 21 bytes and 0.4 us; on goroutines of its own the compressor
-// would take half as much again.
-func NewPacker(w io.Writer) io.WriteCloser {
-	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(packWindow),
-		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		panic("timeline: zstd: " + err.Error()) // the options are constants
-	}
-	return z
-}
-
 // bareUTF16 tells whether text begins with a character of ASCII in UTF-16, without a mark of the order of
 // bytes, and its encoding.
 func bareUTF16(text []byte) (encoding string, is bool) {

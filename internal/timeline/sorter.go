@@ -17,6 +17,8 @@ type Sorter struct {
 	spare      []*Observation
 	window     int
 	last       Observation
+	// ready are the lines of the first run, compressed; nil where nobody wants them, or there is a second.
+	ready *ready
 }
 
 // sortWindow is how many observations a Sorter holds.
@@ -38,6 +40,10 @@ func (h *bySent) Pop() any {
 
 // NewSorter returns a Sorter without observations. open makes the files of its spools.
 func NewSorter(open func() (Spill, error)) *Sorter { return &Sorter{open: open, window: sortWindow} }
+
+// Pack has the lines of the recording compressed as it comes, for Pack at its end; free is the first number
+// for those without one. Where the order costs a second run that is in vain. Called before the first Add.
+func (s *Sorter) Pack(free int) { s.ready = newReady(s.open, free) }
 
 // Add takes an observation. It keeps a copy; the fields must not be changed.
 func (s *Sorter) Add(o *Observation) {
@@ -69,6 +75,10 @@ func (s *Sorter) pass() {
 	}
 	x := heap.Pop(&s.held).(*Observation)
 	s.runs[len(s.runs)-1].Add(x)
+	if s.ready != nil && (len(s.runs) > 1 || !s.ready.add(x)) {
+		s.ready.close()
+		s.ready = nil
+	}
 	s.last = *x
 	s.spare = append(s.spare, x)
 }
@@ -83,6 +93,9 @@ func (s *Sorter) Finish() *Spool {
 	case 0:
 		return NewSpool(s.open)
 	case 1:
+		if s.ready != nil && s.ready.end() {
+			s.runs[0].ready = s.ready
+		}
 		return s.runs[0]
 	default:
 		return s.merge()

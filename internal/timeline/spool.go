@@ -34,6 +34,8 @@ type Spool struct {
 	// changes what is read. They belong to one view of what is kept.
 	free   int
 	change func(o *Observation)
+	// ready are its lines, compressed; nil where they are not.
+	ready *ready
 }
 
 // shelf is the file of a spool, nil until it is opened, and its size. Several may read it.
@@ -212,18 +214,19 @@ func (s *Spool) fields(b []byte, f Fields) []byte {
 // spill writes the block, with its length in front, to the file.
 func (s *Spool) spill() {
 	f := s.shelf
-	if f.file == nil && f.failed(nil) == nil {
-		file, err := f.open()
-		f.file = file
-		f.failed(err)
-	}
 	n := binary.BigEndian.AppendUint64(nil, uint64(len(s.block)))
 	f.write(n)
 	f.write(s.block)
 	s.block = s.block[:0]
 }
 
+// write appends b, to a new file at first.
 func (f *shelf) write(b []byte) {
+	if f.file == nil && f.failed(nil) == nil {
+		file, err := f.open()
+		f.file = file
+		f.failed(err)
+	}
 	if f.failed(nil) == nil {
 		_, err := f.file.Write(b)
 		f.size += int64(len(b))
@@ -295,6 +298,7 @@ func (t *Timeline) Unroll(s *Spool, most int) {
 
 // Close removes the file. Nothing can be read any more.
 func (s *Spool) Close() {
+	s.ready.close()
 	if f := s.shelf.file; f != nil {
 		_ = f.Close() // nobody needs what was in it
 	}
