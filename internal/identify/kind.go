@@ -22,9 +22,14 @@ type box struct {
 // exact tells whether b is as narrow as an answer must be: one quota, and times within one in a hundred.
 func (b box) exact() bool { return b.q1 == b.q2 && b.narrow() && !b.wide() }
 
-// single tells whether b is known as well as an answer must be, or to slack, which no experiment can tell.
+// single tells whether b is known as well as an answer must be, or to slack, which no experiment can tell:
+// what is named is near enough to both of its ends.
 func (b box) single(slack time.Duration) bool {
-	return b.q1 == b.q2 && (float64(b.t2) <= float64(b.t1)*resolution || b.t2-b.t1 <= slack) && !b.wide()
+	near := func() bool {
+		t := float64(b.usual().t1)
+		return float64(b.t2) <= t*exactness && t <= float64(b.t1)*exactness
+	}
+	return b.q1 == b.q2 && (b.t2-b.t1 <= slack || near()) && !b.wide()
 }
 
 // wide tells whether there is more to find out of a ban.

@@ -20,3 +20,17 @@ func TestTimesAreNamedAsPeopleWriteThem(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsNamedIsNearBothEnds: a far rounder time is named only once both ends are near it. 37/1.8s was, of
+// 37/1.85s.
+func TestWhatIsNamedIsNearBothEnds(t *testing.T) {
+	for _, tt := range []struct {
+		from, to time.Duration
+		want     bool
+	}{{1790, 1860, false}, {1796, 1830, true}, {496, 514, false}, {497, 509, true}} {
+		b := box{q1: 37, q2: 37, t1: tt.from * time.Millisecond, t2: tt.to * time.Millisecond}
+		if got := b.single(0); got != tt.want {
+			t.Errorf("%v..%v: got known %v, want %v", b.t1, b.t2, got, tt.want)
+		}
+	}
+}

@@ -31,8 +31,7 @@ var coarseKinds = []struct{ text, spec string }{
 // clock explains so much that it is asked for nowhere else.
 func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	const longest = 30 * time.Second
-	if !c.Limit[0].HasWindow() || c.most > longest || len(Told(x.tl)) == 0 ||
-		c.most.Truncate(time.Second/2) >= c.least {
+	if !c.Limit[0].HasWindow() || c.most > longest || len(Told(x.tl)) == 0 || c.lastsHalves() {
 		return nil
 	}
 	tl := *x.tl
@@ -51,6 +50,9 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	}
 	return out
 }
+
+// lastsHalves tells whether the window of c may be one of half seconds.
+func (c Candidate) lastsHalves() bool { return c.most.Truncate(time.Second/2) >= c.least }
 
 // explains tells whether the judge finds nothing in a recording that speaks against a limit.
 func explains(tl *timeline.Timeline, limit spec.Limit) bool {
@@ -102,7 +104,8 @@ func (x *search) asProlonged(c Candidate) *prolonged {
 	return nil
 }
 
-// rivalBans are the bans that every request prolongs which resemble c: not those that are c itself.
+// rivalBans are the bans that every request prolongs which resemble c: not those that are c itself, nor
+// those of a clock of whole seconds where c may be a window of half seconds, which those nearly are.
 func rivalBans(c Candidate) (out []prolonged) {
 	inside := c.Limit[0]
 	inside.Align = spec.AlignFirst
@@ -123,7 +126,7 @@ func rivalBans(c Candidate) (out []prolonged) {
 	var exact []prolonged // those of a clock of whole seconds are told first
 	for _, inside.Refresh = range []spec.Refresh{spec.RefreshAdmitted, ""} {
 		const longest = 30 * time.Second
-		for ban := time.Second; ban <= min(2*c.most, longest); ban += time.Second {
+		for ban := time.Second; ban <= min(2*c.most, longest) && !c.lastsHalves(); ban += time.Second {
 			for inside.Rate.Per = time.Second; inside.Rate.Per <= ban; inside.Rate.Per += time.Second {
 				out = append(out, prolonged{inside, ban, time.Second})
 			}

@@ -203,7 +203,7 @@ func TestABanThatRequestsProlongHasNoOtherName(t *testing.T) {
 // it explains all answers, and only there.
 func TestABanThatRequestsProlongIsARival(t *testing.T) {
 	const s = time.Second
-	found := parsed(t, "fixed-window,rate=5/3s,align=first,refresh=all")
+	found := parsed(t, "fixed-window,rate=5/3100ms,align=first,refresh=all")
 	inside := parsed(t, "fixed-window,rate=5/2s,align=first,refresh=admitted")
 	for _, tt := range []struct {
 		limiter reference.Limiter
@@ -212,14 +212,14 @@ func TestABanThatRequestsProlongIsARival(t *testing.T) {
 		sim := simulate(t, found, 1)
 		sim.limiter, sim.state = tt.limiter, tt.limiter.Init()
 		x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
-		for _, rest := range []time.Duration{0, 3100, 2700, 6000, 2700, 3050, 2800, 2900, 3130, 2950, 7000} {
+		for _, rest := range []time.Duration{0, 3150, 2700, 6300, 2700, 3120, 2800, 2900, 3130, 2950, 7000} {
 			p := Phase{Rest: rest * time.Millisecond, Requests: 8, Every: 20 * time.Millisecond, Denials: 2}
-			if rest == 6000 { // a part of the quota
+			if rest == 6300 { // a part of the quota
 				p.Requests = 3
 			}
 			x.send(t.Context(), p)
 		}
-		c := Candidate{Limit: found, least: 29 * s / 10, most: 31 * s / 10}
+		c := Candidate{Limit: found, least: 305 * s / 100, most: 315 * s / 100}
 		if got := x.asProlonged(c); (got != nil) != tt.want {
 			t.Errorf("got the rival %v, want one: %v", got, tt.want)
 		}
