@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -277,5 +278,31 @@ func TestShortSearchesAreLookedAtClosely(t *testing.T) {
 	tl := servedHistory(r, lim, limit, 5, false)
 	if explainedServed(t, tl, limit) || !accused(t, tl, limit) {
 		t.Errorf("not accused, or explained:\n%s", draw(tl))
+	}
+}
+
+// TestACrowdOfDenials: where denials count and too many requests overlap for the search, the admissions alone
+// are still bounded.
+func TestACrowdOfDenials(t *testing.T) {
+	tl := &timeline.Timeline{}
+	for i := range 60 {
+		o := timeline.Observation{Sent: time.Duration(i), FirstByte: 5*time.Millisecond + time.Duration(i),
+			Answered: true, Outcome: timeline.Denied}
+		o.Seq, o.Cost = i, 1
+		if i < 20 {
+			o.Outcome = timeline.Allowed
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	wants := map[int]verdict.Verdict{18: verdict.Fail, 19: verdict.Fail, 20: verdict.Pass}
+	for _, text := range []string{"sliding-window-log,rate=%d/2s,count=all",
+		"fixed-window,rate=%d/2s,phase=500ms,count=all",
+		"fixed-window,rate=%d/2s,phase=250ms,count=all,slots=4"} {
+		for quota, want := range wants {
+			j, err := Judge(tl, mustLimit(t, fmt.Sprintf(text, quota)), Options{})
+			if err != nil || j.Verdict != want {
+				t.Errorf(text+": got %s, %v, want %s", quota, j.Verdict, err, want)
+			}
+		}
 	}
 }

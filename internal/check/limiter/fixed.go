@@ -38,7 +38,9 @@ func (f fixed) Over(h *history.History) *Breach {
 		return br
 	}
 	if f.all {
-		return f.overCounting(h, h.Surely())
+		if br := f.overCounting(h, h.Surely()); br != nil {
+			return br
+		}
 	}
 	return Overfull(h.Admitted, func() func(int) Seat {
 		return func(i int) Seat {

@@ -41,7 +41,9 @@ func (l windowLog) Over(h *history.History) *Breach {
 		return br
 	}
 	if l.all {
-		return l.overCounting(h, h.Surely())
+		if br := l.overCounting(h, h.Surely()); br != nil {
+			return br
+		}
 	}
 	for k := int64(1); k <= Spans; k++ {
 		if br := l.overSpan(h, k); br != nil {

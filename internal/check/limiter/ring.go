@@ -46,7 +46,9 @@ func (r ring) Over(h *history.History) *Breach {
 		return br
 	}
 	if r.all {
-		return r.overCounting(h, h.Surely())
+		if br := r.overCounting(h, h.Surely()); br != nil {
+			return br
+		}
 	}
 	for m := int64(1); m <= Spans; m++ {
 		if br := r.overSpan(h, m); br != nil {
