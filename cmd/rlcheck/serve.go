@@ -23,6 +23,7 @@ import (
 // serveFlags are the flags of `rlcheck serve`.
 type serveFlags struct {
 	limit, addr, fault, key, retryAfter, redis string
+	partition                                  string
 	denyBody, onStoreError, counters, balance  string
 	control, client, record, grpc              string
 	dialect, rules                             []string
@@ -54,6 +55,8 @@ func newServeCmd(e *env) *cobra.Command {
 		"loopback address to listen on; port 0 lets the kernel choose")
 	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
 	fl.StringVar(&f.key, "key", "X-Api-Key", "header field whose value is the partition")
+	fl.StringVar(&f.partition, "partition", "", "none: all clients share one quota "+
+		"(default: each key has its own, and without a key each address)")
 	fl.StringArrayVar(&f.rules, "rule", nil,
 		"a limit of its own for some requests: /PATH, METHOD, NAME:VALUE of a field or several of them, "+
 			"and then a SPEC, none, "+
@@ -110,7 +113,7 @@ func (f serveFlags) options(limit spec.Limit) (target.Options, error) {
 		DenyBody: target.DenyBody(f.denyBody), OnStoreError: target.OnStoreError(f.onStoreError),
 		Seed:     f.seed,
 		Replicas: f.replicas, Counters: target.Counters(f.counters), SyncEvery: f.syncEvery,
-		Balance: target.Balance(f.balance)}
+		Balance: target.Balance(f.balance), OneForAll: f.partition == string(scenario.ByNone)}
 	for _, d := range f.dialect {
 		o.Dialect = append(o.Dialect, target.Dialect(d))
 	}
@@ -126,6 +129,10 @@ func (f serveFlags) options(limit spec.Limit) (target.Options, error) {
 func (e *env) serve(f serveFlags) error {
 	if f.limit == "" {
 		return usagef("serve: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+	}
+	if f.partition != "" && f.partition != string(scenario.ByNone) {
+		return usagef("serve: --partition %q: it is none, or left out (--key NAME names the header field)",
+			f.partition)
 	}
 	limit, err := spec.Parse(f.limit)
 	if err != nil {

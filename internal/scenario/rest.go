@@ -72,7 +72,7 @@ func (s *Scenario) rest(most time.Duration) {
 func (s *Scenario) Rests() time.Duration { return s.rests }
 
 // recovery is a silence after which the limits of all phases are as good as new. It is longer by a tenth or
-// a unit: a larger bucket than the declared one has then more than the declared burst again, and shows it.
+// two units: a bucket that is larger by one has then surely forgotten all, and shows that it is larger.
 func (s *Scenario) recovery() time.Duration {
 	var d time.Duration
 	for i := range s.Phases {
@@ -82,7 +82,7 @@ func (s *Scenario) recovery() time.Duration {
 		}
 		for _, one := range p.Limit {
 			full, unit := one.Recovery(), one.LongestWindow()/time.Duration(max(one.Rate.N, 1))
-			d = max(d, full+max(full/10, unit))
+			d = max(d, full+max(full/10, 2*unit))
 		}
 	}
 	return d + s.Target.Tick + time.Millisecond

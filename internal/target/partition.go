@@ -9,6 +9,9 @@ import (
 
 // key returns the partition of r.
 func (t *Target) key(r *http.Request) string {
+	if t.opts.OneForAll {
+		return t.prefix
+	}
 	key, ok := t.named(r)
 	if !ok {
 		key = t.clientKey(r)

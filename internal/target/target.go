@@ -27,6 +27,8 @@ type Options struct {
 	// PartitionHeader names the field whose value is the partition, "X-Api-Key" by default. A request without
 	// it is counted under the address of its client.
 	PartitionHeader string
+	// OneForAll counts all clients together, whatever tells them apart.
+	OneForAll bool
 	// ClientHeader names the field in whose last element a proxy that is trusted writes the address of the
 	// client, "X-Forwarded-For" or such; empty takes the address of the connection. Only requests without a
 	// partition are counted by it.
