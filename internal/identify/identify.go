@@ -331,7 +331,7 @@ func (x *search) planner() *planner {
 	p := &planner{over: func() bool { return x.o.Think > 0 && time.Now().After(until) },
 		made: x.made, now: x.s.Now(), trip: x.trip(), every: x.every, dense: x.dense, far: x.far,
 		wait:     x.s.Wait(),
-		requests: x.o.MaxRequests - len(x.tl.Observations), left: x.o.MaxTime - x.s.Now()}
+		requests: x.spare(), left: x.o.MaxTime - x.s.Now()}
 	likely, tl := x.likely(), x.shown()
 	if _, recorded := x.s.(*sent); recorded { // what comes next is of a new client
 		tl = &timeline.Timeline{}
@@ -380,9 +380,19 @@ func (x *search) trip() time.Duration {
 	return all[len(all)/2]
 }
 
+// spare is how many requests may still be sent to name the limit. Of a limit that has denied, a quarter of
+// all is kept for what tells clients apart, where that is asked.
+func (x *search) spare() int {
+	most := x.o.MaxRequests
+	if _, ok := x.s.(Teller); ok && !x.o.Alike && x.tl.Counts().Denied > 0 {
+		most -= most / 4
+	}
+	return most - len(x.tl.Observations)
+}
+
 // send sends one phase within the budget. It reports false where nothing more is to be sent.
 func (x *search) send(ctx context.Context, p Phase) bool {
-	switch left := x.o.MaxRequests - len(x.tl.Observations); {
+	switch left := x.spare(); {
 	case left <= 0:
 		x.stopped = "the budget of requests is used"
 		return false
@@ -392,7 +402,7 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	default:
 		p.Requests = max(1, min(p.Requests, left))
 	}
-	p.Crowded = x.aside != nil || x.every < x.trip()
+	p.Crowded, p.Until = x.aside != nil || x.every < x.trip(), x.o.MaxTime
 	seen, err := x.s.Send(ctx, p)
 	for _, o := range seen {
 		o.Seq, o.Phase, o.Cost = len(x.tl.Observations), p.Name, 1

@@ -29,6 +29,8 @@ type Live struct {
 	started time.Time
 	header  timeline.Header
 	free    time.Duration
+	// mute tells that a denial did not say how long to wait.
+	mute bool
 	// trip is the least time from a request to its answer.
 	trip time.Duration
 }
@@ -83,15 +85,18 @@ func (l *Live) silent(ctx context.Context, rest time.Duration) bool {
 
 // paced returns the options of a phase: a request waits until no more are under way than its answers take,
 // which is one where they come before the next request, so that a stall does not send several at once.
-// Denials end it.
+// Denials end it, politely the first one, and as many errors in a row as end the search.
 func (l *Live) paced(p Phase) load.Options {
+	if l.Polite && !l.mute {
+		p.Denials = 1
+	}
 	most := 1
 	if p.Crowded {
 		most = p.Requests
 	} else if p.Every > 0 {
 		most += int(l.trip / p.Every)
 	}
-	free, admitted, denied := make(chan struct{}, most), 0, 0
+	free, admitted, denied, failed := make(chan struct{}, most), 0, 0, 0
 	for range most {
 		free <- struct{}{}
 	}
@@ -99,19 +104,24 @@ func (l *Live) paced(p Phase) load.Options {
 	o := l.round(&mu, free, func(out timeline.Outcome) {
 		switch out {
 		case timeline.Denied:
-			denied++
+			denied, failed = denied+1, 0
 		case timeline.Allowed:
-			admitted++
+			admitted, failed = admitted+1, 0
+		default:
+			failed++
 		}
 	})
 	o.Next = func() bool {
+		lost := 0
 		select {
 		case <-free:
 		case <-time.After(lostAfter):
+			lost = 1
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		return !p.over(admitted, denied)
+		failed += lost
+		return !p.over(admitted, denied) && failed < mostLost && (p.Until == 0 || l.Now() < p.Until)
 	}
 	return o
 }
@@ -156,6 +166,8 @@ func (l *Live) keep(tl *timeline.Timeline, from time.Duration) {
 		}
 		if wait, ok := retryAfter(o, l.started); l.Polite && ok {
 			l.free = max(l.free, o.FirstByte+wait)
+		} else if o.Outcome == timeline.Denied {
+			l.mute = true
 		}
 	}
 	notes := append(l.header.Notes, tl.Header.Notes...)

@@ -18,6 +18,8 @@ type Phase struct {
 	Every    time.Duration
 	Denials  int
 	Admits   int
+	// Until is when the last request is sent, since the start of the recording; 0: whenever it is due.
+	Until time.Duration
 	// Crowded requests do not wait for the answers to those before.
 	Crowded bool
 }

@@ -184,7 +184,7 @@ func (x *search) overrun(ctx context.Context) bool {
 		return false
 	}
 	p := all[0].phase
-	if p.Requests > x.o.MaxRequests-len(x.tl.Observations) ||
+	if p.Requests > x.spare() ||
 		p.Rest+time.Duration(p.Requests)*(p.Every+x.trip()) > x.o.MaxTime-x.s.Now() {
 		return false
 	}

@@ -1,0 +1,97 @@
+package identify
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load"
+)
+
+// sending lets use send to a handler, with the requests of Identify.
+func sending(t *testing.T, h http.HandlerFunc, use func(*testing.T, *Live)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+		server := &http.Server{Handler: h}
+		go func() { _ = server.Serve(p) }()
+		use(t, &Live{Load: load.Options{Dial: p.dial, Classify: statuses, Pacer: load.SleepPacer(),
+			Timeout: 5 * time.Second, URL: &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/"}}})
+		close(p.done)
+		_ = server.Close()
+	})
+}
+
+// asked is what Identify finds of a handler by requests 20 ms apart or more.
+func asked(t *testing.T, h http.HandlerFunc, within time.Duration) (res *Result) {
+	t.Helper()
+	sending(t, h, func(t *testing.T, l *Live) {
+		res = Identify(t.Context(), l, Options{MaxRequests: 400, MaxTime: within,
+			Every: 20 * time.Millisecond, Alike: true})
+	})
+	return res
+}
+
+// TestErrorsEndTheSearch: a target in trouble is not asked on, in the middle of a phase either.
+func TestErrorsEndTheSearch(t *testing.T) {
+	fails := map[string]func(w http.ResponseWriter){
+		"status 500": func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
+		"status 502": func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
+		"eof":        func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+	}
+	for name, fail := range fails {
+		n := 0
+		res := asked(t, func(w http.ResponseWriter, _ *http.Request) {
+			if n++; n > 7 {
+				fail(w)
+			}
+		}, time.Minute)
+		if c := res.Timeline.Counts(); c.Sent != 7+mostLost || !strings.Contains(res.Stopped, name) {
+			t.Errorf("%s: got %d requests and %q, want %d", name, c.Sent, res.Stopped, 7+mostLost)
+		}
+	}
+}
+
+// TestSlowAnswersEndWithTheTime: no request begins after the time is over, however long answers take.
+func TestSlowAnswersEndWithTheTime(t *testing.T) {
+	res := asked(t, func(http.ResponseWriter, *http.Request) { time.Sleep(900 * time.Millisecond) },
+		20*time.Second)
+	all := res.Timeline.Observations
+	if last := all[len(all)-1].Sent; last > 20*time.Second || last < 15*time.Second {
+		t.Errorf("the last of %d requests was sent at %s, want within 20s, and not long before", len(all),
+			last)
+	}
+}
+
+// TestRetryAfterIsHonoured: politely, nothing is sent before the wait of a denial is over, in the same phase
+// either. Denials that tell no wait change nothing.
+func TestRetryAfterIsHonoured(t *testing.T) {
+	for _, x := range []struct {
+		polite bool
+		wait   string
+		most   int // requests of a phase that ends with the third denial
+	}{{true, "3", 1}, {true, "", 3}, {false, "3", 3}} {
+		sending(t, func(w http.ResponseWriter, _ *http.Request) {
+			if x.wait != "" {
+				w.Header().Set("Retry-After", x.wait)
+			}
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, func(t *testing.T, l *Live) {
+			l.Polite = x.polite
+			for range 2 { // the first one shows whether waits are told
+				all, err := l.Send(t.Context(), Phase{Name: "denied", Requests: 5, Every: time.Second,
+					Denials: 3})
+				if now := l.Now(); err != nil || x.polite && x.wait != "" && all[0].Sent+time.Second < now {
+					t.Errorf("%+v: sent at %s, it is %s, %v", x, all[0].Sent, now, err)
+				}
+				if len(all) > x.most || l.Wait() > 0 != (x.most == 1) {
+					t.Errorf("%+v: got %d requests, and %s to wait", x, len(all), l.Wait())
+				}
+			}
+		})
+	}
+}
