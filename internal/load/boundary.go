@@ -30,7 +30,7 @@ type aim struct {
 const finest = 250 * time.Microsecond
 
 // armTime is kept free before the first group to write the withheld requests and let them settle.
-const armTime = 2 * settle
+const armTime = 3 * settle
 
 func newAim(p *phase) *aim {
 	a := &aim{p: p, r: p.r, gate: newGate(p), name: timeline.AimPhase(p.plan.Name), reach: p.plan.Window / 8}

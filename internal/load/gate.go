@@ -95,7 +95,7 @@ func (g *gate) release(begin time.Duration) {
 	for i := range g.groups {
 		due := begin + g.groups[i].at
 		if !g.groups[i].armed {
-			r.pause(due - settle - settle)
+			r.pause(due - armTime)
 			g.arm(i)
 		}
 		released := r.pause(due)

@@ -33,9 +33,9 @@ type runner interface {
 }
 
 // settle is the time a target has to take in the withheld requests of a gate before it opens. A kernel that
-// owes an acknowledgement sends it after 40 ms, and acknowledges what follows at once: on the loopback device
-// each release would take a third longer.
-const settle = 30 * time.Millisecond
+// owes an acknowledgement sends it after 40 ms, and in the last ten of them with whatever comes (Linux,
+// tcp_send_delayed_ack): on the loopback device each release would take a third longer.
+const settle = 20 * time.Millisecond
 
 // lead is how long before the end of a silence the next phase is prepared.
 const lead = 250 * time.Millisecond
