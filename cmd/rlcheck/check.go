@@ -20,6 +20,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -51,32 +52,39 @@ type checkFlags struct {
 	judges *check.Panel
 	// kept is what reports show beside the verdict.
 	kept keeper
+	// replay returns the words that judge a recording again.
+	replay func(name string) []string
 }
 
 func newCheckCmd(e *env) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
-		Use:   "check TIMELINE [--limit SPEC]",
-		Short: "Judge a recording; no traffic",
+		Use:   "check TIMELINE... [--limit SPEC]",
+		Short: "Judge recordings; no traffic",
 		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (nginx, nginx-json, haproxy,
 envoy, envoy-json, caddy, alb), plain, gzip or zstd, - for standard input, against a declared limit. The
-verdict is FAIL only if no decision times, no order and no hidden phase explain the recording. With --client
-it judges the clients of a recording of rlcheck serve instead: whether they waited as they were told.`,
+verdict is FAIL only if no decision times, no order and no hidden phase explain the recording. Several
+recordings of one limiter are judged each on its own; after a FAIL there is one hint, which explains all of
+them. With --client it judges the clients of a recording of rlcheck serve instead: whether they waited as they
+were told.`,
 		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json
   rlcheck check clients.ndjson --client --max-attempts 5
   rlcheck check access.log.gz --format nginx --partition-by X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,
-		Args: needs(1, 1, "one timeline file, or - for standard input"),
+		Args: needs(1, -1, "one timeline file or several, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.changed = cmd.Flags().Changed
 			f.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.unspoken[flag] }
-			f.kept.replay = replayWords(cmd, args[0])
+			f.replay = func(name string) []string { return replayWords(cmd, name) }
 			if f.clients.on {
+				if len(args) > 1 {
+					return usagef("check: %q: --client judges one recording at a time", args[1])
+				}
 				return e.checkClients(args[0], f)
 			}
 			if err := f.clients.alone(f.typed); err != nil {
 				return err
 			}
-			return e.check(args[0], f)
+			return e.check(args, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -110,15 +118,7 @@ it judges the clients of a recording of rlcheck serve instead: whether they wait
 }
 
 // check is `rlcheck check`.
-func (e *env) check(name string, f checkFlags) error {
-	if f.limit == "" && f.format != "ndjson" {
-		return usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
-	}
-	switch verdict.Conformance(f.conformance) {
-	case verdict.Exact, verdict.UpperBound, verdict.LowerBound:
-	default:
-		return usagef("--conformance %q: it is exact, upper-bound or lower-bound", f.conformance)
-	}
+func (e *env) check(names []string, f checkFlags) error {
 	outs, err := parseOutputs(f.outputs, checkFormats(), "text")
 	if err != nil {
 		return err
@@ -133,36 +133,68 @@ func (e *env) check(name string, f checkFlags) error {
 		}
 		e.noteBecame(f.limit, limit)
 	}
-	began := time.Now()
-	f.kept.wanted = slices.ContainsFunc(outs, output.shows)
+	began, several, worst := time.Now(), len(names) > 1, verdict.Pass
+	f.kept.wanted = several || slices.ContainsFunc(outs, output.shows)
 	f.kept.whole = slices.ContainsFunc(outs, output.whole)
-	j, counts, err := e.judge(name, &f)
-	if err != nil {
-		return err
+	r := &result.Run{ID: runID(began), Started: began, Version: version(), Host: thisHost(),
+		Command: append([]string{"rlcheck"}, e.args...)}
+	all := make([]*check.Panel, len(names))
+	for i, name := range names {
+		one := f
+		j, counts, err := e.judge(name, &one)
+		if err != nil {
+			return err
+		}
+		one.kept.replay, all[i], worst = f.replay(name), one.judges, verdict.Worst(worst, j.Verdict)
+		r.Scenarios = append(r.Scenarios, one.kept.scenario(name, one.judges, j, counts))
+		if several {
+			one.asJudged(&r.Scenarios[i], name)
+		}
 	}
-	r := &result.Run{ID: runID(began), Started: began, Duration: time.Since(began), Version: version(),
-		Host: thisHost(), Command: append([]string{"rlcheck"}, e.args...)}
-	r.Scenarios = []result.Scenario{f.kept.scenario(name, f.judges, j, counts)}
-	verdict := statusFor(j.Verdict, false, "")
-	if !e.emitChecked(outs, r, f.judges) {
-		return exitStatus(afterTrouble(statusOf(verdict)))
+	if several {
+		ctx, stop := interruptible()
+		defer stop()
+		r.Hint, r.Scenarios = trial.Explain(ctx, r.Scenarios, hintTime)
 	}
-	return verdict
+	r.Duration = time.Since(began)
+	status := statusFor(worst, false, "")
+	if !e.emitChecked(outs, r, all) {
+		return exitStatus(afterTrouble(statusOf(status)))
+	}
+	return status
 }
 
-// emitChecked writes a judged recording in every wanted format; it returns whether all was written.
-func (e *env) emitChecked(outs []output, r *result.Run, judges *check.Panel) bool {
-	s := &r.Scenarios[0]
-	note := result.CacheNote(s.Header.Notes)
+// asJudged tells one of several recordings from the others, and by what it was judged, for the hint of all.
+func (f *checkFlags) asJudged(s *result.Scenario, name string) {
+	s.ID = visible(name)
+	if s.Timeline == nil || len(s.Limit) == 0 || f.limit == "" {
+		return
+	}
+	o, t := f.options(s.Header.Judged), &s.Timeline.Header.Judged
+	if t.Conformance, t.Shared = string(o.Conformance), o.Shared; len(t.Limits) != 1 {
+		*t = timeline.Terms{Conformance: t.Conformance, Shared: t.Shared, SingleUnits: t.SingleUnits,
+			Limits: []timeline.PhaseLimit{{}}}
+	}
+	t.Limits = slices.Clone(t.Limits)
+	t.Limits[0].Limit = f.limit
+}
+
+// emitChecked writes judged recordings in every wanted format; it returns whether all was written.
+func (e *env) emitChecked(outs []output, r *result.Run, judges []*check.Panel) bool {
+	several := len(judges) > 1
 	return e.emitEach(outs, func(w io.Writer, format string) error {
-		switch format {
-		case "text":
-			if note != "" {
-				fmt.Fprintln(w, visible(note))
+		s := &r.Scenarios[0]
+		note := result.CacheNote(s.Header.Notes)
+		switch {
+		case format == "text":
+			for i := range r.Scenarios {
+				e.writeChecked(w, &r.Scenarios[i], judges[i], several)
 			}
-			writeVerdict(w, s.Judgement, judges, s.Counts)
+			if r.Hint != nil {
+				fmt.Fprintf(w, "perhaps: %s\n", r.Hint.Text)
+			}
 			return nil
-		case "json": // which has no place for it
+		case format == "json" && !several: // which has no place for it
 			if note != "" {
 				e.say.line(note)
 			}
@@ -175,11 +207,33 @@ func (e *env) emitChecked(outs []output, r *result.Run, judges *check.Panel) boo
 	})
 }
 
+// writeChecked prints a judged recording as text, under its name where there are several.
+func (e *env) writeChecked(w io.Writer, s *result.Scenario, judges *check.Panel, named bool) {
+	if named {
+		fmt.Fprintf(w, "%s:\n", s.ID)
+	}
+	if note := result.CacheNote(s.Header.Notes); note != "" {
+		fmt.Fprintln(w, visible(note))
+	}
+	writeVerdict(w, s.Judgement, judges, s.Counts)
+	if named {
+		fmt.Fprintln(w)
+	}
+}
+
 // checkFormats are the formats of run, and before them what check prints by itself.
 func checkFormats() []string { return append([]string{"text"}, report.Formats()...) }
 
-// sound checks the numbers of the flags.
+// sound checks the words and numbers of the flags.
 func (f *checkFlags) sound() error {
+	if f.limit == "" && f.format != "ndjson" {
+		return usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+	}
+	switch verdict.Conformance(f.conformance) {
+	case verdict.Exact, verdict.UpperBound, verdict.LowerBound:
+	default:
+		return usagef("--conformance %q: it is exact, upper-bound or lower-bound", f.conformance)
+	}
 	for _, status := range f.denied {
 		if status < 100 || status > 999 {
 			return usagef("--denied %d: a status has three digits", status)

@@ -352,10 +352,19 @@ func (x *search) nearest() []Candidate {
 		if err != nil || j.Verdict != verdict.Fail {
 			continue
 		}
-		out = append(out, Candidate{Text: k.text, Class: k.class, Limit: limit,
-			Against: j.Partitions[0].Findings[0].Text})
+		out = append(out, Candidate{Text: k.text, Class: k.class, Limit: limit, Against: against(j)})
 	}
 	return out
+}
+
+// against is the first finding of a recording that fails, of whichever client.
+func against(j *verdict.Judgement) string {
+	for i := range j.Partitions {
+		if f := j.Partitions[i].Findings; len(f) > 0 {
+			return f[0].Text
+		}
+	}
+	return ""
 }
 
 // written returns the policy of a point as people write it: a bucket's rate as so many a second, a minute
