@@ -32,7 +32,7 @@ const (
 // shared, where together they keep it, and one side by itself was denied what the limit gives it.
 func (r *recording) attributes(e *Expect) verdict.Claim {
 	c := verdict.Claim{ID: string(verdict.ClaimAttributes)}
-	open := 0
+	var open []verdict.Comparison
 	control := func(a timeline.Attribute) string { return r.control(e.Attributes, a) }
 	for _, x := range e.Attributes {
 		row, f, asked := r.compare(x, control)
@@ -40,7 +40,7 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 			c.Findings = append(c.Findings, *f)
 		}
 		if row.Observed == notShown && asked && x.Sharing != Either && !x.Unsure {
-			open++
+			open = append(open, row)
 		}
 		c.Compared = append(c.Compared, row)
 	}
@@ -63,20 +63,20 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 		if n := len(c.Findings); n > 1 {
 			c.Text += fmt.Sprintf("; and %d more", n-1)
 		}
-	case open > 0 || shared+apart == 0:
-		c.Reason, c.Text = verdict.TooFew, c.Text+r.open(c.Compared)
+	case len(open) > 0 || shared+apart == 0:
+		c.Reason, c.Text = verdict.TooFew, c.Text+r.open(slices.Concat(open, c.Compared))
 	default:
 		c.Verdict = verdict.Pass
 	}
 	return c
 }
 
-// open names the first rows that are not shown, with the reason of the first.
+// open names the first rows that are not shown, each once, with the reason of the first.
 func (r *recording) open(rows []verdict.Comparison) string {
 	var names []string
 	why := ""
 	for _, row := range rows {
-		if row.Observed == notShown {
+		if row.Observed == notShown && !slices.Contains(names, row.Attribute) {
 			names = append(names, row.Attribute)
 			if why == "" {
 				why = row.Detail

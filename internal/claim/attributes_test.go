@@ -114,3 +114,15 @@ func TestSharedIsNotToldWhereOthersMayDraw(t *testing.T) {
 		t.Errorf("got %+v, want nothing shown", c.Compared[0])
 	}
 }
+
+// TestTheReasonIsOfWhatIsOpen: where several are not shown, the reason is told of one that must be.
+func TestTheReasonIsOfWhatIsOpen(t *testing.T) {
+	tl, e := recordingOf(pair{attribute: timeline.Nothing, plain: "aaddd", other: "aaddd", sharing: OneQuota},
+		pair{timeline.PathCase, "a", "a", OneQuota, "the path / has no letters to write so"},
+		pair{timeline.Accept, "aa", "aa", OneQuota, ""})
+	c := Judge(tl, parse(t, "token-bucket,rate=1/10s,burst=4"), e)[0]
+	const want = "are not shown: accept, path-case (2 and 2 of 4 admitted: one quota and two explain it)"
+	if !strings.Contains(c.Text, want) {
+		t.Errorf("got %q, want %q", c.Text, want)
+	}
+}
