@@ -72,14 +72,15 @@ func (g *group) resolvers(s *result.Scenario) []string {
 const nearly = 0.1
 
 // near tells whether s measured nearly what it must by itself. A fault of its own that is larger it would
-// have shown; what others measured says nothing of that.
+// have shown; what others measured says nothing of that. Where the declared clock ticks, what the limit gives
+// back in a tick is open to each recording, however it is made.
 func near(s *result.Scenario) bool {
 	r, n := demanded(s), len(s.Limit)
 	for i, p := range s.Limit {
 		wide := r
 		if r.BurstExact || r.Burst > 0 {
 			wide.BurstExact = false
-			wide.Burst = (r.Burst + max(nearly, 1/float64(p.Full()))) * (1 + precision)
+			wide.Burst = (r.Burst + max(nearly, max(1, ticked(p))/float64(p.Full()))) * (1 + precision)
 		}
 		if r.Rate > 0 {
 			wide.Rate += nearly
@@ -89,6 +90,14 @@ func near(s *result.Scenario) bool {
 		}
 	}
 	return true
+}
+
+// ticked is how many units p gives back in a tick of the clock that it declares.
+func ticked(p spec.Policy) float64 {
+	if !p.TickSet || !p.Refills() {
+		return 0
+	}
+	return float64(p.Rate.N) * float64(p.Tick) / float64(p.Rate.Per)
 }
 
 // resolved passes a scenario that others resolved; its other expectations stay as they are.

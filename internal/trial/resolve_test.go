@@ -34,6 +34,7 @@ func measuring(t *testing.T, id, limit string, lo, hi float64) result.Scenario {
 // only where it came close itself.
 func TestWhoResolvesWhom(t *testing.T) {
 	const limit, other = "token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=21"
+	const coarse = limit + ",tick=1s"
 	of := func(id string, lo, hi float64) result.Scenario { return measuring(t, id, limit, lo, hi) }
 	edit := func(s result.Scenario, change func(*result.Scenario)) result.Scenario { change(&s); return s }
 	exact, near := of("exact", 20, 20), of("s", 19, 20)
@@ -47,11 +48,15 @@ func TestWhoResolvesWhom(t *testing.T) {
 		s      result.Scenario
 		want   string
 	}{
-		"one unit open":              {[]result.Scenario{exact}, near, "exact"},
-		"two units of 20 open":       {[]result.Scenario{exact}, of("s", 19, 21), "exact"},
-		"three units of 20 open":     {[]result.Scenario{exact}, of("s", 18, 21), ""},
-		"nobody else":                {nil, near, ""},
-		"two together":               {pair, of("s", 19, 21), "a b"},
+		"one unit open":          {[]result.Scenario{exact}, near, "exact"},
+		"two units of 20 open":   {[]result.Scenario{exact}, of("s", 19, 21), "exact"},
+		"three units of 20 open": {[]result.Scenario{exact}, of("s", 18, 21), ""},
+		"nobody else":            {nil, near, ""},
+		"two together":           {pair, of("s", 19, 21), "a b"},
+		"as open as its clock ticks": {[]result.Scenario{measuring(t, "o", coarse, 20, 20)},
+			measuring(t, "s", coarse, 10, 20), "o"},
+		"more open than its clock ticks": {[]result.Scenario{measuring(t, "o", coarse, 20, 20)},
+			measuring(t, "s", coarse, 9, 20), ""},
 		"another limit":              {[]result.Scenario{measuring(t, "o", other, 20, 20)}, near, ""},
 		"another target":             {[]result.Scenario{elsewhere}, near, ""},
 		"one that fails":             {[]result.Scenario{fails}, near, ""},
