@@ -86,6 +86,14 @@ func unheardMend(s *result.Scenario, r verdict.Reason) string {
 		"silence declares denied: {unanswered: true} (--set denied.unanswered=true)"
 }
 
+// slowMend is the mend of a run that showed too little as answers came late; empty for others.
+func slowMend(s *result.Scenario, r verdict.Reason) string {
+	if r != verdict.TooFew {
+		return ""
+	}
+	return s.Slow()
+}
+
 // mend says what the reader of s can do about a reason. What an earlier run used of its partitions may
 // explain what is seen until it is forgotten.
 func mend(s *result.Scenario, r verdict.Reason) string {
@@ -101,7 +109,7 @@ func mend(s *result.Scenario, r verdict.Reason) string {
 		return "record the scenarios one after the other (--serial), or find out what one client does to " +
 			"another"
 	}
-	if text := cmp.Or(recordedMend(s, r), unheardMend(s, r)); text != "" {
+	if text := cmp.Or(recordedMend(s, r), unheardMend(s, r), slowMend(s, r)); text != "" {
 		return text
 	}
 	if s.Timeline == nil {

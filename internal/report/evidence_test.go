@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -26,5 +27,12 @@ func TestMendOfARecordingCutOutOfTraffic(t *testing.T) {
 	}
 	if s.Counts.Denied = 1; !strings.Contains(told(), "send more requests") {
 		t.Errorf("where a denial was answered: got %q", told())
+	}
+	for i := range s.Timeline.Observations {
+		o := &s.Timeline.Observations[i]
+		o.FirstByte = o.Sent + time.Minute
+	}
+	if !strings.Contains(told(), "send from nearer to the target: an answer took 60.0 s, in which") {
+		t.Errorf("far away: got %q", told())
 	}
 }

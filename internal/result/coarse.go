@@ -21,24 +21,9 @@ func (s *Scenario) Coarse() (why, mend string) {
 		return "", ""
 	}
 	wait, denied := s.usualWait()
-	rate, tick := 0.0, time.Duration(0)
-	for _, p := range s.Limit {
-		if p.Refills() {
-			step := p.Tick
-			if !p.TickSet {
-				step = max(step, s.Timeline.Header.Tick)
-			}
-			rate, tick = max(rate, float64(p.Rate.N)/p.Rate.Per.Seconds()), max(tick, step)
-		}
-	}
+	rate, tick := s.refill()
 	const less = "demand less of a pass (--set expect.resolution.burst=10%)"
-	back := func(d time.Duration) string {
-		units := quantity.PerSecond(rate*d.Seconds(), false) + " units"
-		if units == "1 units" {
-			units = "1 unit"
-		}
-		return fmt.Sprintf("%s, in which the limit gives back %s", quantity.Brief(d), units)
-	}
+	back := func(d time.Duration) string { return givenBack(rate, d) }
 	switch {
 	case !denied && s.Target != "" && rate*max(wait, tick).Seconds() >= noticed:
 		why = "an answer took " + back(wait)
@@ -58,6 +43,43 @@ func (s *Scenario) Coarse() (why, mend string) {
 	default: // each recording of it shows the same
 		return "an answer took " + back(wait), nearer + ", run more scenarios beside it, or " + less
 	}
+}
+
+// Slow is the mend where a client that asks one request after the other is hardly denied, as the limit gives
+// back a unit while an answer is under way; empty where it is not so.
+func (s *Scenario) Slow() string {
+	if s.Timeline == nil || s.Target == "" {
+		return ""
+	}
+	wait, _ := s.usualWait()
+	rate, _ := s.refill()
+	if rate*wait.Seconds() < 1 {
+		return ""
+	}
+	return nearer + ": an answer took " + givenBack(rate, wait)
+}
+
+// refill is the highest rate of what refills, a second, and the coarsest clock.
+func (s *Scenario) refill() (rate float64, tick time.Duration) {
+	for _, p := range s.Limit {
+		if p.Refills() {
+			step := p.Tick
+			if !p.TickSet {
+				step = max(step, s.Timeline.Header.Tick)
+			}
+			rate, tick = max(rate, float64(p.Rate.N)/p.Rate.Per.Seconds()), max(tick, step)
+		}
+	}
+	return rate, tick
+}
+
+// givenBack says what a rate gives back within d.
+func givenBack(rate float64, d time.Duration) string {
+	units := quantity.PerSecond(rate*d.Seconds(), false) + " units"
+	if units == "1 units" {
+		units = "1 unit"
+	}
+	return fmt.Sprintf("%s, in which the limit gives back %s", quantity.Brief(d), units)
 }
 
 const (

@@ -46,5 +46,8 @@ func TestCoarseNamesWhatHelps(t *testing.T) {
 		if !strings.HasPrefix(why, c.why) || !strings.Contains(mend, c.mend) || (why == "") != (c.why == "") {
 			t.Errorf("%s: got %q, mend %q", name, why, mend)
 		}
+		if slow := s.Slow(); (slow != "") != (c.answer >= 100*time.Microsecond) {
+			t.Errorf("%s: got %q of answers that took %s", name, slow, c.answer)
+		}
 	}
 }
