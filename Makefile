@@ -29,13 +29,21 @@ vet:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
+# SERIAL are long tests of RACED packages that start nothing beside themselves, or wait for it at each step. They run without
+# the race detector, under which they take tenfold; a test that is not named here runs under it.
 RACED = fleet load redis selftest target timeline
+SERIAL = ^Test(MergingStreams|ARecordingIsSmall|TheDecisionLiesInTheInterval|VerdictOfASelfTest|ScriptsAtExactInstants|$\
+MemoryFollowsPartitionsInUse|MemoryKeepsRequestsInFlight|RightTargetEqualsReference|ASorterOrders|SortBySentIsStable|$\
+JournalIsReadToItsLastMark|ALongJournalIsInAFile|ASpoolKeepsWhatItWasGiven|ALongRecordingIsPacked|$\
+PartitionsAscendAndKeepTheirOrder|ALineHasAtMostOneMebibyte|FastAndSlowAgree)$$
+
 race:
-	$(GO) test -vet=off -race -short $(RACED:%=./internal/%)
-	$(GO) test -vet=off -race -short -run 'Tape|Partition|Timer|Tables|Beside|Fleet' ./internal/check ./internal/trial
+	$(GO) test -vet=off -race -short -skip '$(SERIAL)' $(RACED:%=./internal/%)
+	$(GO) test -vet=off -race -short -run 'TapeKeeps|Partition|Timer|Tables|Beside|Fleet' ./internal/check ./internal/trial
 
 short:
 	$(GO) test -vet=off -short $$($(GO) list ./... | grep -v -e /internal/live $(RACED:%=-e /internal/%$$))
+	$(GO) test -vet=off -short -run '$(SERIAL)' $(RACED:%=./internal/%)
 
 # NAMED tells the binary its commit: Go records none in a worktree, nor where GOFLAGS has -buildvcs=false.
 NAMED = -X main.revision=$(shell git rev-parse HEAD 2>/dev/null)
