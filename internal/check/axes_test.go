@@ -48,7 +48,7 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(5, 5))
 			caught := 0
-			for range fewer(t, 1000) {
+			for range fewer(t, 500) {
 				tl := honestHistory(r, lim, 30)
 				if j, err := Judge(tl, right, Options{SkipMeasure: true}); err != nil ||
 					j.Verdict == verdict.Fail {
@@ -62,7 +62,7 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 			if caught == 0 {
 				t.Error("never told from a limiter without the axis")
 			}
-			t.Logf("told from %s in %d of %d histories", c.wrong, caught, fewer(t, 1000))
+			t.Logf("told from %s in %d of %d histories", c.wrong, caught, fewer(t, 500))
 		})
 	}
 }
@@ -77,7 +77,7 @@ func TestForgottenBucketMayBeLow(t *testing.T) {
 	for _, start := range []string{"empty", "unknown", "0..1", "0..2"} {
 		limit := mustLimit(t, "token-bucket,rate=1/20ns,burst=2,ttl=15ns,start="+start)
 		r := rand.New(rand.NewPCG(5, 6))
-		for range fewer(t, 1000) {
+		for range fewer(t, 500) {
 			tl := honestHistory(r, lim, 30)
 			if j, err := Judge(tl, limit, Options{SkipMeasure: true}); err != nil ||
 				j.Verdict == verdict.Fail {

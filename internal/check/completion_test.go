@@ -348,7 +348,7 @@ var servedBands = []int{0, 1, 2, 5, 10, 20, 40}
 // completions, and asks for the share of the infeasible histories that is caught. RLCHECK_SOAK=1 tries many
 // more.
 func TestCompletionsNeverAccuseWhatTheOracleExplains(t *testing.T) {
-	rounds, seeds := soakRounds(t, 6, 3000)
+	rounds, seeds := soakRounds(t, 4, 3000)
 	for _, text := range completionSpecs {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -457,7 +457,7 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		fails := 0
-		for round := range max(fewer(t, 80), 26) {
+		for round := range max(fewer(t, 40), 26) {
 			r := rand.New(rand.NewPCG(9, uint64(round)))
 			tl := servedHistory(r, lim, limit, 3, round%4 == 0)
 			want, err := Judge(tl, limit, Options{SkipMeasure: true})
@@ -483,9 +483,9 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 			t.Errorf("%s: no history failed: the test says too little", text)
 		}
 	}
-	if told < fewer(t, 200)/4 {
+	if told < fewer(t, 100)/4 {
 		t.Errorf("the last byte changed the verdict on %d histories, want at least %d: the test says too "+
-			"little", told, fewer(t, 200)/4)
+			"little", told, fewer(t, 100)/4)
 	}
 }
 

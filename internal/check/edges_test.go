@@ -116,9 +116,9 @@ var edgeSpecs = [][2]string{
 // TestNoAccusationAtTheEdges: what a right limiter did is explained wherever the recording of it is cut out;
 // without the edges it often is not. And a wrong limit is refuted all the same.
 func TestNoAccusationAtTheEdges(t *testing.T) {
-	cuts := 15
+	cuts := 10
 	if testing.Short() {
-		cuts = 6
+		cuts = 3
 	}
 	for _, c := range edgeSpecs {
 		t.Run(c[0], func(t *testing.T) {

@@ -133,7 +133,7 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 		if rich[name] != nil { // whose oracle is slow
 			n = 5
 		}
-		for round := range fewer(t, 30) {
+		for round := range max(fewer(t, 15), 4) {
 			known := knownLimit(r, limit)
 			lim, err := reference.NewLimit(known)
 			if err != nil {
@@ -217,7 +217,7 @@ func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 			continue
 		}
 		r := rand.New(rand.NewPCG(3, 29))
-		for round := range fewer(t, 80) {
+		for round := range max(fewer(t, 60), 11) {
 			known := knownLimit(r, limit)
 			lim, err := reference.NewLimit(known)
 			if err != nil {

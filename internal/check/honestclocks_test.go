@@ -226,7 +226,7 @@ func TestMeasureKnowsWhatWrapsABound(t *testing.T) {
 		"sliding-window-counter,rate=4/1ms..1530us,align=unknown"} {
 		limit := mustLimit(t, spec)
 		passed := 0
-		for round := range fewer(t, 60) {
+		for round := range fewer(t, 30) {
 			r := rand.New(rand.NewPCG(soakSeed+15, uint64(round)))
 			known := chosen(r, limit)
 			lim, err := reference.NewLimit(known)

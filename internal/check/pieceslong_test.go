@@ -97,7 +97,7 @@ func servedLong(t testing.TB, r *rand.Rand, text string, n, quiet int) []timelin
 func TestPiecesOfLongRecordings(t *testing.T) {
 	rounds, _ := soakRounds(t, 1, 24)
 	for i, text := range heldSpecs {
-		if testing.Short() && i%4 != 1 { // a few kinds of them
+		if testing.Short() && i%8 != 1 { // a few kinds of them
 			continue
 		}
 		t.Run(cmp.Or(text[1], text[0]), func(t *testing.T) {

@@ -52,7 +52,7 @@ func TestPlainExplanationsExplain(t *testing.T) {
 			}
 		}
 	}
-	if least := rounds * seeds / 20; found < least || refuted < least {
+	if least := rounds * seeds / 40; found < least || refuted < least {
 		t.Errorf("%d explained plainly, %d refuted, want %d of each", found, refuted, least)
 	}
 }

@@ -118,7 +118,7 @@ func refuted(t *testing.T, r *rand.Rand, p, made spec.Policy) int {
 		t.Fatal(err)
 	}
 	n := 0
-	for range fewer(t, 200) {
+	for range max(fewer(t, 100), 26) {
 		tl := honestHistory(r, lim, 24)
 		j, err := Judge(tl, spec.Limit{p}, Options{SkipMeasure: true})
 		if err != nil {

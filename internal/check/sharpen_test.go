@@ -19,7 +19,7 @@ import (
 func TestMeasuredIsAsSharpAsTheJudge(t *testing.T) {
 	saysReplay(t)
 	var asked, failed int
-	for round := range fewer(t, 80) {
+	for round := range fewer(t, 40) {
 		r := rand.New(rand.NewPCG(soakSeed+77, uint64(round)))
 		text := randomSPEC(r)
 		limit, known, lim := limiterOf(r, text)
@@ -51,7 +51,7 @@ func TestMeasuredIsAsSharpAsTheJudge(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d ends fail", failed, asked)
-	if asked < fewer(t, 80) || failed > 2+asked/10 {
+	if asked < fewer(t, 40) || failed > 2+asked/10 {
 		t.Errorf("%d of %d ends fail, want one in ten, and two, at most", failed, asked)
 	}
 }

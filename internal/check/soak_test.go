@@ -54,7 +54,7 @@ var demanded = floor{0.995, 0.98}
 // share of the infeasible histories that is caught. RLCHECK_SOAK=1 tries 20,400 histories of every line, some
 // four millions, RLCHECK_SOAK=N N times as many, with other seeds too, RLCHECK_SOAK=0.3 a part of them.
 func TestJudgeNeverAccusesWhatTheOracleExplains(t *testing.T) {
-	rounds, seeds := soakRounds(t, 30, 3400)
+	rounds, seeds := soakRounds(t, 20, 3400)
 	for name, limit := range smallLimits() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,7 +92,7 @@ func fewer(t testing.TB, n int) int {
 	t.Helper()
 	saysReplay(t)
 	if testing.Short() {
-		return n/8 + 1
+		return n/16 + 1
 	}
 	return n
 }

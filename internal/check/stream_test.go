@@ -130,7 +130,7 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 	for name, limit := range smallLimits() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for round := range 40 {
+			for round := range 3 * fewer(t, 12) {
 				r := rand.New(rand.NewPCG(soakSeed+1, uint64(round)))
 				tl, o := randomPartitions(t, r, limit,
 					shape{requests: 2 + r.IntN(6), gap: 30, late: r.IntN(30), costs: false}),
@@ -164,7 +164,7 @@ func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 			limit[0].Completes() {
 			continue
 		}
-		for round := range fewer(t, 30) {
+		for round := range fewer(t, 15) {
 			r := rand.New(rand.NewPCG(soakSeed+2, uint64(round)))
 			tl := randomPartitions(t, r, limit, shape{requests: 20, gap: 20, late: r.IntN(30)})
 			caps := everything(r)
@@ -189,7 +189,7 @@ func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 			}
 		}
 	}
-	if set < fewer(t, 30) {
+	if set < fewer(t, 15) {
 		t.Errorf("only %d intervals were measured", set)
 	}
 }

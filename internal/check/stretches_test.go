@@ -22,7 +22,7 @@ func TestAnchoredCountersAmidTraffic(t *testing.T) {
 			t.Parallel()
 			limit, o, caps := mustLimit(t, spec), Options{SkipMeasure: true}, pieces.Caps{Piece: 1 << 10}
 			found := 0
-			for round := range fewer(t, 6) {
+			for round := range fewer(t, 3) {
 				r := rand.New(rand.NewPCG(soakSeed+14, uint64(round)))
 				served := servedLong(t, r, spec, 8000, 1500+r.IntN(1000))
 				tl := cutOut(served, 300*time.Millisecond, served[len(served)-1].Sent-200*time.Millisecond,

@@ -138,13 +138,13 @@ func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 // TestWitnessProvesWhatWasFound: where denied requests are counted, the witness of an admission that found no
 // room has denials whose own explanation it has not. It must not become a witness against one of these.
 func TestWitnessProvesWhatWasFound(t *testing.T) {
-	over, under := 0, 0
+	over, under, rounds := 0, 0, max(fewer(t, 100), 40)
 	for name, limit := range smallLimits() {
 		box, _ := phases.Of(limit[0], timeline.Header{})
 		if len(limit) > 1 || !search.Counted(limit) || box.From != box.To || limiter.Anchored(limit[0]) {
 			continue
 		}
-		for round := range 150 {
+		for round := range rounds {
 			r := rand.New(rand.NewPCG(soakSeed+11, uint64(round)))
 			tl := randomPartitions(t, r, limit,
 				shape{requests: 10 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(30)})
