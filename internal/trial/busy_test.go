@@ -13,7 +13,7 @@ import (
 // explains is recorded again. One that no clock explains stays a FAIL, and so does one far from the stall.
 func TestABusyMachineIsNoProof(t *testing.T) {
 	var burst *scenario.Scenario
-	for _, s := range bundled(t, scenario.ParseOptions{}) {
+	for _, s := range bundled(t, scenario.ParseOptions{}, "burst") {
 		if s.ID == "burst" {
 			burst = s
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -52,8 +51,7 @@ func behindCache(t *testing.T, id string, header map[string]string) (out result.
 			t.Fatal(err)
 		}
 		defer stopFront()
-		all := bundled(t, scenario.ParseOptions{Target: front, Limit: limit})
-		s := all[slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.ID == id })]
+		s := bundled(t, scenario.ParseOptions{Target: front, Limit: limit}, id)[0]
 		s.Target.Header = header
 		out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n,
 			Pacer:    load.SleepPacer(),

@@ -40,7 +40,8 @@ func farAway(t *testing.T, only string) []result.Scenario {
 	t.Helper()
 	var all []result.Scenario
 	for _, s := range bundled(t, scenario.ParseOptions{Limit: "token-bucket,rate=10/s,burst=20"}) {
-		if only != "" && s.ID != only {
+		tooLong := s.ID == "acceptance" || s.ID == "endurance" || s.ID == "overload-10x"
+		if only != "" && s.ID != only || testing.Short() && tooLong {
 			continue
 		}
 		var out result.Scenario

@@ -12,7 +12,8 @@ import (
 func TestEveryPartitioningPasses(t *testing.T) {
 	for _, partition := range []string{"header:X-Tenant", "path", "query:key"} {
 		for _, s := range bundled(t,
-			scenario.ParseOptions{Partition: partition, Limit: "token-bucket,rate=50/s,burst=5"}) {
+			scenario.ParseOptions{Partition: partition, Limit: "token-bucket,rate=50/s,burst=5"}, "burst",
+			"sustained") {
 			if s.ID != "sustained" && s.ID != "burst" {
 				continue
 			}

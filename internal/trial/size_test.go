@@ -12,10 +12,7 @@ import (
 func TestLargeQuotasAreExact(t *testing.T) {
 	for _, limit := range []string{"token-bucket,rate=1000/1h,burst=400", "sliding-window-log,rate=5/15m"} {
 		short := []scenario.Setting{{Path: "safety.max_duration", Value: "2m"}}
-		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit, Set: short}) {
-			if s.ID != "burst" {
-				continue
-			}
+		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit, Set: short}, "burst") {
 			if out := virtually(t, s); out.Verdict != verdict.Pass || out.Unfit == "" {
 				t.Errorf("%s: got %s, unfit %q: %s", limit, out.Verdict, out.Unfit, explain(out))
 			}

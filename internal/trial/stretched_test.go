@@ -39,7 +39,7 @@ func TestALowerRateThanPlannedIsNoPass(t *testing.T) {
 // named returns a bundled scenario.
 func named(t *testing.T, id string) *scenario.Scenario {
 	t.Helper()
-	for _, s := range bundled(t, scenario.ParseOptions{}) {
+	for _, s := range bundled(t, scenario.ParseOptions{}, id) {
 		if s.ID == id {
 			return s
 		}

@@ -53,10 +53,7 @@ func TestRecordingsAreJudgedAlikeAgain(t *testing.T) {
 // TestCostsThatAreFreeAreFreeAgain: where no cost was seen to be charged, the recording is not judged by
 // costs when it is judged again.
 func TestCostsThatAreFreeAreFreeAgain(t *testing.T) {
-	for _, s := range bundled(t, scenario.ParseOptions{}) {
-		if s.ID != "unit-cost" {
-			continue
-		}
+	for _, s := range bundled(t, scenario.ParseOptions{}, "unit-cost") {
 		out := against(t, promising(s), "cost-ignored")
 		if j := judgedAgain(t, out.Timeline); out.Verdict == verdict.Fail || j.Verdict == verdict.Fail {
 			t.Errorf("got %s, and %s when it is judged again, want no fail", out.Verdict, j.Verdict)

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
@@ -13,8 +12,8 @@ import (
 // TestQueuedRequestsAccuseNobody: a limiter that makes the decisions of an outage when its store is back
 // answers nothing meanwhile, which is its fault. What these decisions use up later is not.
 func TestQueuedRequestsAccuseNobody(t *testing.T) {
-	all := bundled(t, scenario.ParseOptions{})
-	s := all[slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.ID == "store-outage" })]
+	all := bundled(t, scenario.ParseOptions{}, "store-outage")
+	s := all[0]
 	out := against(t, s, "outage-queues")
 	admitted := 0
 	for _, o := range out.Timeline.Observations {

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,8 +11,8 @@ import (
 // TestWhatWasNotSentIsNoPass: of a schedule of which a part was not sent nobody knows what the answers would
 // have been. A FAIL needs no more than what was sent.
 func TestWhatWasNotSentIsNoPass(t *testing.T) {
-	all := bundled(t, scenario.ParseOptions{})
-	s := all[slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.ID == "sustained" })]
+	all := bundled(t, scenario.ParseOptions{}, "sustained")
+	s := all[0]
 	for fault, want := range map[string]verdict.Verdict{"": verdict.Inconclusive,
 		"never-recovers": verdict.Fail} {
 		sent := against(t, s, fault)
