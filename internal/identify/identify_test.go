@@ -139,9 +139,9 @@ func budget(limit spec.Limit) Options {
 
 func TestKindsAreIdentified(t *testing.T) {
 	for _, text := range []string{
-		"token-bucket,rate=5/s,burst=10",
-		"fixed-window,rate=20/3s,align=first",
-		"sliding-window-log,rate=10/2s",
+		"token-bucket,rate=5/s,burst=5",
+		"fixed-window,rate=7/3s,align=first",
+		"sliding-window-log,rate=5/2s",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +163,7 @@ func TestKindsAreIdentified(t *testing.T) {
 // Where others used the quota before, nothing is called by a wrong name, and no limit that is known is called
 // unknown.
 func TestAQuotaInUseIsNoAccusation(t *testing.T) {
-	for _, text := range []string{"token-bucket,rate=5/s,burst=10", "fixed-window,rate=20/3s,align=first"} {
+	for _, text := range []string{"token-bucket,rate=5/s,burst=5", "fixed-window,rate=7/3s,align=first"} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			limit, err := spec.Parse(text)
