@@ -16,13 +16,21 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+// fewer is n, or a quarter of it where tests are to be short.
+func fewer(n int) int {
+	if testing.Short() {
+		return n / 4
+	}
+	return n
+}
+
 // TestTruthfulFieldsAreNeverAccused: a limiter of a random SPEC that tells what the reference knows (what
 // remains, and the wait rounded up to a second) passes what is claimed of its fields.
 func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
 	passed := map[string]int{}
-	for round := range 3000 {
+	for round := range fewer(3000) {
 		r := rand.New(rand.NewPCG(7, uint64(round)))
 		text, limit, lim := tellingLimiter(t, r, 6)
 		if lim == nil {
@@ -40,7 +48,7 @@ func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 	}
 	t.Logf("%v", passed)
 	for _, id := range []string{"quota-counts", "retry-after-honored", "retry-after-not-longer"} {
-		if passed[id] < 100 {
+		if passed[id] < fewer(100) {
 			t.Errorf("%s: only %d passed", id, passed[id])
 		}
 	}
@@ -140,7 +148,7 @@ func tellingSPEC(r *rand.Rand) string {
 // limiter that tells the truth. How long a wait may be does not depend on them.
 func TestForeignTrafficAccusesNobody(t *testing.T) {
 	blamed := map[string]int{}
-	for round := range 400 {
+	for round := range fewer(400) {
 		r := rand.New(rand.NewPCG(8, uint64(round)))
 		text := tellingSPEC(r)
 		limit, err := spec.Parse(text)

@@ -17,7 +17,7 @@ import (
 func TestProxiesThatChangeNothingAreNeverAccused(t *testing.T) {
 	passed := map[string]int{}
 	e := Expect{Intact: &IntactExpect{Fields: []string{"Retry-After", "Date", "X-Ratelimit*"}, Status: true}}
-	for round := range 2000 {
+	for round := range fewer(2000) {
 		r := rand.New(rand.NewPCG(11, uint64(round)))
 		text, limit, lim := tellingLimiter(t, r, 2)
 		if lim == nil {
@@ -26,7 +26,7 @@ func TestProxiesThatChangeNothingAreNeverAccused(t *testing.T) {
 		notAccused(t, fmt.Sprintf("round %d, %s", round, text), Judge(twoBursts(r, lim), limit, e)[:1],
 			passed)
 	}
-	if passed["intact"] < 500 {
+	if passed["intact"] < fewer(500) {
 		t.Errorf("only %v passed", passed)
 	}
 }

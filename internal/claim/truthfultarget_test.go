@@ -37,7 +37,7 @@ var tellings = [][]target.Dialect{
 func TestRightTargetsAreNeverAccused(t *testing.T) {
 	passed := map[string]int{}
 	synctest.Test(t, func(t *testing.T) {
-		for round := range 3000 {
+		for round := range fewer(3000) {
 			r := rand.New(rand.NewPCG(21, uint64(round)))
 			text, limit, lim := tellingLimiter(t, r, 5)
 			if lim == nil {
@@ -60,7 +60,7 @@ func TestRightTargetsAreNeverAccused(t *testing.T) {
 	t.Logf("%v", passed)
 	for _, kind := range []verdict.ClaimKind{verdict.ClaimQuotaLimit, verdict.ClaimQuotaReset,
 		verdict.ClaimQuotaBody} {
-		if passed[string(kind)] < 1000 {
+		if passed[string(kind)] < fewer(1000) {
 			t.Errorf("%s: only %d passed", kind, passed[string(kind)])
 		}
 	}
