@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -111,6 +112,9 @@ func guesses(ctx context.Context, of []*result.Scenario, think time.Duration) []
 	for _, c := range res.Found {
 		add(verdict.Explanation{Text: c.Text, Limit: c.Limit})
 	}
+	for _, e := range bans(of) {
+		add(e)
+	}
 	ticks := func(e verdict.Explanation) int {
 		if e.Limit[0].TickSet && !of[0].Limit[0].TickSet {
 			return 1
@@ -118,6 +122,37 @@ func guesses(ctx context.Context, of []*result.Scenario, think time.Duration) []
 		return 0
 	}
 	slices.SortStableFunc(out, func(a, b verdict.Explanation) int { return cmp.Compare(ticks(a), ticks(b)) })
+	return out
+}
+
+// bans are the declared limit with a ban after a denial, for as long as denials told at most, and the same
+// with windows by the first request. None where no denial told anything.
+func bans(of []*result.Scenario) []verdict.Explanation {
+	longest := time.Duration(0)
+	for _, s := range of {
+		for i := range s.Timeline.Observations {
+			o := &s.Timeline.Observations[i]
+			v, has := o.Fields.Get("Retry-After")
+			if !has || o.Outcome != timeline.Denied {
+				continue
+			}
+			if told, err := headers.ParseRetryAfter(v); err == nil {
+				longest = max(longest, told.Wait(s.Timeline.Header.Started.Add(o.FirstByte)))
+			}
+		}
+	}
+	longest = longest.Round(time.Second)
+	var out []verdict.Explanation
+	if longest == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%s,ban=%s", of[0].Limit, longest)
+	for _, more := range []string{"", ",align=first"} {
+		if l, err := spec.Parse(text + more); err == nil { // a limit that cannot have it says so
+			out = append(out, verdict.Explanation{Limit: l,
+				Text: "a ban of " + quantity.Brief(longest) + " after a denial"})
+		}
+	}
 	return out
 }
 

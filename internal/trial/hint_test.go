@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -115,5 +116,23 @@ func TestTicksComeLast(t *testing.T) {
 	if n := len(h.Limits); n < 2 || h.Limits[n-1].String() != coarse.String() ||
 		h.Limits[0].String() != larger.String() {
 		t.Errorf("got %v, want the clock last", h.Limits)
+	}
+}
+
+// A ban that denials tell of is offered where it explains what no other limit does.
+func TestABanIsOffered(t *testing.T) {
+	const declared, banned = "fixed-window,rate=20/2s", "fixed-window,rate=20/2s,align=first,ban=3s"
+	all := []result.Scenario{made(t, "a", declared, banned, 40, 20*time.Millisecond, 2500*time.Millisecond),
+		made(t, "b", declared, banned, 60, 150*time.Millisecond, 900*time.Millisecond)}
+	for i := range all {
+		for k := range all[i].Timeline.Observations {
+			if o := &all[i].Timeline.Observations[k]; o.Outcome == timeline.Denied {
+				o.Fields = timeline.Fields{{Name: "Retry-After", Value: "3"}}
+			}
+		}
+	}
+	h, _ := Explain(t.Context(), all, 100*time.Millisecond)
+	if h == nil || !slices.ContainsFunc(h.Limits, func(l spec.Limit) bool { return l.String() == banned }) {
+		t.Errorf("got %+v, want %s", h, banned)
 	}
 }
