@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -232,23 +233,32 @@ func TestMergingStreams(t *testing.T) {
 
 // TestAPlanThatIsNotListedIsDealt: agents send each of its arrivals once, and nothing besides.
 func TestAPlanThatIsNotListedIsDealt(t *testing.T) {
-	plan := &timeline.Schedule{Phases: []timeline.Phase{{Name: "p", Shape: timeline.Constant, Requests: 10,
-		Partitions: []string{"a", "b"}, Arrive: func(i int) timeline.Arrival {
-			return timeline.Arrival{Seq: i, Partition: string("ab"[i%2]), Phase: "p", Cost: 1}
-		}}}}
-	for _, deal := range []Deal{ByRequests, ByClients} {
-		sent := map[int]int{}
-		for part := range 3 {
-			p := Slice(plan, part, 3, deal).Phases[0]
-			if planned := Planned(plan, 3, deal)[part]; p.Count() != planned || len(p.Arrivals) != planned {
-				t.Errorf("%v: %d of %d arrivals, want %d", deal, len(p.Arrivals), p.Count(), planned)
-			}
-			for _, a := range p.All() {
-				sent[a.Seq]++
-			}
+	for _, n := range []int{1, 2, 10, 61} {
+		names := []string{"a", "b", "c", "d"}[:min(n, 4)]
+		plan := &timeline.Schedule{Phases: []timeline.Phase{{Name: "p", Shape: timeline.Constant, Requests: n,
+			Partitions: names, Arrive: func(i int) timeline.Arrival {
+				return timeline.Arrival{Seq: i, Partition: names[i%len(names)], Phase: "p", Cost: 1}
+			}}}}
+		listed := &timeline.Schedule{Phases: slices.Clone(plan.Phases)}
+		listed.Phases[0].Arrive = nil
+		for _, a := range plan.Phases[0].All() {
+			listed.Phases[0].Arrivals = append(listed.Phases[0].Arrivals, a)
 		}
-		if len(sent) != 10 || sent[9] != 1 {
-			t.Errorf("%v: sent %v", deal, sent)
+		for _, deal := range []Deal{ByRequests, ByClients} {
+			for part := range 3 {
+				p := Slice(plan, part, 3, deal).Phases[0]
+				want := Slice(listed, part, 3, deal).Phases[0].Arrivals
+				var got []timeline.Arrival
+				for _, a := range p.All() {
+					got = append(got, a)
+				}
+				if !slices.Equal(got, want) || p.Arrivals != nil || p.Count() != Planned(plan, 3, deal)[part] {
+					t.Errorf("%d by %v, part %d: got %v of %d, want %v", n, deal, part, got, p.Count(), want)
+				}
+				for i := range p.Partitions { // a recorder asks for as many to open connections
+					p.Arrival(i)
+				}
+			}
 		}
 	}
 }

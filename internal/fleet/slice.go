@@ -89,9 +89,10 @@ func Slice(s *timeline.Schedule, part, of int, d Deal) *timeline.Schedule {
 			}
 		case hasClients(p):
 			x.clients(p, part)
+		case p.Arrive != nil:
+			x.unlisted(p, part)
 		default:
-			p.Arrivals, p.Arrive = x.arrivals(p, part), nil
-			p.Partitions, p.Requests = nil, 0
+			p.Arrivals, p.Partitions, p.Requests = x.arrivals(p, part), nil, 0
 		}
 	}
 	return out
@@ -110,6 +111,27 @@ func (x *dealer) arrivals(p *timeline.Phase, part int) []timeline.Arrival {
 		}
 	}
 	return out
+}
+
+// unlisted leaves a part of a plan that makes its arrivals when they are due. Partitions take turns in it, so
+// each part has the same places again after a round of so many arrivals.
+func (x *dealer) unlisted(p *timeline.Phase, part int) {
+	all, turns, n := p.Arrive, p.Partitions, p.Requests
+	round := min(len(turns)*x.of, n)
+	var mine []int
+	p.Partitions = nil
+	for k := range round {
+		if name := turns[k%len(turns)]; x.part(k, name) == part {
+			mine, p.Partitions = append(mine, k), append(p.Partitions, name)
+		}
+	}
+	if len(mine) == 0 {
+		p.Arrive, p.Requests = nil, 0
+		return
+	}
+	rest, _ := slices.BinarySearch(mine, n%round)
+	p.Requests = n/round*len(mine) + rest
+	p.Arrive = func(i int) timeline.Arrival { return all(i/len(mine)*round + mine[i%len(mine)]) }
 }
 
 // clients leaves a part of the clients of a phase, and of its ceiling of requests.
