@@ -393,8 +393,9 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	}
 	out.Claims = untaken(append(out.Claims, claims(tl, s, out)...), tl, s)
 	out.Verdict, out.Reason, out.Detail = sum(out.Claims, about(tl, s))
-	// Where too few were sent because not all could be, more of them is no mend.
-	cut := out.Reason == verdict.TooFew && out.Counts.Unsent > 0 && !tl.Header.Interrupted
+	// Where too few were sent, or answered for one client, because not all could be, more is no mend.
+	cut := (out.Reason == verdict.TooFew || out.Reason == verdict.Unreachable) && out.Counts.Unsent > 0 &&
+		!tl.Header.Interrupted
 	if out.Verdict != verdict.Pass && !out.Uncounted() && !cut {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -32,8 +33,16 @@ func TestWhatWasNotSentIsNoPass(t *testing.T) {
 	few := against(t, s, "")
 	few.Timeline.Header.Unsent = few.Counts.Sent - 3
 	few.Timeline.Observations = few.Timeline.Observations[:3]
-	if Judge(&few, s, few.Timeline); few.Reason != verdict.ScheduleMissed {
-		t.Errorf("three of %d were sent: got %s %s %s, want %s", few.Counts.Planned, few.Verdict, few.Reason,
-			few.Detail, verdict.ScheduleMissed)
+	for _, client := range []string{few.Timeline.Observations[2].Partition, "never answered"} {
+		last := &few.Timeline.Observations[2]
+		last.Partition = client
+		if client == "never answered" {
+			last.Answered, last.Outcome, last.Status, last.Error = false, timeline.Unknown, 0, "timeout"
+			last.FirstByte, last.Done = 0, 0
+		}
+		if Judge(&few, s, few.Timeline); few.Reason != verdict.ScheduleMissed {
+			t.Errorf("three of %d were sent: got %s %s %s, want %s", few.Counts.Planned, few.Verdict,
+				few.Reason, few.Detail, verdict.ScheduleMissed)
+		}
 	}
 }
