@@ -252,7 +252,8 @@ func TestAPlanThatIsNotListedIsDealt(t *testing.T) {
 				for _, a := range p.All() {
 					got = append(got, a)
 				}
-				if !slices.Equal(got, want) || p.Arrivals != nil || p.Count() != Planned(plan, 3, deal)[part] {
+				planned := Planned(plan, 3, deal)[part]
+				if !slices.Equal(got, want) || p.Arrivals != nil || p.Count() != planned {
 					t.Errorf("%d by %v, part %d: got %v of %d, want %v", n, deal, part, got, p.Count(), want)
 				}
 				for i := range p.Partitions { // a recorder asks for as many to open connections
