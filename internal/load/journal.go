@@ -39,9 +39,16 @@ type journal struct {
 	// The rest is the goroutine's. fresh are the requests in flight whose event is among the current ones,
 	// by its place; waiting are those that were in flight at a mark, by their number.
 	spare                  []entry
-	fresh, waiting         map[*shot]int
+	fresh                  map[*shot]int
+	waiting                map[*shot]pending
 	numbers                int
 	spreads, stalls, notes int // so many were written
+}
+
+// pending is the number of a request that was in flight at a mark, and when it was sent.
+type pending struct {
+	number int
+	sent   time.Duration
 }
 
 // entry is that a request was sent, or is over.
@@ -56,7 +63,7 @@ func newJournal(o *Options, long bool) *journal {
 		return nil
 	}
 	j := &journal{to: o.Journal, full: make(chan struct{}, 1)}
-	j.fresh, j.waiting = map[*shot]int{}, map[*shot]int{}
+	j.fresh, j.waiting = map[*shot]int{}, map[*shot]pending{}
 	if long {
 		j.kept = timeline.NewSorter(o.Spill)
 	}
@@ -160,10 +167,11 @@ func (j *journal) flush(r *recorder) error {
 	}
 	for s, i := range j.fresh {
 		j.numbers++
-		j.waiting[s] = j.numbers
+		j.waiting[s] = pending{j.numbers, events[i].obs.Sent}
 		j.to.Entry(&timeline.Entry{Observation: events[i].obs, Free: s.free(), Open: j.numbers})
 	}
 	clear(j.fresh)
+	j.await(m.At)
 	clear(events) // their texts are not kept alive
 	j.spare = events
 	r.mu.Lock()
@@ -174,6 +182,21 @@ func (j *journal) flush(r *recorder) error {
 	return j.to.Mark(m)
 }
 
+// unnoted is how long it takes at most, nearly always, until a request is noted that was sent.
+const unnoted = 50 * time.Millisecond
+
+// await tells the sorter from when on those were sent that are not over at a mark.
+func (j *journal) await(mark time.Duration) {
+	if j.kept == nil {
+		return
+	}
+	floor := mark - unnoted
+	for _, o := range j.waiting {
+		floor = min(floor, o.sent)
+	}
+	j.kept.Await(floor)
+}
+
 // take takes in one event.
 func (j *journal) take(events []entry, i int) {
 	e := &events[i]
@@ -181,7 +204,7 @@ func (j *journal) take(events []entry, i int) {
 		j.fresh[e.shot] = i
 		return
 	}
-	n, free := j.waiting[e.shot], e.shot.free()
+	n, free := j.waiting[e.shot].number, e.shot.free()
 	delete(j.waiting, e.shot)
 	delete(j.fresh, e.shot)
 	j.to.Entry(&timeline.Entry{Observation: e.obs, Free: free, Open: n})

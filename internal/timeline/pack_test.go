@@ -19,18 +19,24 @@ func TestARecordingThatWasPackedWhileItWasMadeIsTheSame(t *testing.T) {
 		free   int
 		all    []Observation
 		change func(o *Observation)
+		await  bool
 		anew   bool
 	}{
 		"in order":       {free: 7, all: all},
 		"other numbers":  {free: 8, all: all, anew: true},
 		"changed":        {free: 7, all: all, change: func(o *Observation) { o.Partition = "x" }, anew: true},
 		"in two runs":    {free: 7, all: slices.Concat(all[9000:], all[:9000]), anew: true},
+		"awaited":        {free: 7, all: slices.Concat(all[1:701], all[:1], all[701:]), await: true},
+		"awaited long":   {free: 7, all: slices.Concat(all[9000:], all[:9000]), await: true, anew: true},
 		"in one segment": {free: 7, all: all[:3], anew: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sorter := NewSorter(tempFile(t))
 			sorter.window = 100
 			sorter.Pack(7)
+			if tt.await {
+				sorter.Await(all[0].Sent)
+			}
 			for _, o := range tt.all {
 				o.Seq = -1
 				sorter.Add(&o)

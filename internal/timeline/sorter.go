@@ -3,6 +3,8 @@ package timeline
 import (
 	"container/heap"
 	"iter"
+	"math"
+	"time"
 )
 
 // Sorter orders observations as they stand in a recording (BySent), in bounded memory. It is made for those
@@ -17,12 +19,18 @@ type Sorter struct {
 	spare      []*Observation
 	window     int
 	last       Observation
+	// floor is the time from which on those were sent that may still come, as far as it is told.
+	floor time.Duration
 	// ready are the lines of the first run, compressed; nil where nobody wants them, or there is a second.
 	ready *ready
 }
 
-// sortWindow is how many observations a Sorter holds.
-const sortWindow = 1 << 14
+// sortWindow is how many observations a Sorter holds, and sortWait how many times more where earlier ones may
+// still come (Await).
+const (
+	sortWindow = 1 << 14
+	sortWait   = 8
+)
 
 // bySent is a heap of observations, the first on top.
 type bySent []*Observation
@@ -39,7 +47,9 @@ func (h *bySent) Pop() any {
 }
 
 // NewSorter returns a Sorter without observations. open makes the files of its spools.
-func NewSorter(open func() (Spill, error)) *Sorter { return &Sorter{open: open, window: sortWindow} }
+func NewSorter(open func() (Spill, error)) *Sorter {
+	return &Sorter{open: open, window: sortWindow, floor: math.MaxInt64}
+}
 
 // Pack has the lines of the recording compressed as it comes, for Pack at its end; free is the first number
 // for those without one. Where the order costs a second run that is in vain. Called before the first Add.
@@ -58,9 +68,19 @@ func (s *Sorter) Add(o *Observation) {
 	} else {
 		heap.Push(&s.held, x)
 	}
-	if len(s.held)+len(s.late) > s.window {
+	for s.full() {
 		s.pass()
 	}
+}
+
+// Await tells that what comes from now on was sent at floor or later: what was sent after that is held longer.
+func (s *Sorter) Await(floor time.Duration) { s.floor = floor }
+
+// full tells whether there is no room for one more.
+func (s *Sorter) full() bool {
+	n := len(s.held) + len(s.late)
+	wait := len(s.held) > 0 && s.held[0].Sent > s.floor
+	return n > s.window && (!wait || n > sortWait*s.window)
 }
 
 // pass writes the first observation to its run.
