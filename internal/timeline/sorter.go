@@ -73,7 +73,7 @@ func (s *Sorter) Add(o *Observation) {
 	}
 }
 
-// Await tells that what comes from now on was sent at floor or later: what was sent after that is held longer.
+// Await tells that what comes from now on was sent at floor or later: what was sent later is held longer.
 func (s *Sorter) Await(floor time.Duration) { s.floor = floor }
 
 // full tells whether there is no room for one more.
