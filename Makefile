@@ -68,9 +68,13 @@ golden:
 	$(GO) test ./internal/curl ./internal/report ./internal/scenario ./internal/selftest ./cmd/rlcheck -update
 
 # soak runs what takes hours: fifty bursts against nginx on a busy machine, some four million random histories, thousands of
-# recordings, a million decisions of each protocol.
+# recordings, a million decisions of each protocol, and what identify says of random limits and of every fault.
 soak: servers
 	RLCHECK_SOAK=1 RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 4h -count=1 -v -run 'Soak|FiftyTimes|NeverAccuse|AnyLimitFail' ./internal/check ./internal/live ./internal/load
+	RLCHECK_SOAK=1 RLCHECK_SEED=$(SEEDS) $(GO) test -timeout 4h -count=1 -v -run 'AreNamed|FromFarAway|NotNamedWrongly|Prolong|AreFound' ./internal/identify
+
+# SEEDS are the random limits that soak identifies, of 0-499, near and far.
+SEEDS = 0-55
 
 clean:
 	rm -rf bin .cache

@@ -24,7 +24,7 @@ func TestLimitsAreNamedFromFarAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("twenty seconds")
 	}
-	for _, seed := range []uint64{3, 4, 8, 16} {
+	for _, seed := range []uint64{1, 3, 8, 16} {
 		limit := randomLimit(rand.New(rand.NewPCG(seed, 2)), 6)
 		s, o := fromAfar(t, seed)
 		res := Identify(t.Context(), s, o)

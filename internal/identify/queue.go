@@ -114,6 +114,17 @@ func (x *search) queueIn(r *region, best box) (spec.Policy, box) {
 	return at(times[len(times)/2]), left
 }
 
+// byDelays leaves of a queue that is the only kind left what its delays leave, where that settles it.
+func (x *search) byDelays() {
+	if x.aside == nil || len(x.regions) != 1 || x.settled(x.regions) || !x.queueExplains() {
+		return
+	}
+	r := x.regions[0]
+	if p, left := x.queueIn(r, r.hull().usual()); left.single(0) && !x.fails(Candidate{Limit: spec.Limit{p}}) {
+		r.live, r.doubtful = []box{left}, nil
+	}
+}
+
 // passed is how many of the requests after the first one were admitted one after the other and did not wait.
 func passed(tl *timeline.Timeline) int64 {
 	soon, n := prompt(tl), int64(0)

@@ -180,6 +180,7 @@ func (x *search) result() *Result {
 	tl.Observations = tl.Observations[x.skip:]
 	res := &Result{Timeline: &tl, Before: x.skip, Used: x.s.Now(), Trip: x.trip(), Stopped: x.stopped,
 		Verdict: Open}
+	x.byDelays()
 	found := classes(x.regions)
 	if tl.Counts().Denied == 0 { // nothing is known of any
 		return res
