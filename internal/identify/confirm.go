@@ -63,22 +63,28 @@ func (x *search) unconfirmed() bool {
 }
 
 // gently asks, where a window was found that requests start anew, what a ban that requests prolong answers
-// otherwise: for one more than the quota, so slowly that a log admits all of them; for half of it, and the
-// rest a little before it comes back; and twice for all, a little after that. It reports false where
-// nothing is to be asked.
+// otherwise: for one more than the quota, so slowly that a log admits all of them; for half of it, and the rest
+// a little before it comes back; and twice for all, a little after that. Where a ban was found, it asks for the
+// quota at a third of the rate. It reports false where nothing is to be asked.
 func (x *search) gently(ctx context.Context) bool {
-	const name = "gently"
-	if len(x.regions) == 0 || x.made[name] > 0 {
+	if len(x.regions) == 0 {
 		return false
 	}
-	r := x.regions[0]
+	r, name := x.regions[0], "gently"
+	if r.kind.bans {
+		name = "slowly"
+	}
 	h := r.hull()
-	if r.kind.base.Refresh == "" || h.q2 < 2 {
+	if r.kind.base.Refresh == "" && !r.kind.bans || h.q2 < 2 || x.made[name] > 0 {
 		return false
 	}
 	x.made[name]++
 	phases := []Phase{{Name: name, Rest: 2 * h.t2, Requests: int(h.q2) + 2,
 		Every: max(x.every, h.t2*13/10/time.Duration(h.q2))}}
+	if r.kind.bans { // what refills as fast as was asked looks like any quota
+		phases[0] = Phase{Name: name, Rest: 2 * r.whole(), Requests: 5*int(h.q2) + 3, Every: 3 * x.every,
+			Denials: 1}
+	}
 	if r.kind.base.Refresh == spec.RefreshAll {
 		all := Phase{Name: name, Requests: int(h.q2) + 1, Every: x.every, Denials: 1}
 		half, early, late := all, all, all
