@@ -17,7 +17,7 @@ func (x *search) confirm(ctx context.Context) bool {
 	case len(x.regions) == 0:
 		return x.widen(ctx)
 	}
-	return x.gently(ctx) || x.usual(ctx, x.doubts()) || x.quietly(ctx) || x.overrun(ctx)
+	return x.gently(ctx) || x.partly(ctx) || x.usual(ctx, x.doubts()) || x.quietly(ctx) || x.overrun(ctx)
 }
 
 // usualRests are the silences before the usual experiments, in percent of the time in which what was found
@@ -63,9 +63,9 @@ func (x *search) unconfirmed() bool {
 }
 
 // gently asks, where a window was found that requests start anew, what a ban that requests prolong answers
-// otherwise: for one more than the quota, so slowly that a log admits all of them; for half of it, and the rest
-// a little before it comes back; and twice for all, a little after that. Where a ban was found, it asks for the
-// quota at a third of the rate. It reports false where nothing is to be asked.
+// otherwise: for one more than the quota, so slowly that a log admits all of them; for half of it, and the
+// rest a little before it comes back; and twice for all, a little after that. Where a ban was found, it
+// asks for the quota at a third of the rate. It reports false where nothing is to be asked.
 func (x *search) gently(ctx context.Context) bool {
 	if len(x.regions) == 0 {
 		return false
@@ -98,6 +98,21 @@ func (x *search) gently(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// partly asks, where a window was found, for two thirds of its quota, and for all late in the window:
+// replicas that tell each other late what they admitted have twice the quota until then. It reports false
+// where nothing is to be asked.
+func (x *search) partly(ctx context.Context) bool {
+	const name = "partly"
+	if len(x.regions) == 0 || x.made[name] > 0 || x.regions[0].kind.paced || x.regions[0].hull().q2 < 3 {
+		return false
+	}
+	x.made[name]++
+	h, whole := x.regions[0].hull(), x.regions[0].whole()
+	some := Phase{Name: name, Rest: 2*whole + whole/10, Requests: int(h.q2) * 2 / 3, Every: x.every}
+	rest := Phase{Name: name, Rest: h.t1 * 3 / 4, Requests: int(h.q2) + 1, Every: x.every, Denials: 1}
+	return x.s.Now()+some.Rest+rest.Rest < x.o.MaxTime/2 && x.send(ctx, some) && x.send(ctx, rest)
 }
 
 // quietly asks for the whole quota and no more, and then a little before it comes back, as is supposed. Who

@@ -120,7 +120,8 @@ func (x *search) byDelays() {
 		return
 	}
 	r := x.regions[0]
-	if p, left := x.queueIn(r, r.hull().usual()); left.single(0) && !x.fails(Candidate{Limit: spec.Limit{p}}) {
+	p, left := x.queueIn(r, r.hull().usual())
+	if left.single(0) && !x.fails(Candidate{Limit: spec.Limit{p}}) {
 		r.live, r.doubtful = []box{left}, nil
 	}
 }
