@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -27,7 +28,7 @@ func decode(d *decoder, root *node, s *Scenario) {
 	*s = Scenario{File: s.File, Target: defaultTarget(), Partition: defaultPartition(),
 		Denied: Denied{Status: []int{429}},
 		Expect: defaultExpect(), Safety: defaultSafety()}
-	scenarioKind().read(d, root, s)
+	grammar().read(d, root, s)
 	if len(d.problems) > 0 { // what follows needs a limit and phases that are right
 		return
 	}
@@ -51,6 +52,9 @@ func decode(d *decoder, root *node, s *Scenario) {
 		s.checkCeilings(d, root)
 	}
 }
+
+// grammar is scenarioKind, made once: its patterns and schemas are most of the work of reading a small file.
+var grammar = sync.OnceValue(scenarioKind)
 
 // scenarioKind is the kind of a whole file.
 func scenarioKind() kind[Scenario] {

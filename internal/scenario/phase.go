@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -174,10 +175,13 @@ func checkPhase(d *decoder, n *node, p *Phase) {
 	}
 }
 
+// requestFields is requestKeys, made once.
+var requestFields = sync.OnceValue(requestKeys)
+
 // sending are the keys of a phase that a shape which sends nothing has no use for.
 func sending(shape timeline.Shape) []string {
 	keys := []string{"partition", "origin", "forge", "cost"}
-	for _, f := range requestKeys() {
+	for _, f := range requestFields() {
 		if f.name != "limit" || shape != timeline.Hook { // a reload has the limit that it declares
 			keys = append(keys, f.name)
 		}

@@ -12,7 +12,7 @@ const schemaID = "https://rlcheck.github.io/scenario.schema.json"
 // Schema returns the JSON Schema (draft 2020-12) of scenario files, indented. It is made of the same tables
 // that files are read with; what it cannot say (sums, ceilings, references between phases) only Parse checks.
 func Schema() ([]byte, error) {
-	s := *scenarioKind().schema
+	s := *grammar().schema
 	s.ID = schemaID
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
 	s.Title = "rlcheck scenario"
