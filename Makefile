@@ -39,7 +39,8 @@ PartitionsAscendAndKeepTheirOrder|ALineHasAtMostOneMebibyte|FastAndSlowAgree)$$
 
 race:
 	$(GO) test -vet=off -race -short -skip '$(SERIAL)' $(RACED:%=./internal/%)
-	$(GO) test -vet=off -race -short -run 'TapeKeeps|Partition|Timer|Tables|Beside|Fleet' ./internal/check ./internal/trial
+	$(GO) test -vet=off -race -short -run 'TapeKeeps|Partition|Timer|Tables|Beside|Fleet' -skip ShareOneBudget \
+		./internal/check ./internal/trial
 
 short:
 	$(GO) test -vet=off -short $$($(GO) list ./... | grep -v -e /internal/live $(RACED:%=-e /internal/%$$))
