@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // sending lets use send to a handler, with the requests of Identify.
@@ -93,5 +94,29 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRequestsAreKeptForClients: once a request was denied, a quarter is kept for what tells clients apart,
+// where that is asked and the sender can.
+func TestRequestsAreKeptForClients(t *testing.T) {
+	denied := timeline.Observation{Answered: true, Outcome: timeline.Denied}
+	admitted := timeline.Observation{Answered: true, Outcome: timeline.Allowed}
+	for name, x := range map[string]struct {
+		sender Sender
+		alike  bool
+		seen   timeline.Observation
+		want   int
+	}{
+		"asked":                    {&Live{}, false, denied, 299},
+		"nothing was denied":       {&Live{}, false, admitted, 399},
+		"not asked":                {&Live{}, true, denied, 399},
+		"a sender that cannot ask": {&bubbled{}, false, denied, 399},
+	} {
+		s := &search{o: Options{MaxRequests: 400, Alike: x.alike}, s: x.sender,
+			tl: &timeline.Timeline{Observations: []timeline.Observation{x.seen}}}
+		if got := s.spare(); got != x.want {
+			t.Errorf("%s: got %d requests for the name, want %d", name, got, x.want)
+		}
 	}
 }
