@@ -26,7 +26,7 @@ func TestARecordingThatWasPackedWhileItWasMadeIsTheSame(t *testing.T) {
 		"other numbers":  {free: 8, all: all, anew: true},
 		"changed":        {free: 7, all: all, change: func(o *Observation) { o.Partition = "x" }, anew: true},
 		"in two runs":    {free: 7, all: slices.Concat(all[9000:], all[:9000]), anew: true},
-		"awaited":        {free: 7, all: slices.Concat(all[1:701], all[:1], all[701:]), await: true},
+		"awaited":        {free: 7, all: slices.Concat(all[1:301], all[:1], all[301:]), await: true},
 		"awaited long":   {free: 7, all: slices.Concat(all[9000:], all[:9000]), await: true, anew: true},
 		"in one segment": {free: 7, all: all[:3], anew: true},
 	} {

@@ -29,7 +29,7 @@ type Sorter struct {
 // still come (Await).
 const (
 	sortWindow = 1 << 14
-	sortWait   = 8
+	sortWait   = 4
 )
 
 // bySent is a heap of observations, the first on top.
