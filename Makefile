@@ -32,7 +32,7 @@ vet:
 # SERIAL are long tests of RACED packages that start nothing beside themselves, or wait for it at each step. They run without
 # the race detector, under which they take tenfold; a test that is not named here runs under it.
 RACED = fleet load redis selftest target timeline
-SERIAL = ^Test(MergingStreams|ARecordingIsSmall|TheDecisionLiesInTheInterval|VerdictOfASelfTest|ScriptsAtExactInstants|$\
+SERIAL = ^Test(MergingStreams|ARecordingIsSmall|TheDecisionLiesInTheInterval|ScriptsAtExactInstants|$\
 MemoryFollowsPartitionsInUse|MemoryKeepsRequestsInFlight|RightTargetEqualsReference|ASorterOrders|SortBySentIsStable|$\
 JournalIsReadToItsLastMark|ALongJournalIsInAFile|ASpoolKeepsWhatItWasGiven|ALongRecordingIsPacked|$\
 PartitionsAscendAndKeepTheirOrder|ALineHasAtMostOneMebibyte|FastAndSlowAgree)$$
