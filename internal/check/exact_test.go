@@ -282,7 +282,7 @@ func TestShortSearchesAreLookedAtClosely(t *testing.T) {
 }
 
 // TestACrowdOfDenials: where denials count and too many requests overlap for the search, the admissions alone
-// are still bounded.
+// are still bounded, and the first denial has no other before it.
 func TestACrowdOfDenials(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i := range 60 {
@@ -294,10 +294,12 @@ func TestACrowdOfDenials(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	wants := map[int]verdict.Verdict{18: verdict.Fail, 19: verdict.Fail, 20: verdict.Pass}
+	wants := map[int]verdict.Verdict{18: verdict.Fail, 19: verdict.Fail, 20: verdict.Pass, 21: verdict.Fail,
+		30: verdict.Fail}
 	for _, text := range []string{"sliding-window-log,rate=%d/2s,count=all",
 		"fixed-window,rate=%d/2s,phase=500ms,count=all",
-		"fixed-window,rate=%d/2s,phase=250ms,count=all,slots=4"} {
+		"fixed-window,rate=%d/2s,phase=250ms,count=all,slots=4",
+		"sliding-window-counter,rate=%d/2s,phase=500ms,count=all"} {
 		for quota, want := range wants {
 			j, err := Judge(tl, mustLimit(t, fmt.Sprintf(text, quota)), Options{})
 			if err != nil || j.Verdict != want {

@@ -91,6 +91,21 @@ func (h *History) These(events []Event) []Event {
 	return out
 }
 
+// Except returns the events of h without some others, ascending by start.
+func (h *History) Except(events []Event) []Event {
+	named := map[int]bool{}
+	for _, ev := range events {
+		named[ev.Seq] = true
+	}
+	var out []Event
+	for _, ev := range h.All {
+		if !named[ev.Seq] {
+			out = append(out, ev)
+		}
+	}
+	return out
+}
+
 // Earlier returns h with all intervals beginning earlier.
 func (h *History) Earlier(by int64) *History {
 	out := h.First(len(h.All))

@@ -38,6 +38,8 @@ type Scope struct {
 	Full int64
 	// All tells that denied requests are counted too.
 	All bool
+	// Crowd tells that denied requests are counted, and that of many denials one is asked as the first.
+	Crowd bool
 	// Late: requests are counted when they are complete, and the meter follows their charges.
 	Late bool
 	// Low: nothing bounds what may be in use, so that every denial is explained.
@@ -204,7 +206,8 @@ type Scratch struct{ sweep sweep }
 
 // Refutes is JudgeOne without its breach.
 func (a *Scratch) Refutes(h *history.History, b Bound, mode verdict.Conformance) bool {
-	return mode != verdict.LowerBound && b.Over(h) != nil || mode != verdict.UpperBound && a.under(h, b)
+	return mode != verdict.LowerBound && b.Over(h) != nil ||
+		mode != verdict.UpperBound && (a.under(h, b) || NoFirst(h, b) != nil)
 }
 
 // under tells whether UnexplainedBy finds anything.

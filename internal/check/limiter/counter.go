@@ -373,7 +373,9 @@ func (m *counterMeter) Excess(t int64) int64 {
 }
 
 // Scope implements Bound.
-func (c Counter) Scope() Scope { return Scope{Memory: 2 * c.sizeTo, Full: c.quota, All: c.all} }
+func (c Counter) Scope() Scope {
+	return Scope{Memory: 2 * c.sizeTo, Full: c.quota, All: c.all, Crowd: c.all && !c.anchored}
+}
 
 // counterModel is a sliding window counter of known phase, or with a phase in a box.
 type counterModel struct {

@@ -57,7 +57,7 @@ func (f fixed) overCounting(h *history.History, counted []history.Event) *Breach
 
 func (f fixed) Usage(h *history.History) Meter { return newWindowMeter(h, f.Grid, 1, f.quota, f.all) }
 
-func (f fixed) Scope() Scope { return Scope{Memory: f.sizeTo, Full: f.quota, All: f.all} }
+func (f fixed) Scope() Scope { return Scope{Memory: f.sizeTo, Full: f.quota, All: f.all, Crowd: f.all} }
 
 // The counts of windows of known phase: the index of the window, and of a counter what was counted in it and
 // in the one before.

@@ -126,7 +126,9 @@ func (m *logMeter) Excess(t int64) int64 {
 	return m.units - m.quota + 1
 }
 
-func (l windowLog) Scope() Scope { return Scope{Memory: l.window, Full: l.quota, All: l.all} }
+func (l windowLog) Scope() Scope {
+	return Scope{Memory: l.window, Full: l.quota, All: l.all, Crowd: l.all}
+}
 
 // logModel remembers the times of the last quota units, oldest first; a unit is what all costs are a multiple
 // of.

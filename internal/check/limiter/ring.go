@@ -100,7 +100,9 @@ func (r ring) overCounting(h *history.History, counted []history.Event) *Breach 
 
 func (r ring) Usage(h *history.History) Meter { return newWindowMeter(h, r.Grid, r.n, r.quota, r.all) }
 
-func (r ring) Scope() Scope { return Scope{Memory: r.n * r.sizeTo, Full: r.quota, All: r.all} }
+func (r ring) Scope() Scope {
+	return Scope{Memory: r.n * r.sizeTo, Full: r.quota, All: r.all, Crowd: r.all}
+}
 
 // ringModel is a ring of known phase, or with a phase in a box inside which no request changes its slot. Its
 // counts are the index of the slot and what was counted there, in the one before, and so on.

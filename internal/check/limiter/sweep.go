@@ -1,6 +1,8 @@
 package limiter
 
 import (
+	"slices"
+
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -97,6 +99,34 @@ func (w *sweep) settle(t int64) {
 		}
 	}
 	w.pending = keep
+}
+
+// NoFirst asks whether one of the denials of h can be the first, where denied requests are counted: then none
+// of the others came before it. Asked alone, each denial of a crowd could be explained by the others. It
+// returns nil where one can, and where that proves nothing.
+func NoFirst(h *history.History, b Bound) *Breach {
+	of := b.Scope()
+	if !of.Crowd || of.Late || of.Ban > 0 || len(h.Denied) < 2 {
+		return nil
+	}
+	until := history.MaxTime // by when the first one was decided
+	for i := range h.Denied {
+		until = min(until, h.Denied[i].End)
+	}
+	crowd := slices.Clone(h.Denied[:history.StartingBefore(h.Denied, until+1)])
+	before := &history.History{All: h.Before(until).Except(crowd), Lag: h.Lag, Lags: h.Lags, Level: h.Level,
+		Placed: h.Placed}
+	before.Split()
+	br := &Breach{Kind: verdict.NoExplanation, Windows: 1, Events: append(slices.Clone(before.All), crowd...)}
+	for i := range crowd {
+		crowd[i].End = until
+	}
+	before.Denied = crowd
+	if len(unexplained(before, b.Usage(before), before.All, false)) < len(crowd) {
+		return nil
+	}
+	br.Seen, br.Bound, br.Span = int64(len(br.Events)), int64(len(br.Events))-1, SpanOf(br.Events)
+	return br
 }
 
 // candidates are the left ends that a violated span may have. The value of a candidate x is its scaled time

@@ -107,7 +107,7 @@ func (boundless) Unit() int64 { return 1 }
 
 func (x expiring) Scope() Scope {
 	of := x.Bound.Scope()
-	of.Low = x.low
+	of.Low, of.Crowd = x.low, false
 	return of
 }
 

@@ -385,6 +385,7 @@ func JudgeOne(h *history.History, b limiter.Bound, mode verdict.Conformance) *li
 		if out := limiter.UnexplainedBy(h, b); len(out) > 0 {
 			return limiter.UnderBreach(h, b, slices.Min(out))
 		}
+		return limiter.NoFirst(h, b)
 	}
 	return nil
 }
