@@ -190,6 +190,23 @@ func TestATimeoutEndsARequestExactlyThen(t *testing.T) {
 	})
 }
 
+// Clients of a closed phase ask a target that is down again and again.
+func TestATargetThatNeverAnswersIsGivenUp(t *testing.T) {
+	down := func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }
+	virtual(t, down, func(t *testing.T, o Options) {
+		o.Timeout = time.Second
+		tl := mustRecord(t, schedule(timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 2,
+			Partitions: []string{"k"}, Requests: 1_000}), o)
+		if most := 2*o.Timeout + unansweredFor; tl.Header.Ended > most {
+			t.Errorf("ended at %v, want within %v", tl.Header.Ended, most)
+		}
+		notes := strings.Join(tl.Header.Notes, " ")
+		if !strings.Contains(notes, "no request was answered in") {
+			t.Errorf("got notes %q", notes)
+		}
+	})
+}
+
 func TestATargetThatStopsAnsweringIsStillAsked(t *testing.T) {
 	h := func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Api-Key") == "hang" {

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -10,9 +11,21 @@ import (
 // watch closes connections whose request in flight has timed out. No timer is touched for a request: all have
 // the same time-out, so after a look nothing sent later expires before now + Timeout.
 func (r *recorder) watch(ctx context.Context) {
+	var lost time.Duration // when it was seen that requests were lost, and none answered
 	for rest(ctx, r.expire()-r.clock.now(), nil) {
+		now := r.clock.now()
+		switch {
+		case r.answered.Load() || r.counts[timeline.Unknown].Load() == 0:
+		case lost == 0:
+			lost = now
+		case now-lost >= unansweredFor: // clients of a closed phase would ask for hours
+			r.halt(fmt.Sprintf("stopped: no request was answered in %v", now))
+		}
 	}
 }
+
+// unansweredFor is how long a phase goes on while requests are lost and none was ever answered.
+const unansweredFor = 10 * time.Second
 
 // expire closes what has timed out and returns when to look again.
 func (r *recorder) expire() time.Duration {
