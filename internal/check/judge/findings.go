@@ -66,8 +66,8 @@ func (c *Case) NewProof(p *Part, found []*limiter.Breach, pol spec.Policy,
 // search would know no more.
 func (c *Case) proofMode(found []*limiter.Breach, pol spec.Policy) verdict.Conformance {
 	switch {
-	case len(found) == 1 && found[0].Kind == verdict.UnderAdmission:
-		return verdict.LowerBound // the denial is to be proved, whatever else is wrong
+	case len(found) == 1 && (found[0].Kind == verdict.UnderAdmission || found[0].Crowd):
+		return verdict.LowerBound // the denials are to be proved, whatever else is wrong
 	case len(found) == 1 && found[0].Kind == verdict.OverAdmission && !pol.Windowed():
 		return verdict.UpperBound
 	case search.Counted(c.Limit) && !slices.ContainsFunc(found,

@@ -74,6 +74,8 @@ type Breach struct {
 	// Roomless: the first of the events was admitted although others, denied ones that counted or ones in
 	// flight, left no room for it.
 	Roomless bool
+	// Crowd: none of the denials can be the first.
+	Crowd bool
 }
 
 // Meter bounds from above what may be in use, along a sweep of instants that do not decrease.

@@ -117,7 +117,8 @@ func NoFirst(h *history.History, b Bound) *Breach {
 	before := &history.History{All: h.Before(until).Except(crowd), Lag: h.Lag, Lags: h.Lags, Level: h.Level,
 		Placed: h.Placed}
 	before.Split()
-	br := &Breach{Kind: verdict.NoExplanation, Windows: 1, Events: append(slices.Clone(before.All), crowd...)}
+	br := &Breach{Kind: verdict.NoExplanation, Windows: 1, Crowd: true,
+		Events: append(slices.Clone(before.All), crowd...)}
 	for i := range crowd {
 		crowd[i].End = until
 	}
