@@ -31,6 +31,8 @@ vet:
 
 # SERIAL are long tests of RACED packages that start nothing beside themselves, or wait for it at each step. They run without
 # the race detector, under which they take tenfold; a test that is not named here runs under it.
+# What is short is linked without tables for debuggers, three packages at a time in each list, as some of them mostly wait.
+SHORT = -vet=off -short -ldflags=-w -p 3
 RACED = fleet load redis selftest target timeline
 SERIAL = ^Test(MergingStreams|ARecordingIsSmall|TheDecisionLiesInTheInterval|ScriptsAtExactInstants|$\
 MemoryFollowsPartitionsInUse|MemoryKeepsRequestsInFlight|RightTargetEqualsReference|ASorterOrders|SortBySentIsStable|$\
@@ -38,13 +40,13 @@ JournalIsReadToItsLastMark|ALongJournalIsInAFile|ASpoolKeepsWhatItWasGiven|ALong
 PartitionsAscendAndKeepTheirOrder|ARecordingThatWasPackedWhileItWasMadeIsTheSame|ALineHasAtMostOneMebibyte|FastAndSlowAgree)$$
 
 race:
-	$(GO) test -vet=off -race -short -skip '$(SERIAL)' $(RACED:%=./internal/%)
-	$(GO) test -vet=off -race -short -run 'TapeKeeps|Partition|Timer|Tables|Beside|Fleet' -skip ShareOneBudget \
+	$(GO) test $(SHORT) -race -skip '$(SERIAL)' $(RACED:%=./internal/%)
+	$(GO) test $(SHORT) -race -run 'TapeKeeps|Partition|Timer|Tables|Beside|Fleet' -skip ShareOneBudget \
 		./internal/check ./internal/trial
 
 short:
-	$(GO) test -vet=off -short $$($(GO) list ./... | grep -v -e /internal/live $(RACED:%=-e /internal/%$$))
-	$(GO) test -vet=off -short -run '$(SERIAL)' $(RACED:%=./internal/%)
+	$(GO) test $(SHORT) $$($(GO) list ./... | grep -v -e /internal/live $(RACED:%=-e /internal/%$$))
+	$(GO) test $(SHORT) -run '$(SERIAL)' $(RACED:%=./internal/%)
 
 # NAMED tells the binary its commit: Go records none in a worktree, nor where GOFLAGS has -buildvcs=false.
 NAMED = -X main.revision=$(shell git rev-parse HEAD 2>/dev/null)
