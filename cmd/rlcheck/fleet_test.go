@@ -452,31 +452,35 @@ func TestASlowWayIsRightOrRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("half a minute")
 	}
+	t.Parallel()
 	for _, delay := range []time.Duration{2 * time.Millisecond, 40 * time.Millisecond} {
-		x := startFleet(t, delay)
-		_ = x.wait() // what it says is looked at
-		var r struct {
-			Scenarios []struct {
-				Reason, Detail string
-				Clock          struct {
-					Error int64 `json:"clock_error_ns"`
+		t.Run(delay.String(), func(t *testing.T) {
+			t.Parallel()
+			x := startFleet(t, delay)
+			_ = x.wait() // what it says is looked at
+			var r struct {
+				Scenarios []struct {
+					Reason, Detail string
+					Clock          struct {
+						Error int64 `json:"clock_error_ns"`
+					}
 				}
 			}
-		}
-		text, err := os.ReadFile(filepath.Join(x.dir, "run", "report.json"))
-		if err == nil {
-			err = json.Unmarshal(text, &r)
-		}
-		if err != nil {
-			t.Fatalf("%v: %s", err, &x.out)
-		}
-		sent, out := len(x.target.lines()), x.out.String()
-		passed, open := strings.Contains(out, "PASS: logged"), strings.Contains(out, "INCONCLUSIVE: logged")
-		switch detail := r.Scenarios[0].Detail; {
-		case delay > 10*time.Millisecond && (sent > 0 || !strings.Contains(detail, "agent-1: its clock")),
-			passed && sent != 5*12+5*40+5*200*20,
-			!passed && (!open || detail == ""): // the machine stood still
-			t.Errorf("%v: %d were sent: %s", delay, sent, out)
-		}
+			text, err := os.ReadFile(filepath.Join(x.dir, "run", "report.json"))
+			if err == nil {
+				err = json.Unmarshal(text, &r)
+			}
+			if err != nil {
+				t.Fatalf("%v: %s", err, &x.out)
+			}
+			sent, out := len(x.target.lines()), x.out.String()
+			passed, open := strings.Contains(out, "PASS: logged"), strings.Contains(out, "INCONCLUSIVE: logged")
+			switch detail := r.Scenarios[0].Detail; {
+			case delay > 10*time.Millisecond && (sent > 0 || !strings.Contains(detail, "agent-1: its clock")),
+				passed && sent != 5*12+5*40+5*200*20,
+				!passed && (!open || detail == ""): // the machine stood still
+				t.Errorf("%v: %d were sent: %s", delay, sent, out)
+			}
+		})
 	}
 }

@@ -35,6 +35,7 @@ expect: {conformance: exact}
 // TestAKilledRunCanBeRead kills the real program at any moment: what it left is reported and checked each
 // time, and accuses nobody.
 func TestAKilledRunCanBeRead(t *testing.T) {
+	t.Parallel()
 	limit, err := spec.Parse("token-bucket,rate=1/1h,burst=5")
 	if err != nil {
 		t.Fatal(err)

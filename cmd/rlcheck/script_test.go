@@ -23,7 +23,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")
 
+// TestMain lets more tests run at a time than there are processors, as most of them wait.
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "4") // a number that is above 0
 	testscript.Main(m, map[string]func(){"rlcheck": main})
 }
 
