@@ -1,11 +1,11 @@
-// Package scenarios holds the scenario files that come with rlcheck, and the JSON Schema that editors check
-// such files with.
+// Package scenarios holds the scenario files that come with rlcheck. Beside them stand the JSON Schema that
+// editors check such files with, and SOURCES.md with the anchors of their sources.
 package scenarios
 
 import "embed"
 
-// FS holds NAME.yaml for each builtin:NAME, more/NAME.yaml for those that are run only where they are named,
-// scenario.schema.json, and SOURCES.md with the anchors of their sources.
+// FS holds NAME.yaml for each builtin:NAME, and more/NAME.yaml for those that are run only where they are
+// named.
 //
-//go:embed *.yaml more/*.yaml scenario.schema.json SOURCES.md
+//go:embed *.yaml more/*.yaml
 var FS embed.FS

@@ -2,19 +2,18 @@ package scenario
 
 import (
 	"bytes"
+	"os"
 	"regexp"
 	"strconv"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/rlcheck/rlcheck/scenarios"
 )
 
 // compiled returns the committed schema, as an editor reads it.
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	src, err := scenarios.FS.ReadFile("scenario.schema.json")
+	src, err := os.ReadFile(schemaPath)
 	if err != nil {
 		t.Fatal(err)
 	}
