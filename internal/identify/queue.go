@@ -149,6 +149,9 @@ func (x *search) queueExplains() bool {
 		return false
 	}
 	r, n, best := x.regions[0], passed(x.tl), 0.9
+	if r.kind.written(r.hull().point()).Burst <= 1 {
+		return false // nothing waits in it: an answer was slow
+	}
 	explains := false
 	for pass := range n + 2 { // fewer than passed, as some left the queue meanwhile
 		q := queueOf(r.kind.written(r.hull().point()), pass)

@@ -1,10 +1,12 @@
 package identify
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // Queues whose delays tell more than what they admit are named: of a rate that is not round, and of a part
@@ -40,4 +42,29 @@ func TestAQueueHasTheMiddleOfWhatIsLeft(t *testing.T) {
 		t.Fatalf("got %s, want it named", res.Summary())
 	}
 	right(t, limit, res)
+}
+
+// working is a target whose admitted requests take a while, after they were admitted.
+type working struct{ *simulated }
+
+func (s working) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+	all, err := s.simulated.Send(ctx, p)
+	for i := range all {
+		if all[i].Outcome == timeline.Allowed {
+			all[i].FirstByte += 90 * time.Millisecond
+		}
+	}
+	return all, err
+}
+
+// Nothing waits in a queue without a place: one request at a time, which takes a while, is no queue.
+func TestOneAtATimeIsNoQueue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
+	limit := parsed(t, "leaky-bucket,rate=5/s,burst=1")
+	res := Identify(t.Context(), working{simulate(t, limit, 1)}, budget(limit))
+	if len(res.Found) == 0 || res.Found[0].Limit[0].Queued() {
+		t.Errorf("got %s, want %s", res.Summary(), limit)
+	}
 }
