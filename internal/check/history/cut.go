@@ -77,29 +77,20 @@ func (h *History) Under(i int, told bool) *History {
 }
 
 // These returns the events of h with the numbers of some others, ascending by start.
-func (h *History) These(events []Event) []Event {
-	named := map[int]bool{}
-	for _, ev := range events {
-		named[ev.Seq] = true
-	}
-	var out []Event
-	for _, ev := range h.All {
-		if named[ev.Seq] {
-			out = append(out, ev)
-		}
-	}
-	return out
-}
+func (h *History) These(events []Event) []Event { return h.pick(events, true) }
 
-// Except returns the events of h without some others, ascending by start.
-func (h *History) Except(events []Event) []Event {
+// Except returns the events of h without those of some others' numbers, ascending by start.
+func (h *History) Except(events []Event) []Event { return h.pick(events, false) }
+
+// pick returns the events of h whose numbers are among those of some others, or are not.
+func (h *History) pick(events []Event, among bool) []Event {
 	named := map[int]bool{}
 	for _, ev := range events {
 		named[ev.Seq] = true
 	}
 	var out []Event
 	for _, ev := range h.All {
-		if !named[ev.Seq] {
+		if named[ev.Seq] == among {
 			out = append(out, ev)
 		}
 	}
