@@ -96,7 +96,7 @@ func BenchmarkWidth(b *testing.B) {
 func BenchmarkBurst(b *testing.B) {
 	const n = 100
 	u := startTarget(b)
-	var ours, theirs, sent []time.Duration
+	var ours, theirs, sent, written []time.Duration
 	for range 50 {
 		tl := mustRecord(b, schedule(
 			timeline.Phase{Name: "warm", Shape: timeline.AtOnce, Arrivals: each(n, 0, "k", 0)},
@@ -110,14 +110,17 @@ func BenchmarkBurst(b *testing.B) {
 			}
 		}
 		ours = append(ours, at.last.Sub(at.first))
-		theirs = append(theirs, bareBurst(b, u, n))
+		spread, wrote := bareBurst(b, u, n)
+		theirs, written = append(theirs, spread), append(written, wrote)
 	}
 	for b.Loop() { // what was measured is not the time of an iteration
 	}
 	p50, p99 := quantiles(ours)
 	q50, _ := quantiles(theirs)
 	s50, _ := quantiles(sent)
+	w50, _ := quantiles(written)
 	b.ReportMetric(s50, "sent-p50-us")
+	b.ReportMetric(s50/w50, "sent/bare") // what is ours of the spread; the rest is the target's
 	b.ReportMetric(p50, "spread-p50-us")
 	b.ReportMetric(p99, "spread-p99-us")
 	b.ReportMetric(p50/q50, "p50/bare")
@@ -125,8 +128,8 @@ func BenchmarkBurst(b *testing.B) {
 }
 
 // bareBurst writes a request to each of n new connections, twice, and returns the time from the first to the
-// last arrival of the second.
-func bareBurst(b testing.TB, u *url.URL, n int) time.Duration {
+// last arrival of the second, and from the first to the last write.
+func bareBurst(b testing.TB, u *url.URL, n int) (spread, wrote time.Duration) {
 	all := make([]*bare, n)
 	for i := range all {
 		all[i] = newBare(b, u)
@@ -136,7 +139,11 @@ func bareBurst(b testing.TB, u *url.URL, n int) time.Duration {
 	for range 2 {
 		time.Sleep(settle)
 		at = arrivals{}
-		for _, x := range all {
+		began := time.Now()
+		for i, x := range all {
+			if i == n-1 {
+				wrote = time.Since(began)
+			}
 			x.send()
 		}
 		for _, x := range all {
@@ -144,7 +151,7 @@ func bareBurst(b testing.TB, u *url.URL, n int) time.Duration {
 			at.add(resp.Header.Get("X-At-Reset"))
 		}
 	}
-	return at.last.Sub(at.first)
+	return at.last.Sub(at.first), wrote
 }
 
 // arrivals are the first and the last time at which a target had a request.

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -139,6 +140,10 @@ func (c *conn) send(s *shot) {
 
 // arm writes all of the request but the last two bytes of its header block. It reports false where the
 // connection ended before. Of a stream nothing is written: all requests of its link leave in one write.
+//
+// It writes twice. A kernel that owes an acknowledgement for one segment sends it with the next read (Linux,
+// tcp_measure_rcv_mss, ICSK_ACK_PUSHED2), which costs the target some 3 us. With two segments it is sent now,
+// with one it would be when the gate has opened: the last of 100 requests arrived a third later.
 func (c *conn) arm(s *shot) bool {
 	if c.link != nil {
 		return true
@@ -156,7 +161,9 @@ func (c *conn) arm(s *shot) bool {
 	c.expires.Store(int64(now + c.r.o.Timeout + time.Minute))
 	c.r.sent.Add(1)
 	c.r.journal.sent(s, now)
-	_, _ = c.nc.Write(cut)
+	line := bytes.IndexByte(cut, '\n') + 1
+	_, _ = c.nc.Write(cut[:line])
+	_, _ = c.nc.Write(cut[line:])
 	return true
 }
 

@@ -32,9 +32,7 @@ type runner interface {
 	run(begin time.Duration) (end time.Duration)
 }
 
-// settle is the time a target has to take in the withheld requests of a gate before it opens. A kernel that
-// owes an acknowledgement sends it after 40 ms, and in the last ten of them with whatever comes (Linux,
-// tcp_send_delayed_ack): on the loopback device each release would take a third longer.
+// settle is the time a target has to take in the withheld requests of a gate before it opens.
 const settle = 20 * time.Millisecond
 
 // lead is how long before the end of a silence the next phase is prepared.
