@@ -3,6 +3,7 @@ package target
 import (
 	"net"
 	"net/http"
+	"net/textproto"
 	"path"
 	"strings"
 )
@@ -69,7 +70,7 @@ var attributeFaults = []Fault{
 		key: func(r *http.Request, key string) string {
 			return key + oddly(r, key, func(line string) bool {
 				name, _, _ := strings.Cut(line, ":")
-				return canonical(name) != name
+				return textproto.CanonicalMIMEHeaderKey(name) != name
 			})
 		},
 	},

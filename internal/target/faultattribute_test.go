@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"testing"
 )
 
 // altered sends n requests, each altered, and says how many were allowed.
@@ -91,19 +90,3 @@ var attributeSights = func() (out []sight) {
 				altered(20, both(path("/metrics"), field("X-Role", "operator")))),
 			right: "10, 20", wrong: "20, 20"})
 }()
-
-// TestOddLinesAreKept: the lean server tells which lines of a header block are not written as usual.
-func TestOddLinesAreKept(t *testing.T) {
-	var h head
-	for block, want := range map[string]string{
-		"GET / HTTP/1.1\r\nHost: a\r\nX-Api-Key: k\r\n\r\n":        "",
-		"GET / HTTP/1.1\r\nHost: a\r\nx-api-key: k\r\n\r\n":        "x-api-key: k",
-		"GET / HTTP/1.1\r\nHost: a\r\nX-Api-Key:   k  \r\n\r\n":    "X-Api-Key:   k  ",
-		"GET / HTTP/1.1\r\nhost: a\r\nX-Api-Key: k\r\nA:b\r\n\r\n": "host: a",
-	} {
-		r := h.parse(block)
-		if got := strings.Join(h.odd, "|"); got != want || r.status != 0 {
-			t.Errorf("%q: got %q, want %q (%s)", block, got, want, r.why)
-		}
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,9 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	switch r.Header.Get("X-Answer") {
 	case "none":
 		return
+	case "cut":
+		_, _ = io.WriteString(w, "a part of it")
+		panic(http.ErrAbortHandler)
 	case "204":
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -29,6 +33,42 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %s %s %d %s|", r.Method, r.URL.RequestURI(), r.Host, r.Proto, r.ContentLength,
 		strings.Join(r.Header["X-V"], ";"))
 })
+
+// rationed admits four requests of a key, and denies the others with other fields and another body.
+func rationed() http.HandlerFunc {
+	asked := map[string]int{}
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h["Date"] = []string{time.Now().UTC().Format(http.TimeFormat)}
+		h.Set("X-Key", r.Header.Get("X-Api-Key"))
+		status, body := http.StatusOK, "allowed\n"
+		if asked[r.Header.Get("X-Api-Key")]++; asked[r.Header.Get("X-Api-Key")] > 4 {
+			h.Set("Retry-After", "9")
+			status, body = http.StatusTooManyRequests, "not allowed\n"
+		}
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(status)
+		if r.Method != http.MethodHead {
+			_, _ = io.WriteString(w, body)
+		}
+	}
+}
+
+// queued answers at once, and each later request wait after it came, unless its client left.
+func queued(wait time.Duration) http.HandlerFunc {
+	began := false
+	return func(w http.ResponseWriter, r *http.Request) {
+		if began {
+			select {
+			case <-time.After(wait):
+			case <-r.Context().Done():
+				return
+			}
+		}
+		began = true
+		_, _ = io.WriteString(w, "served\n")
+	}
+}
 
 // converse writes text to a lean server over a pipe and returns all that comes back until nothing more does.
 // It is to be called in virtual time, in which a server that still works is waited for.
@@ -151,6 +191,7 @@ func TestLeanAnswers(t *testing.T) {
 		"no content": {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: 204\r\n\r\n" + next,
 			"204" + second},
 		"no answer": {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: none\r\n\r\n" + next, ""},
+		"cut answer": {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: cut\r\n\r\n" + next, ""},
 		"split answer": {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: split\r\n\r\n",
 			"200 GET / h HTTP/1.1 0 |"},
 		"no host":            {"GET / HTTP/1.1\r\n\r\n" + next, "400 close"},
@@ -204,7 +245,7 @@ func TestLeanAnswers(t *testing.T) {
 func TestLeanHead(t *testing.T) {
 	var answer string
 	synctest.Test(t, func(t *testing.T) {
-		answer = converse(t, open(t, Options{Limit: parse(t, window)}),
+		answer = converse(t, rationed(),
 			"HEAD / HTTP/1.1\r\nHost: h\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 	})
 	if got := statuses(t, answer, http.MethodHead, http.MethodGet); got != "200 , 200 allowed\n close" {
@@ -215,25 +256,25 @@ func TestLeanHead(t *testing.T) {
 	}
 }
 
-// TestLeanEqualsNetHTTP sends the same requests to a target behind our server and behind that of net/http, at
+// TestLeanEqualsNetHTTP sends the same requests to a handler behind our server and to the handler alone, at
 // one instant, and compares the answers, field by field.
 func TestLeanEqualsNetHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		target := open(t, Options{Limit: parse(t, "fixed-window,rate=4/1d")})
+		h, alone := rationed(), rationed()
 		for i := range 8 {
 			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 				key := fmt.Sprint(method, i/8)
-				text := fmt.Sprintf("%s / HTTP/1.1\r\nHost: h\r\nX-Api-Key: ours-%s\r\nConnection: "+
+				text := fmt.Sprintf("%s / HTTP/1.1\r\nHost: h\r\nX-Api-Key: %s\r\nConnection: "+
 					"close\r\n\r\n", method, key)
-				ours, err := http.ReadResponse(bufio.NewReader(strings.NewReader(converse(t, target, text))),
+				ours, err := http.ReadResponse(bufio.NewReader(strings.NewReader(converse(t, h, text))),
 					&http.Request{Method: method})
 				if err != nil {
 					t.Fatal(err)
 				}
 				theirs := httptest.NewRecorder()
 				r := httptest.NewRequest(method, "/", nil)
-				r.Header.Set("X-Api-Key", "theirs-"+key)
-				target.ServeHTTP(theirs, r)
+				r.Header.Set("X-Api-Key", key)
+				alone.ServeHTTP(theirs, r)
 				want := theirs.Result()
 				if fmt.Sprint(ours.StatusCode, ours.Header) != fmt.Sprint(want.StatusCode, want.Header) {
 					t.Errorf("%s %d: got %d %v, want %d %v", method, i, ours.StatusCode, ours.Header,
@@ -252,9 +293,8 @@ func TestLeanEqualsNetHTTP(t *testing.T) {
 // connection.
 func TestLeanNoticesThatAClientLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		target := open(t, Options{Limit: parse(t, "leaky-bucket-queue,rate=1/1h,queue=3")})
 		ours, theirs := net.Pipe()
-		s := newLean(target)
+		s := newLean(queued(time.Hour))
 		c := newLeanConn(s, theirs, 1)
 		s.add(c)
 		go c.serve()
@@ -322,7 +362,7 @@ func TestLeanSlowClients(t *testing.T) {
 // connection, which ends at once.
 func TestLeanCloseWaitsForAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newLean(open(t, Options{Limit: parse(t, "leaky-bucket-queue,rate=5/s,queue=3")}))
+		s := newLean(queued(200 * time.Millisecond))
 		ends := map[string]net.Conn{}
 		for _, name := range []string{"idle", "busy"} {
 			ours, theirs := net.Pipe()
@@ -436,3 +476,19 @@ func (c *scriptConn) RemoteAddr() net.Addr {
 		Port: 9}
 }
 func (c *scriptConn) SetReadDeadline(time.Time) error { return nil }
+
+// TestOddLinesAreKept: the lean server tells which lines of a header block are not written as usual.
+func TestOddLinesAreKept(t *testing.T) {
+	var h head
+	for block, want := range map[string]string{
+		"GET / HTTP/1.1\r\nHost: a\r\nX-Api-Key: k\r\n\r\n":        "",
+		"GET / HTTP/1.1\r\nHost: a\r\nx-api-key: k\r\n\r\n":        "x-api-key: k",
+		"GET / HTTP/1.1\r\nHost: a\r\nX-Api-Key:   k  \r\n\r\n":    "X-Api-Key:   k  ",
+		"GET / HTTP/1.1\r\nhost: a\r\nX-Api-Key: k\r\nA:b\r\n\r\n": "host: a",
+	} {
+		r := h.parse(block)
+		if got := strings.Join(h.odd, "|"); got != want || r.status != 0 {
+			t.Errorf("%q: got %q, want %q (%s)", block, got, want, r.why)
+		}
+	}
+}

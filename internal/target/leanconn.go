@@ -94,10 +94,10 @@ func (c *leanConn) answer() bool {
 	}
 	c.writer.reset()
 	c.hangUp.begin()
-	c.server.handler.ServeHTTP(&c.writer, c.request)
+	c.handle()
 	c.hangUp.end()
 	if c.writer.status == 0 {
-		// The client left before there was an answer.
+		// The client left before there was an answer, or gets none.
 		return false
 	}
 	if _, err := c.conn.Write(c.writer.finish(&c.head, last)); err != nil || last {
@@ -109,10 +109,24 @@ func (c *leanConn) answer() bool {
 	return c.drain()
 }
 
+// handle lets the handler answer. One that panics with http.ErrAbortHandler gives no answer.
+func (c *leanConn) handle() {
+	defer func() {
+		switch v := recover(); v {
+		case nil:
+		case http.ErrAbortHandler:
+			c.writer.reset()
+		default:
+			panic(v)
+		}
+	}()
+	c.server.handler.ServeHTTP(&c.writer, c.request)
+}
+
 // refuse answers what is no request.
 func (c *leanConn) refuse(r refusal) {
 	c.writer.reset()
-	c.writer.header["Content-Type"] = plainType
+	c.writer.header.Set("Content-Type", "text/plain; charset=utf-8")
 	c.writer.status, c.writer.body = r.status, append(c.writer.body, r.why+"\n"...)
 	if _, err := c.conn.Write(c.writer.finish(&head{method: http.MethodGet, minor: 1}, true)); err == nil {
 		c.linger()

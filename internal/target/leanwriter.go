@@ -62,7 +62,7 @@ func (w *leanWriter) finish(h *head, last bool) []byte {
 		}
 	}
 	if _, given := w.header["Date"]; !given {
-		b = append(append(append(b, "Date: "...), imfFixdate(time.Now().Unix())...), "\r\n"...)
+		b = append(append(append(b, "Date: "...), time.Now().UTC().Format(http.TimeFormat)...), "\r\n"...)
 	}
 	if _, given := w.header["Content-Length"]; !given && !bodiless && h.method != http.MethodHead {
 		b = append(strconv.AppendInt(append(b, "Content-Length: "...), int64(len(w.body)), 10), "\r\n"...)

@@ -92,7 +92,7 @@ func NewProxy(o ProxyOptions) (http.Handler, error) {
 func newTransport() *http.Transport {
 	return &http.Transport{
 		DisableCompression: true, MaxIdleConns: 0, MaxIdleConnsPerHost: 4096,
-		IdleConnTimeout: idleTimeout / 2, MaxResponseHeaderBytes: maxHeader,
+		IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10,
 		ResponseHeaderTimeout: time.Minute,
 	}
 }
@@ -191,7 +191,7 @@ func (t retrying) RoundTrip(r *http.Request) (*http.Response, error) {
 		if !again {
 			return res, err
 		}
-		if _, err := io.Copy(io.Discard, io.LimitReader(res.Body, maxHeader)); err != nil {
+		if _, err := io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)); err != nil {
 			return res, nil
 		}
 		if err := res.Body.Close(); err != nil {

@@ -39,11 +39,11 @@ type engine interface {
 	Close() error
 }
 
-// engineFor returns the lean server for our own targets, and that of net/http for all else, which may keep
-// requests and answer in parts.
+// engineFor returns the lean server for handlers that say they suit it, by a method AnswersInOnePiece, and that
+// of net/http for all else, which may keep requests and answer in parts.
 func engineFor(h http.Handler) engine {
-	if t, ok := h.(*Target); ok {
-		return newLean(t)
+	if _, suits := h.(interface{ AnswersInOnePiece() }); suits {
+		return newLean(h)
 	}
 	var accepted atomic.Uint64
 	protocols := new(http.Protocols)

@@ -257,8 +257,7 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if t.fault.drops && !ruling.Allow {
-		abandon(w)
-		return
+		panic(http.ErrAbortHandler)
 	}
 	a := &answer{ruling: ruling, cost: cost, now: t.clock.at(), status: t.opts.AllowStatus, target: t,
 		header: w.Header()}
@@ -273,13 +272,6 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.fault.reply(a, r)
 	}
 	a.write(w, r)
-}
-
-// abandon ends the connection of w without an answer.
-func abandon(w http.ResponseWriter) {
-	if _, ours := w.(*leanWriter); !ours { // which takes an answer that is not there for that
-		panic(http.ErrAbortHandler)
-	}
 }
 
 // decide asks the decider for the partition of r.
@@ -301,6 +293,10 @@ func (t *Target) cost(h http.Header) (int64, bool) {
 	n, err := strconv.ParseInt(v[0], 10, 64)
 	return n, err == nil && n >= 1 && n <= maxCost
 }
+
+// AnswersInOnePiece says to a server of our own that no answer is sent in parts, and nothing of a request is
+// kept.
+func (*Target) AnswersInOnePiece() {}
 
 // Close gives back what the target holds and closes its store. Requests must have ended.
 func (t *Target) Close() error {
