@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -161,7 +162,7 @@ func (e *env) serve(f serveFlags) error {
 	defer t.Close()
 	var also []string
 	if f.control != "" {
-		c, err := target.Listen(target.NewControl(t), f.control)
+		c, err := httpd.Listen(target.NewControl(t), f.control)
 		if err != nil {
 			return fmt.Errorf("--control: %w", err)
 		}
@@ -206,7 +207,7 @@ func (f serveFlags) spoken(t *target.Target) (http.Handler, error) {
 func (e *env) listen(h http.Handler, addr, what string, also ...string) error {
 	ctx, stop := interruptible()
 	defer stop()
-	s, err := target.Listen(h, addr)
+	s, err := httpd.Listen(h, addr)
 	if err != nil {
 		return err
 	}
@@ -219,7 +220,7 @@ func (e *env) listen(h http.Handler, addr, what string, also ...string) error {
 }
 
 // closeSoon closes a server, and waits two seconds for the requests in flight.
-func closeSoon(s *target.Server) error {
+func closeSoon(s *httpd.Server) error {
 	end, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	return s.Close(end)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/client"
+	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -36,7 +37,7 @@ func clientWaits(
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := target.Listen(r, "127.0.0.1:0")
+	s, err := httpd.Listen(r, "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"github.com/rlcheck/rlcheck/internal/httpd"
 	"net"
 	"net/http"
 	"net/textproto"
@@ -152,7 +153,7 @@ func byField(name, sentence, citation, field string) Fault {
 // oddly returns the line with a key that is not written as usual, if it is one that is meant. Only the lean
 // server tells how lines are written.
 func oddly(r *http.Request, key string, is func(line string) bool) string {
-	lines, _ := r.Context().Value(oddKey{}).([]string)
+	lines, _ := r.Context().Value(httpd.OddLinesKey{}).([]string)
 	for _, line := range lines {
 		if strings.Contains(line, key) && is(line) {
 			return " " + line

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"github.com/rlcheck/rlcheck/internal/httpd"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -30,7 +31,7 @@ func altered(n int, alter func(*http.Request)) step {
 func written(line string) func(*http.Request) {
 	return func(r *http.Request) {
 		odd := []string{strings.ReplaceAll(line, "KEY", r.Header.Get("X-Api-Key"))}
-		*r = *r.WithContext(context.WithValue(r.Context(), oddKey{}, odd))
+		*r = *r.WithContext(context.WithValue(r.Context(), httpd.OddLinesKey{}, odd))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -37,12 +38,12 @@ func ParseRule(text string) (Rule, error) {
 			return u.limitedBy(rest, text) // a preset with spaces, not a field
 		case word[0] == '/' && u.Path == "":
 			u.Path = word
-		case field && isToken(name):
+		case field && httpd.IsToken(name):
 			if u.Header == nil {
 				u.Header = map[string]string{}
 			}
 			u.Header[name] = value
-		case isToken(word) && strings.ToUpper(word) == word && u.Method == "":
+		case httpd.IsToken(word) && strings.ToUpper(word) == word && u.Method == "":
 			u.Method = word
 		case !u.forSome(), word[0] == '/', strings.ToUpper(word) == word:
 			return wrong(fmt.Sprintf("%q", word),

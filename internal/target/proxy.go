@@ -3,6 +3,7 @@ package target
 import (
 	"errors"
 	"fmt"
+	"github.com/rlcheck/rlcheck/internal/httpd"
 	"io"
 	"log"
 	"net/http"
@@ -105,13 +106,13 @@ func (o *ProxyOptions) check() error {
 			fmt.Sprint(o.Upstream)))
 	}
 	for _, name := range o.Strip {
-		if !isToken(strings.TrimSuffix(name, "*")) && name != "*" {
+		if !httpd.IsToken(strings.TrimSuffix(name, "*")) && name != "*" {
 			errs = append(errs, fmt.Errorf("proxy: field name %q: a name is letters, digits and -, and may "+
 				"end in *", name))
 		}
 	}
 	for name, value := range o.Set {
-		if !isToken(name) {
+		if !httpd.IsToken(name) {
 			errs = append(errs, fmt.Errorf("proxy: field name %q: a name is letters, digits and -", name))
 		}
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {

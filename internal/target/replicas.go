@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
@@ -92,7 +93,7 @@ func newBalancer(b bench) *balancer {
 // is one.
 func (b *balancer) pick(ctx context.Context) int {
 	if b.byConnection {
-		if number, ok := ctx.Value(connectionKey{}).(uint64); ok {
+		if number, ok := ctx.Value(httpd.ConnectionKey{}).(uint64); ok {
 			return int(number % b.replicas)
 		}
 	}

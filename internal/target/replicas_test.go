@@ -3,6 +3,7 @@ package target
 import (
 	"bufio"
 	"fmt"
+	"github.com/rlcheck/rlcheck/internal/httpd"
 	"io"
 	"net"
 	"net/http"
@@ -54,7 +55,7 @@ func TestReplicasByConnection(t *testing.T) {
 			if plain {
 				h = http.HandlerFunc(target.ServeHTTP)
 			}
-			s, err := Listen(h, "127.0.0.1:0")
+			s, err := httpd.Listen(h, "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
@@ -232,7 +233,7 @@ func (e *endpoints) close() {
 type loopback struct{}
 
 func (loopback) Listen(h http.Handler) (string, func() error, error) {
-	s, err := target.Listen(h, "127.0.0.1:0")
+	s, err := httpd.Listen(h, "127.0.0.1:0")
 	if err != nil {
 		return "", nil, fmt.Errorf("embedded target: %w", err)
 	}

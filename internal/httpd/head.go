@@ -1,4 +1,4 @@
-package target
+package httpd
 
 import (
 	"net/http"
@@ -70,7 +70,7 @@ func cutLine(text string) (line, rest string) {
 func (h *head) requestLine(line string) refusal {
 	method, rest, _ := strings.Cut(line, " ")
 	uri, version, found := strings.Cut(rest, " ")
-	if !found || !isToken(method) || !isTarget(uri) {
+	if !found || !IsToken(method) || !isTarget(uri) {
 		return badRequest("the first line is not METHOD TARGET HTTP/1.1")
 	}
 	switch version {
@@ -91,7 +91,7 @@ func (h *head) requestLine(line string) refusal {
 // field reads NAME: VALUE.
 func (h *head) field(line string) refusal {
 	name, value, found := strings.Cut(line, ":")
-	if !found || !isToken(name) {
+	if !found || !IsToken(name) {
 		return badRequest("a header field is NAME: VALUE, and none is folded over two lines")
 	}
 	spaces := len(value)
@@ -209,8 +209,8 @@ var tokenBytes = func() (set [256]bool) {
 	return set
 }()
 
-// isToken tells whether s is a token (RFC 9110 section 5.6.2), as a method and a field name are.
-func isToken(s string) bool {
+// IsToken tells whether s is a token (RFC 9110 section 5.6.2), as a method and a field name are.
+func IsToken(s string) bool {
 	for i := range len(s) {
 		if !tokenBytes[s[i]] {
 			return false

@@ -1,4 +1,6 @@
-package target
+// Package httpd serves handlers on the loopback interface: by net/http, or by a lean server that costs less
+// than half of its processor time, for handlers that answer in one piece.
+package httpd
 
 import (
 	"context"
@@ -39,8 +41,8 @@ type engine interface {
 	Close() error
 }
 
-// engineFor returns the lean server for handlers that say they suit it, by a method AnswersInOnePiece, and that
-// of net/http for all else, which may keep requests and answer in parts.
+// engineFor returns the lean server for a handler that suits it, and says so by a method AnswersInOnePiece.
+// All others may keep requests and answer in parts: they get the server of net/http.
 func engineFor(h http.Handler) engine {
 	if _, suits := h.(interface{ AnswersInOnePiece() }); suits {
 		return newLean(h)
@@ -52,7 +54,7 @@ func engineFor(h http.Handler) engine {
 	s := &http.Server{
 		Protocols: protocols,
 		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
-			return context.WithValue(ctx, connectionKey{}, accepted.Add(1))
+			return context.WithValue(ctx, ConnectionKey{}, accepted.Add(1))
 		},
 		Handler: h, MaxHeaderBytes: maxHeader, IdleTimeout: idleTimeout, ReadHeaderTimeout: headerTimeout,
 		ErrorLog: log.New(io.Discard, "", 0),

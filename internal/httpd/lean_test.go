@@ -1,4 +1,4 @@
-package target
+package httpd
 
 import (
 	"bufio"
@@ -190,7 +190,7 @@ func TestLeanAnswers(t *testing.T) {
 			"200 OPTIONS * h HTTP/1.1 0 |"},
 		"no content": {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: 204\r\n\r\n" + next,
 			"204" + second},
-		"no answer": {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: none\r\n\r\n" + next, ""},
+		"no answer":  {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: none\r\n\r\n" + next, ""},
 		"cut answer": {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: cut\r\n\r\n" + next, ""},
 		"split answer": {"GET / HTTP/1.1\r\nHost: h\r\nX-Answer: split\r\n\r\n",
 			"200 GET / h HTTP/1.1 0 |"},

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/rlcheck/rlcheck/internal/httpd"
 	"io"
 	"net"
 	"net/http"
@@ -38,7 +39,7 @@ func TestServe(t *testing.T) {
 	if os.Getenv(servedPlain) != "" {
 		h = http.HandlerFunc(target.ServeHTTP)
 	}
-	s, err := Listen(h, "127.0.0.1:0")
+	s, err := httpd.Listen(h, "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

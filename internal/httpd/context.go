@@ -1,4 +1,4 @@
-package target
+package httpd
 
 import (
 	"context"
@@ -21,22 +21,22 @@ type hangUp struct {
 	watching chan struct{}
 }
 
-// connectionKey is the key under which a context has the number of the connection, a uint64 from 1.
-type connectionKey struct{}
+// ConnectionKey is the key under which a context has the number of the connection, a uint64 from 1.
+type ConnectionKey struct{}
 
 // Deadline returns none.
 func (*hangUp) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// oddKey is the key under which a context has the lines of the header block that are not written as usual, a
-// []string.
-type oddKey struct{}
+// OddLinesKey is the key under which a context has the lines of the header block that are not written as
+// usual, a []string.
+type OddLinesKey struct{}
 
 // Value returns the number of the connection, or the odd lines of its request, for their keys.
 func (h *hangUp) Value(key any) any {
 	switch key {
-	case connectionKey{}:
+	case ConnectionKey{}:
 		return h.number
-	case oddKey{}:
+	case OddLinesKey{}:
 		return h.conn.head.odd
 	}
 	return nil
