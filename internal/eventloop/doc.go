@@ -1,6 +1,6 @@
-// Package eventloop reads many connections on one thread of its own with epoll(7), and knows the answers of
-// HTTP/1.1 that come whole in one read. It knows nothing of what they mean. It exists on Linux; elsewhere New
-// returns nil.
+// Package eventloop reads many connections in one goroutine of its own with epoll(7), and knows the answers
+// of HTTP/1.1 that come whole in one read. It knows nothing of what they mean. It exists on Linux; elsewhere
+// New returns nil.
 //
 // A connection joins a loop and may leave it for good:
 //

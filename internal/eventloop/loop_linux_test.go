@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime/metrics"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,6 +63,31 @@ func begin(t *testing.T, c *Conn) {
 	t.Helper()
 	if err := c.Begin(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestALoopAtRestKeepsNoProcessor: a loop that hears nothing is in no system call, where the scheduler would
+// look for it every 20 us. It still hears what comes then, and what came while it went there.
+func TestALoopAtRestKeepsNoProcessor(t *testing.T) {
+	c, h, theirs := pair(t)
+	begin(t, c)
+	for range 3 {
+		called := []metrics.Sample{{Name: "/sched/goroutines/not-in-go:goroutines"}}
+		for until := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			if metrics.Read(called); called[0].Value.Uint64() == 0 {
+				break
+			}
+			if time.Now().After(until) {
+				t.Fatalf("got %d goroutines in system calls, want 0", called[0].Value.Uint64())
+			}
+		}
+		for range 100 {
+			io.WriteString(theirs, "x")
+			if got := <-h.read; got != "x" {
+				t.Fatalf("got %q, want x", got)
+			}
+			time.Sleep(time.Millisecond)
+		}
 	}
 }
 
