@@ -131,7 +131,7 @@ func (c *carrying) deciderOf(ctx context.Context, key string) (Decider, error) {
 	if c.known[key] {
 		return c.new, nil
 	}
-	if m, ok := c.old.(interface{ knows(string) bool }); c.stale && (!ok || m.knows(key)) {
+	if m, ok := c.old.(interface{ Knows(string) bool }); c.stale && (!ok || m.Knows(key)) {
 		return c.old, nil
 	}
 	// Nothing admits more than a full start: this is denied, and tells what is left.

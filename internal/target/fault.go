@@ -80,17 +80,6 @@ type Fault struct {
 	caches bool
 }
 
-// bench is what a fault builds its decider from.
-type bench struct {
-	limiter  reference.Limiter
-	limit    spec.Limit
-	clock    *clock
-	replicas int
-	balance  Balance
-	seed     uint64
-	idle     time.Duration
-}
-
 // Fits returns "" where l can show the fault, or the rule it breaks as a sentence.
 func (f Fault) Fits(l spec.Limit) string {
 	if f.limiter != nil && l.Completes() {

@@ -1,8 +1,6 @@
 package target
 
 import (
-	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -86,32 +84,4 @@ func chargedEarly(l spec.Limit) string {
 func lateCharge(p spec.Policy) spec.Policy {
 	p.Charge = spec.ChargeCompletion
 	return p
-}
-
-// leaking forgets that some requests are complete.
-type leaking struct {
-	Decider
-	admitted atomic.Uint64
-}
-
-// Decide is that of the decider inside, but for every fourth completion.
-func (l *leaking) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
-	r, err := l.Decider.Decide(ctx, key, cost)
-	if r.Complete != nil && l.admitted.Add(1)%4 == 0 {
-		r.Complete = nil
-	}
-	return r, err
-}
-
-// hasty completes every request at once.
-type hasty struct{ Decider }
-
-// Decide is that of the decider inside.
-func (h hasty) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
-	r, err := h.Decider.Decide(ctx, key, cost)
-	if r.Complete != nil {
-		r.Complete()
-		r.Complete = nil
-	}
-	return r, err
 }

@@ -1,9 +1,6 @@
 package target
 
 import (
-	"context"
-	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -69,79 +66,4 @@ func tellNextReset(a *answer) {
 	if len(a.header["Retry-After"]) > 0 {
 		a.setRetryAfter(rest + window)
 	}
-}
-
-// overtaken stamps requests before they wait for their lock, for a random time up to wait.
-type overtaken struct {
-	bench
-	wait   time.Duration
-	mu     sync.Mutex
-	random *rand.Rand
-	states map[string]reference.State
-}
-
-func newOvertaken(b bench, wait time.Duration) *overtaken {
-	return &overtaken{bench: b, wait: wait, random: rand.New(rand.NewPCG(b.seed, 2)),
-		states: map[string]reference.State{}}
-}
-
-// Decide decides at a time that may lie before that of the last decision.
-func (o *overtaken) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
-	stamp := o.clock.at()
-	o.mu.Lock()
-	wait := time.Duration(o.random.Int64N(int64(o.wait)))
-	o.mu.Unlock()
-	if !o.clock.sleepUntil(ctx, stamp+wait) {
-		return Ruling{}, ctx.Err()
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	state, ok := o.states[key]
-	if !ok {
-		state = o.limiter.Init()
-	}
-	var d reference.Decision
-	o.states[key], d = o.limiter.Step(state, stamp, cost)
-	return Ruling{Decision: d, At: stamp}, nil
-}
-
-// outlived is a fixed window whose count is one window late for a while.
-type outlived struct {
-	quota  int64
-	window time.Duration
-}
-
-type outlivedState struct {
-	index       int64
-	used, stale int64
-	seen        bool
-}
-
-// Init returns the state of a partition never seen.
-func (l outlived) Init() reference.State { return outlivedState{} }
-
-// Step denies where either count is full while the old one is read.
-func (l outlived) Step(s reference.State, at time.Duration, cost int64) (reference.State,
-	reference.Decision) {
-	w, index := s.(outlivedState), int64(at/l.window)
-	if !w.seen || index != w.index {
-		stale := int64(0)
-		if w.seen && index == w.index+1 {
-			stale = w.used
-		}
-		w = outlivedState{index: index, stale: stale, seen: true}
-	}
-	into := at % l.window
-	used := w.used
-	if into < l.window/4 {
-		used += w.stale
-	}
-	d := reference.Decision{Allow: used+cost <= l.quota, Reset: l.window - into}
-	if d.Allow {
-		w.used, used = w.used+cost, used+cost
-	} else if d.RetryAfter = d.Reset; cost > l.quota {
-		d.RetryAfter = reference.Never
-	}
-	d.Remaining = max(0, l.quota-used)
-	return w, d
 }

@@ -49,9 +49,12 @@ type cell struct {
 // minSweep is the number of cells under which a shard is not swept.
 const minSweep = 64
 
+// newMemory returns what keeps the states of the limiter of b in the process.
 func newMemory(b bench) *memory {
-	m := &memory{limiter: b.limiter, clock: b.clock, idle: b.idle, told: b.limit.Completes(),
-		seed: maphash.MakeSeed()}
+	m := &memory{limiter: b.limiter, clock: b.clock, told: b.limit.Completes(), seed: maphash.MakeSeed()}
+	if !b.keepAll {
+		m.idle = idleTime(b.limit)
+	}
 	for i := range m.shards {
 		m.shards[i].cells = map[string]*cell{}
 		m.shards[i].sweepAt = minSweep
@@ -96,8 +99,8 @@ func (m *memory) complete(s *shard, c *cell, cost int64) {
 	c.flying--
 }
 
-// knows tells whether the state of a partition is kept.
-func (m *memory) knows(key string) bool {
+// Knows tells whether the state of a partition is kept.
+func (m *memory) Knows(key string) bool {
 	s := &m.shards[maphash.String(m.seed, key)%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,18 +115,6 @@ func (s *shard) sweep(t time.Duration) {
 		}
 	}
 	s.sweepAt = max(minSweep, 2*len(s.cells))
-}
-
-// partitions returns how many states are kept.
-func (m *memory) partitions() int {
-	n := 0
-	for i := range m.shards {
-		s := &m.shards[i]
-		s.mu.Lock()
-		n += len(s.cells)
-		s.mu.Unlock()
-	}
-	return n
 }
 
 // idleTime returns a silence after which every policy of l is as good as new, or 0 where there is none: a

@@ -2,9 +2,6 @@ package target
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,47 +34,6 @@ const (
 	BalanceConnection Balance = "connection"
 )
 
-// completeReplicas fills the defaults of o about replicas and checks them.
-func completeReplicas(o *Options) error {
-	o.Replicas = max(o.Replicas, 1)
-	if o.Counters == "" {
-		o.Counters = CountersShared
-	}
-	if o.Balance == "" {
-		o.Balance = BalanceRequest
-	}
-	if o.SyncEvery == 0 {
-		o.SyncEvery = time.Second
-	}
-	switch {
-	case o.Counters != CountersShared && o.Counters != CountersPrivate && o.Counters != CountersSynced:
-		return fmt.Errorf("target: counters %q: they are %q, %q or %q", o.Counters, CountersShared,
-			CountersPrivate, CountersSynced)
-	case o.Balance != BalanceRequest && o.Balance != BalanceConnection:
-		return fmt.Errorf("target: balance %q: it is %q or %q", o.Balance, BalanceRequest, BalanceConnection)
-	case o.SyncEvery < 0:
-		return fmt.Errorf("target: time between exchanges %v: it is more than nothing", o.SyncEvery)
-	case o.Counters == CountersSynced && o.Limit.Completes():
-		return errors.New("target: counters that are exchanged late: they know of no completion (leave " +
-			"them shared or private)")
-	case o.Counters != CountersShared && o.Store != nil:
-		return errors.New("target: counters of each replica: a store is shared by all (leave the store away)")
-	}
-	return nil
-}
-
-// replicated returns what decides for the replicas of o.
-func replicated(o *Options, b bench) Decider {
-	switch o.Counters {
-	case CountersPrivate:
-		return newPrivate(b)
-	case CountersSynced:
-		return newSyncing(b, o.SyncEvery)
-	}
-	// Replicas that share one state differ in nothing that can be seen.
-	return newMemory(b)
-}
-
 // balancer sends requests round a number of replicas.
 type balancer struct {
 	replicas     uint64
@@ -100,12 +56,6 @@ func (b *balancer) pick(ctx context.Context) int {
 	return int(b.turn.Add(1) % b.replicas)
 }
 
-// atLeastTwo returns b with two replicas or more: fewer show no fault of replication.
-func atLeastTwo(b bench) bench {
-	b.replicas = max(2, b.replicas)
-	return b
-}
-
 // private is a number of limiters that know nothing of each other.
 type private struct {
 	replicas []*memory
@@ -123,29 +73,6 @@ func newPrivate(b bench) *private {
 // Decide asks the replica of the request.
 func (p *private) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
 	return p.replicas[p.balancer.pick(ctx)].Decide(ctx, key, cost)
-}
-
-// newDivided returns limiters that know nothing of each other and have a share of the limit each, in whole
-// units.
-func newDivided(b bench, shares int64) Decider {
-	b.replicas = int(shares)
-	divided := slices.Clone(b.limit)
-	for i := range divided {
-		p := &divided[i]
-		if p.Full() < shares {
-			return nothing{b.clock}
-		}
-		if p.Refills() {
-			p.Rate.Per *= time.Duration(shares)
-		}
-		*p = p.WithFull(p.Full() / shares)
-	}
-	limiter, err := reference.NewLimit(divided)
-	if err != nil {
-		return nothing{b.clock}
-	}
-	b.limiter = limiter
-	return newPrivate(b)
 }
 
 // syncing is a number of limiters that exchange what they admitted from time to time.
@@ -207,4 +134,12 @@ func (c *syncingCell) exchange(l reference.Limiter, at time.Duration) {
 	for i := range c.local {
 		c.local[i] = c.shared
 	}
+}
+
+// nothing admits nothing, ever.
+type nothing struct{ clock *clock }
+
+// Decide denies.
+func (n nothing) Decide(context.Context, string, int64) (Ruling, error) {
+	return Ruling{Decision: reference.Decision{RetryAfter: reference.Never}, At: n.clock.at()}, nil
 }

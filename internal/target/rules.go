@@ -7,7 +7,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -124,14 +123,6 @@ func (t *Target) barred() *Target {
 	s.facts = facts{limit: []string{"0"}, policy: []string{`"default";q=0`}, item: `"default"`,
 		name: "default"}
 	return s
-}
-
-// nothing admits nothing, ever.
-type nothing struct{ clock *clock }
-
-// Decide denies.
-func (n nothing) Decide(context.Context, string, int64) (Ruling, error) {
-	return Ruling{Decision: reference.Decision{RetryAfter: reference.Never}, At: n.clock.at()}, nil
 }
 
 // decideBy asks the limiter t that governs r, unless the store was taken away.

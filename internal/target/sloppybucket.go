@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
-	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // sloppyBucket is a token bucket as products wrote it, with one defect. Its level is counted in grains: a
@@ -29,14 +28,6 @@ type sloppyState struct {
 	last  time.Duration
 	turn  int
 	seen  bool
-}
-
-// sloppy returns the limiter hook that serves the first policy with the defect of b.
-func sloppy(b sloppyBucket) func(reference.Limiter, spec.Limit) reference.Limiter {
-	return func(_ reference.Limiter, l spec.Limit) reference.Limiter {
-		b.n, b.per, b.burst = l[0].Rate.N, int64(l[0].Rate.Per), l[0].Burst
-		return b
-	}
 }
 
 // maxFill is how many times its burst an uncapped bucket may hold, so that no product overflows.

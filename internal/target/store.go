@@ -31,3 +31,19 @@ type Ruling struct {
 	// called once.
 	Complete func()
 }
+
+// bench is what a decider is built from.
+type bench struct {
+	// limiter decides by limit, rightly or not.
+	limiter reference.Limiter
+	limit   spec.Limit
+	clock   *clock
+	// replicas share the requests as balance says.
+	replicas int
+	balance  Balance
+	// seed makes random choices repeatable.
+	seed uint64
+	// keepAll keeps the state of every partition for ever: nobody knows when a limiter that is wrong has
+	// forgotten one.
+	keepAll bool
+}

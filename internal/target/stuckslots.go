@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
-	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // stuckSlots is a window in slots that measures the age of its slot from the last request: it moves on by the
@@ -36,12 +35,4 @@ func (l stuckSlots) Step(s reference.State, at time.Duration, cost int64) (refer
 	var d reference.Decision
 	c.inner, d = l.inner.Step(c.inner, c.at, cost)
 	return c, d
-}
-
-// oneSlotted wants one fixed window that is divided into slots.
-func oneSlotted(l spec.Limit) string {
-	if len(l) == 1 && l[0].Slots > 1 {
-		return ""
-	}
-	return "it needs one fixed-window in slots"
 }

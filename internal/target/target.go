@@ -4,7 +4,6 @@
 package target
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -186,6 +185,35 @@ func complete(o *Options) error {
 	return nil
 }
 
+// completeReplicas fills the defaults of o about replicas and checks them.
+func completeReplicas(o *Options) error {
+	o.Replicas = max(o.Replicas, 1)
+	if o.Counters == "" {
+		o.Counters = CountersShared
+	}
+	if o.Balance == "" {
+		o.Balance = BalanceRequest
+	}
+	if o.SyncEvery == 0 {
+		o.SyncEvery = time.Second
+	}
+	switch {
+	case o.Counters != CountersShared && o.Counters != CountersPrivate && o.Counters != CountersSynced:
+		return fmt.Errorf("target: counters %q: they are %q, %q or %q", o.Counters, CountersShared,
+			CountersPrivate, CountersSynced)
+	case o.Balance != BalanceRequest && o.Balance != BalanceConnection:
+		return fmt.Errorf("target: balance %q: it is %q or %q", o.Balance, BalanceRequest, BalanceConnection)
+	case o.SyncEvery < 0:
+		return fmt.Errorf("target: time between exchanges %v: it is more than nothing", o.SyncEvery)
+	case o.Counters == CountersSynced && o.Limit.Completes():
+		return errors.New("target: counters that are exchanged late: they know of no completion (leave " +
+			"them shared or private)")
+	case o.Counters != CountersShared && o.Store != nil:
+		return errors.New("target: counters of each replica: a store is shared by all (leave the store away)")
+	}
+	return nil
+}
+
 // newDecider returns what decides for o: the store, or memory, dressed in the fault.
 func newDecider(o *Options, fault Fault, c *clock) (Decider, error) {
 	limit := o.Limit
@@ -210,16 +238,27 @@ func newDecider(o *Options, fault Fault, c *clock) (Decider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)
 	}
-	idle := idleTime(limit)
 	if fault.limiter != nil {
-		limiter, idle = fault.limiter(limiter, limit), 0
+		limiter = fault.limiter(limiter, limit)
 	}
-	b := bench{limiter: limiter, clock: c, replicas: o.Replicas, balance: o.Balance, seed: o.Seed, idle: idle,
-		limit: limit}
+	b := bench{limiter: limiter, clock: c, replicas: o.Replicas, balance: o.Balance, seed: o.Seed, limit: limit,
+		keepAll: fault.limiter != nil}
 	if fault.decider != nil {
 		return fault.decider(b), nil
 	}
 	return replicated(o, b), nil
+}
+
+// replicated returns what decides for the replicas of o.
+func replicated(o *Options, b bench) Decider {
+	switch o.Counters {
+	case CountersPrivate:
+		return newPrivate(b)
+	case CountersSynced:
+		return newSyncing(b, o.SyncEvery)
+	}
+	// Replicas that share one state differ in nothing that can be seen.
+	return newMemory(b)
 }
 
 // ServeHTTP decides on r and answers: 200, or a denial. A request with a cost that is no positive integer is
@@ -308,36 +347,4 @@ func (t *Target) Close() error {
 		err = errors.Join(err, t.opts.Store.Close())
 	}
 	return err
-}
-
-// clock gives the limiter's time: Unix nanoseconds, read once as wall time and then following the monotonic
-// clock, so that a step of the wall clock neither locks a partition nor refills it.
-type clock struct {
-	now   func() time.Time
-	start time.Time
-	zero  time.Duration
-}
-
-func newClock(now func() time.Time) *clock {
-	start := now()
-	return &clock{now: now, start: start, zero: time.Duration(start.UnixNano())}
-}
-
-// at returns the limiter's time now.
-func (c *clock) at() time.Duration { return c.zero + c.now().Sub(c.start) }
-
-// sleepUntil waits until the limiter's time is at, and reports whether it came that far before ctx ended.
-func (c *clock) sleepUntil(ctx context.Context, at time.Duration) bool {
-	wait := at - c.at()
-	if wait <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
