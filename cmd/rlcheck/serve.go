@@ -18,6 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
@@ -113,8 +114,8 @@ func (f serveFlags) options(limit spec.Limit) (target.Options, error) {
 		RetryAfter: f.retryAfter, DenyStatus: f.status,
 		DenyBody: target.DenyBody(f.denyBody), OnStoreError: target.OnStoreError(f.onStoreError),
 		Seed:     f.seed,
-		Replicas: f.replicas, Counters: target.Counters(f.counters), SyncEvery: f.syncEvery,
-		Balance: target.Balance(f.balance), OneForAll: f.partition == string(scenario.ByNone)}
+		Replicas: f.replicas, Counters: state.Counters(f.counters), SyncEvery: f.syncEvery,
+		Balance: state.Balance(f.balance), OneForAll: f.partition == string(scenario.ByNone)}
 	for _, d := range f.dialect {
 		o.Dialect = append(o.Dialect, target.Dialect(d))
 	}

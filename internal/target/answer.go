@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // answer is one answer before it is written. render fills status, header and body; a fault may then edit
 // them.
 type answer struct {
 	target *Target
-	ruling Ruling
+	ruling state.Ruling
 	cost   int64
 	// now is the limiter's time that the answer's relative times count from.
 	now    time.Duration

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // Cap is a limit on many clients together, beside the one of each of them: all of a tenant, of a route, or of
@@ -22,7 +23,7 @@ type Cap struct {
 // capped is a cap and its decider, in which it has room for as many units as a full start admits.
 type capped struct {
 	Cap
-	decider Decider
+	decider state.Decider
 	full    int64
 	prefix  string
 }
@@ -57,15 +58,15 @@ func (c *capped) key(t *Target, r *http.Request) (string, bool) {
 
 // decideCapped asks the caps whether they have room, then the limiter of the client, and takes the units of
 // all only where all admit.
-func (front *Target) decideCapped(t *Target, r *http.Request, cost int64) (Ruling, error) {
+func (front *Target) decideCapped(t *Target, r *http.Request, cost int64) (state.Ruling, error) {
 	ctx := r.Context()
 	select {
 	case front.turn <- struct{}{}:
 	case <-ctx.Done():
-		return Ruling{}, ctx.Err()
+		return state.Ruling{}, ctx.Err()
 	}
 	defer func() { <-front.turn }()
-	var room []func(context.Context) (Ruling, error)
+	var room []func(context.Context) (state.Ruling, error)
 	for i := range front.caps {
 		c := &front.caps[i]
 		key, counted := c.key(front, r)
@@ -75,9 +76,9 @@ func (front *Target) decideCapped(t *Target, r *http.Request, cost int64) (Rulin
 		// Nothing admits more than a full start: this is denied, takes nothing and tells what is left.
 		left, err := c.decider.Decide(ctx, key, c.full+1)
 		if err != nil {
-			return Ruling{}, err
+			return state.Ruling{}, err
 		}
-		take := func(ctx context.Context) (Ruling, error) { return c.decider.Decide(ctx, key, cost) }
+		take := func(ctx context.Context) (state.Ruling, error) { return c.decider.Decide(ctx, key, cost) }
 		if left.Remaining < cost {
 			return take(ctx)
 		}
@@ -89,7 +90,7 @@ func (front *Target) decideCapped(t *Target, r *http.Request, cost int64) (Rulin
 	}
 	for _, take := range room {
 		if _, err := take(ctx); err != nil {
-			return Ruling{}, err
+			return state.Ruling{}, err
 		}
 	}
 	return ruling, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // errStoreGone is what a decision ends with while the store was taken away.
@@ -99,7 +100,7 @@ func fullOf(l spec.Limit) int64 {
 // carrying is a decider that takes over from another: what a partition had used there is used here, at most
 // all of it.
 type carrying struct {
-	old, new Decider
+	old, new state.Decider
 	// was and full are what a full start admits at once in the old and the new one.
 	was, full int64
 	// stale leaves the partitions that the old one knows to it.
@@ -112,16 +113,16 @@ type carrying struct {
 }
 
 // Decide takes a partition over at its first request. The decision itself is not serialised.
-func (c *carrying) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+func (c *carrying) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	d, err := c.deciderOf(ctx, key)
 	if err != nil {
-		return Ruling{}, err
+		return state.Ruling{}, err
 	}
 	return d.Decide(ctx, key, cost)
 }
 
 // deciderOf returns who decides for a partition, which is taken over if that is due.
-func (c *carrying) deciderOf(ctx context.Context, key string) (Decider, error) {
+func (c *carrying) deciderOf(ctx context.Context, key string) (state.Decider, error) {
 	select {
 	case c.turn <- struct{}{}:
 	case <-ctx.Done():

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // Fault is a deliberate defect. The zero value is none: a right target. Its hooks say what it changes; nil
@@ -38,7 +39,7 @@ type Fault struct {
 	// limiter replaces or wraps the limiter. Its states are never evicted.
 	limiter func(reference.Limiter, spec.Limit) reference.Limiter
 	// decider replaces how states are kept.
-	decider func(bench) Decider
+	decider func(state.Setup) state.Decider
 	// key edits the partition of a request.
 	key func(*http.Request, string) string
 	// network replaces the network that a client without a name is counted under, by its address.
@@ -46,7 +47,7 @@ type Fault struct {
 	// unlimited tells that a request is let through without a decision.
 	unlimited func(*Target, *http.Request) bool
 	// pause is how long the answer is held back.
-	pause func(Ruling) time.Duration
+	pause func(state.Ruling) time.Duration
 	// drops tells that a denial ends the connection in the place of an answer.
 	drops bool
 	// uncounted tells that denials are missing in the target's own count of them.

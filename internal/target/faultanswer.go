@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // retryAfterFaults are those of the Retry-After field. These and the next ones decide rightly and say it
@@ -361,7 +362,7 @@ var denialFaults = []Fault{
 		Name: "denial-hangs", Class: "",
 		Sentence: "never answers a request that it does not admit",
 		Citation: "https://docs.haproxy.org/2.8/configuration.html#4.2-http-request%20silent-drop",
-		pause: func(r Ruling) time.Duration {
+		pause: func(r state.Ruling) time.Duration {
 			if r.Allow {
 				return 0
 			}
@@ -372,7 +373,7 @@ var denialFaults = []Fault{
 		Name: "slow-denials", Class: "",
 		Sentence: "takes 300 ms for each denial",
 		Citation: "https://www.rfc-editor.org/rfc/rfc6585#section-7.2",
-		pause: func(r Ruling) time.Duration {
+		pause: func(r state.Ruling) time.Duration {
 			if r.Allow {
 				return 0
 			}

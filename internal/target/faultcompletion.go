@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // completionFaults are those about the end of requests: places that come back wrongly, and charges at the
@@ -15,7 +16,7 @@ var completionFaults = []Fault{
 		Sentence: "never gives back the place of one request in four",
 		Citation: "https://github.com/BerriAI/litellm/pull/30020",
 		fits:     inFlight,
-		decider:  func(b bench) Decider { return &leaking{Decider: newMemory(b)} },
+		decider:  func(b state.Setup) state.Decider { return &leaking{Decider: state.NewMemory(b)} },
 	},
 	{
 		Name: "place-released-early",
@@ -23,7 +24,7 @@ var completionFaults = []Fault{
 			"complete",
 		Citation: "https://github.com/palantir/conjure-java-runtime/pull/1255",
 		fits:     inFlight,
-		decider:  func(b bench) Decider { return hasty{newMemory(b)} },
+		decider:  func(b state.Setup) state.Decider { return hasty{state.NewMemory(b)} },
 	},
 	{
 		Name: "counted-on-completion", Class: "A1",
@@ -31,7 +32,7 @@ var completionFaults = []Fault{
 		Citation: "https://github.com/keygen-sh/keygen-api/issues/347",
 		fits:     chargedEarly,
 		policy:   lateCharge,
-		pause: func(r Ruling) time.Duration {
+		pause: func(r state.Ruling) time.Duration {
 			if !r.Allow {
 				return 0
 			}

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"github.com/rlcheck/rlcheck/internal/target/state"
 	"time"
 )
 
@@ -10,52 +11,55 @@ var storeFaults = []Fault{
 		Name: "check-then-act", Class: "A1",
 		Sentence: "reads a state, takes one to five milliseconds, and writes it back without a lock",
 		Citation: "https://github.com/nestjs/throttler/issues/1303",
-		decider:  func(b bench) Decider { return newRacing(b) },
+		decider:  func(b state.Setup) state.Decider { return newRacing(b) },
 	},
 	{
 		Name: "per-replica-counters", Class: "A5",
 		Sentence: "each replica counts for itself, and requests go round the replicas",
 		Citation: "https://github.com/Kong/kong/issues/2669",
-		decider:  func(b bench) Decider { return newPrivate(atLeastTwo(b)) },
+		decider:  func(b state.Setup) state.Decider { return state.NewPrivate(atLeastTwo(b)) },
 	},
 	{
 		Name: "replicas-sync-late", Class: "A6",
 		Sentence: "replicas count for themselves and tell each other once a second",
 		Citation: "https://github.com/Kong/kong/pull/12003",
-		fits:     untold, decider: func(b bench) Decider { return newSyncing(atLeastTwo(b), time.Second) },
+		fits:     untold,
+		decider: func(b state.Setup) state.Decider {
+			return state.NewSyncing(atLeastTwo(b), time.Second)
+		},
 	},
 	{
 		Name: "quota-divided", Class: "B11",
 		Sentence: "gives each of eight replicas an eighth of the quota, rounded down, to nothing for a " +
 			"quota under eight",
 		Citation: "https://github.com/envoyproxy/envoy/pull/46702",
-		decider:  func(b bench) Decider { return newDivided(b, 8) },
+		decider:  func(b state.Setup) state.Decider { return newDivided(b, 8) },
 	},
 	{
 		Name: "evicts-keys", Class: "A10",
 		Sentence: "remembers the last 64 partitions only; the others are as good as new",
 		Citation: "https://github.com/elastic/apm-server/pull/1367",
-		fits:     untold, decider: func(b bench) Decider { return newEvicting(b, 64) },
+		fits:     untold, decider: func(b state.Setup) state.Decider { return newEvicting(b, 64) },
 	},
 	{
 		Name: "state-lost", Class: "A9",
 		Sentence: "forgets every partition every three seconds",
 		Citation: "https://github.com/nuetzliches/hookaido/pull/239",
-		decider:  func(b bench) Decider { return newAmnesiac(b, 3*time.Second) },
+		decider:  func(b state.Setup) state.Decider { return newAmnesiac(b, 3*time.Second) },
 	},
 	{
 		Name: "state-lost-rarely", Class: "A9",
 		Sentence: "forgets every partition once a minute",
 		Citation: "https://github.com/nuetzliches/hookaido/pull/239",
-		decider:  func(b bench) Decider { return newAmnesiac(b, time.Minute) },
+		decider:  func(b state.Setup) state.Decider { return newAmnesiac(b, time.Minute) },
 	},
 	{
 		Name: "delays-instead", Class: "C17",
 		Sentence: "holds requests back until there is room, without bound, where it should deny them",
 		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
-		fits:     untold, decider: func(b bench) Decider {
-			return patient{Decider: newMemory(b),
-				clock: b.clock}
+		fits:     untold, decider: func(b state.Setup) state.Decider {
+			return patient{Decider: state.NewMemory(b),
+				clock: b.Clock}
 		},
 	},
 }

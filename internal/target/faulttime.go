@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // timeFaults are those of when a time is taken, and of what is read at different times.
@@ -15,7 +16,7 @@ var timeFaults = []Fault{
 			"overtake one another",
 		Citation: "https://github.com/golang/go/issues/71360",
 		fits:     oneBucket, limiter: sloppy(sloppyBucket{}),
-		decider: func(b bench) Decider { return newOvertaken(b, 20*time.Millisecond) },
+		decider: func(b state.Setup) state.Decider { return newOvertaken(b, 20*time.Millisecond) },
 	},
 	{
 		Name: "ticks-lost", Class: "B9",

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 	"sync"
 )
 
@@ -14,8 +15,8 @@ type offlineQueue struct {
 }
 
 // wait adds a decision and returns it when it is made, or errStoreGone when ctx ends before.
-func (q *offlineQueue) wait(ctx context.Context, decide func() (Ruling, error)) (Ruling, error) {
-	var ruling Ruling
+func (q *offlineQueue) wait(ctx context.Context, decide func() (state.Ruling, error)) (state.Ruling, error) {
+	var ruling state.Ruling
 	var err error
 	made := make(chan struct{})
 	q.mu.Lock()
@@ -28,7 +29,7 @@ func (q *offlineQueue) wait(ctx context.Context, decide func() (Ruling, error)) 
 	case <-made:
 		return ruling, err
 	case <-ctx.Done():
-		return Ruling{}, errStoreGone
+		return state.Ruling{}, errStoreGone
 	}
 }
 

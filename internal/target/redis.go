@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/redis"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // redisStore keeps partitions in a Redis server, 5 or later. Each decision is one script, so it is atomic for
@@ -23,7 +24,7 @@ type redisStore struct {
 // RedisStore returns a store in the Redis at a URL, as redis.Open reads it. A cluster keeps each partition on
 // one node. A replica that takes over from a master may lack its last decisions: Redis replicates after it
 // has answered.
-func RedisStore(url string) (Store, error) {
+func RedisStore(url string) (state.Store, error) {
 	client, err := redis.Open(url)
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func RedisStore(url string) (Store, error) {
 
 // EmbeddedRedis returns a store in a Redis server inside the process. It answers about 3,000 decisions a
 // second, so it is for tests and first tries; a measured load needs a real server.
-func EmbeddedRedis() (Store, error) {
+func EmbeddedRedis() (state.Store, error) {
 	url, stop, err := redis.Embedded()
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func EmbeddedRedis() (Store, error) {
 }
 
 // Decider returns the script for limit, or an error that says what the store cannot keep.
-func (s *redisStore) Decider(limit spec.Limit) (Decider, error) {
+func (s *redisStore) Decider(limit spec.Limit) (state.Decider, error) {
 	if len(limit) == 0 {
 		return nil, errors.New("redis: no limit: a script keeps at least one policy")
 	}
@@ -84,16 +85,16 @@ type redisDecider struct {
 
 // Decide runs the script, in one exchange with others that are asked at the same time. It does not begin for
 // a ctx that has ended; once it has begun it is not given up, since nobody could tell what was charged.
-func (d *redisDecider) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+func (d *redisDecider) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	if err := ctx.Err(); err != nil {
-		return Ruling{}, err
+		return state.Ruling{}, err
 	}
 	reply, err := d.flights.run(d.call(key, cost)).Int64Slice()
 	if err != nil {
-		return Ruling{}, fmt.Errorf("redis: %w", err)
+		return state.Ruling{}, fmt.Errorf("redis: %w", err)
 	}
 	if want := 2 + perPolicy*len(d.script.policies); len(reply) != want {
-		return Ruling{}, fmt.Errorf("redis: script returned %d numbers: it has %d", len(reply), want)
+		return state.Ruling{}, fmt.Errorf("redis: script returned %d numbers: it has %d", len(reply), want)
 	}
 	return d.script.decision(cost, reply), nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // stores are the stores under test; each opens one and closes it with the test.
@@ -33,7 +34,7 @@ var stores = map[string]func(t *testing.T) *redisStore{
 	},
 }
 
-func opened(t *testing.T, s Store, err error) *redisStore {
+func opened(t *testing.T, s state.Store, err error) *redisStore {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -90,12 +91,12 @@ var redisSpecs = []string{
 type taken struct {
 	key  string
 	cost int64
-	Ruling
+	state.Ruling
 }
 
 // hammer asks d from several goroutines, over a few keys, and returns the rulings in the order in which they
 // were taken; none where one was lost because the machine stood still.
-func hammer(t *testing.T, d Decider, workers, each int) []taken {
+func hammer(t *testing.T, d state.Decider, workers, each int) []taken {
 	t.Helper()
 	all := make([][]taken, workers)
 	var wg sync.WaitGroup
@@ -166,7 +167,7 @@ func TestStoreEqualsReference(t *testing.T) {
 // equalsReference compares rulings of d with the reference until at least ten admitted and two denied: a slow
 // machine, or the embedded server, is asked at a rate that a limit mostly allows, and a slower one at one
 // that it allows always.
-func equalsReference(t *testing.T, d Decider, limit spec.Limit, workers, each int) {
+func equalsReference(t *testing.T, d state.Decider, limit spec.Limit, workers, each int) {
 	t.Helper()
 	allowed, denied := 0, 0
 	for n := range recordings {
@@ -215,7 +216,7 @@ func TestStoreWithinBounds(t *testing.T) {
 				t.Fatal(err)
 			}
 			var wg sync.WaitGroup
-			rulings := make([][]Ruling, 16)
+			rulings := make([][]state.Ruling, 16)
 			for w := range rulings {
 				wg.Go(func() {
 					for range 40 {
@@ -230,7 +231,7 @@ func TestStoreWithinBounds(t *testing.T) {
 			}
 			wg.Wait()
 			all := slices.Concat(rulings...)
-			slices.SortFunc(all, func(a, b Ruling) int { return cmp.Compare(a.At, b.At) })
+			slices.SortFunc(all, func(a, b state.Ruling) int { return cmp.Compare(a.At, b.At) })
 			limiter, err := reference.NewLimit(limit)
 			if err != nil {
 				t.Fatal(err)
@@ -323,7 +324,7 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 					t.Fatal(err)
 				}
 				// The second one is denied, and begins a ban where there is one.
-				var r Ruling
+				var r state.Ruling
 				for range 2 {
 					if r, err = d.Decide(t.Context(), "k", 3); err != nil {
 						t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -44,7 +45,7 @@ var judgedSpecs = []string{
 
 // record asks d from several goroutines, over two partitions, and keeps what a client could see: the clock
 // before and after each decision, and for a delayed one after its release.
-func record(t *testing.T, d Decider, workers, each int) *timeline.Timeline {
+func record(t *testing.T, d state.Decider, workers, each int) *timeline.Timeline {
 	t.Helper()
 	start := time.Now()
 	// The server is on this machine and reads its clock in whole microseconds. A window is placed by wall
@@ -105,7 +106,7 @@ func stoodStill(err error) bool {
 const recordings = 20
 
 // passes records d until a recording with at least ten admissions and ten denials passes. None may fail.
-func passes(t *testing.T, d Decider, limit spec.Limit, workers, each int) {
+func passes(t *testing.T, d state.Decider, limit spec.Limit, workers, each int) {
 	t.Helper()
 	said := ""
 	for n := range recordings {
@@ -196,7 +197,7 @@ func TestJudgeFailsWrongStores(t *testing.T) {
 }
 
 // failsWithin records d until the judge can prove that limit was broken.
-func failsWithin(t *testing.T, limit spec.Limit, d Decider, workers, each int) {
+func failsWithin(t *testing.T, limit spec.Limit, d state.Decider, workers, each int) {
 	t.Helper()
 	for n := range recordings {
 		if judge(t, record(t, renamed{d, fmt.Sprint("wrong", n, ":")}, workers, each),
@@ -209,11 +210,11 @@ func failsWithin(t *testing.T, limit spec.Limit, d Decider, workers, each int) {
 
 // renamed asks d about other clients than it is asked about.
 type renamed struct {
-	Decider
+	state.Decider
 	prefix string
 }
 
-func (r renamed) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+func (r renamed) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	return r.Decider.Decide(ctx, r.prefix+key, cost)
 }
 
@@ -223,14 +224,14 @@ type threeExchanges struct {
 	quota  int
 }
 
-func (e threeExchanges) Decide(ctx context.Context, key string, _ int64) (Ruling, error) {
+func (e threeExchanges) Decide(ctx context.Context, key string, _ int64) (state.Ruling, error) {
 	used, err := e.client.Get(ctx, "three:"+key).Int()
 	if err != nil && err != redis.Nil {
-		return Ruling{}, err
+		return state.Ruling{}, err
 	}
 	if used >= e.quota {
-		return Ruling{}, nil
+		return state.Ruling{}, nil
 	}
 	err = e.client.Set(ctx, "three:"+key, strconv.Itoa(used+1), 0).Err()
-	return Ruling{Decision: reference.Decision{Allow: true}}, err
+	return state.Ruling{Decision: reference.Decision{Allow: true}}, err
 }

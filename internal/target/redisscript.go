@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // The parts of a script. Each algorithm says what it keeps and returns.
@@ -152,7 +153,7 @@ func phaseOf(p spec.Policy) int64 {
 }
 
 // decision reads what the script returned for a request of some cost.
-func (s *script) decision(cost int64, reply []int64) Ruling {
+func (s *script) decision(cost int64, reply []int64) state.Ruling {
 	d, at := reference.Decision{Allow: reply[0] == 1}, micros(reply[1])
 	for i, p := range s.policies {
 		v := p.look(reply[2+perPolicy*i:][:perPolicy], at, cost, d.Allow)
@@ -166,7 +167,7 @@ func (s *script) decision(cost int64, reply []int64) Ruling {
 			d.RetryAfter = max(d.RetryAfter, v.wait)
 		}
 	}
-	return Ruling{Decision: d, At: at}
+	return state.Ruling{Decision: d, At: at}
 }
 
 // look explains the numbers of one policy: its algorithm, inside its ban, inside its tick.

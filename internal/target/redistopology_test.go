@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // node is a redis-server with a client of its own.
@@ -165,7 +166,7 @@ func TestStoreInCluster(t *testing.T) {
 }
 
 // admits asks n times and compares how often it is admitted.
-func admits(t *testing.T, d Decider, key string, n, want int) {
+func admits(t *testing.T, d state.Decider, key string, n, want int) {
 	t.Helper()
 	got := 0
 	for range n {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"github.com/rlcheck/rlcheck/internal/httpd"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 	"io"
 	"net"
 	"net/http"
@@ -19,12 +20,12 @@ func TestReplicas(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"shared":  {Options{Counters: CountersShared}, "5, 0, 0"},
+		"shared":  {Options{Counters: state.CountersShared}, "5, 0, 0"},
 		"default": {Options{}, "5, 0, 0"},
-		"private": {Options{Counters: CountersPrivate}, "15, 0, 0"},
+		"private": {Options{Counters: state.CountersPrivate}, "15, 0, 0"},
 		// After the exchange every replica knows of fifteen.
-		"synced":       {Options{Counters: CountersSynced}, "15, 0, 0"},
-		"synced often": {Options{Counters: CountersSynced, SyncEvery: time.Millisecond}, "7, 0, 0"},
+		"synced":       {Options{Counters: state.CountersSynced}, "15, 0, 0"},
+		"synced often": {Options{Counters: state.CountersSynced, SyncEvery: time.Millisecond}, "7, 0, 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -47,10 +48,11 @@ func TestReplicas(t *testing.T) {
 // net/http: each connection has a quota, however many requests it carries; by request both share those of two
 // replicas.
 func TestReplicasByConnection(t *testing.T) {
-	for balance, want := range map[Balance]string{BalanceConnection: "[5 5]", BalanceRequest: "[10 0]"} {
+	for balance, want := range map[state.Balance]string{state.BalanceConnection: "[5 5]",
+		state.BalanceRequest: "[10 0]"} {
 		for _, plain := range []bool{false, true} {
 			target := open(t, Options{Limit: parse(t, "fixed-window,rate=5/1d,align=first"), Replicas: 2,
-				Counters: CountersPrivate, Balance: balance})
+				Counters: state.CountersPrivate, Balance: balance})
 			var h http.Handler = target
 			if plain {
 				h = http.HandlerFunc(target.ServeHTTP)
@@ -107,7 +109,7 @@ func TestReplicasRefuse(t *testing.T) {
 		"counters":   {Counters: "own"},
 		"balance":    {Balance: "random"},
 		"negative":   {SyncEvery: -1},
-		"with store": {Counters: CountersPrivate, Store: store},
+		"with store": {Counters: state.CountersPrivate, Store: store},
 	} {
 		o.Limit = parse(t, window)
 		if _, err := New(o); err == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // Rule is a limit of its own for some requests: a route, a method, a tier of clients. What a rule names must
@@ -100,7 +101,7 @@ func (t *Target) latest() *Target {
 
 // sibling returns a limiter like t for another limit, with a clock and a store in common; nil for the decider
 // lets it make its own.
-func (t *Target) sibling(limit spec.Limit, d Decider) (*Target, error) {
+func (t *Target) sibling(limit spec.Limit, d state.Decider) (*Target, error) {
 	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName,
 		costHdr: t.costHdr, client: t.client,
 		prefix: t.prefix, facts: factsOf(limit), decider: d}
@@ -118,7 +119,7 @@ func (t *Target) sibling(limit spec.Limit, d Decider) (*Target, error) {
 func (t *Target) barred() *Target {
 	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName,
 		costHdr: t.costHdr, client: t.client,
-		decider: nothing{t.clock}}
+		decider: state.Nothing{Clock: t.clock}}
 	s.opts.Rules = nil
 	s.facts = facts{limit: []string{"0"}, policy: []string{`"default";q=0`}, item: `"default"`,
 		name: "default"}
@@ -126,17 +127,17 @@ func (t *Target) barred() *Target {
 }
 
 // decideBy asks the limiter t that governs r, unless the store was taken away.
-func (front *Target) decideBy(t *Target, r *http.Request, cost int64) (Ruling, error) {
+func (front *Target) decideBy(t *Target, r *http.Request, cost int64) (state.Ruling, error) {
 	if front.down.Load() {
 		if stall := front.fault.stall; stall > 0 {
-			front.clock.sleepUntil(r.Context(), front.clock.at()+stall)
+			front.clock.SleepUntil(r.Context(), front.clock.At()+stall)
 		}
 		if front.fault.queues {
-			return front.waiting.wait(r.Context(), func() (Ruling, error) {
+			return front.waiting.wait(r.Context(), func() (state.Ruling, error) {
 				return t.decide(r.WithContext(context.WithoutCancel(r.Context())), cost)
 			})
 		}
-		return Ruling{}, errStoreGone
+		return state.Ruling{}, errStoreGone
 	}
 	if front.fault.price != nil {
 		cost = front.fault.price(r, cost)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // TestScriptsAtExactInstants sets the server's clock to the very instants at which a unit comes back or a
@@ -47,7 +48,7 @@ func TestScriptsAtExactInstants(t *testing.T) {
 				t.Fatal(err)
 			}
 			random := rand.New(rand.NewPCG(3, 4))
-			state, now := limiter.Init(), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+			known, now := limiter.Init(), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 			var want reference.Decision
 			steps := 300
 			if testing.Short() {
@@ -61,12 +62,12 @@ func TestScriptsAtExactInstants(t *testing.T) {
 					cost = 1 + random.Int64N(limit[0].Rate.N)
 				}
 				at := time.Duration(now.UnixNano())
-				state, want = limiter.Step(state, at, cost)
+				known, want = limiter.Step(known, at, cost)
 				got, err := d.Decide(t.Context(), "k", cost)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := gocmp.Diff(Ruling{Decision: want, At: at}, got); diff != "" {
+				if diff := gocmp.Diff(state.Ruling{Decision: want, At: at}, got); diff != "" {
 					t.Fatalf("seed 3,4: request %d, cost %d, at %v: (-want +got)\n%s", i, cost, now, diff)
 				}
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // Options say what a Target serves. Only Limit is required.
@@ -44,7 +45,7 @@ type Options struct {
 	DenyStatus int
 	DenyBody   DenyBody
 	// Store keeps the state of the partitions; nil keeps it in memory. Close of the Target closes it.
-	Store Store
+	Store state.Store
 	// OnStoreError is what is answered while the store does not answer: "error" (default), "allow" or "deny".
 	// StoreFailed is told of every such request; it may be nil and is called by many goroutines.
 	OnStoreError OnStoreError
@@ -61,9 +62,9 @@ type Options struct {
 	// other, "shared" by default; SyncEvery how often synced ones exchange that, a second by default; Balance
 	// which one a request goes to, "request" by default.
 	Replicas  int
-	Counters  Counters
+	Counters  state.Counters
 	SyncEvery time.Duration
-	Balance   Balance
+	Balance   state.Balance
 	// Now is the clock, time.Now by default. The target reads it once as wall time and then follows its
 	// monotonic part.
 	Now func() time.Time
@@ -75,8 +76,8 @@ type Options struct {
 type Target struct {
 	opts    Options
 	fault   Fault
-	clock   *clock
-	decider Decider
+	clock   *state.Clock
+	decider state.Decider
 	dates   dateCache
 	facts   facts
 	dialect dialects
@@ -119,7 +120,7 @@ func New(o Options) (*Target, error) {
 		fault.options(&o)
 	}
 	t := &Target{
-		opts: o, fault: fault, clock: newClock(o.Now), facts: factsOf(o.Limit),
+		opts: o, fault: fault, clock: state.NewClock(o.Now), facts: factsOf(o.Limit),
 		keyName: textproto.CanonicalMIMEHeaderKey(o.PartitionHeader),
 		costHdr: textproto.CanonicalMIMEHeaderKey(o.CostHeader),
 		client:  textproto.CanonicalMIMEHeaderKey(o.ClientHeader),
@@ -189,33 +190,35 @@ func complete(o *Options) error {
 func completeReplicas(o *Options) error {
 	o.Replicas = max(o.Replicas, 1)
 	if o.Counters == "" {
-		o.Counters = CountersShared
+		o.Counters = state.CountersShared
 	}
 	if o.Balance == "" {
-		o.Balance = BalanceRequest
+		o.Balance = state.BalanceRequest
 	}
 	if o.SyncEvery == 0 {
 		o.SyncEvery = time.Second
 	}
 	switch {
-	case o.Counters != CountersShared && o.Counters != CountersPrivate && o.Counters != CountersSynced:
-		return fmt.Errorf("target: counters %q: they are %q, %q or %q", o.Counters, CountersShared,
-			CountersPrivate, CountersSynced)
-	case o.Balance != BalanceRequest && o.Balance != BalanceConnection:
-		return fmt.Errorf("target: balance %q: it is %q or %q", o.Balance, BalanceRequest, BalanceConnection)
+	case o.Counters != state.CountersShared && o.Counters != state.CountersPrivate &&
+		o.Counters != state.CountersSynced:
+		return fmt.Errorf("target: counters %q: they are %q, %q or %q", o.Counters, state.CountersShared,
+			state.CountersPrivate, state.CountersSynced)
+	case o.Balance != state.BalanceRequest && o.Balance != state.BalanceConnection:
+		return fmt.Errorf("target: balance %q: it is %q or %q", o.Balance, state.BalanceRequest,
+			state.BalanceConnection)
 	case o.SyncEvery < 0:
 		return fmt.Errorf("target: time between exchanges %v: it is more than nothing", o.SyncEvery)
-	case o.Counters == CountersSynced && o.Limit.Completes():
+	case o.Counters == state.CountersSynced && o.Limit.Completes():
 		return errors.New("target: counters that are exchanged late: they know of no completion (leave " +
 			"them shared or private)")
-	case o.Counters != CountersShared && o.Store != nil:
+	case o.Counters != state.CountersShared && o.Store != nil:
 		return errors.New("target: counters of each replica: a store is shared by all (leave the store away)")
 	}
 	return nil
 }
 
 // newDecider returns what decides for o: the store, or memory, dressed in the fault.
-func newDecider(o *Options, fault Fault, c *clock) (Decider, error) {
+func newDecider(o *Options, fault Fault, c *state.Clock) (state.Decider, error) {
 	limit := o.Limit
 	if fault.policy != nil {
 		limit = slices.Clone(limit)
@@ -241,8 +244,8 @@ func newDecider(o *Options, fault Fault, c *clock) (Decider, error) {
 	if fault.limiter != nil {
 		limiter = fault.limiter(limiter, limit)
 	}
-	b := bench{limiter: limiter, clock: c, replicas: o.Replicas, balance: o.Balance, seed: o.Seed, limit: limit,
-		keepAll: fault.limiter != nil}
+	b := state.Setup{Limiter: limiter, Clock: c, Replicas: o.Replicas, Balance: o.Balance, Seed: o.Seed,
+		Limit: limit, KeepAll: fault.limiter != nil}
 	if fault.decider != nil {
 		return fault.decider(b), nil
 	}
@@ -250,15 +253,15 @@ func newDecider(o *Options, fault Fault, c *clock) (Decider, error) {
 }
 
 // replicated returns what decides for the replicas of o.
-func replicated(o *Options, b bench) Decider {
+func replicated(o *Options, b state.Setup) state.Decider {
 	switch o.Counters {
-	case CountersPrivate:
-		return newPrivate(b)
-	case CountersSynced:
-		return newSyncing(b, o.SyncEvery)
+	case state.CountersPrivate:
+		return state.NewPrivate(b)
+	case state.CountersSynced:
+		return state.NewSyncing(b, o.SyncEvery)
 	}
 	// Replicas that share one state differ in nothing that can be seen.
-	return newMemory(b)
+	return state.NewMemory(b)
 }
 
 // ServeHTTP decides on r and answers: 200, or a denial. A request with a cost that is no positive integer is
@@ -292,13 +295,13 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if t.fault.pause != nil {
 		pause += t.fault.pause(ruling)
 	}
-	if pause > 0 && !t.clock.sleepUntil(r.Context(), ruling.At+pause) {
+	if pause > 0 && !t.clock.SleepUntil(r.Context(), ruling.At+pause) {
 		return
 	}
 	if t.fault.drops && !ruling.Allow {
 		panic(http.ErrAbortHandler)
 	}
-	a := &answer{ruling: ruling, cost: cost, now: t.clock.at(), status: t.opts.AllowStatus, target: t,
+	a := &answer{ruling: ruling, cost: cost, now: t.clock.At(), status: t.opts.AllowStatus, target: t,
 		header: w.Header()}
 	if pause == 0 {
 		a.now = ruling.At
@@ -314,11 +317,11 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // decide asks the decider for the partition of r.
-func (t *Target) decide(r *http.Request, cost int64) (Ruling, error) {
+func (t *Target) decide(r *http.Request, cost int64) (state.Ruling, error) {
 	key := t.key(r)
 	if t.fault.unlimited != nil && t.fault.unlimited(t, r) {
-		return Ruling{Decision: reference.Decision{Allow: true, Remaining: t.facts.quota}, At: t.clock.at()},
-			nil
+		free := reference.Decision{Allow: true, Remaining: t.facts.quota}
+		return state.Ruling{Decision: free, At: t.clock.At()}, nil
 	}
 	return t.decider.Decide(r.Context(), key, cost)
 }

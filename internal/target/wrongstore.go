@@ -10,23 +10,24 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // atLeastTwo returns b with two replicas or more: fewer show no fault of replication.
-func atLeastTwo(b bench) bench {
-	b.replicas = max(2, b.replicas)
+func atLeastTwo(b state.Setup) state.Setup {
+	b.Replicas = max(2, b.Replicas)
 	return b
 }
 
 // newDivided returns limiters that know nothing of each other and have a share of the limit each, in whole
 // units.
-func newDivided(b bench, shares int64) Decider {
-	b.replicas = int(shares)
-	divided := slices.Clone(b.limit)
+func newDivided(b state.Setup, shares int64) state.Decider {
+	b.Replicas = int(shares)
+	divided := slices.Clone(b.Limit)
 	for i := range divided {
 		p := &divided[i]
 		if p.Full() < shares {
-			return nothing{b.clock}
+			return state.Nothing{Clock: b.Clock}
 		}
 		if p.Refills() {
 			p.Rate.Per *= time.Duration(shares)
@@ -35,43 +36,43 @@ func newDivided(b bench, shares int64) Decider {
 	}
 	limiter, err := reference.NewLimit(divided)
 	if err != nil {
-		return nothing{b.clock}
+		return state.Nothing{Clock: b.Clock}
 	}
-	b.limiter = limiter
-	return newPrivate(b)
+	b.Limiter = limiter
+	return state.NewPrivate(b)
 }
 
 // racing reads and writes states without a lock around both.
 type racing struct {
-	bench
+	state.Setup
 	mu     sync.Mutex
 	random *rand.Rand
 	states map[string]reference.State
 }
 
-func newRacing(b bench) *racing {
-	return &racing{bench: b, random: rand.New(rand.NewPCG(b.seed, 1)), states: map[string]reference.State{}}
+func newRacing(b state.Setup) *racing {
+	return &racing{Setup: b, random: rand.New(rand.NewPCG(b.Seed, 1)), states: map[string]reference.State{}}
 }
 
 // Decide reads, waits, decides and writes. The lock guards the map, not the decision.
-func (r *racing) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+func (r *racing) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	r.mu.Lock()
-	state, ok := r.states[key]
+	known, ok := r.states[key]
 	gap := time.Millisecond + time.Duration(r.random.Int64N(int64(4*time.Millisecond)))
 	r.mu.Unlock()
 	if !ok {
-		state = r.limiter.Init()
+		known = r.Limiter.Init()
 	}
-	if !r.clock.sleepUntil(ctx, r.clock.at()+gap) {
-		return Ruling{}, ctx.Err()
+	if !r.Clock.SleepUntil(ctx, r.Clock.At()+gap) {
+		return state.Ruling{}, ctx.Err()
 	}
-	at := r.clock.at()
-	state, d := r.limiter.Step(state, at, cost)
+	at := r.Clock.At()
+	known, d := r.Limiter.Step(known, at, cost)
 	r.mu.Lock()
-	r.states[key] = state
+	r.states[key] = known
 	r.mu.Unlock()
-	ruling := Ruling{Decision: d, At: at}
-	if d.Allow && r.limit.Completes() {
+	ruling := state.Ruling{Decision: d, At: at}
+	if d.Allow && r.Limit.Completes() {
 		key = strings.Clone(key) // it may be a part of a whole header block, which is used again
 		ruling.Complete = func() { r.complete(key, cost) }
 	}
@@ -82,12 +83,12 @@ func (r *racing) Decide(ctx context.Context, key string, cost int64) (Ruling, er
 func (r *racing) complete(key string, cost int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.states[key] = reference.Complete(r.limiter, r.states[key], r.clock.at(), cost)
+	r.states[key] = reference.Complete(r.Limiter, r.states[key], r.Clock.At(), cost)
 }
 
 // evicting keeps a bounded number of partitions, those asked for last.
 type evicting struct {
-	bench
+	state.Setup
 	bound int
 	mu    sync.Mutex
 	order *list.List // of *evictingCell, the last asked for in front
@@ -96,50 +97,52 @@ type evicting struct {
 
 type evictingCell struct {
 	key   string
-	state reference.State
+	known reference.State
 }
 
-func newEvicting(b bench, bound int) *evicting {
-	return &evicting{bench: b, bound: bound, order: list.New(), cells: map[string]*list.Element{}}
+func newEvicting(b state.Setup, bound int) *evicting {
+	return &evicting{Setup: b, bound: bound, order: list.New(), cells: map[string]*list.Element{}}
 }
 
 // Decide forgets the partition that was silent longest where a new one finds no room.
-func (e *evicting) Decide(_ context.Context, key string, cost int64) (Ruling, error) {
+func (e *evicting) Decide(_ context.Context, key string, cost int64) (state.Ruling, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at := e.clock.at()
+	at := e.Clock.At()
 	element := e.cells[key]
 	if element == nil {
 		if e.order.Len() == e.bound {
 			oldest := e.order.Remove(e.order.Back()).(*evictingCell)
 			delete(e.cells, oldest.key)
 		}
-		element = e.order.PushFront(&evictingCell{key: key, state: e.limiter.Init()})
+		element = e.order.PushFront(&evictingCell{key: key, known: e.Limiter.Init()})
 		e.cells[key] = element
 	}
 	e.order.MoveToFront(element)
 	c := element.Value.(*evictingCell)
 	var d reference.Decision
-	c.state, d = e.limiter.Step(c.state, at, cost)
-	return Ruling{Decision: d, At: at}, nil
+	c.known, d = e.Limiter.Step(c.known, at, cost)
+	return state.Ruling{Decision: d, At: at}, nil
 }
 
 // amnesiac forgets everything at regular times.
 type amnesiac struct {
-	bench
+	state.Setup
 	every time.Duration
 	mu    sync.Mutex
 	age   time.Duration
-	now   *memory
+	now   *state.Memory
 }
 
-func newAmnesiac(b bench, every time.Duration) *amnesiac { return &amnesiac{bench: b, every: every} }
+func newAmnesiac(b state.Setup, every time.Duration) *amnesiac {
+	return &amnesiac{Setup: b, every: every}
+}
 
 // Decide starts all partitions anew in each period.
-func (a *amnesiac) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+func (a *amnesiac) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	a.mu.Lock()
-	if age := (a.clock.at() - a.clock.zero) / a.every; a.now == nil || age != a.age {
-		a.now, a.age = newMemory(a.bench), age
+	if age := (a.Clock.At() - a.Clock.Zero) / a.every; a.now == nil || age != a.age {
+		a.now, a.age = state.NewMemory(a.Setup), age
 	}
 	m := a.now
 	a.mu.Unlock()
@@ -148,19 +151,19 @@ func (a *amnesiac) Decide(ctx context.Context, key string, cost int64) (Ruling, 
 
 // patient waits where its decider denies.
 type patient struct {
-	Decider
-	clock *clock
+	state.Decider
+	clock *state.Clock
 }
 
 // Decide asks again as often as it is told to, until the request is admitted or its client leaves.
-func (p patient) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+func (p patient) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	for {
 		r, err := p.Decider.Decide(ctx, key, cost)
 		if err != nil || r.Allow || r.RetryAfter == reference.Never {
 			return r, err
 		}
-		if !p.clock.sleepUntil(ctx, r.At+r.RetryAfter) {
-			return Ruling{}, ctx.Err()
+		if !p.clock.SleepUntil(ctx, r.At+r.RetryAfter) {
+			return state.Ruling{}, ctx.Err()
 		}
 	}
 }

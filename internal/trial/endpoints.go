@@ -15,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // The error of a target's wall clock against ours: none but of rounding for the embedded target, half a
@@ -181,7 +182,7 @@ func proxyFault(name string) bool {
 }
 
 // Store opens the store of the embedded target: a redis:// URL, EmbeddedRedis, or empty for memory (nil).
-func Store(redis string) (target.Store, error) {
+func Store(redis string) (state.Store, error) {
 	switch redis {
 	case "":
 		return nil, nil

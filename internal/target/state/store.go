@@ -1,4 +1,6 @@
-package target
+// Package state keeps what a limiter knows of each partition: in memory, in replicas, or behind the interface
+// of a store. One that is right and one that is wrong are kept alike.
+package state
 
 import (
 	"context"
@@ -32,18 +34,18 @@ type Ruling struct {
 	Complete func()
 }
 
-// bench is what a decider is built from.
-type bench struct {
-	// limiter decides by limit, rightly or not.
-	limiter reference.Limiter
-	limit   spec.Limit
-	clock   *clock
-	// replicas share the requests as balance says.
-	replicas int
-	balance  Balance
-	// seed makes random choices repeatable.
-	seed uint64
-	// keepAll keeps the state of every partition for ever: nobody knows when a limiter that is wrong has
+// Setup is what a decider is built from.
+type Setup struct {
+	// Limiter decides by limit, rightly or not.
+	Limiter reference.Limiter
+	Limit   spec.Limit
+	Clock   *Clock
+	// Replicas share the requests as balance says.
+	Replicas int
+	Balance  Balance
+	// Seed makes random choices repeatable.
+	Seed uint64
+	// KeepAll keeps the state of every partition for ever: nobody knows when a limiter that is wrong has
 	// forgotten one.
-	keepAll bool
+	KeepAll bool
 }

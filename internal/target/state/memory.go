@@ -1,4 +1,4 @@
-package target
+package state
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 // shards is how many locks share the partitions; a power of two.
 const shards = 256
 
-// memory keeps the states of a limiter in the process. Its memory follows the partitions that are not as good
+// Memory keeps the states of a limiter in the process. Its memory follows the partitions that are not as good
 // as new: those whose silence exceeds idle are forgotten when a shard has doubled.
-type memory struct {
+type Memory struct {
 	limiter reference.Limiter
-	clock   *clock
+	clock   *Clock
 	// idle is the silence after which a state equals that of a partition never seen; 0 keeps every state.
 	idle time.Duration
 	// told: the limiter must be told when a request is complete.
@@ -49,11 +49,11 @@ type cell struct {
 // minSweep is the number of cells under which a shard is not swept.
 const minSweep = 64
 
-// newMemory returns what keeps the states of the limiter of b in the process.
-func newMemory(b bench) *memory {
-	m := &memory{limiter: b.limiter, clock: b.clock, told: b.limit.Completes(), seed: maphash.MakeSeed()}
-	if !b.keepAll {
-		m.idle = idleTime(b.limit)
+// NewMemory returns what keeps the states of the limiter of b in the process.
+func NewMemory(b Setup) *Memory {
+	m := &Memory{limiter: b.Limiter, clock: b.Clock, told: b.Limit.Completes(), seed: maphash.MakeSeed()}
+	if !b.KeepAll {
+		m.idle = idleTime(b.Limit)
 	}
 	for i := range m.shards {
 		m.shards[i].cells = map[string]*cell{}
@@ -63,11 +63,11 @@ func newMemory(b bench) *memory {
 }
 
 // Decide takes the time inside the partition's lock: times and decisions have the same order. It never fails.
-func (m *memory) Decide(_ context.Context, key string, cost int64) (Ruling, error) {
+func (m *Memory) Decide(_ context.Context, key string, cost int64) (Ruling, error) {
 	s := &m.shards[maphash.String(m.seed, key)%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := m.clock.at()
+	at := m.clock.At()
 	c := s.cells[key]
 	if c == nil {
 		if m.idle > 0 && len(s.cells) >= s.sweepAt {
@@ -91,16 +91,16 @@ func (m *memory) Decide(_ context.Context, key string, cost int64) (Ruling, erro
 }
 
 // complete ends a request of a partition, which is kept until its last one has.
-func (m *memory) complete(s *shard, c *cell, cost int64) {
+func (m *Memory) complete(s *shard, c *cell, cost int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.last = max(c.last, m.clock.at())
+	c.last = max(c.last, m.clock.At())
 	c.state = reference.Complete(m.limiter, c.state, c.last, cost)
 	c.flying--
 }
 
 // Knows tells whether the state of a partition is kept.
-func (m *memory) Knows(key string) bool {
+func (m *Memory) Knows(key string) bool {
 	s := &m.shards[maphash.String(m.seed, key)%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()

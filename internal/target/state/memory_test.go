@@ -1,4 +1,4 @@
-package target
+package state
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-const aBucket = "token-bucket,rate=10/s,burst=20"
+const bucket = "token-bucket,rate=10/s,burst=20"
 
 // keeping returns a memory for a limit.
-func keeping(t testing.TB, text string) (*memory, spec.Limit) {
+func keeping(t testing.TB, text string) (*Memory, spec.Limit) {
 	t.Helper()
 	limit, err := spec.Parse(text)
 	if err != nil {
@@ -23,11 +23,11 @@ func keeping(t testing.TB, text string) (*memory, spec.Limit) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newMemory(bench{limiter: limiter, limit: limit, clock: newClock(time.Now), replicas: 1}), limit
+	return NewMemory(Setup{Limiter: limiter, Limit: limit, Clock: NewClock(time.Now), Replicas: 1}), limit
 }
 
 // partitions returns how many states are kept.
-func (m *memory) partitions() int {
+func (m *Memory) partitions() int {
 	n := 0
 	for i := range m.shards {
 		s := &m.shards[i]
@@ -42,7 +42,7 @@ func (m *memory) partitions() int {
 // kept. Others are used up again and again just before they have recovered: what is forgotten meanwhile never
 // changes a decision.
 func TestMemoryFollowsPartitionsInUse(t *testing.T) {
-	for _, spec := range []string{aBucket, "fixed-window,rate=10/1s", "sliding-window-counter,rate=10/1s",
+	for _, spec := range []string{bucket, "fixed-window,rate=10/1s", "sliding-window-counter,rate=10/1s",
 		"gcra,rate=10/s,burst=3,ban=1s"} {
 		synctest.Test(t, func(t *testing.T) {
 			m, limit := keeping(t, spec)
@@ -74,7 +74,7 @@ func TestMemoryFollowsPartitionsInUse(t *testing.T) {
 }
 
 // useUp asks n times for each of the partitions whose states the reference has, and compares the decisions.
-func useUp(t *testing.T, m *memory, states []reference.State, n int) {
+func useUp(t *testing.T, m *Memory, states []reference.State, n int) {
 	t.Helper()
 	for k := range states {
 		for range n {
@@ -138,7 +138,7 @@ func TestMemoryKeepsRequestsInFlight(t *testing.T) {
 func TestMemoryKeepsWhatIsNotAsGoodAsNew(t *testing.T) {
 	for _, spec := range []string{"token-bucket,rate=9/s,burst=9,start=empty",
 		"token-bucket,rate=9/s,burst=9,refill=interval,fill=3",
-		aBucket + " + gcra,rate=1/s,burst=1,start=empty"} {
+		bucket + " + gcra,rate=1/s,burst=1,start=empty"} {
 		if m, _ := keeping(t, spec); m.idle != 0 {
 			t.Errorf("%s: got evicted after %v, want never", spec, m.idle)
 		}

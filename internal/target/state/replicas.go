@@ -1,4 +1,4 @@
-package target
+package state
 
 import (
 	"context"
@@ -41,8 +41,8 @@ type balancer struct {
 	turn         atomic.Uint64
 }
 
-func newBalancer(b bench) *balancer {
-	return &balancer{replicas: uint64(b.replicas), byConnection: b.balance == BalanceConnection}
+func newBalancer(b Setup) *balancer {
+	return &balancer{replicas: uint64(b.Replicas), byConnection: b.Balance == BalanceConnection}
 }
 
 // pick returns the replica of a request with the context. Without a connection of our servers, every request
@@ -58,14 +58,15 @@ func (b *balancer) pick(ctx context.Context) int {
 
 // private is a number of limiters that know nothing of each other.
 type private struct {
-	replicas []*memory
+	replicas []*Memory
 	balancer *balancer
 }
 
-func newPrivate(b bench) *private {
-	p := &private{replicas: make([]*memory, b.replicas), balancer: newBalancer(b)}
+// NewPrivate returns replicas that know nothing of each other.
+func NewPrivate(b Setup) Decider {
+	p := &private{replicas: make([]*Memory, b.Replicas), balancer: newBalancer(b)}
 	for i := range p.replicas {
-		p.replicas[i] = newMemory(b)
+		p.replicas[i] = NewMemory(b)
 	}
 	return p
 }
@@ -77,7 +78,7 @@ func (p *private) Decide(ctx context.Context, key string, cost int64) (Ruling, e
 
 // syncing is a number of limiters that exchange what they admitted from time to time.
 type syncing struct {
-	bench
+	Setup
 	every    time.Duration
 	balancer *balancer
 	mu       sync.Mutex
@@ -98,8 +99,9 @@ type admission struct {
 	cost int64
 }
 
-func newSyncing(b bench, every time.Duration) *syncing {
-	return &syncing{bench: b, every: every, balancer: newBalancer(b), cells: map[string]*syncingCell{}}
+// NewSyncing returns replicas that tell each other every so often what they admitted.
+func NewSyncing(b Setup, every time.Duration) Decider {
+	return &syncing{Setup: b, every: every, balancer: newBalancer(b), cells: map[string]*syncingCell{}}
 }
 
 // Decide asks the replica of the request, after an exchange where one is due.
@@ -107,18 +109,18 @@ func (s *syncing) Decide(ctx context.Context, key string, cost int64) (Ruling, e
 	replica := s.balancer.pick(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := s.clock.at()
+	at := s.Clock.At()
 	c := s.cells[key]
 	if c == nil {
-		c = &syncingCell{shared: s.limiter.Init(), local: make([]reference.State, s.replicas), synced: at}
+		c = &syncingCell{shared: s.Limiter.Init(), local: make([]reference.State, s.Replicas), synced: at}
 		s.cells[key] = c
-		c.exchange(s.limiter, at)
+		c.exchange(s.Limiter, at)
 	}
 	if at-c.synced >= s.every {
-		c.exchange(s.limiter, at)
+		c.exchange(s.Limiter, at)
 	}
 	var d reference.Decision
-	c.local[replica], d = s.limiter.Step(c.local[replica], at, cost)
+	c.local[replica], d = s.Limiter.Step(c.local[replica], at, cost)
 	if d.Allow {
 		c.since = append(c.since, admission{at, cost})
 	}
@@ -136,10 +138,10 @@ func (c *syncingCell) exchange(l reference.Limiter, at time.Duration) {
 	}
 }
 
-// nothing admits nothing, ever.
-type nothing struct{ clock *clock }
+// Nothing admits nothing, ever.
+type Nothing struct{ Clock *Clock }
 
 // Decide denies.
-func (n nothing) Decide(context.Context, string, int64) (Ruling, error) {
-	return Ruling{Decision: reference.Decision{RetryAfter: reference.Never}, At: n.clock.at()}, nil
+func (n Nothing) Decide(context.Context, string, int64) (Ruling, error) {
+	return Ruling{Decision: reference.Decision{RetryAfter: reference.Never}, At: n.Clock.At()}, nil
 }
