@@ -2,11 +2,12 @@ package target
 
 import (
 	"context"
-	"github.com/rlcheck/rlcheck/internal/httpd"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/httpd"
 )
 
 // altered sends n requests, each altered, and says how many were allowed.

@@ -18,7 +18,7 @@ func BenchmarkStore(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer store.Close()
-	limit := parse(b, "gcra,rate=100/s,burst=20")
+	limit := limitOf(b, "gcra,rate=100/s,burst=20")
 	run := func(atOnce, most int) float64 {
 		d, err := store.Decider(limit)
 		if err != nil {

@@ -86,7 +86,7 @@ func TestLostAnswersAreNotAskedForAgain(t *testing.T) {
 		deaf := startDeafRedis(t)
 		s, err := RedisStore(scheme + deaf.listener.Addr().String())
 		store := opened(t, s, err)
-		d, err := store.Decider(parse(t, "gcra,rate=1/s,burst=5"))
+		d, err := store.Decider(limitOf(t, "gcra,rate=1/s,burst=5"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
@@ -127,7 +128,7 @@ func TestStoreInCluster(t *testing.T) {
 	s, err := RedisStore("redis-cluster://" + nodes[0].addr + "," + nodes[1].addr)
 	store := opened(t, s, err)
 	for _, spec := range []string{redisSpecs[0], redisSpecs[len(redisSpecs)-2]} {
-		limit := parse(t, spec)
+		limit := limitOf(t, spec)
 		d, err := store.Decider(limit)
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +136,7 @@ func TestStoreInCluster(t *testing.T) {
 		equalsReference(t, d, limit, 8, 90)
 		passes(t, d, limit, 8, 60)
 	}
-	d, err := store.Decider(parse(t, "sliding-window-log,rate=3/1d + fixed-window,rate=4/1d,align=first"))
+	d, err := store.Decider(limitOf(t, "sliding-window-log,rate=3/1d + fixed-window,rate=4/1d,align=first"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +223,7 @@ func TestStoreBehindSentinel(t *testing.T) {
 	})
 	s, err := RedisStore("redis-sentinel://" + sentinel.addr + "/main")
 	store := opened(t, s, err)
-	d, err := store.Decider(parse(t, "fixed-window,rate=5/1d,align=first"))
+	d, err := store.Decider(limitOf(t, "fixed-window,rate=5/1d,align=first"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,14 +3,15 @@ package target
 import (
 	"bufio"
 	"fmt"
-	"github.com/rlcheck/rlcheck/internal/httpd"
-	"github.com/rlcheck/rlcheck/internal/target/state"
 	"io"
 	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/httpd"
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // TestReplicas counts what three replicas admit of a limit of five at once, and once more after half a second
@@ -104,12 +105,11 @@ func overOne(t *testing.T, addr string, n int) int {
 
 // TestReplicasRefuse names options that do not fit.
 func TestReplicasRefuse(t *testing.T) {
-	store := stores["embedded"](t)
 	for name, o := range map[string]Options{
 		"counters":   {Counters: "own"},
 		"balance":    {Balance: "random"},
 		"negative":   {SyncEvery: -1},
-		"with store": {Counters: state.CountersPrivate, Store: store},
+		"with store": {Counters: state.CountersPrivate, Store: vanishing{}},
 	} {
 		o.Limit = parse(t, window)
 		if _, err := New(o); err == nil {

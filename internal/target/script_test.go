@@ -38,7 +38,7 @@ func TestScriptsAtExactInstants(t *testing.T) {
 		"leaky-bucket,rate=1000000007/1s,burst=1000000009,refill=interval,fill=1000000011")
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
-			limit := parse(t, spec)
+			limit := limitOf(t, spec)
 			d, err := store.Decider(limit)
 			if err != nil {
 				t.Fatal(err)
@@ -110,7 +110,7 @@ func TestScriptsWhenTheClockStepsBack(t *testing.T) {
 		"gcra,rate=2/1m,burst=2", "fixed-window,rate=2/1m", "fixed-window,rate=2/1m,align=first",
 		"sliding-window-log,rate=2/1m", "sliding-window-counter,rate=2/1m",
 	} {
-		d, err := store.Decider(parse(t, spec))
+		d, err := store.Decider(limitOf(t, spec))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"github.com/rlcheck/rlcheck/internal/httpd"
 	"io"
 	"net"
 	"net/http"
@@ -16,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/httpd"
 )
 
 // servedVariable makes TestServe a server in a process of its own, of the limit that it holds; servedPlain
@@ -94,7 +95,7 @@ func serveNginx(b *testing.B) served {
 	if program == "" {
 		b.Skip("nginx is not installed")
 	}
-	dir, addr := b.TempDir(), "127.0.0.1:"+freePort(b)
+	dir, addr := b.TempDir(), "127.0.0.1:"+openPort(b)
 	config := fmt.Sprintf(`daemon off; master_process off; pid %[1]s/pid; error_log %[1]s/log;
 events { worker_connections 1024; }
 http { access_log off; keepalive_requests 100000000; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f;
@@ -198,4 +199,16 @@ func accepts(addr string, ended <-chan struct{}) bool {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return false
+}
+
+// openPort returns a port that nothing listens at.
+func openPort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
 }
