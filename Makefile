@@ -33,7 +33,7 @@ vet:
 # the race detector, under which they take tenfold; a test that is not named here runs under it.
 # What is short is linked without tables for debuggers, three packages at a time in each list, as some of them mostly wait.
 SHORT = -vet=off -short -ldflags=-w -p 3
-RACED = fleet httpd load redis selftest target target/state timeline
+RACED = fleet httpd load redis selftest target target/redisstore target/state timeline
 SERIAL = ^Test(MergingStreams|ARecordingIsSmall|TheDecisionLiesInTheInterval|ScriptsAtExactInstants|$\
 MemoryFollowsPartitionsInUse|MemoryKeepsRequestsInFlight|RightTargetEqualsReference|ASorterOrders|SortBySentIsStable|$\
 JournalIsReadToItsLastMark|ALongJournalIsInAFile|ASpoolKeepsWhatItWasGiven|ALongRecordingIsPacked|$\

@@ -56,9 +56,8 @@ func TestStoreTakenAway(t *testing.T) {
 	targets := map[OnStoreError]*Target{}
 	var told atomic.Int64
 	for c := range want {
-		targets[c] = open(t, Options{Limit: parse(t, "gcra,rate=1/1h,burst=5"), Store: vanishing{gone: &gone}, OnStoreError: c,
-			DenyStatus:  503,
-			StoreFailed: func(error) { told.Add(1) }})
+		targets[c] = open(t, Options{Limit: parse(t, "gcra,rate=1/1h,burst=5"), Store: vanishing{gone: &gone},
+			OnStoreError: c, DenyStatus: 503, StoreFailed: func(error) { told.Add(1) }})
 		if answer := ask(targets[c], request{}); answer.StatusCode != http.StatusOK ||
 			answer.Header.Get("RateLimit") == "" {
 			t.Fatalf("%q, before: got %d %v, want 200 with fields", c, answer.StatusCode, answer.Header)

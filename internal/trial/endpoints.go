@@ -15,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/target/redisstore"
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
@@ -187,9 +188,9 @@ func Store(redis string) (state.Store, error) {
 	case "":
 		return nil, nil
 	case EmbeddedRedis:
-		return target.EmbeddedRedis()
+		return redisstore.Embedded()
 	default:
-		return target.RedisStore(redis)
+		return redisstore.Open(redis)
 	}
 }
 

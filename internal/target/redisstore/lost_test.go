@@ -1,4 +1,4 @@
-package target
+package redisstore
 
 import (
 	"bufio"
@@ -84,18 +84,18 @@ func (d *deafRedis) serve(c net.Conn) {
 func TestLostAnswersAreNotAskedForAgain(t *testing.T) {
 	for _, scheme := range []string{"redis://", "redis-cluster://"} {
 		deaf := startDeafRedis(t)
-		s, err := RedisStore(scheme + deaf.listener.Addr().String())
+		s, err := Open(scheme + deaf.listener.Addr().String())
 		store := opened(t, s, err)
-		d, err := store.Decider(limitOf(t, "gcra,rate=1/s,burst=5"))
+		d, err := store.Decider(parse(t, "gcra,rate=1/s,burst=5"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := d.Decide(t.Context(), "k", 1); err == nil {
 			t.Errorf("%s: got no error", scheme)
 		}
-		flights, batch := d.(*redisDecider).flights, []*flight{}
+		flights, batch := d.(*decider).flights, []*flight{}
 		for range 3 {
-			batch = append(batch, &flight{call: d.(*redisDecider).call("k", 1), done: make(chan struct{})})
+			batch = append(batch, &flight{call: d.(*decider).call("k", 1), done: make(chan struct{})})
 		}
 		flights.send(batch)
 		for _, f := range batch {

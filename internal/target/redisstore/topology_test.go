@@ -1,4 +1,4 @@
-package target
+package redisstore
 
 import (
 	"fmt"
@@ -125,10 +125,10 @@ func TestStoreInCluster(t *testing.T) {
 		t.Skip("three servers agree for seconds")
 	}
 	nodes := startCluster(t)
-	s, err := RedisStore("redis-cluster://" + nodes[0].addr + "," + nodes[1].addr)
+	s, err := Open("redis-cluster://" + nodes[0].addr + "," + nodes[1].addr)
 	store := opened(t, s, err)
 	for _, spec := range []string{redisSpecs[0], redisSpecs[len(redisSpecs)-2]} {
-		limit := limitOf(t, spec)
+		limit := parse(t, spec)
 		d, err := store.Decider(limit)
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func TestStoreInCluster(t *testing.T) {
 		equalsReference(t, d, limit, 8, 90)
 		passes(t, d, limit, 8, 60)
 	}
-	d, err := store.Decider(limitOf(t, "sliding-window-log,rate=3/1d + fixed-window,rate=4/1d,align=first"))
+	d, err := store.Decider(parse(t, "sliding-window-log,rate=3/1d + fixed-window,rate=4/1d,align=first"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestStoreInCluster(t *testing.T) {
 			t.Errorf("node %d keeps nothing", i)
 		}
 	}
-	t.Run("moved slot", func(t *testing.T) { moveSlot(t, nodes, d.(*redisDecider)) })
+	t.Run("moved slot", func(t *testing.T) { moveSlot(t, nodes, d.(*decider)) })
 	t.Run("node gone", func(t *testing.T) {
 		nodes[2].stop()
 		failed := 0
@@ -185,7 +185,7 @@ func admits(t *testing.T, d state.Decider, key string, n, want int) {
 }
 
 // moveSlot gives the slot of a partition, which is empty, to another node, without telling the client.
-func moveSlot(t *testing.T, nodes []node, d *redisDecider) {
+func moveSlot(t *testing.T, nodes []node, d *decider) {
 	const key = "moved"
 	slot := nodes[0].must(t, "cluster", "keyslot", d.call(key, 1).args[0])
 	var at int
@@ -221,9 +221,9 @@ func TestStoreBehindSentinel(t *testing.T) {
 		return strings.Contains(replica.tells(t, "info", "replication"), "master_link_status:up") &&
 			strings.Contains(sentinel.tells(t, "sentinel", "replicas", "main"), replica.addr)
 	})
-	s, err := RedisStore("redis-sentinel://" + sentinel.addr + "/main")
+	s, err := Open("redis-sentinel://" + sentinel.addr + "/main")
 	store := opened(t, s, err)
-	d, err := store.Decider(limitOf(t, "fixed-window,rate=5/1d,align=first"))
+	d, err := store.Decider(parse(t, "fixed-window,rate=5/1d,align=first"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package target
+package redisstore
 
 import (
 	"crypto/ecdsa"
@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"github.com/rlcheck/rlcheck/internal/target"
 	"math/big"
 	"net"
 	"os"
@@ -31,7 +32,7 @@ func TestRedisOverTLS(t *testing.T) {
 	}
 	for url, want := range map[string]string{"rediss://": "SSL_CERT_FILE=FILE",
 		"redis://": "does the server speak TLS?"} {
-		if store, err := RedisStore(url + addr + "/0"); err == nil || store != nil ||
+		if store, err := Open(url + addr + "/0"); err == nil || store != nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s%s: got %v, want an error that says %q", url, addr, err, want)
 		}
@@ -59,11 +60,11 @@ func TestRedisOverTLSTrusts(t *testing.T) {
 // secureBurst uses up a quota of ten, of which nothing comes back soon, and asks again.
 func secureBurst(t *testing.T, url string) string {
 	t.Helper()
-	store, err := RedisStore(url)
+	store, err := Open(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := New(Options{Limit: limitOf(t, "sliding-window-log,rate=10/1h"), Store: store})
+	target, err := target.New(target.Options{Limit: parse(t, "sliding-window-log,rate=10/1h"), Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}

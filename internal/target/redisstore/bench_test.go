@@ -1,4 +1,4 @@
-package target
+package redisstore
 
 import (
 	"strconv"
@@ -13,18 +13,18 @@ import (
 func BenchmarkStore(b *testing.B) {
 	const callers, n = 64, 30_000
 	url, _ := startRedis(b)
-	store, err := RedisStore(url)
+	store, err := Open(url)
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer store.Close()
-	limit := limitOf(b, "gcra,rate=100/s,burst=20")
+	limit := parse(b, "gcra,rate=100/s,burst=20")
 	run := func(atOnce, most int) float64 {
 		d, err := store.Decider(limit)
 		if err != nil {
 			b.Fatal(err)
 		}
-		d.(*redisDecider).flights.atOnce, d.(*redisDecider).flights.most = atOnce, most
+		d.(*decider).flights.atOnce, d.(*decider).flights.most = atOnce, most
 		var left atomic.Int64
 		left.Store(n)
 		var wg sync.WaitGroup

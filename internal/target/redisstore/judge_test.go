@@ -1,4 +1,4 @@
-package target
+package redisstore
 
 import (
 	"cmp"
@@ -150,7 +150,7 @@ func TestJudgePassesStores(t *testing.T) {
 	store := stores["server"](t)
 	for _, spec := range judgedSpecs {
 		t.Run(spec, func(t *testing.T) {
-			limit := limitOf(t, spec)
+			limit := parse(t, spec)
 			d, err := store.Decider(limit)
 			if err != nil {
 				t.Fatal(err)
@@ -183,15 +183,15 @@ func TestJudgeFailsWrongStores(t *testing.T) {
 			"fixed-window,rate=15/10s",
 	} {
 		t.Run(declared, func(t *testing.T) {
-			d, err := store.Decider(limitOf(t, kept))
+			d, err := store.Decider(parse(t, kept))
 			if err != nil {
 				t.Fatal(err)
 			}
-			failsWithin(t, limitOf(t, declared), d, 8, 120)
+			failsWithin(t, parse(t, declared), d, 8, 120)
 		})
 	}
 	t.Run("three exchanges", func(t *testing.T) {
-		limit := limitOf(t, "fixed-window,rate=40/1d")
+		limit := parse(t, "fixed-window,rate=40/1d")
 		failsWithin(t, limit, threeExchanges{store.client, 40}, 16, 40)
 	})
 }

@@ -1,4 +1,4 @@
-package target
+package redisstore
 
 import (
 	"cmp"
@@ -18,23 +18,24 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // stores are the stores under test; each opens one and closes it with the test.
-var stores = map[string]func(t *testing.T) *redisStore{
-	"server": func(t *testing.T) *redisStore {
+var stores = map[string]func(t *testing.T) *store{
+	"server": func(t *testing.T) *store {
 		url, _ := startRedis(t)
-		s, err := RedisStore(url)
+		s, err := Open(url)
 		return opened(t, s, err)
 	},
-	"embedded": func(t *testing.T) *redisStore {
-		s, err := EmbeddedRedis()
+	"embedded": func(t *testing.T) *store {
+		s, err := Embedded()
 		return opened(t, s, err)
 	},
 }
 
-func opened(t *testing.T, s state.Store, err error) *redisStore {
+func opened(t *testing.T, s state.Store, err error) *store {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func opened(t *testing.T, s state.Store, err error) *redisStore {
 			t.Errorf("Close: %v", err)
 		}
 	})
-	return s.(*redisStore)
+	return s.(*store)
 }
 
 // redisSpecs are limits that a store keeps. Windows are short, so that a short test crosses many.
@@ -148,7 +149,7 @@ func TestStoreEqualsReference(t *testing.T) {
 			}
 			for _, spec := range specs {
 				t.Run(spec, func(t *testing.T) {
-					limit := limitOf(t, spec)
+					limit := parse(t, spec)
 					d, err := store.Decider(limit)
 					if err != nil {
 						t.Fatal(err)
@@ -210,7 +211,7 @@ func compareRulings(t *testing.T, all []taken, limit spec.Limit) (allowed, denie
 func TestStoreWithinBounds(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
-			limit := limitOf(t, "token-bucket,rate=50/s,burst=40")
+			limit := parse(t, "token-bucket,rate=50/s,burst=40")
 			d, err := open(t).Decider(limit)
 			if err != nil {
 				t.Fatal(err)
@@ -265,8 +266,8 @@ func admitted(h http.Handler, n int) (allowed int) {
 	return allowed
 }
 
-// limitOf reads a limit.
-func limitOf(t testing.TB, text string) spec.Limit {
+// parse reads a limit.
+func parse(t testing.TB, text string) spec.Limit {
 	t.Helper()
 	limit, err := spec.Parse(text)
 	if err != nil {
@@ -281,10 +282,10 @@ func TestStoreServesReplicas(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)
-			targets := make([]*Target, 3)
+			targets := make([]*target.Target, 3)
 			for i, spec := range []string{"gcra,rate=1/1h,burst=30", "gcra,rate=1/1h,burst=30",
 				"gcra,rate=1/1h,burst=31"} {
-				target, err := New(Options{Limit: limitOf(t, spec), Store: store})
+				target, err := target.New(target.Options{Limit: parse(t, spec), Store: store})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -306,7 +307,7 @@ func TestStoreReloadsScripts(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)
-			d, err := store.Decider(limitOf(t, "fixed-window,rate=2/1d,align=first"))
+			d, err := store.Decider(parse(t, "fixed-window,rate=2/1d,align=first"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -336,7 +337,7 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 				"gcra,rate=7/1m,burst=20,start=empty",
 				"token-bucket,rate=7/1m,burst=20,refill=interval,fill=3",
 			} {
-				limit := limitOf(t, text)
+				limit := parse(t, text)
 				d, err := store.Decider(limit)
 				if err != nil {
 					t.Fatal(err)
@@ -348,9 +349,9 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				keys, err := store.client.Keys(t.Context(), d.(*redisDecider).prefix+"*").Result()
+				keys, err := store.client.Keys(t.Context(), d.(*decider).prefix+"*").Result()
 				slices.Sort(keys)
-				want := d.(*redisDecider).prefix + "k}"
+				want := d.(*decider).prefix + "k}"
 				if limit[0].Algorithm == spec.SlidingWindowLog {
 					want += " " + want + ":1"
 				}
@@ -385,8 +386,8 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 // TestStoreGone stops the server: a decision then ends with an error, also for a client that has left.
 func TestStoreGone(t *testing.T) {
 	url, stop := startRedis(t)
-	s, err := RedisStore(url)
-	d, err := opened(t, s, err).Decider(limitOf(t, "gcra,rate=1/1h,burst=5"))
+	s, err := Open(url)
+	d, err := opened(t, s, err).Decider(parse(t, "gcra,rate=1/1h,burst=5"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,19 +417,20 @@ func TestStoreRefuses(t *testing.T) {
 		"gcra,rate=1/s,burst=3,ttl=1s":                             "forgets an idle client early",
 		"gcra,rate=1/s,burst=1,count=own + fixed-window,rate=5/9s": "counts what another policy denies",
 	} {
-		if _, err := New(Options{Limit: limitOf(t, spec), Store: store}); err == nil ||
+		if _, err := target.New(target.Options{Limit: parse(t, spec), Store: store}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got error %v, want one that says %q", spec, err, want)
 		}
 	}
-	limit := limitOf(t, "gcra,rate=1/s,burst=3")
-	if _, err := New(Options{Limit: limit, Store: store, Fault: "never-recovers"}); err == nil ||
+	limit := parse(t, "gcra,rate=1/s,burst=3")
+	faulty := target.Options{Limit: limit, Store: store, Fault: "never-recovers"}
+	if _, err := target.New(faulty); err == nil ||
 		!strings.Contains(err.Error(), "memory") {
 		t.Errorf("a fault of the memory store: got error %v, want one that says so", err)
 	}
 	for _, url := range []string{"http://127.0.0.1/", "redis://user:secret@[::1", "redis://127.0.0.1:1/0"} {
-		if _, err := RedisStore(url); err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("RedisStore(%q): got error %v, want one without the password", url, err)
+		if _, err := Open(url); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("Open(%q): got error %v, want one without the password", url, err)
 		}
 	}
 }

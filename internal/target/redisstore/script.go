@@ -1,4 +1,4 @@
-package target
+package redisstore
 
 import (
 	_ "embed" // the scripts

@@ -1,4 +1,5 @@
-package target
+// Package redisstore keeps what limiters know of partitions in a Redis server, or in one inside the process.
+package redisstore
 
 import (
 	"context"
@@ -13,28 +14,28 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// redisStore keeps partitions in a Redis server, 5 or later. Each decision is one script, so it is atomic for
+// store keeps partitions in a Redis server, 5 or later. Each decision is one script, so it is atomic for
 // all replicas of the limiter; its time is the server's, in whole microseconds.
-type redisStore struct {
+type store struct {
 	client redis.Client
 	// stop gives back what serves the store inside the process; may be nil.
 	stop func()
 }
 
-// RedisStore returns a store in the Redis at a URL, as redis.Open reads it. A cluster keeps each partition on
+// Open returns a store in the Redis at a URL, as redis.Open reads it. A cluster keeps each partition on
 // one node. A replica that takes over from a master may lack its last decisions: Redis replicates after it
 // has answered.
-func RedisStore(url string) (state.Store, error) {
+func Open(url string) (state.Store, error) {
 	client, err := redis.Open(url)
 	if err != nil {
 		return nil, err
 	}
-	return &redisStore{client: client}, nil
+	return &store{client: client}, nil
 }
 
-// EmbeddedRedis returns a store in a Redis server inside the process. It answers about 3,000 decisions a
+// Embedded returns a store in a Redis server inside the process. It answers about 3,000 decisions a
 // second, so it is for tests and first tries; a measured load needs a real server.
-func EmbeddedRedis() (state.Store, error) {
+func Embedded() (state.Store, error) {
 	url, stop, err := redis.Embedded()
 	if err != nil {
 		return nil, err
@@ -44,11 +45,11 @@ func EmbeddedRedis() (state.Store, error) {
 		stop()
 		return nil, err
 	}
-	return &redisStore{client: client, stop: stop}, nil
+	return &store{client: client, stop: stop}, nil
 }
 
 // Decider returns the script for limit, or an error that says what the store cannot keep.
-func (s *redisStore) Decider(limit spec.Limit) (state.Decider, error) {
+func (s *store) Decider(limit spec.Limit) (state.Decider, error) {
 	if len(limit) == 0 {
 		return nil, errors.New("redis: no limit: a script keeps at least one policy")
 	}
@@ -59,14 +60,14 @@ func (s *redisStore) Decider(limit spec.Limit) (state.Decider, error) {
 	digest := fnv.New64a()
 	// Write of a hash never fails.
 	_, _ = io.WriteString(digest, limit.String())
-	return &redisDecider{
+	return &decider{
 		script: rule, prefix: "rlcheck:" + strconv.FormatUint(digest.Sum64(), 36) + ":{:",
 		flights: newFlights(s.client, redis.Hash(rule.source), rule.source),
 	}, nil
 }
 
 // Close closes the connections, and an embedded server.
-func (s *redisStore) Close() error {
+func (s *store) Close() error {
 	err := s.client.Close()
 	if s.stop != nil {
 		s.stop()
@@ -74,10 +75,10 @@ func (s *redisStore) Close() error {
 	return err
 }
 
-// redisDecider runs the script of a limit. Its keys are rlcheck:LIMIT:{:PARTITION}, followed by :1, :2 and so
+// decider runs the script of a limit. Its keys are rlcheck:LIMIT:{:PARTITION}, followed by :1, :2 and so
 // on for the logs: one hash tag, never empty, so that all of a partition is on one node of a cluster; and
 // targets with other limits do not meet.
-type redisDecider struct {
+type decider struct {
 	script  script
 	prefix  string
 	flights *flights
@@ -85,7 +86,7 @@ type redisDecider struct {
 
 // Decide runs the script, in one exchange with others that are asked at the same time. It does not begin for
 // a ctx that has ended; once it has begun it is not given up, since nobody could tell what was charged.
-func (d *redisDecider) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
+func (d *decider) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	if err := ctx.Err(); err != nil {
 		return state.Ruling{}, err
 	}
@@ -100,7 +101,7 @@ func (d *redisDecider) Decide(ctx context.Context, key string, cost int64) (stat
 }
 
 // call returns the keys and arguments of the script: KEYS and then ARGV.
-func (d *redisDecider) call(key string, cost int64) call {
+func (d *decider) call(key string, cost int64) call {
 	state := d.prefix + key + "}"
 	c := call{keys: 1 + d.script.logs, args: make([]any, 0, 2+d.script.logs+len(d.script.args))}
 	c.args = append(c.args, state)

@@ -1,4 +1,4 @@
-package target
+package redisstore
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ import (
 // against the reference.
 func TestScriptsAtExactInstants(t *testing.T) {
 	server := miniredis.RunT(t)
-	store, err := RedisStore("redis://" + server.Addr() + "/0")
+	store, err := Open("redis://" + server.Addr() + "/0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestScriptsAtExactInstants(t *testing.T) {
 		"leaky-bucket,rate=1000000007/1s,burst=1000000009,refill=interval,fill=1000000011")
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
-			limit := limitOf(t, spec)
+			limit := parse(t, spec)
 			d, err := store.Decider(limit)
 			if err != nil {
 				t.Fatal(err)
@@ -97,7 +97,7 @@ func instant(random *rand.Rand, last reference.Decision, p spec.Policy) time.Dur
 // and nothing is an error.
 func TestScriptsWhenTheClockStepsBack(t *testing.T) {
 	server := miniredis.RunT(t)
-	store, err := RedisStore("redis://" + server.Addr() + "/0")
+	store, err := Open("redis://" + server.Addr() + "/0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestScriptsWhenTheClockStepsBack(t *testing.T) {
 		"gcra,rate=2/1m,burst=2", "fixed-window,rate=2/1m", "fixed-window,rate=2/1m,align=first",
 		"sliding-window-log,rate=2/1m", "sliding-window-counter,rate=2/1m",
 	} {
-		d, err := store.Decider(limitOf(t, spec))
+		d, err := store.Decider(parse(t, spec))
 		if err != nil {
 			t.Fatal(err)
 		}
