@@ -24,7 +24,7 @@ var completionFaults = []Fault{
 			"complete",
 		Citation: "https://github.com/palantir/conjure-java-runtime/pull/1255",
 		fits:     inFlight,
-		decider:  func(b state.Setup) state.Decider { return hasty{state.NewMemory(b)} },
+		decider:  func(b state.Setup) state.Decider { return hasty{Decider: state.NewMemory(b)} },
 	},
 	{
 		Name: "counted-on-completion", Class: "A1",

@@ -134,14 +134,14 @@ var limiterFaults = []Fault{
 		Name: "cost-over-limit-free", Class: "A18",
 		Sentence: "admits a request that costs more than the whole quota, and takes nothing for it",
 		Citation: "https://github.com/alisaifee/limits/issues/151",
-		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return generous{l} },
+		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return generous{Limiter: l} },
 	},
 	{
 		Name: "denied-cost-burns-rest", Class: "A18",
 		Sentence: "a request that is denied for its cost uses up what was left",
 		Citation: "https://github.com/upstash/ratelimit-js/pull/161",
 		fits:     quotaTwo,
-		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return burning{l} },
+		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return burning{Limiter: l} },
 	},
 }
 
@@ -201,8 +201,7 @@ func notRefreshed(l spec.Limit) string {
 // sloppy returns the limiter hook that serves the first policy with the defect of b.
 func sloppy(b sloppyBucket) func(reference.Limiter, spec.Limit) reference.Limiter {
 	return func(_ reference.Limiter, l spec.Limit) reference.Limiter {
-		b.n, b.per, b.burst = l[0].Rate.N, int64(l[0].Rate.Per), l[0].Burst
-		return b
+		return b.serving(l[0])
 	}
 }
 

@@ -11,7 +11,7 @@ var storeFaults = []Fault{
 		Name: "check-then-act", Class: "A1",
 		Sentence: "reads a state, takes one to five milliseconds, and writes it back without a lock",
 		Citation: "https://github.com/nestjs/throttler/issues/1303",
-		decider:  func(b state.Setup) state.Decider { return newRacing(b) },
+		decider:  newRacing,
 	},
 	{
 		Name: "per-replica-counters", Class: "A5",
@@ -62,4 +62,10 @@ var storeFaults = []Fault{
 				clock: b.Clock}
 		},
 	},
+}
+
+// atLeastTwo returns b with two replicas or more: fewer show no fault of replication.
+func atLeastTwo(b state.Setup) state.Setup {
+	b.Replicas = max(2, b.Replicas)
+	return b
 }

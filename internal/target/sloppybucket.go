@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // sloppyBucket is a token bucket as products wrote it, with one defect. Its level is counted in grains: a
@@ -28,6 +29,12 @@ type sloppyState struct {
 	last  time.Duration
 	turn  int
 	seen  bool
+}
+
+// serving returns the bucket that serves p with the defect of b.
+func (b sloppyBucket) serving(p spec.Policy) sloppyBucket {
+	b.n, b.per, b.burst = p.Rate.N, int64(p.Rate.Per), p.Burst
+	return b
 }
 
 // maxFill is how many times its burst an uncapped bucket may hold, so that no product overflows.

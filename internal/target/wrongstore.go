@@ -13,12 +13,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// atLeastTwo returns b with two replicas or more: fewer show no fault of replication.
-func atLeastTwo(b state.Setup) state.Setup {
-	b.Replicas = max(2, b.Replicas)
-	return b
-}
-
 // newDivided returns limiters that know nothing of each other and have a share of the limit each, in whole
 // units.
 func newDivided(b state.Setup, shares int64) state.Decider {
@@ -50,7 +44,8 @@ type racing struct {
 	states map[string]reference.State
 }
 
-func newRacing(b state.Setup) *racing {
+// newRacing returns limiters that read and write states without a lock around both.
+func newRacing(b state.Setup) state.Decider {
 	return &racing{Setup: b, random: rand.New(rand.NewPCG(b.Seed, 1)), states: map[string]reference.State{}}
 }
 
@@ -100,7 +95,8 @@ type evictingCell struct {
 	known reference.State
 }
 
-func newEvicting(b state.Setup, bound int) *evicting {
+// newEvicting keeps at most so many partitions.
+func newEvicting(b state.Setup, bound int) state.Decider {
 	return &evicting{Setup: b, bound: bound, order: list.New(), cells: map[string]*list.Element{}}
 }
 
@@ -134,7 +130,8 @@ type amnesiac struct {
 	now   *state.Memory
 }
 
-func newAmnesiac(b state.Setup, every time.Duration) *amnesiac {
+// newAmnesiac forgets everything every so often.
+func newAmnesiac(b state.Setup, every time.Duration) state.Decider {
 	return &amnesiac{Setup: b, every: every}
 }
 

@@ -19,7 +19,8 @@ type overtaken struct {
 	states map[string]reference.State
 }
 
-func newOvertaken(b state.Setup, wait time.Duration) *overtaken {
+// newOvertaken stamps requests before they wait for their lock, at most so long.
+func newOvertaken(b state.Setup, wait time.Duration) state.Decider {
 	return &overtaken{Setup: b, wait: wait, random: rand.New(rand.NewPCG(b.Seed, 2)),
 		states: map[string]reference.State{}}
 }
