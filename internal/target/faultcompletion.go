@@ -6,6 +6,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target/state"
+	"github.com/rlcheck/rlcheck/internal/target/wrong"
 )
 
 // completionFaults are those about the end of requests: places that come back wrongly, and charges at the
@@ -16,7 +17,7 @@ var completionFaults = []Fault{
 		Sentence: "never gives back the place of one request in four",
 		Citation: "https://github.com/BerriAI/litellm/pull/30020",
 		fits:     inFlight,
-		decider:  func(b state.Setup) state.Decider { return &leaking{Decider: state.NewMemory(b)} },
+		decider:  func(b state.Setup) state.Decider { return &wrong.Leaking{Decider: state.NewMemory(b)} },
 	},
 	{
 		Name: "place-released-early",
@@ -24,7 +25,7 @@ var completionFaults = []Fault{
 			"complete",
 		Citation: "https://github.com/palantir/conjure-java-runtime/pull/1255",
 		fits:     inFlight,
-		decider:  func(b state.Setup) state.Decider { return hasty{Decider: state.NewMemory(b)} },
+		decider:  func(b state.Setup) state.Decider { return wrong.Hasty{Decider: state.NewMemory(b)} },
 	},
 	{
 		Name: "counted-on-completion", Class: "A1",

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/wrong"
 )
 
 // limiterFaults are those that keep a partition's state wrongly.
@@ -13,33 +14,33 @@ var limiterFaults = []Fault{
 		Name: "cap-not-applied", Class: "A21",
 		Sentence: "an idle bucket goes on filling beyond its burst",
 		Citation: "https://github.com/mailgun/gubernator/pull/87",
-		fits:     oneBucket, limiter: sloppy(sloppyBucket{uncapped: true}),
+		fits:     oneBucket, limiter: sloppy(wrong.Bucket{Uncapped: true}),
 	},
 	{
 		Name: "refill-truncated", Class: "B4",
 		Sentence: "refills for whole seconds only and throws the rest of the time away",
 		Citation: "https://github.com/symfony/symfony/issues/42627",
-		fits:     oneBucket, limiter: sloppy(sloppyBucket{step: time.Second}),
+		fits:     oneBucket, limiter: sloppy(wrong.Bucket{Tick: time.Second}),
 	},
 	{
 		Name: "refill-whole-units", Class: "B4",
 		Sentence: "refills whole units only and throws the remainder away at each request",
 		Citation: "https://github.com/varnish/varnish-modules/pull/243",
-		fits:     oneBucket, limiter: sloppy(sloppyBucket{wholeUnits: true}),
+		fits:     oneBucket, limiter: sloppy(wrong.Bucket{WholeUnits: true}),
 	},
 	{
 		Name: "idle-overflow", Class: "A20",
 		Sentence: "keeps the time since the last request in 32 bits of nanoseconds: after two idle seconds " +
 			"it takes units away",
 		Citation: "https://github.com/bucket4j/bucket4j/issues/51",
-		fits:     oneBucket, limiter: sloppy(sloppyBucket{narrow: true}),
+		fits:     oneBucket, limiter: sloppy(wrong.Bucket{Narrow: true}),
 	},
 	{
 		Name: "clock-skew", Class: "A7",
 		Sentence: "lets two front ends with clocks half a second apart stamp requests in turn, and " +
 			"believes both",
 		Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/2412",
-		fits:     oneBucket, limiter: sloppy(sloppyBucket{skew: 500 * time.Millisecond}),
+		fits:     oneBucket, limiter: sloppy(wrong.Bucket{Skew: 500 * time.Millisecond}),
 	},
 	{
 		Name: "denied-counted", Class: "B3",
@@ -57,14 +58,16 @@ var limiterFaults = []Fault{
 		Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/1117",
 		fits:     seesParts,
 		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
-			return coarse{inner: l, step: time.Second}
+			return wrong.Coarse{Inner: l, Tick: time.Second}
 		},
 	},
 	{
 		Name: "never-recovers", Class: "B1",
 		Sentence: "denies a partition for ever after its first denial",
 		Citation: "https://github.com/redis/redis/issues/4548",
-		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return lockedOut{inner: l} },
+		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
+			return wrong.LockedOut{Inner: l}
+		},
 	},
 	{
 		Name: "ban-after-denial", Class: "B10",
@@ -82,7 +85,7 @@ var limiterFaults = []Fault{
 		Citation: "https://github.com/peterkhayes/rolling-rate-limiter/issues/11",
 		fits:     onePolicy,
 		limiter: func(_ reference.Limiter, limit spec.Limit) reference.Limiter {
-			return collidingLog{quota: limit[0].Full(), window: windowOf(limit[0])}
+			return wrong.CollidingLog{Quota: limit[0].Full(), Window: windowOf(limit[0])}
 		},
 	},
 	{
@@ -91,7 +94,7 @@ var limiterFaults = []Fault{
 		Citation: "https://github.com/jsocol/django-ratelimit/issues/45",
 		fits:     func(l spec.Limit) string { return firstOf(onePolicy(l), notRefreshed(l)) },
 		limiter: func(_ reference.Limiter, limit spec.Limit) reference.Limiter {
-			return idleTimer{quota: limit[0].Full(), window: windowOf(limit[0])}
+			return wrong.IdleTimer{Quota: limit[0].Full(), Window: windowOf(limit[0])}
 		},
 	},
 	{
@@ -101,7 +104,7 @@ var limiterFaults = []Fault{
 		Citation: "https://github.com/salvo-rs/salvo/pull/1550",
 		fits:     oneSlotted,
 		limiter: func(l reference.Limiter, limit spec.Limit) reference.Limiter {
-			return stuckSlots{inner: l, slot: limit[0].Slot()}
+			return wrong.StuckSlots{Inner: l, Slot: limit[0].Slot()}
 		},
 	},
 	{
@@ -109,7 +112,7 @@ var limiterFaults = []Fault{
 		Sentence: "forgets a partition after half the silence that it needs to recover",
 		Citation: "https://github.com/Southclaws/swirl/issues/2",
 		limiter: func(l reference.Limiter, limit spec.Limit) reference.Limiter {
-			return forgetful{inner: l, ttl: recovery(limit) / 2}
+			return wrong.Forgetful{Inner: l, Ttl: recovery(limit) / 2}
 		},
 	},
 	{
@@ -118,7 +121,7 @@ var limiterFaults = []Fault{
 		Citation: "https://github.com/laravel/framework/issues/51967",
 		fits:     quotaTwo,
 		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
-			return charged{inner: l, cost: func(c int64) int64 { return 2 * c }}
+			return wrong.Charged{Inner: l, Cost: func(c int64) int64 { return 2 * c }}
 		},
 	},
 	{
@@ -127,21 +130,25 @@ var limiterFaults = []Fault{
 		Citation: "https://github.com/rwz/redis-gcra/issues/6",
 		fits:     quotaTwo,
 		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
-			return charged{inner: l, cost: func(int64) int64 { return 1 }}
+			return wrong.Charged{Inner: l, Cost: func(int64) int64 { return 1 }}
 		},
 	},
 	{
 		Name: "cost-over-limit-free", Class: "A18",
 		Sentence: "admits a request that costs more than the whole quota, and takes nothing for it",
 		Citation: "https://github.com/alisaifee/limits/issues/151",
-		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return generous{Limiter: l} },
+		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
+			return wrong.Generous{Limiter: l}
+		},
 	},
 	{
 		Name: "denied-cost-burns-rest", Class: "A18",
 		Sentence: "a request that is denied for its cost uses up what was left",
 		Citation: "https://github.com/upstash/ratelimit-js/pull/161",
 		fits:     quotaTwo,
-		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return burning{Limiter: l} },
+		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
+			return wrong.Burning{Limiter: l}
+		},
 	},
 }
 
@@ -199,9 +206,9 @@ func notRefreshed(l spec.Limit) string {
 }
 
 // sloppy returns the limiter hook that serves the first policy with the defect of b.
-func sloppy(b sloppyBucket) func(reference.Limiter, spec.Limit) reference.Limiter {
+func sloppy(b wrong.Bucket) func(reference.Limiter, spec.Limit) reference.Limiter {
 	return func(_ reference.Limiter, l spec.Limit) reference.Limiter {
-		return b.serving(l[0])
+		return b.Serving(l[0])
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/wrong"
 )
 
 // policyFaults are those that enforce another policy than the declared one.
@@ -98,7 +99,7 @@ var policyFaults = []Fault{
 		Citation: "https://github.com/bbeck/token-bucket/issues/6",
 		fits:     func(l spec.Limit) string { return firstOf(onePolicy(l), startsWithSome(l)) },
 		limiter: func(l reference.Limiter, limit spec.Limit) reference.Limiter {
-			return drained{inner: l, units: limit[0].Full()}
+			return wrong.Drained{Inner: l, Units: limit[0].Full()}
 		},
 	},
 }

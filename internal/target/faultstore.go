@@ -2,6 +2,7 @@ package target
 
 import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
+	"github.com/rlcheck/rlcheck/internal/target/wrong"
 	"time"
 )
 
@@ -11,7 +12,7 @@ var storeFaults = []Fault{
 		Name: "check-then-act", Class: "A1",
 		Sentence: "reads a state, takes one to five milliseconds, and writes it back without a lock",
 		Citation: "https://github.com/nestjs/throttler/issues/1303",
-		decider:  newRacing,
+		decider:  wrong.NewRacing,
 	},
 	{
 		Name: "per-replica-counters", Class: "A5",
@@ -33,33 +34,33 @@ var storeFaults = []Fault{
 		Sentence: "gives each of eight replicas an eighth of the quota, rounded down, to nothing for a " +
 			"quota under eight",
 		Citation: "https://github.com/envoyproxy/envoy/pull/46702",
-		decider:  func(b state.Setup) state.Decider { return newDivided(b, 8) },
+		decider:  func(b state.Setup) state.Decider { return wrong.NewDivided(b, 8) },
 	},
 	{
 		Name: "evicts-keys", Class: "A10",
 		Sentence: "remembers the last 64 partitions only; the others are as good as new",
 		Citation: "https://github.com/elastic/apm-server/pull/1367",
-		fits:     untold, decider: func(b state.Setup) state.Decider { return newEvicting(b, 64) },
+		fits:     untold, decider: func(b state.Setup) state.Decider { return wrong.NewEvicting(b, 64) },
 	},
 	{
 		Name: "state-lost", Class: "A9",
 		Sentence: "forgets every partition every three seconds",
 		Citation: "https://github.com/nuetzliches/hookaido/pull/239",
-		decider:  func(b state.Setup) state.Decider { return newAmnesiac(b, 3*time.Second) },
+		decider:  func(b state.Setup) state.Decider { return wrong.NewAmnesiac(b, 3*time.Second) },
 	},
 	{
 		Name: "state-lost-rarely", Class: "A9",
 		Sentence: "forgets every partition once a minute",
 		Citation: "https://github.com/nuetzliches/hookaido/pull/239",
-		decider:  func(b state.Setup) state.Decider { return newAmnesiac(b, time.Minute) },
+		decider:  func(b state.Setup) state.Decider { return wrong.NewAmnesiac(b, time.Minute) },
 	},
 	{
 		Name: "delays-instead", Class: "C17",
 		Sentence: "holds requests back until there is room, without bound, where it should deny them",
 		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
 		fits:     untold, decider: func(b state.Setup) state.Decider {
-			return patient{Decider: state.NewMemory(b),
-				clock: b.Clock}
+			return wrong.Patient{Decider: state.NewMemory(b),
+				Clock: b.Clock}
 		},
 	},
 }

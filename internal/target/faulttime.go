@@ -6,6 +6,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target/state"
+	"github.com/rlcheck/rlcheck/internal/target/wrong"
 )
 
 // timeFaults are those of when a time is taken, and of what is read at different times.
@@ -15,8 +16,8 @@ var timeFaults = []Fault{
 		Sentence: "takes the time before it waits for its lock, so that time goes back where requests " +
 			"overtake one another",
 		Citation: "https://github.com/golang/go/issues/71360",
-		fits:     oneBucket, limiter: sloppy(sloppyBucket{}),
-		decider: func(b state.Setup) state.Decider { return newOvertaken(b, 20*time.Millisecond) },
+		fits:     oneBucket, limiter: sloppy(wrong.Bucket{}),
+		decider: func(b state.Setup) state.Decider { return wrong.NewOvertaken(b, 20*time.Millisecond) },
 	},
 	{
 		Name: "ticks-lost", Class: "B9",
@@ -24,7 +25,7 @@ var timeFaults = []Fault{
 			"and makes up for nothing",
 		Citation: "https://github.com/envoyproxy/envoy/issues/24282",
 		fits:     oneBucket,
-		limiter:  func(_ reference.Limiter, l spec.Limit) reference.Limiter { return newTickedBucket(l[0]) },
+		limiter:  func(_ reference.Limiter, l spec.Limit) reference.Limiter { return wrong.NewTicked(l[0]) },
 	},
 	{
 		Name: "count-outlives-window", Class: "A12",
@@ -33,7 +34,7 @@ var timeFaults = []Fault{
 		Citation: "https://github.com/express-rate-limit/rate-limit-redis/issues/216",
 		fits:     clockWindow,
 		limiter: func(_ reference.Limiter, l spec.Limit) reference.Limiter {
-			return outlived{quota: l[0].Rate.N, window: l[0].Rate.Per}
+			return wrong.Outlived{Quota: l[0].Rate.N, Window: l[0].Rate.Per}
 		},
 	},
 	{

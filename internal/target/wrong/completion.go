@@ -1,4 +1,4 @@
-package target
+package wrong
 
 import (
 	"context"
@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// leaking forgets that some requests are complete.
-type leaking struct {
+// Leaking forgets that some requests are complete.
+type Leaking struct {
 	state.Decider
 	admitted atomic.Uint64
 }
 
 // Decide is that of the decider inside, but for every fourth completion.
-func (l *leaking) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
+func (l *Leaking) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	r, err := l.Decider.Decide(ctx, key, cost)
 	if r.Complete != nil && l.admitted.Add(1)%4 == 0 {
 		r.Complete = nil
@@ -21,11 +21,11 @@ func (l *leaking) Decide(ctx context.Context, key string, cost int64) (state.Rul
 	return r, err
 }
 
-// hasty completes every request at once.
-type hasty struct{ state.Decider }
+// Hasty completes every request at once.
+type Hasty struct{ state.Decider }
 
 // Decide is that of the decider inside.
-func (h hasty) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
+func (h Hasty) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	r, err := h.Decider.Decide(ctx, key, cost)
 	if r.Complete != nil {
 		r.Complete()

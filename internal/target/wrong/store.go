@@ -1,4 +1,4 @@
-package target
+package wrong
 
 import (
 	"container/list"
@@ -13,9 +13,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// newDivided returns limiters that know nothing of each other and have a share of the limit each, in whole
+// NewDivided returns limiters that know nothing of each other and have a share of the limit each, in whole
 // units.
-func newDivided(b state.Setup, shares int64) state.Decider {
+func NewDivided(b state.Setup, shares int64) state.Decider {
 	b.Replicas = int(shares)
 	divided := slices.Clone(b.Limit)
 	for i := range divided {
@@ -44,8 +44,8 @@ type racing struct {
 	states map[string]reference.State
 }
 
-// newRacing returns limiters that read and write states without a lock around both.
-func newRacing(b state.Setup) state.Decider {
+// NewRacing returns limiters that read and write states without a lock around both.
+func NewRacing(b state.Setup) state.Decider {
 	return &racing{Setup: b, random: rand.New(rand.NewPCG(b.Seed, 1)), states: map[string]reference.State{}}
 }
 
@@ -95,8 +95,8 @@ type evictingCell struct {
 	known reference.State
 }
 
-// newEvicting keeps at most so many partitions.
-func newEvicting(b state.Setup, bound int) state.Decider {
+// NewEvicting keeps at most so many partitions.
+func NewEvicting(b state.Setup, bound int) state.Decider {
 	return &evicting{Setup: b, bound: bound, order: list.New(), cells: map[string]*list.Element{}}
 }
 
@@ -130,8 +130,8 @@ type amnesiac struct {
 	now   *state.Memory
 }
 
-// newAmnesiac forgets everything every so often.
-func newAmnesiac(b state.Setup, every time.Duration) state.Decider {
+// NewAmnesiac forgets everything every so often.
+func NewAmnesiac(b state.Setup, every time.Duration) state.Decider {
 	return &amnesiac{Setup: b, every: every}
 }
 
@@ -146,20 +146,20 @@ func (a *amnesiac) Decide(ctx context.Context, key string, cost int64) (state.Ru
 	return m.Decide(ctx, key, cost)
 }
 
-// patient waits where its decider denies.
-type patient struct {
+// Patient waits where its decider denies.
+type Patient struct {
 	state.Decider
-	clock *state.Clock
+	Clock *state.Clock
 }
 
 // Decide asks again as often as it is told to, until the request is admitted or its client leaves.
-func (p patient) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
+func (p Patient) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	for {
 		r, err := p.Decider.Decide(ctx, key, cost)
 		if err != nil || r.Allow || r.RetryAfter == reference.Never {
 			return r, err
 		}
-		if !p.clock.SleepUntil(ctx, r.At+r.RetryAfter) {
+		if !p.Clock.SleepUntil(ctx, r.At+r.RetryAfter) {
 			return state.Ruling{}, ctx.Err()
 		}
 	}

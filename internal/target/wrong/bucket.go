@@ -1,4 +1,5 @@
-package target
+// Package wrong has limiters and stores that are wrong, each in one way that a real product was.
+package wrong
 
 import (
 	"math/bits"
@@ -8,31 +9,31 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// sloppyBucket is a token bucket as products wrote it, with one defect. Its level is counted in grains: a
+// Bucket is a token bucket as products wrote it, with one defect. Its level is counted in grains: a
 // unit is per grains, and n grains come back each nanosecond.
-type sloppyBucket struct {
+type Bucket struct {
 	n, per, burst int64
-	// uncapped lets the level grow beyond the burst while it is idle.
-	uncapped bool
-	// step throws away the part of the elapsed time that is no multiple of it.
-	step time.Duration
-	// wholeUnits throws away the part of a refill that is no whole unit.
-	wholeUnits bool
-	// narrow keeps the elapsed time in 32 bits of nanoseconds.
-	narrow bool
-	// skew is added to the time of every second request, and the last time may move back.
-	skew time.Duration
+	// Uncapped lets the level grow beyond the burst while it is idle.
+	Uncapped bool
+	// Tick throws away the part of the elapsed time that is no multiple of it.
+	Tick time.Duration
+	// WholeUnits throws away the part of a refill that is no whole unit.
+	WholeUnits bool
+	// Narrow keeps the elapsed time in 32 bits of nanoseconds.
+	Narrow bool
+	// Skew is added to the time of every second request, and the last time may move back.
+	Skew time.Duration
 }
 
-type sloppyState struct {
+type bucketState struct {
 	level int64
 	last  time.Duration
 	turn  int
 	seen  bool
 }
 
-// serving returns the bucket that serves p with the defect of b.
-func (b sloppyBucket) serving(p spec.Policy) sloppyBucket {
+// Serving returns the bucket that serves p with the defect of b.
+func (b Bucket) Serving(p spec.Policy) Bucket {
 	b.n, b.per, b.burst = p.Rate.N, int64(p.Rate.Per), p.Burst
 	return b
 }
@@ -41,19 +42,19 @@ func (b sloppyBucket) serving(p spec.Policy) sloppyBucket {
 const maxFill = 64
 
 // Init returns the state of a partition never seen: full, at the time of its first request.
-func (b sloppyBucket) Init() reference.State { return sloppyState{} }
+func (b Bucket) Init() reference.State { return bucketState{} }
 
 // Step refills, with the defect, and takes cost units.
-func (b sloppyBucket) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+func (b Bucket) Step(s reference.State, at time.Duration, cost int64) (reference.State,
 	reference.Decision) {
-	l := s.(sloppyState)
+	l := s.(bucketState)
 	stamped := at
-	if b.skew > 0 && l.turn%2 == 1 {
-		stamped += b.skew
+	if b.Skew > 0 && l.turn%2 == 1 {
+		stamped += b.Skew
 	}
 	l.turn++
 	if !l.seen {
-		l = sloppyState{level: b.burst * b.per, last: stamped, turn: l.turn, seen: true}
+		l = bucketState{level: b.burst * b.per, last: stamped, turn: l.turn, seen: true}
 	}
 	l.level = b.refilled(l.level, stamped-l.last)
 	l.last = stamped
@@ -72,14 +73,14 @@ func (b sloppyBucket) Step(s reference.State, at time.Duration, cost int64) (ref
 }
 
 // refilled returns a level after some time.
-func (b sloppyBucket) refilled(level int64, elapsed time.Duration) int64 {
-	if b.narrow {
+func (b Bucket) refilled(level int64, elapsed time.Duration) int64 {
+	if b.Narrow {
 		elapsed = time.Duration(int32(elapsed))
 	}
-	if b.step > 0 {
-		elapsed -= elapsed % b.step
+	if b.Tick > 0 {
+		elapsed -= elapsed % b.Tick
 	}
-	if elapsed < 0 && !b.narrow {
+	if elapsed < 0 && !b.Narrow {
 		// A clock that went back refills nothing; but last has moved, so the next request refills the same
 		// time again.
 		return level
@@ -92,17 +93,17 @@ func (b sloppyBucket) refilled(level int64, elapsed time.Duration) int64 {
 	if elapsed < 0 {
 		gain = -gain
 	}
-	if b.wholeUnits {
+	if b.WholeUnits {
 		gain -= gain % b.per
 	}
-	if b.uncapped {
+	if b.Uncapped {
 		return min(level+gain, full*maxFill)
 	}
 	return max(-full, min(level+gain, full))
 }
 
 // time returns how long grains take to come back, rounded up; 0 for none.
-func (b sloppyBucket) time(grains int64) time.Duration {
+func (b Bucket) time(grains int64) time.Duration {
 	if grains <= 0 {
 		return 0
 	}

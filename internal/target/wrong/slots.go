@@ -1,4 +1,4 @@
-package target
+package wrong
 
 import (
 	"time"
@@ -6,11 +6,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// stuckSlots is a window in slots that measures the age of its slot from the last request: it moves on by the
+// StuckSlots is a window in slots that measures the age of its slot from the last request: it moves on by the
 // whole slots that lie between two requests, and none of them ends as long as requests come more often.
-type stuckSlots struct {
-	inner reference.Limiter
-	slot  time.Duration
+type StuckSlots struct {
+	Inner reference.Limiter
+	Slot  time.Duration
 }
 
 // stuckState holds what the limiter inside takes for the time, and when the last request came.
@@ -21,18 +21,18 @@ type stuckState struct {
 }
 
 // Init returns the state of a partition never seen.
-func (l stuckSlots) Init() reference.State { return stuckState{inner: l.inner.Init()} }
+func (l StuckSlots) Init() reference.State { return stuckState{inner: l.Inner.Init()} }
 
 // Step decides at a time that stands still between requests that are less than a slot apart.
-func (l stuckSlots) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+func (l StuckSlots) Step(s reference.State, at time.Duration, cost int64) (reference.State,
 	reference.Decision) {
 	c := s.(stuckState)
 	if !c.seen {
 		c.at, c.last, c.seen = at, at, true
 	}
-	c.at += (at - c.last) / l.slot * l.slot
+	c.at += (at - c.last) / l.Slot * l.Slot
 	c.last = at
 	var d reference.Decision
-	c.inner, d = l.inner.Step(c.inner, c.at, cost)
+	c.inner, d = l.Inner.Step(c.inner, c.at, cost)
 	return c, d
 }

@@ -1,4 +1,4 @@
-package target
+package wrong
 
 import (
 	"slices"
@@ -7,33 +7,33 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// collidingLog is a log of admissions that keeps each by its millisecond, and therefore one of each.
-type collidingLog struct {
-	quota  int64
-	window time.Duration
+// CollidingLog is a log of admissions that keeps each by its millisecond, and therefore one of each.
+type CollidingLog struct {
+	Quota  int64
+	Window time.Duration
 }
 
 // collidingState are the milliseconds of the log, ascending. It is never written to.
 type collidingState []time.Duration
 
 // Init returns the state of a partition never seen.
-func (l collidingLog) Init() reference.State { return collidingState(nil) }
+func (l CollidingLog) Init() reference.State { return collidingState(nil) }
 
 // Step admits what the entries of the last window leave room for. An entry that is there already stays alone.
-func (l collidingLog) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+func (l CollidingLog) Step(s reference.State, at time.Duration, cost int64) (reference.State,
 	reference.Decision) {
 	log := s.(collidingState)
-	live := log[min(len(log), lowest(log, at-l.window)):]
-	d := reference.Decision{Allow: int64(len(live))+cost <= l.quota, Reset: l.window}
+	live := log[min(len(log), lowest(log, at-l.Window)):]
+	d := reference.Decision{Allow: int64(len(live))+cost <= l.Quota, Reset: l.Window}
 	if !d.Allow {
-		d.RetryAfter = l.window
+		d.RetryAfter = l.Window
 		if len(live) > 0 {
-			d.RetryAfter = live[0] + l.window - at + time.Millisecond
+			d.RetryAfter = live[0] + l.Window - at + time.Millisecond
 		}
 	} else if ms := at.Truncate(time.Millisecond); len(live) == 0 || live[len(live)-1] != ms {
 		live = append(slices.Clone(live), ms)
 	}
-	d.Remaining = max(0, l.quota-int64(len(live)))
+	d.Remaining = max(0, l.Quota-int64(len(live)))
 	return live, d
 }
 

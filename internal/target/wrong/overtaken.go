@@ -1,4 +1,4 @@
-package target
+package wrong
 
 import (
 	"context"
@@ -19,8 +19,8 @@ type overtaken struct {
 	states map[string]reference.State
 }
 
-// newOvertaken stamps requests before they wait for their lock, at most so long.
-func newOvertaken(b state.Setup, wait time.Duration) state.Decider {
+// NewOvertaken stamps requests before they wait for their lock, at most so long.
+func NewOvertaken(b state.Setup, wait time.Duration) state.Decider {
 	return &overtaken{Setup: b, wait: wait, random: rand.New(rand.NewPCG(b.Seed, 2)),
 		states: map[string]reference.State{}}
 }

@@ -1,4 +1,4 @@
-package target
+package wrong
 
 import (
 	"math/bits"
@@ -8,18 +8,18 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// tickedBucket is a token bucket that a ticker fills. A tick that finds work to do comes late, and the time
+// Ticked is a token bucket that a ticker fills. A tick that finds work to do comes late, and the time
 // it was late by is not made up for. Its level is counted in grains: a unit is per grains, and n grains come
 // back each nanosecond.
-type tickedBucket struct {
+type Ticked struct {
 	n, per, burst int64
 	tick, late    time.Duration
 }
 
-// newTickedBucket serves p by a ticker of 50 ms, which comes a quarter late when it finds work to do.
-func newTickedBucket(p spec.Policy) reference.Limiter {
+// NewTicked serves p by a ticker of 50 ms, which comes a quarter late when it finds work to do.
+func NewTicked(p spec.Policy) reference.Limiter {
 	const tick = 50 * time.Millisecond
-	return tickedBucket{n: p.Rate.N, per: int64(p.Rate.Per), burst: p.Burst, tick: tick, late: tick / 4}
+	return Ticked{n: p.Rate.N, per: int64(p.Rate.Per), burst: p.Burst, tick: tick, late: tick / 4}
 }
 
 // tickedState is a partition: its level, when the next tick is due, and whether a request came since the last
@@ -31,10 +31,10 @@ type tickedState struct {
 }
 
 // Init returns the state of a partition never seen: full, at the time of its first request.
-func (b tickedBucket) Init() reference.State { return tickedState{} }
+func (b Ticked) Init() reference.State { return tickedState{} }
 
 // Step lets the ticks come that are due, and takes cost units.
-func (b tickedBucket) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+func (b Ticked) Step(s reference.State, at time.Duration, cost int64) (reference.State,
 	reference.Decision) {
 	l := s.(tickedState)
 	if !l.seen {
@@ -61,7 +61,7 @@ func (b tickedBucket) Step(s reference.State, at time.Duration, cost int64) (ref
 }
 
 // filled returns a level after some ticks.
-func (b tickedBucket) filled(level int64, ticks time.Duration) int64 {
+func (b Ticked) filled(level int64, ticks time.Duration) int64 {
 	full := b.burst * b.per
 	hi, lo := bits.Mul64(uint64(ticks*b.tick), uint64(b.n))
 	if hi > 0 || lo >= uint64(full-level) {
@@ -71,7 +71,7 @@ func (b tickedBucket) filled(level int64, ticks time.Duration) int64 {
 }
 
 // time returns how long grains take to come back, rounded up; 0 for none.
-func (b tickedBucket) time(grains int64) time.Duration {
+func (b Ticked) time(grains int64) time.Duration {
 	if grains <= 0 {
 		return 0
 	}
