@@ -17,11 +17,14 @@ const (
 	keepStep = 64
 	// keepMost is how many events are gathered at most before the journal is written.
 	keepMost = 4096
+	// keepRoom is how many there are at most: whoever sends or reads waits then. A journal that is behind
+	// would take all memory.
+	keepRoom = 8 * keepMost
 )
 
 // journal passes on what is sent and what is over to Options.Journal, from a goroutine of its own. A nil
 // one does nothing. Whoever sends only copies one event under a lock that nobody holds for longer than
-// that:
+// that, unless the journal is far behind:
 //
 //	sent   before the write that lets the target decide, so that nothing decided before a mark is missing
 //	ended  when the request is over
@@ -33,6 +36,8 @@ type journal struct {
 	mu     sync.Mutex
 	events []entry
 	broken bool
+	// room is told when events were taken away.
+	room *sync.Cond
 	// full wakes the goroutine where many events have been gathered.
 	full chan struct{}
 
@@ -63,6 +68,7 @@ func newJournal(o *Options, long bool) *journal {
 		return nil
 	}
 	j := &journal{to: o.Journal, full: make(chan struct{}, 1)}
+	j.room = sync.NewCond(&j.mu)
 	j.fresh, j.waiting = map[*shot]int{}, map[*shot]pending{}
 	if long {
 		j.kept = timeline.NewSorter(o.Spill)
@@ -108,6 +114,9 @@ func (j *journal) ended(s *shot) {
 
 func (j *journal) add(e *entry) {
 	j.mu.Lock()
+	for len(j.events) >= keepRoom {
+		j.room.Wait()
+	}
 	if !j.broken {
 		j.events = append(j.events, *e)
 	}
@@ -148,6 +157,7 @@ func (j *journal) drop(r *recorder, err error) {
 	if j.to = nil; j.kept == nil {
 		j.mu.Lock()
 		j.broken, j.events = true, nil
+		j.room.Broadcast()
 		j.mu.Unlock()
 	}
 }
@@ -158,6 +168,7 @@ func (j *journal) flush(r *recorder) error {
 	events := j.events
 	j.events = j.spare[:0]
 	m := timeline.Mark{At: r.clock.now()} // what is not among the events is sent later
+	j.room.Broadcast()
 	j.mu.Unlock()
 	for i := range events {
 		j.take(events, i)

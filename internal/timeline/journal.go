@@ -94,7 +94,7 @@ func (w *JournalWriter) Begin(h Header, free int) error {
 	return w.flush()
 }
 
-// Entry adds a request. It is written with the next mark. Its fields must not be changed afterwards.
+// Entry adds a request. It counts with the next mark. Its fields must not be changed afterwards.
 func (w *JournalWriter) Entry(e *Entry) {
 	if w == nil {
 		return
@@ -118,6 +118,9 @@ func (w *JournalWriter) Entry(e *Entry) {
 	w.buf = append(w.buf, '\n')
 	if len(w.buf)-start > MaxLine {
 		w.buf = w.buf[:start] // the final file refuses it and says so
+	}
+	if len(w.buf) >= flushAt {
+		_ = w.flush() // the mark returns it
 	}
 }
 
@@ -156,7 +159,7 @@ func (w *JournalWriter) line(v any) {
 	w.buf = append(w.buf, b.Bytes()...)
 }
 
-// flush writes out what is buffered, in one piece.
+// flush writes out what is buffered.
 func (w *JournalWriter) flush() error {
 	if w.err == nil {
 		_, w.err = w.w.Write(w.buf)

@@ -183,3 +183,23 @@ func TestALongJournalIsInAFile(t *testing.T) {
 		t.Errorf("got %v, want that there is no room", err)
 	}
 }
+
+// largestWrite is how many bytes were written at once at most.
+type largestWrite int
+
+func (l *largestWrite) Write(b []byte) (int, error) {
+	*l = max(*l, largestWrite(len(b)))
+	return len(b), nil
+}
+
+// TestAJournalHoldsLittle: what stands between two marks is written as it comes.
+func TestAJournalHoldsLittle(t *testing.T) {
+	var most largestWrite
+	w := NewJournal(&most, nil)
+	for range 10_000 {
+		w.Entry(&Entry{Observation: Observation{Arrival: Arrival{Partition: "k", Cost: 1}}})
+	}
+	if err := w.Mark(Mark{At: 1}); err != nil || most == 0 || most > 2*flushAt {
+		t.Errorf("got %v, and %d bytes at once, want at most %d", err, most, 2*flushAt)
+	}
+}
