@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -82,5 +83,25 @@ func TestLimitOutOfReachIsExplained(t *testing.T) {
 		if p := j.Partitions[0]; j.Verdict != verdict.Pass || p.Search.Capped {
 			t.Errorf("%s: got %s, search %+v, want a pass and a search that ended", spec, j.Verdict, p.Search)
 		}
+	}
+}
+
+// TestManyAtOnceAreExplained: of a right bucket with up to sixty requests of one key in flight, most
+// recordings have a plain explanation, where a search of all orders gives up after seconds.
+func TestManyAtOnceAreExplained(t *testing.T) {
+	found, all := 0, 0
+	for _, rate := range []int{200, 1800, 2000, 2200} {
+		for seed := range uint64(10) {
+			spec := fmt.Sprintf("token-bucket,rate=%d/s,burst=20", rate)
+			late := []int64{4_000_000, 30_000_000}[seed%2]
+			obs := offeredLate(mustPolicy(t, spec), 3000, seed, late)
+			c := judge.New(&timeline.Timeline{Observations: obs}, mustLimit(t, spec), Options{})
+			if all++; search.Simply(c.Parts[0].Histories[0], c.Limit, []int64{0}) {
+				found++
+			}
+		}
+	}
+	if 100*found < 75*all {
+		t.Errorf("%d of %d explained, want three quarters of them", found, all)
 	}
 }

@@ -20,10 +20,10 @@ const PlainLimit = 1 << 10
 // first.
 func (x *Exact) Dear(h *history.History) bool { return h.Crowded || len(h.All)*x.Weight >= PlainLimit }
 
-// Simply tells whether the limiter answers as h says where every request is decided at the same part of its
-// interval: in the middle, at the beginning, or at the end. One explanation is enough: no search can refute h
-// then. False says nothing. It costs O(n log n), and finds an explanation where the limit is out of reach, or
-// where requests seldom overlap. Requests without an outcome are taken never to have arrived.
+// Simply tells whether an explanation of h is found without a search: the limiter answers as h says where
+// every request is decided at the same part of its interval, in the middle, at the beginning, or at the end;
+// or where admissions are kept back (keepBack). One explanation is enough: no search can refute h then. False
+// says nothing. It costs O(n log n). Requests without an outcome are taken never to have arrived.
 func Simply(h *history.History, limit spec.Limit, at []int64) bool {
 	lim := plainLimiter(limit, at)
 	if lim == nil || h.Level != nil || h.Placed != nil {
@@ -42,7 +42,7 @@ func Simply(h *history.History, limit spec.Limit, at []int64) bool {
 			}
 		}
 	}
-	return false
+	return keptBack(h, lim, limit)
 }
 
 // decide appends the instants at which the first n events of h are decided, ascending: each the mean of its
