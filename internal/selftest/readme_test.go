@@ -58,6 +58,52 @@ func promisedOnly(f target.Fault) string {
 	return ", where it is promised (`--promise " + f.Promise + "`)"
 }
 
+// class is a kind of thing that real limiters got wrong; unshown says why no endpoint can show it.
+type class struct{ id, title, unshown string }
+
+// classes reads testdata/classes.txt.
+func classes(t *testing.T) (all []class) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "classes.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if id, title, found := strings.Cut(strings.TrimSpace(line), ": "); found && line[0] != '#' {
+			title, unshown, _ := strings.Cut(title, " | ")
+			all = append(all, class{id, title, unshown})
+		}
+	}
+	return all
+}
+
+// TestEveryClassHasAFault, or a reason why no endpoint can show it.
+func TestEveryClassHasAFault(t *testing.T) {
+	of := map[string]int{}
+	for _, f := range target.Faults() {
+		of[f.Class]++
+	}
+	known := map[string]bool{"": true}
+	for _, c := range classes(t) {
+		known[c.id] = true
+		if (of[c.id] > 0) == (c.unshown != "") {
+			t.Errorf("class %s: %d faults, and why there is none is %q: want one or the other", c.id,
+				of[c.id], c.unshown)
+		}
+		if c.title == "" {
+			t.Errorf("class %s has no title", c.id)
+		}
+	}
+	for class := range of {
+		if !known[class] {
+			t.Errorf("class %q is none", class)
+		}
+	}
+	if n := len(classes(t)); n != 22+14+17 {
+		t.Errorf("got %d classes, want 22 of A, 14 of B and 17 of C", n)
+	}
+}
+
 // catalogue is docs/faults.md: every class of faults, with the faults of it, or why there is none.
 func catalogue(t *testing.T) string {
 	t.Helper()
@@ -81,10 +127,10 @@ func catalogue(t *testing.T) string {
 				strings.Join(by[f.Name], ", "), promisedOnly(f))
 		}
 	}
-	for _, c := range target.Classes() {
-		section(c.ID+": "+c.Title, c.ID)
-		if c.Unshown != "" {
-			fmt.Fprintf(&b, "Shown by no endpoint: %s.\n", c.Unshown)
+	for _, c := range classes(t) {
+		section(c.id+": "+c.title, c.id)
+		if c.unshown != "" {
+			fmt.Fprintf(&b, "Shown by no endpoint: %s.\n", c.unshown)
 		}
 	}
 	section("Others", "")

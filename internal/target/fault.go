@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
@@ -20,7 +21,7 @@ type Fault struct {
 	Name string
 	// Sentence says what a target with the fault does.
 	Sentence string
-	// Class is the class of the catalogue of faults, a letter and a number; empty for a class of its own.
+	// Class is the class of docs/faults.md, a letter and a number; empty for a class of its own.
 	Class string
 	// Citation is the address of a public report of a product that had the fault, or the rule it breaks.
 	Citation string
@@ -159,7 +160,7 @@ func faultFor(name string, l spec.Limit) (Fault, error) {
 func didYouMean(written string, names []string) string {
 	best, distance := "", max(3, len(written)/2)
 	for _, n := range names {
-		if d := editDistance(written, n); d < distance {
+		if d := spell.Edits(written, n); d < distance {
 			best, distance = n, d
 		}
 	}
@@ -167,26 +168,6 @@ func didYouMean(written string, names []string) string {
 		return ""
 	}
 	return fmt.Sprintf(" (did you mean %q?)", best)
-}
-
-// editDistance is the least number of bytes to insert, remove or replace that turn a into b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // What a limit must be to show some faults.

@@ -374,33 +374,6 @@ func TestFaultsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestEveryClassHasAFault, or a reason why no endpoint can show it.
-func TestEveryClassHasAFault(t *testing.T) {
-	of := map[string]int{}
-	for _, f := range Faults() {
-		of[f.Class]++
-	}
-	known := map[string]bool{"": true}
-	for _, c := range Classes() {
-		known[c.ID] = true
-		if (of[c.ID] > 0) == (c.Unshown != "") {
-			t.Errorf("class %s: %d faults, and why there is none is %q: want one or the other", c.ID,
-				of[c.ID], c.Unshown)
-		}
-		if c.Title == "" {
-			t.Errorf("class %s has no title", c.ID)
-		}
-	}
-	for class := range of {
-		if !known[class] {
-			t.Errorf("class %q is none", class)
-		}
-	}
-	if n := len(Classes()); n != 22+14+17 {
-		t.Errorf("got %d classes, want 22 of A, 14 of B and 17 of C", n)
-	}
-}
-
 // TestFaultsThatFitRunOnEveryLimit serves every limit with every fault that it can show: no fault breaks the
 // target.
 func TestFaultsThatFitRunOnEveryLimit(t *testing.T) {
