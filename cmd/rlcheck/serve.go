@@ -338,7 +338,7 @@ func (e *env) proxy(f proxyFlags) error {
 	if err != nil {
 		return err
 	}
-	o := target.ProxyOptions{Upstream: up, Strip: f.strip, Fault: f.fault, Cache: f.cache,
+	o := target.ProxyOptions{Upstream: up, Strip: f.strip, Cache: f.cache,
 		Set: map[string]string{}, Status: map[int]int{}}
 	for _, s := range f.set {
 		name, value, ok := strings.Cut(s, "=")
@@ -357,7 +357,7 @@ func (e *env) proxy(f proxyFlags) error {
 	if err := checkFault(f.fault, true); err != nil {
 		return err
 	}
-	h, err := target.NewProxy(o)
+	h, err := target.NewProxy(f.fault, o)
 	if err != nil {
 		return err
 	}

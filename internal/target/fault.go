@@ -74,12 +74,6 @@ type Fault struct {
 	stall                                                                                   time.Duration
 	// proxy edits the options of a proxy.
 	proxy func(*ProxyOptions)
-	// proxied edits what a proxy passes on.
-	proxied func(*http.Response, func() time.Time) error
-	// retries is how often a proxy sends a denied request again.
-	retries int
-	// caches tells that a proxy keeps every answer for a second, and does not say so.
-	caches bool
 }
 
 // Fits returns "" where l can show the fault, or the rule it breaks as a sentence.

@@ -13,6 +13,23 @@ func strip(fields ...string) func(*ProxyOptions) {
 	return func(o *ProxyOptions) { o.Strip = append(o.Strip[:len(o.Strip):len(o.Strip)], fields...) }
 }
 
+// editing returns the options hook that edits what is passed on.
+func editing(edit func(*http.Response, func() time.Time) error) func(*ProxyOptions) {
+	return func(o *ProxyOptions) { o.Edit = edit }
+}
+
+// NewProxy returns a proxy with a fault, "" for none; an unknown one is an error that lists what there is.
+func NewProxy(fault string, o ProxyOptions) (http.Handler, error) {
+	f, err := findFault(fault, true)
+	if err != nil {
+		return nil, err
+	}
+	if f.proxy != nil {
+		f.proxy(&o)
+	}
+	return newProxy(o)
+}
+
 // proxyFaults are those of what stands between a limiter and its clients.
 var proxyFaults = []Fault{
 	{
@@ -31,10 +48,10 @@ var proxyFaults = []Fault{
 		Name: "proxy-replaces-date", Proxy: true,
 		Sentence: "stamps answers with its own Date, a minute from that of the origin",
 		Citation: "https://github.com/envoyproxy/envoy/issues/11110",
-		proxied: func(r *http.Response, now func() time.Time) error {
+		proxy: editing(func(r *http.Response, now func() time.Time) error {
 			r.Header["Date"] = []string{imfFixdate(now().Add(time.Minute).Unix())}
 			return nil
-		},
+		}),
 	},
 	{
 		Name: "proxy-status-502", Proxy: true,
@@ -49,25 +66,25 @@ var proxyFaults = []Fault{
 		Name: "proxy-replaces-body", Proxy: true,
 		Sentence: "puts a page of its own in the place of a denial's body",
 		Citation: "https://github.com/openresty/openresty/issues/351",
-		proxied: func(r *http.Response, _ func() time.Time) error {
+		proxy: editing(func(r *http.Response, _ func() time.Time) error {
 			if r.StatusCode < http.StatusBadRequest {
 				return nil
 			}
 			return replaceBody(r, "text/html", "<html><body><h1>"+r.Status+"</h1></body></html>\n")
-		},
+		}),
 	},
 	{
 		Name: "proxy-retries-denied", Proxy: true,
 		Sentence: "sends a denied request again before it gives up",
 		Citation: "https://github.com/us/crw/pull/194",
-		retries:  2,
+		proxy:    func(o *ProxyOptions) { o.Retries = 2 },
 	},
 	{
 		Name: "proxy-caches", Proxy: true, Class: "C15",
 		Sentence: "gives the answers of a second again to whoever asks, denials too, and does not say " +
 			"that they are old",
 		Citation: "https://github.com/getsentry/sentry/pull/59443",
-		caches:   true,
+		proxy:    func(o *ProxyOptions) { o.Cache, o.Silent = time.Second, true },
 	},
 }
 

@@ -29,25 +29,22 @@ type ProxyOptions struct {
 	// Cache keeps admissions (200) of GET for so long, and says so with Age and X-Cache; 0 for none.
 	// Cache-Control: no-cache of a request asks past it.
 	Cache time.Duration
-	// Fault names a deliberate defect of a proxy, see Faults; "" for none.
-	Fault string
+	// Edit edits what is passed on, before Strip, Set and Status; nil edits nothing.
+	Edit func(*http.Response, func() time.Time) error
+	// Retries is how often a denied request without a body is sent again.
+	Retries int
+	// Silent keeps denials too, and does not say that an answer was kept.
+	Silent bool
 	// Transport sends the requests; nil for one that asks for no compression and goes through no other proxy.
 	Transport http.RoundTripper
-	// Now is the clock of faults that stamp answers, time.Now by default.
+	// Now is the clock of the cache and of Edit, time.Now by default.
 	Now func() time.Time
 }
 
-// NewProxy returns a handler that passes requests to o.Upstream. Requests pass unchanged but for the host,
-// which is the upstream's, and hop-by-hop fields. An upstream that does not answer is answered 502. An
-// unknown fault, a bad field name, value, status or upstream is an error.
-func NewProxy(o ProxyOptions) (http.Handler, error) {
-	fault, err := findFault(o.Fault, true)
-	if err != nil {
-		return nil, err
-	}
-	if fault.proxy != nil {
-		fault.proxy(&o)
-	}
+// newProxy returns a handler that passes requests to o.Upstream. Requests pass unchanged but for the host,
+// which is the upstream's, and hop-by-hop fields. An upstream that does not answer is answered 502. A bad
+// field name, value, status or upstream is an error.
+func newProxy(o ProxyOptions) (http.Handler, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -57,10 +54,10 @@ func NewProxy(o ProxyOptions) (http.Handler, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if fault.retries > 0 {
-		o.Transport = retrying{inner: o.Transport, times: fault.retries}
+	if o.Retries > 0 {
+		o.Transport = retrying{inner: o.Transport, times: o.Retries}
 	}
-	return cachedBy(&o, fault.caches, o.undated(&httputil.ReverseProxy{
+	return cachedBy(&o, o.undated(&httputil.ReverseProxy{
 		Transport: o.Transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(o.Upstream)
@@ -68,8 +65,8 @@ func NewProxy(o ProxyOptions) (http.Handler, error) {
 			keepForwarded(r)
 		},
 		ModifyResponse: func(r *http.Response) error {
-			if fault.proxied != nil {
-				if err := fault.proxied(r, o.Now); err != nil {
+			if o.Edit != nil {
+				if err := o.Edit(r, o.Now); err != nil {
 					return err
 				}
 			}
@@ -81,7 +78,10 @@ func NewProxy(o ProxyOptions) (http.Handler, error) {
 			if r.Context().Err() != nil {
 				panic(http.ErrAbortHandler)
 			}
-			writePlain(w, r, http.StatusBadGateway, "the origin does not answer\n")
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = io.WriteString(w, "the origin does not answer\n") // to HEAD, net/http sends no body
 		},
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),

@@ -28,11 +28,11 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 // originURL is the upstream of tests without a network.
 var originURL = &url.URL{Scheme: "http", Host: "origin.test"}
 
-// proxied returns a proxy before h.
-func proxied(t *testing.T, h http.Handler, o ProxyOptions) http.Handler {
+// proxied returns a proxy with a fault before h.
+func proxied(t *testing.T, h http.Handler, fault string, o ProxyOptions) http.Handler {
 	t.Helper()
 	o.Upstream, o.Transport = originURL, inProcess{h}
-	p, err := NewProxy(o)
+	p, err := NewProxy(fault, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestProxyFaultsShowFromOutside(t *testing.T) {
 					if fault != "" {
 						want = s.wrong
 					}
-					p := proxied(t, open(t, Options{Limit: parse(t, s.spec)}), ProxyOptions{Fault: fault})
+					p := proxied(t, open(t, Options{Limit: parse(t, s.spec)}), fault, ProxyOptions{})
 					if got := run(p, s.steps...); got != want {
 						t.Errorf("fault %q: got %s, want %s", fault, got, want)
 					}
@@ -117,7 +117,7 @@ func TestProxyPassesUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewProxy(ProxyOptions{Upstream: upstream})
+	p, err := NewProxy("", ProxyOptions{Upstream: upstream})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestProxyRewrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := open(t, Options{Limit: parse(t, window),
 			Dialect: []Dialect{XRateLimit, RateLimitLegacy, RetryAfterField}})
-		p := proxied(t, target, ProxyOptions{
+		p := proxied(t, target, "", ProxyOptions{
 			Strip:  []string{"x-ratelimit-*", "RETRY-AFTER"},
 			Set:    map[string]string{"retry-after": "7", "ratelimit-limit": "99"},
 			Status: map[int]int{429: 503, 200: 204},
@@ -205,7 +205,7 @@ func TestProxyDate(t *testing.T) {
 			"never"},
 	} {
 		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header()["Date"] = c.origin })
-		front := httptest.NewServer(proxied(t, h, c.o))
+		front := httptest.NewServer(proxied(t, h, "", c.o))
 		answer, err := http.Get(front.URL)
 		if err != nil {
 			t.Fatal(err)
@@ -229,7 +229,7 @@ func (failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, er
 
 // TestProxyWithoutOrigin answers 502.
 func TestProxyWithoutOrigin(t *testing.T) {
-	p, err := NewProxy(ProxyOptions{Upstream: originURL, Transport: failing{}})
+	p, err := NewProxy("", ProxyOptions{Upstream: originURL, Transport: failing{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,20 +241,21 @@ func TestProxyWithoutOrigin(t *testing.T) {
 // TestProxyErrors names what is wrong with options, all at once.
 func TestProxyErrors(t *testing.T) {
 	for _, c := range []struct {
-		o    ProxyOptions
-		want []string
+		fault string
+		o     ProxyOptions
+		want  []string
 	}{
-		{ProxyOptions{}, []string{"an origin is http://HOST"}},
-		{ProxyOptions{Upstream: &url.URL{Scheme: "ftp", Host: "x"}}, []string{"an origin is http://HOST"}},
-		{ProxyOptions{Upstream: originURL, Strip: []string{"a b", ""},
+		{"", ProxyOptions{}, []string{"an origin is http://HOST"}},
+		{"", ProxyOptions{Upstream: &url.URL{Scheme: "ftp", Host: "x"}}, []string{"an origin is http://HOST"}},
+		{"", ProxyOptions{Upstream: originURL, Strip: []string{"a b", ""},
 			Set: map[string]string{"x:": "1", "Y": "a\r\nb"}, Status: map[int]int{429: 42}},
 			[]string{`field name "a b"`, `field name ""`, `field name "x:"`, `value "a\r\nb" of Y`,
 				"status 429 to 42"}},
-		{ProxyOptions{Upstream: originURL, Fault: "proxy-strip-retry-after"},
+		{"proxy-strip-retry-after", ProxyOptions{Upstream: originURL},
 			[]string{`did you mean "proxy-strips-retry-after"?`}},
-		{ProxyOptions{Upstream: originURL, Fault: "status-503"}, []string{"it lives in a target"}},
+		{"status-503", ProxyOptions{Upstream: originURL}, []string{"it lives in a target"}},
 	} {
-		_, err := NewProxy(c.o)
+		_, err := NewProxy(c.fault, c.o)
 		for _, want := range c.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got error %v, want one that says %q", err, want)

@@ -31,16 +31,12 @@ type keptAnswer struct {
 	at     time.Time
 }
 
-// cachedBy puts the cache of o before h, where there is one; silent is that of the fault proxy-caches.
-func cachedBy(o *ProxyOptions, silent bool, h http.Handler) http.Handler {
-	ttl := o.Cache
-	if silent {
-		ttl = time.Second
-	}
-	if ttl <= 0 {
+// cachedBy puts the cache of o before h, where there is one.
+func cachedBy(o *ProxyOptions, h http.Handler) http.Handler {
+	if o.Cache <= 0 {
 		return h
 	}
-	return &proxyCache{inner: h, ttl: ttl, now: o.Now, silent: silent, kept: map[string]*keptAnswer{}}
+	return &proxyCache{inner: h, ttl: o.Cache, now: o.Now, silent: o.Silent, kept: map[string]*keptAnswer{}}
 }
 
 // ServeHTTP answers from what was kept, or asks and keeps the answer.

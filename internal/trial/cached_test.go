@@ -41,7 +41,7 @@ func behindCache(t *testing.T, id string, header map[string]string) (out result.
 		up, _ := url.Parse(origin)
 		transport := &http.Transport{DialContext: n.Dial}
 		defer transport.CloseIdleConnections()
-		proxy, err := target.NewProxy(target.ProxyOptions{Upstream: up, Cache: time.Second,
+		proxy, err := target.NewProxy("", target.ProxyOptions{Upstream: up, Cache: time.Second,
 			Transport: transport})
 		if err != nil {
 			t.Fatal(err)

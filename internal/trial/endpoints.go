@@ -129,7 +129,7 @@ func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string
 	}
 	way := &http.Transport{DialContext: o.Network.Dial, DisableCompression: true, MaxIdleConnsPerHost: 512}
 	e.stops = append(e.stops, func() error { way.CloseIdleConnections(); return nil })
-	p, err := target.NewProxy(target.ProxyOptions{Upstream: up, Fault: inProxy, Transport: way})
+	p, err := target.NewProxy(inProxy, target.ProxyOptions{Upstream: up, Transport: way})
 	if err != nil {
 		return "", "", err
 	}
