@@ -18,6 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/target/proxy"
 	"github.com/rlcheck/rlcheck/internal/target/state"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -338,7 +339,7 @@ func (e *env) proxy(f proxyFlags) error {
 	if err != nil {
 		return err
 	}
-	o := target.ProxyOptions{Upstream: up, Strip: f.strip, Cache: f.cache,
+	o := proxy.Options{Upstream: up, Strip: f.strip, Cache: f.cache,
 		Set: map[string]string{}, Status: map[int]int{}}
 	for _, s := range f.set {
 		name, value, ok := strings.Cut(s, "=")

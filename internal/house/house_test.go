@@ -37,6 +37,7 @@ var layers = map[string]int{
 	"internal/latency":           2,
 	"internal/fleet":             2,
 	"internal/simulate":          2,
+	"internal/target/proxy":      2,
 	"internal/target/state":      2,
 	"internal/target/wrong":      3,
 	"internal/target/redisstore": 3,

@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/spell"
+	"github.com/rlcheck/rlcheck/internal/target/proxy"
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
@@ -73,7 +74,7 @@ type Fault struct {
 	queues                                                                                  bool
 	stall                                                                                   time.Duration
 	// proxy edits the options of a proxy.
-	proxy func(*ProxyOptions)
+	proxy func(*proxy.Options)
 }
 
 // Fits returns "" where l can show the fault, or the rule it breaks as a sentence.

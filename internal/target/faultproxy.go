@@ -1,6 +1,7 @@
 package target
 
 import (
+	"github.com/rlcheck/rlcheck/internal/target/proxy"
 	"io"
 	"net/http"
 	"strconv"
@@ -9,17 +10,17 @@ import (
 )
 
 // strip returns the options hook that drops more fields.
-func strip(fields ...string) func(*ProxyOptions) {
-	return func(o *ProxyOptions) { o.Strip = append(o.Strip[:len(o.Strip):len(o.Strip)], fields...) }
+func strip(fields ...string) func(*proxy.Options) {
+	return func(o *proxy.Options) { o.Strip = append(o.Strip[:len(o.Strip):len(o.Strip)], fields...) }
 }
 
 // editing returns the options hook that edits what is passed on.
-func editing(edit func(*http.Response, func() time.Time) error) func(*ProxyOptions) {
-	return func(o *ProxyOptions) { o.Edit = edit }
+func editing(edit func(*http.Response, func() time.Time) error) func(*proxy.Options) {
+	return func(o *proxy.Options) { o.Edit = edit }
 }
 
 // NewProxy returns a proxy with a fault, "" for none; an unknown one is an error that lists what there is.
-func NewProxy(fault string, o ProxyOptions) (http.Handler, error) {
+func NewProxy(fault string, o proxy.Options) (http.Handler, error) {
 	f, err := findFault(fault, true)
 	if err != nil {
 		return nil, err
@@ -27,7 +28,7 @@ func NewProxy(fault string, o ProxyOptions) (http.Handler, error) {
 	if f.proxy != nil {
 		f.proxy(&o)
 	}
-	return newProxy(o)
+	return proxy.New(o)
 }
 
 // proxyFaults are those of what stands between a limiter and its clients.
@@ -57,7 +58,7 @@ var proxyFaults = []Fault{
 		Name: "proxy-status-502", Proxy: true,
 		Sentence: "turns a denial of the origin into 502",
 		Citation: "https://github.com/sourcegraph/sourcegraph-public-snapshot/issues/52518",
-		proxy: func(o *ProxyOptions) {
+		proxy: func(o *proxy.Options) {
 			o.Status = map[int]int{http.StatusTooManyRequests: http.StatusBadGateway,
 				http.StatusServiceUnavailable: http.StatusBadGateway}
 		},
@@ -77,14 +78,14 @@ var proxyFaults = []Fault{
 		Name: "proxy-retries-denied", Proxy: true,
 		Sentence: "sends a denied request again before it gives up",
 		Citation: "https://github.com/us/crw/pull/194",
-		proxy:    func(o *ProxyOptions) { o.Retries = 2 },
+		proxy:    func(o *proxy.Options) { o.Retries = 2 },
 	},
 	{
 		Name: "proxy-caches", Proxy: true, Class: "C15",
 		Sentence: "gives the answers of a second again to whoever asks, denials too, and does not say " +
 			"that they are old",
 		Citation: "https://github.com/getsentry/sentry/pull/59443",
-		proxy:    func(o *ProxyOptions) { o.Cache, o.Silent = time.Second, true },
+		proxy:    func(o *proxy.Options) { o.Cache, o.Silent = time.Second, true },
 	},
 }
 

@@ -2,6 +2,7 @@ package target
 
 import (
 	"errors"
+	"github.com/rlcheck/rlcheck/internal/target/proxy"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -29,7 +30,7 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 var originURL = &url.URL{Scheme: "http", Host: "origin.test"}
 
 // proxied returns a proxy with a fault before h.
-func proxied(t *testing.T, h http.Handler, fault string, o ProxyOptions) http.Handler {
+func proxied(t *testing.T, h http.Handler, fault string, o proxy.Options) http.Handler {
 	t.Helper()
 	o.Upstream, o.Transport = originURL, inProcess{h}
 	p, err := NewProxy(fault, o)
@@ -74,7 +75,7 @@ func TestProxyFaultsShowFromOutside(t *testing.T) {
 					if fault != "" {
 						want = s.wrong
 					}
-					p := proxied(t, open(t, Options{Limit: parse(t, s.spec)}), fault, ProxyOptions{})
+					p := proxied(t, open(t, Options{Limit: parse(t, s.spec)}), fault, proxy.Options{})
 					if got := run(p, s.steps...); got != want {
 						t.Errorf("fault %q: got %s, want %s", fault, got, want)
 					}
@@ -117,7 +118,7 @@ func TestProxyPassesUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewProxy("", ProxyOptions{Upstream: upstream})
+	p, err := NewProxy("", proxy.Options{Upstream: upstream})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestProxyRewrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := open(t, Options{Limit: parse(t, window),
 			Dialect: []Dialect{XRateLimit, RateLimitLegacy, RetryAfterField}})
-		p := proxied(t, target, "", ProxyOptions{
+		p := proxied(t, target, "", proxy.Options{
 			Strip:  []string{"x-ratelimit-*", "RETRY-AFTER"},
 			Set:    map[string]string{"retry-after": "7", "ratelimit-limit": "99"},
 			Status: map[int]int{429: 503, 200: 204},
@@ -194,14 +195,14 @@ func TestProxyDate(t *testing.T) {
 	const old = "Sat, 01 Jan 2000 00:00:00 GMT"
 	for _, c := range []struct {
 		origin []string
-		o      ProxyOptions
+		o      proxy.Options
 		want   string
 	}{
-		{[]string{old}, ProxyOptions{}, old},
-		{nil, ProxyOptions{}, "now"},
-		{[]string{old}, ProxyOptions{Strip: []string{"date"}}, ""},
-		{nil, ProxyOptions{Strip: []string{"*"}}, ""},
-		{[]string{old}, ProxyOptions{Strip: []string{"date"}, Set: map[string]string{"Date": "never"}},
+		{[]string{old}, proxy.Options{}, old},
+		{nil, proxy.Options{}, "now"},
+		{[]string{old}, proxy.Options{Strip: []string{"date"}}, ""},
+		{nil, proxy.Options{Strip: []string{"*"}}, ""},
+		{[]string{old}, proxy.Options{Strip: []string{"date"}, Set: map[string]string{"Date": "never"}},
 			"never"},
 	} {
 		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header()["Date"] = c.origin })
@@ -229,7 +230,7 @@ func (failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, er
 
 // TestProxyWithoutOrigin answers 502.
 func TestProxyWithoutOrigin(t *testing.T) {
-	p, err := NewProxy("", ProxyOptions{Upstream: originURL, Transport: failing{}})
+	p, err := NewProxy("", proxy.Options{Upstream: originURL, Transport: failing{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,18 +243,19 @@ func TestProxyWithoutOrigin(t *testing.T) {
 func TestProxyErrors(t *testing.T) {
 	for _, c := range []struct {
 		fault string
-		o     ProxyOptions
+		o     proxy.Options
 		want  []string
 	}{
-		{"", ProxyOptions{}, []string{"an origin is http://HOST"}},
-		{"", ProxyOptions{Upstream: &url.URL{Scheme: "ftp", Host: "x"}}, []string{"an origin is http://HOST"}},
-		{"", ProxyOptions{Upstream: originURL, Strip: []string{"a b", ""},
+		{"", proxy.Options{}, []string{"an origin is http://HOST"}},
+		{"", proxy.Options{Upstream: &url.URL{Scheme: "ftp", Host: "x"}},
+			[]string{"an origin is http://HOST"}},
+		{"", proxy.Options{Upstream: originURL, Strip: []string{"a b", ""},
 			Set: map[string]string{"x:": "1", "Y": "a\r\nb"}, Status: map[int]int{429: 42}},
 			[]string{`field name "a b"`, `field name ""`, `field name "x:"`, `value "a\r\nb" of Y`,
 				"status 429 to 42"}},
-		{"proxy-strip-retry-after", ProxyOptions{Upstream: originURL},
+		{"proxy-strip-retry-after", proxy.Options{Upstream: originURL},
 			[]string{`did you mean "proxy-strips-retry-after"?`}},
-		{"status-503", ProxyOptions{Upstream: originURL}, []string{"it lives in a target"}},
+		{"status-503", proxy.Options{Upstream: originURL}, []string{"it lives in a target"}},
 	} {
 		_, err := NewProxy(c.fault, c.o)
 		for _, want := range c.want {

@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/target/proxy"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -41,7 +42,7 @@ func behindCache(t *testing.T, id string, header map[string]string) (out result.
 		up, _ := url.Parse(origin)
 		transport := &http.Transport{DialContext: n.Dial}
 		defer transport.CloseIdleConnections()
-		proxy, err := target.NewProxy("", target.ProxyOptions{Upstream: up, Cache: time.Second,
+		proxy, err := target.NewProxy("", proxy.Options{Upstream: up, Cache: time.Second,
 			Transport: transport})
 		if err != nil {
 			t.Fatal(err)

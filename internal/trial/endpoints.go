@@ -15,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/target/proxy"
 	"github.com/rlcheck/rlcheck/internal/target/redisstore"
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
@@ -129,7 +130,7 @@ func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string
 	}
 	way := &http.Transport{DialContext: o.Network.Dial, DisableCompression: true, MaxIdleConnsPerHost: 512}
 	e.stops = append(e.stops, func() error { way.CloseIdleConnections(); return nil })
-	p, err := target.NewProxy(inProxy, target.ProxyOptions{Upstream: up, Transport: way})
+	p, err := target.NewProxy(inProxy, proxy.Options{Upstream: up, Transport: way})
 	if err != nil {
 		return "", "", err
 	}

@@ -1,4 +1,4 @@
-package target
+package proxy
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// proxyCache gives answers again that it has kept. It tells requests apart by their URL alone, as shared
+// cache gives answers again that it has kept. It tells requests apart by their URL alone, as shared
 // caches do unless Vary says otherwise (RFC 9111 section 2).
-type proxyCache struct {
+type cache struct {
 	inner http.Handler
 	ttl   time.Duration
 	now   func() time.Time
@@ -32,15 +32,15 @@ type keptAnswer struct {
 }
 
 // cachedBy puts the cache of o before h, where there is one.
-func cachedBy(o *ProxyOptions, h http.Handler) http.Handler {
+func cachedBy(o *Options, h http.Handler) http.Handler {
 	if o.Cache <= 0 {
 		return h
 	}
-	return &proxyCache{inner: h, ttl: o.Cache, now: o.Now, silent: o.Silent, kept: map[string]*keptAnswer{}}
+	return &cache{inner: h, ttl: o.Cache, now: o.Now, silent: o.Silent, kept: map[string]*keptAnswer{}}
 }
 
 // ServeHTTP answers from what was kept, or asks and keeps the answer.
-func (c *proxyCache) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *cache) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		c.inner.ServeHTTP(w, r)
 		return

@@ -1,4 +1,5 @@
-package target
+// Package proxy passes requests on to an origin, and answers back as its options edit them.
+package proxy
 
 import (
 	"errors"
@@ -14,10 +15,10 @@ import (
 	"time"
 )
 
-// ProxyOptions say what a proxy does with the answers that it passes on. Only Upstream is required; with
+// Options say what a proxy does with the answers that it passes on. Only Upstream is required; with
 // nothing else, all end-to-end fields, the status and the body pass unchanged, and hop-by-hop fields are
 // removed (RFC 9110 section 7.6.1).
-type ProxyOptions struct {
+type Options struct {
 	// Upstream is the origin, http or https; its path is put in front of each request's.
 	Upstream *url.URL
 	// Strip lists fields to drop, in any case; a name that ends in * stands for all that begin so.
@@ -41,10 +42,10 @@ type ProxyOptions struct {
 	Now func() time.Time
 }
 
-// newProxy returns a handler that passes requests to o.Upstream. Requests pass unchanged but for the host,
+// New returns a handler that passes requests to o.Upstream. Requests pass unchanged but for the host,
 // which is the upstream's, and hop-by-hop fields. An upstream that does not answer is answered 502. A bad
 // field name, value, status or upstream is an error.
-func newProxy(o ProxyOptions) (http.Handler, error) {
+func New(o Options) (http.Handler, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func newTransport() *http.Transport {
 }
 
 // check refuses what cannot be sent.
-func (o *ProxyOptions) check() error {
+func (o *Options) check() error {
 	var errs []error
 	if u := o.Upstream; u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		errs = append(errs, fmt.Errorf("proxy: upstream %q: an origin is http://HOST or https://HOST",
@@ -129,7 +130,7 @@ func (o *ProxyOptions) check() error {
 }
 
 // rewrite applies Strip, Set and Status to r.
-func (o *ProxyOptions) rewrite(r *http.Response) {
+func (o *Options) rewrite(r *http.Response) {
 	for name := range r.Header {
 		if o.strips(name) {
 			delete(r.Header, name)
@@ -144,7 +145,7 @@ func (o *ProxyOptions) rewrite(r *http.Response) {
 }
 
 // strips tells whether Strip names a field.
-func (o *ProxyOptions) strips(name string) bool {
+func (o *Options) strips(name string) bool {
 	lower := strings.ToLower(name)
 	for _, pattern := range o.Strip {
 		prefix, isPrefix := strings.CutSuffix(strings.ToLower(pattern), "*")
@@ -157,7 +158,7 @@ func (o *ProxyOptions) strips(name string) bool {
 
 // undated keeps the server from adding a Date of its own where Date is stripped. Otherwise it adds one to an
 // answer that came without (RFC 9110 section 6.6.1).
-func (o *ProxyOptions) undated(h http.Handler) http.Handler {
+func (o *Options) undated(h http.Handler) http.Handler {
 	if _, set := o.Set["Date"]; set || !o.strips("Date") {
 		return h
 	}
