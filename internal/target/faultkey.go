@@ -1,9 +1,14 @@
 package target
 
 import (
+	"net"
 	"net/http"
 	"net/netip"
+	"net/textproto"
+	"path"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/httpd"
 )
 
 // keyFaults are those of choosing the partition of a request.
@@ -84,4 +89,157 @@ var keyFaults = []Fault{
 			return !ok
 		},
 	},
+}
+
+// attributeFaults are those of a target that takes a client for another one when its requests differ in one
+// thing.
+var attributeFaults = []Fault{
+	byAttribute("key-by-path-case", "counts a path in upper case apart from the same in lower case",
+		"https://github.com/outline/outline/pull/13504", func(r *http.Request) bool {
+			return r.URL.Path != strings.ToLower(r.URL.Path)
+		}),
+	byAttribute("key-by-slashes", "counts a path with two slashes in a row apart",
+		"https://github.com/coder/coder/pull/27273", func(r *http.Request) bool {
+			return strings.Contains(r.URL.Path, "//")
+		}),
+	byAttribute("key-by-trailing-slash", "counts a path with a slash at its end apart",
+		"https://github.com/outline/outline/pull/13504", func(r *http.Request) bool {
+			return len(r.URL.Path) > 1 && strings.HasSuffix(r.URL.Path, "/")
+		}),
+	byAttribute("key-by-dot-segment", "counts a path with a dot segment apart",
+		"https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3", func(r *http.Request) bool {
+			return strings.Contains(r.URL.Path, "/./")
+		}),
+	byAttribute("key-by-encoding", "counts a path with letters that are percent-encoded apart",
+		"https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.2", func(r *http.Request) bool {
+			return r.URL.RawPath != ""
+		}),
+	byAttribute("key-by-extension", "counts a path with an extension apart from the same without",
+		"https://github.com/we-promise/sure/pull/3263", func(r *http.Request) bool {
+			return path.Ext(r.URL.Path) != ""
+		}),
+	byAttribute("key-by-host", "counts each name in Host apart, of which a client may invent any number",
+		"https://www.rfc-editor.org/rfc/rfc9110#section-7.2", func(r *http.Request) bool {
+			return strings.HasSuffix(r.Host, ".invalid")
+		}),
+	byAttribute("key-by-port", "counts Host with a port and without one apart",
+		"https://www.rfc-editor.org/rfc/rfc9110#section-4.2.3", func(r *http.Request) bool {
+			_, _, err := net.SplitHostPort(r.Host)
+			return err != nil && !strings.HasSuffix(r.Host, ".invalid")
+		}),
+	byField("key-by-user-agent", "counts each User-Agent apart",
+		"https://github.com/durdana3105/peer-learning/pull/1724", "User-Agent"),
+	byField("key-by-accept", "counts each Accept apart",
+		"https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1", "Accept"),
+	byField("key-by-cookie", "counts clients with other cookies apart",
+		"https://www.rfc-editor.org/rfc/rfc6265#section-4.2.2", "Cookie"),
+	{
+		Name: "key-by-fingerprint", Class: "A17",
+		Sentence: "takes the names of all header fields for the client: one more, and it is another one",
+		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.1",
+		key: func(r *http.Request, key string) string {
+			for name := range r.Header {
+				if strings.HasPrefix(name, "X-") && name != "X-Api-Key" && name != "X-Cost" {
+					key += " " + name // as many as there are: order does not matter for one
+				}
+			}
+			return key
+		},
+	},
+	{
+		Name: "key-by-field-case", Class: "A17",
+		Sentence: "counts a client that writes the name of its key field in lower case apart",
+		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.1",
+		key: func(r *http.Request, key string) string {
+			return key + oddly(r, key, func(line string) bool {
+				name, _, _ := strings.Cut(line, ":")
+				return textproto.CanonicalMIMEHeaderKey(name) != name
+			})
+		},
+	},
+	{
+		Name: "key-by-spaces", Class: "A17",
+		Sentence: "counts a key with spaces around it apart from the same without",
+		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.5",
+		key: func(r *http.Request, key string) string {
+			return key + oddly(r, key, func(line string) bool { return strings.HasSuffix(line, " ") })
+		},
+	},
+	{
+		Name: "keys-folded", Class: "B14",
+		Sentence: "takes two clients for one whose keys differ in the case of letters alone",
+		Citation: "https://www.rfc-editor.org/rfc/rfc6750#section-2.1",
+		key:      func(_ *http.Request, key string) string { return strings.ToLower(key) },
+	},
+	{
+		Name: "key-by-all-values", Class: "A17",
+		Sentence: "takes all values of a key that is sent twice for one key",
+		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.3",
+		key: func(r *http.Request, key string) string {
+			if all := r.Header["X-Api-Key"]; len(all) > 1 {
+				return strings.Join(all, ", ")
+			}
+			return key
+		},
+	},
+	{
+		Name: "forwarded-trusted", Class: "A15",
+		Sentence: "takes the address in Forwarded for the client, over everything else",
+		Citation: "https://www.rfc-editor.org/rfc/rfc7239#section-8.1",
+		key: func(r *http.Request, key string) string {
+			if v := r.Header.Get("Forwarded"); v != "" {
+				return "forwarded " + v
+			}
+			return key
+		},
+	},
+	{
+		Name: "key-by-version", Class: "A17",
+		Sentence: "counts requests of HTTP/1.0 and of HTTP/1.1 apart",
+		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-2.5",
+		key:      func(r *http.Request, key string) string { return key + " " + r.Proto },
+	},
+	{
+		Name: "key-by-connection", Class: "A17",
+		Sentence: "counts each connection apart",
+		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-3.3",
+		key:      func(r *http.Request, key string) string { return key + " " + r.RemoteAddr },
+	},
+	{
+		Name: "replays-free", Class: "A18",
+		Sentence: "charges nothing for a request with an Idempotency-Key",
+		Citation: "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07",
+		unlimited: func(_ *Target, r *http.Request) bool {
+			return r.Header.Get("Idempotency-Key") != ""
+		},
+	},
+}
+
+// byAttribute is the fault that counts the requests for which differs is true apart from the others.
+func byAttribute(name, sentence, citation string, differs func(*http.Request) bool) Fault {
+	return Fault{Name: name, Class: "A17", Sentence: sentence, Citation: citation,
+		key: func(r *http.Request, key string) string {
+			if differs(r) {
+				return key + " " + name
+			}
+			return key
+		}}
+}
+
+// byField is the fault that counts each value of a header field apart.
+func byField(name, sentence, citation, field string) Fault {
+	return Fault{Name: name, Class: "A17", Sentence: sentence, Citation: citation,
+		key: func(r *http.Request, key string) string { return key + " " + r.Header.Get(field) }}
+}
+
+// oddly returns the line with a key that is not written as usual, if it is one that is meant. Only the lean
+// server tells how lines are written.
+func oddly(r *http.Request, key string, is func(line string) bool) string {
+	lines, _ := r.Context().Value(httpd.OddLinesKey{}).([]string)
+	for _, line := range lines {
+		if strings.Contains(line, key) && is(line) {
+			return " " + line
+		}
+	}
+	return ""
 }

@@ -1,8 +1,12 @@
 package target
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"sync"
+
+	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
 // OnStoreError says what a target answers while its store does not answer.
@@ -52,3 +56,41 @@ func (t *Target) storeFailed(w http.ResponseWriter, r *http.Request, err error) 
 
 // StoreErrors returns how many requests the store did not decide.
 func (t *Target) StoreErrors() int64 { return t.storeErrors.Load() }
+
+// offlineQueue holds decisions while a store is gone, as the client library of a store may do with its
+// commands. All are made when the store is back, in their order, whether or not somebody still waits for
+// them. The zero value is empty.
+type offlineQueue struct {
+	mu      sync.Mutex
+	waiting []func()
+}
+
+// wait adds a decision and returns it when it is made, or errStoreGone when ctx ends before.
+func (q *offlineQueue) wait(ctx context.Context, decide func() (state.Ruling, error)) (state.Ruling, error) {
+	var ruling state.Ruling
+	var err error
+	made := make(chan struct{})
+	q.mu.Lock()
+	q.waiting = append(q.waiting, func() {
+		ruling, err = decide()
+		close(made)
+	})
+	q.mu.Unlock()
+	select {
+	case <-made:
+		return ruling, err
+	case <-ctx.Done():
+		return state.Ruling{}, errStoreGone
+	}
+}
+
+// flush makes all decisions.
+func (q *offlineQueue) flush() {
+	q.mu.Lock()
+	waiting := q.waiting
+	q.waiting = nil
+	q.mu.Unlock()
+	for _, decide := range waiting {
+		decide()
+	}
+}
