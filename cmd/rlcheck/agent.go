@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/redis"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
@@ -79,8 +80,9 @@ func (e *env) agent(f *agentFlags) error {
 	e.say.notef("agent %s waits for a run", name)
 	err = fleet.Serve(ctx, redis.Exchanger{Client: client, Prefix: fleet.Prefix}, fleet.AgentOptions{
 		Name: name, Version: version(),
-		Sender: &trial.Agent{Version: version(), Allow: f.allow, Keys: keys, TLS: tls, Env: e.getenv},
-		Say:    e.say.notef,
+		Sender: &trial.Agent{Version: version(), Allow: f.allow, Keys: keys, TLS: tls, Env: e.getenv,
+			Spill: func() (timeline.Spill, error) { return spill() }},
+		Say: e.say.notef,
 	})
 	if errors.Is(err, context.Canceled) {
 		return exitStatus(exitInterrupted)

@@ -229,6 +229,7 @@ func (t *Turns) do(ctx context.Context) error {
 	go t.keepBeating(beating)
 	tl, err := send(working)
 	if err == nil {
+		defer tl.Close()
 		err = t.deliver(ctx, tl)
 	}
 	rest()
@@ -259,10 +260,10 @@ func (t *Turns) deliver(ctx context.Context, tl *timeline.Timeline) (err error) 
 			r.Why = "it heard nothing of the coordinator for too long"
 		}
 	}
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		if i == 0 {
-			r.Earliest = o.Sent
+	first := true
+	for o := range tl.All() {
+		if first {
+			r.Earliest, first = o.Sent, false
 		}
 		if _, ok := r.Firsts[o.Phase]; !ok && o.Answered {
 			r.Firsts[o.Phase] = o.Sent

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -200,14 +203,36 @@ func (w *world) recordBy(ctx context.Context, conn Conn, parts int, meanwhile fu
 	return g, err
 }
 
+// spooled tells whether a recording that is too long for memory is the same.
+func spooled(t *testing.T, g *Gathered, tl *timeline.Timeline) {
+	t.Helper()
+	if tl.Sent() == 0 {
+		return
+	}
+	file := func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "s") }
+	long, err := g.Timeline(file, tl.Sent()-1)
+	if err != nil || long.Spool == nil {
+		t.Fatalf("got %v, and the spool %v", err, long.Spool)
+	}
+	defer long.Close()
+	var all []timeline.Observation
+	for o := range long.All() {
+		all = append(all, *o)
+	}
+	if d := cmp.Diff(tl.Observations, all); d != "" {
+		t.Errorf("in memory (-), in a file (+):\n%s", d)
+	}
+}
+
 // sound tells whether every request of a recording was decided in its interval, once, and whether the numbers
 // add up. It returns how many there are.
 func (w *world) sound(t *testing.T, g *Gathered) (*timeline.Timeline, int) {
 	t.Helper()
-	tl, err := g.Timeline()
+	tl, err := g.Timeline(nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+	spooled(t, g, tl)
 	zero := tl.Header.Started
 	seen := map[int]bool{}
 	for i, o := range tl.Observations {
@@ -287,7 +312,7 @@ func TestARequestThatFailsBeforeTheBegin(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer g.Close()
-		tl, err := g.Timeline()
+		tl, err := g.Timeline(nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

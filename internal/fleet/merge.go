@@ -63,20 +63,34 @@ func (g *Gathered) Stopped() string { return g.early }
 // WallError is how far the start of the recording may be from the wall clock of the coordinator.
 func (g *Gathered) WallError() time.Duration { return g.wall }
 
-// Timeline returns the merged recording. See Each.
-func (g *Gathered) Timeline() (*timeline.Timeline, error) {
+// Timeline returns the merged recording. One of more than most requests is in a Spool, in a file that spill
+// makes, and its caller closes it. nil for spill: all of it is in memory. See Each.
+func (g *Gathered) Timeline(spill func() (timeline.Spill, error), most int) (*timeline.Timeline, error) {
 	sent := 0
 	for i := range g.parts {
 		if p := &g.parts[i]; p.lost == "" {
 			sent += p.result.Counts.Sent
 		}
 	}
-	tl := &timeline.Timeline{Observations: make([]timeline.Observation, 0, max(0, sent))}
+	tl := &timeline.Timeline{}
+	var take func(*timeline.Observation)
+	var s *timeline.Spool
+	if spill != nil && sent > most {
+		s = timeline.NewSpool(spill)
+		take = s.Add
+	} else {
+		tl.Observations = make([]timeline.Observation, 0, max(0, sent))
+		take = func(o *timeline.Observation) { tl.Observations = append(tl.Observations, *o) }
+	}
 	var err error
 	tl.Header, err = g.Each(func(o *timeline.Observation) error {
-		tl.Observations = append(tl.Observations, *o)
+		take(o)
 		return nil
 	})
+	if s != nil {
+		err = cmp.Or(err, s.Err())
+		tl.Unroll(s, most)
+	}
 	return tl, err
 }
 

@@ -243,6 +243,13 @@ func (t *Timeline) All() iter.Seq[*Observation] {
 	}
 }
 
+// Close removes the file of a recording with a Spool.
+func (t *Timeline) Close() {
+	if t.Spool != nil {
+		t.Spool.Close()
+	}
+}
+
 // Sent is the number of observations of t.
 func (t *Timeline) Sent() int {
 	if t.Spool != nil {

@@ -106,7 +106,7 @@ func (f *Fleet) record(ctx context.Context, s *scenario.Scenario, o Options, sch
 		return nil, is, err
 	}
 	defer g.Close()
-	tl, err = g.Timeline()
+	tl, err = g.Timeline(o.Spill, load.LongRecording)
 	if err != nil {
 		return nil, is, err
 	}
@@ -139,7 +139,8 @@ type Agent struct {
 	TLS  *tls.Config
 	// Env looks up variables.
 	Env func(string) (string, bool)
-	// Pacer and Dial are those of load.Options.
+	// Spill is that of Options, Pacer and Dial are those of load.Options.
+	Spill func() (timeline.Spill, error)
 	Pacer load.Pacer
 	Network
 }
@@ -187,7 +188,7 @@ func (a *Agent) Prepare(ctx context.Context, w fleet.Work) (*timeline.Schedule, 
 		return nil, "", nil, err
 	}
 	opts, err := loadOptions(ctx, s, Options{Version: a.Version, Allow: a.Allow, TLS: a.TLS, Pacer: a.Pacer,
-		Network: a.Network, Progress: func(p load.Progress) {
+		Network: a.Network, Spill: a.Spill, Progress: func(p load.Progress) {
 			w.Turns.Tell(fleet.Beat{Allowed: p.Allowed, Denied: p.Denied, Unknown: p.Unknown, Sent: p.Sent,
 				Late: p.Late, Phase: p.Phase})
 		}}, ends)
