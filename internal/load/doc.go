@@ -14,7 +14,7 @@
 // So the target's decision lies inside, whatever the scheduler does to us. One goroutine, the pacer, waits
 // for the due times and writes by itself. Who reads depends on the connection (reading.go):
 //
-//	an event loop   HTTP/1.1 without TLS on Linux: one thread with epoll reads many connections, and its
+//	an event loop   HTTP/1.1 without TLS on Linux: one goroutine with epoll reads many connections, and its
 //	                clients send their next requests from it
 //	a goroutine     everything else: it sleeps in the network poller. A connection leaves its loop for
 //	                one as soon as an answer is not whole, alone and plain.
@@ -32,7 +32,7 @@
 // processor time of one of wrk, which records nothing, when goroutines read all connections: each answer
 // woke one, was asked for twice, and was parsed into maps. With event loops it takes 1.1 to 1.3 times. Of
 // 7.5 us some 5 are the kernel's: a loop of epoll_wait, read and write alone, on a locked thread, without a
-// parser or a record, takes 0.80 to 0.90 times what wrk takes, which calls epoll_ctl twice for a request
+// parser or a record, takes 0.80 to 0.95 times what wrk takes, which calls epoll_ctl twice for a request
 // besides. The rest is the record (1.2 us with its order at the end, its fields and the collector), the
 // parser, the clock and the pools. So a recorder cannot take 0.80 times on the loopback device, where the
 // sender pays for the whole way to the target.
