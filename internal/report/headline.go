@@ -112,13 +112,16 @@ func declare(n int) string {
 
 // parameter says what was measured of one parameter of policy i: burst 21..21 (declared 20).
 func parameter(r *result.Run, i int, noun, declared string, m verdict.Measured, unit string) string {
-	v, text := result.FiniteEnds(m.Burst), quantity.Whole
-	if unit != "" {
+	one := r.Policy.Limit[i]
+	v, text := result.FiniteEnds(result.SeenBurst(one, m.Burst)), quantity.Whole
+	if unit == "" {
+		declared += result.OneSided(one, m.Burst)
+	} else {
 		v, text = result.FiniteEnds(m.Rate), quantity.PerSecond
 	}
 	switch {
-	case unit != "" && result.Refuted(m.Burst, r.Policy.Limit[i]):
-		return "rate not known: the declared " + r.Policy.Limit[i].Noun() + " does not hold"
+	case unit != "" && result.Refuted(m.Burst, one):
+		return "rate not known: the declared " + one.Noun() + " does not hold"
 	case v.Empty():
 		return "no single " + noun + ": " + contradiction(r, i, unit)
 	case !v.LoSet && !v.HiSet:

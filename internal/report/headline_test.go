@@ -60,6 +60,8 @@ func TestPolicyLines(t *testing.T) {
 	const ok = "measured burst 20..20 (declared 20), "
 	const two = " (2 scenarios that declare token-bucket,rate=10/s,burst=20)"
 	const untold = "rate not known: the declared burst does not hold"
+	waiting := of("a", verdict.Measured{Burst: between(3, 21), Rate: good.Rate})
+	waiting.Limit = mustLimit(t, "leaky-bucket-queue,rate=10/s,queue=20")
 	for name, x := range map[string]struct {
 		r    *result.Run
 		want string
@@ -77,6 +79,8 @@ func TestPolicyLines(t *testing.T) {
 		"contradictory rates": {run(of("a", good), of("b", slow)),
 			ok + "no single rate: a measured 9.97..10.04/s, b 3..4/s" + two},
 		"nothing": {runOf(of("a", good)), ""},
+		"a queue, of which shorter ones would look the same": {run(waiting), "measured at once at most 21 " +
+			"(declared 21; a shorter queue would look the same), rate 9.97..10.04/s (declared 10/s)"},
 	} {
 		if got := strings.Join(policyLines(x.r), "\n"); got != x.want {
 			t.Errorf("%s: got %q, want %q", name, got, x.want)

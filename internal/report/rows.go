@@ -95,7 +95,8 @@ func inShort(s *result.Scenario) string {
 	known := false
 	for i, p := range s.Limit {
 		m := s.Judgement.Measured.Of(i, len(s.Limit))
-		burst, rate := shortly(m.Burst, "", quantity.Whole), shortly(m.Rate, "/s", quantity.PerSecond)
+		burst := shortly(result.SeenBurst(p, m.Burst), "", quantity.Whole)
+		rate := shortly(m.Rate, "/s", quantity.PerSecond)
 		known = known || burst != unmeasured || rate != unmeasured
 		switch {
 		case p.InFlight(), rate == unmeasured, result.Refuted(m.Burst, p):

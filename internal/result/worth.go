@@ -95,7 +95,8 @@ func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
 		if all != nil {
 			m = all.Of(i, len(l))
 			full.Measured, rate.Measured = m.Burst, m.Rate
-			full.Text += " (" + Measured(seenOf(p, m.Burst), "", quantity.Whole) + oneSided(p, m.Burst) + ")"
+			full.Text += " (" + Measured(SeenBurst(p, m.Burst), "", quantity.Whole) + OneSided(p, m.Burst) +
+				")"
 			rate.Text += " (" + Measured(m.Rate, "/s", quantity.PerSecond) + ")"
 		}
 		if out = append(out, full); !p.InFlight() {
@@ -110,16 +111,16 @@ func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
 	return out
 }
 
-// seenOf is what a reader is told of the burst of p: of a queue without a lower end that proves nothing.
-func seenOf(p spec.Policy, burst verdict.Interval) verdict.Interval {
-	burst.LoSet = burst.LoSet && oneSided(p, burst) == ""
+// SeenBurst is what a reader is told of the burst of p: of a queue without a lower end that proves nothing.
+func SeenBurst(p spec.Policy, burst verdict.Interval) verdict.Interval {
+	burst.LoSet = burst.LoSet && OneSided(p, burst) == ""
 	return burst
 }
 
-// oneSided says of a queue that nothing shows it to be as long as declared: an admission that waited may have
+// OneSided says of a queue that nothing shows it to be as long as declared: an admission that waited may have
 // been decided late. Empty where something does, and of others.
-func oneSided(p spec.Policy, burst verdict.Interval) string {
-	if !p.Queued() || !burst.HiSet || burst.LoSet && burst.Lo >= float64(p.Full()) {
+func OneSided(p spec.Policy, burst verdict.Interval) string {
+	if !p.Queued() || !burst.HiSet || burst.Empty() || burst.LoSet && burst.Lo >= float64(p.Full()) {
 		return ""
 	}
 	return "; a shorter queue would look the same"
