@@ -10,9 +10,18 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
+// among returns how many of the partitions take part in the phase.
+func (p *Phase) among(partitions int) int {
+	if p.some > 0 {
+		return min(p.some, partitions)
+	}
+	return partitions
+}
+
 // total returns the most requests that the phase sends over all partitions, those that find a boundary
 // included.
 func (p *Phase) total(partitions int) int64 {
+	partitions = p.among(partitions)
 	if p.Vary != "" {
 		partitions *= 2
 	}

@@ -38,7 +38,7 @@ type shapeKeys struct {
 // shapes is the table of what each shape takes. The decoder and the schema both follow it.
 func shapes() []shapeKeys {
 	return []shapeKeys{
-		{shape: timeline.AtOnce, needs: []string{"requests"}},
+		{shape: timeline.AtOnce, needs: []string{"requests"}, may: []string{"clients"}},
 		{shape: timeline.Constant, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
 		{shape: timeline.Ramp, needs: []string{"from", "to"}, oneOf: []string{"duration", "requests"}},
 		{shape: timeline.Silence, needs: []string{"duration"}},
@@ -88,7 +88,8 @@ func phaseKind() kind[Phase] {
 			`How long the phase lasts: "5s", or a multiple of the time after which the `+
 				`limit is as good as new ("1.1x").`, func(p *Phase) *span { return &p.spec.duration }),
 		key("clients", whole("a number of clients", 1, maxConnections),
-			"The number of clients, over all partitions.", func(p *Phase) *int { return &p.Clients }),
+			"The number of clients, over all partitions; of at-once, of the partitions that take part.",
+			func(p *Phase) *int { return &p.Clients }),
 		key("aim", choice("an aim", aimAuto, timeline.AimClock, timeline.AimReset, timeline.AimProbe,
 			timeline.AimFirst), "How the window boundary is found; auto by default.",
 			func(p *Phase) *timeline.Aim { return &p.spec.aim }),

@@ -84,6 +84,7 @@ func (pl *planner) partitions(own string) []string {
 // sides returns the partitions of a phase, each followed by that of its requests that are sent otherwise.
 func (pl *planner) sides(p *Phase) []string {
 	names := pl.partitions(p.Partition)
+	names = names[:p.among(len(names))]
 	if p.Vary == "" {
 		return names
 	}

@@ -29,6 +29,8 @@ func (p *Phase) resolve(d *decoder, s *Scenario) {
 		p.resolveConstant()
 	case timeline.Steps:
 		p.resolveSteps(d, b)
+	case timeline.AtOnce:
+		p.some = p.Clients
 	case timeline.Backoff:
 		p.resolveRetry()
 	case timeline.Hook:

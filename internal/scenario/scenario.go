@@ -178,7 +178,8 @@ type Phase struct {
 	Origin    bool
 	// Forge names header fields that carry an invented client address in each request; may be empty.
 	Forge []string
-	// Clients is the number of clients of closed and honor-retry-after phases, in all.
+	// Clients is the number of clients of closed and honor-retry-after phases, in all. Of an at-once phase it
+	// is the number of partitions that take part, 0 for all.
 	Clients int
 	// Cost is the units that the limiter charges for each request, at least 1.
 	Cost int64
@@ -215,6 +216,8 @@ type Phase struct {
 	Event timeline.Event
 
 	spec phaseSpec
+	// some is how many partitions take part; 0 for all.
+	some int
 	// full is what a full start of the limit admits.
 	full int64
 }
