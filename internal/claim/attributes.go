@@ -115,6 +115,9 @@ func (r *recording) compare(x AttributeExpect,
 		row.Observed, row.Detail = notShown, control(x.Attribute)
 	}
 	switch {
+	case row.Observed == notShown && r.outpaced(x.Attribute, slices.Concat(s.plain, s.other)):
+		row.Detail = "one request after the other, as it must be: " + detail
+		return row, nil, false
 	case row.Observed == notShown:
 		return row, nil, true
 	case x.Sharing == Either, string(x.Sharing) == observed:
@@ -132,6 +135,16 @@ func (r *recording) compare(x AttributeExpect,
 	found.Text = fmt.Sprintf("%s: requests of one client with %s%s %s: %s", row.Attribute,
 		row.Other, inPlaceOf(row.Plain), draws, detail)
 	return row, &found, true
+}
+
+// outpaced tells that a limit gives units back as fast as the clients of an attribute ask, who have a
+// connection each and one request at a time on it: nothing is denied, and the limit is kept.
+func (r *recording) outpaced(a timeline.Attribute, all []*timeline.Observation) bool {
+	if a != timeline.OneConnection && a != timeline.Connection || len(denied(all)) > 0 {
+		return false
+	}
+	f, ok := r.refuted(verdict.UpperBound, all)
+	return f == nil && ok
 }
 
 // inPlaceOf says what a plain request sends; empty where it sends nothing of the kind.
@@ -229,7 +242,7 @@ func (r *recording) quotas(s sides) (observed, detail string, proof *verdict.Fin
 		return notShown, fmt.Sprintf("all of %d admitted", len(all)), nil
 	}
 	for _, side := range [][]*timeline.Observation{s.other, s.plain} {
-		if f, _ := r.refuted(verdict.LowerBound, side); f != nil {
+		if f, _ := r.refuted(verdict.Exact, side); f != nil { // its denials alone: all keep the upper bound
 			return string(OneQuota), fmt.Sprintf("%d and %d of %d admitted, as one quota gives",
 				admissions(s.plain), admissions(s.other), len(all)), f
 		}

@@ -89,6 +89,12 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 		{"a larger quota on each connection", pair{timeline.Connection, "aaaad", "aaaad", OneQuota, ""},
 			pair{timeline.OneConnection, "aaaaaaaad", "", OneQuota, ""}, "not shown", verdict.Inconclusive,
 			"its plain requests alone do not keep the limit"},
+		{"connections that are not denied", pair{timeline.Connection, "aa", "aa", OneQuota, ""}, held,
+			"not shown", verdict.Pass, ""},
+		{"a connection that is not denied", pair{timeline.OneConnection, "aaaa", "", OneQuota, ""}, held,
+			"not shown", verdict.Pass, ""},
+		{"a connection without a limit", pair{timeline.OneConnection, "aaaaaaaa", "", OneQuota, ""}, held,
+			"not shown", verdict.Inconclusive, "its plain requests alone do not keep the limit"},
 		{"neither one nor two", pair{timeline.Accept, "ddddd", "ddddd", OneQuota, ""}, held, "not shown",
 			verdict.Inconclusive, "neither one quota nor two explain it"},
 	} {
@@ -101,6 +107,18 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 		}
 		if (len(c.Findings) > 0) != (tt.want == verdict.Fail) {
 			t.Errorf("%s: got %d findings with %s", tt.name, len(c.Findings), tt.want)
+		}
+	}
+}
+
+// TestADenialAfterADenialIsOneQuotaToo: where a denial explains the next ones, the first one is unexplained.
+func TestADenialAfterADenialIsOneQuotaToo(t *testing.T) {
+	for _, limit := range []string{"token-bucket,rate=1/10s,burst=4,ban=2s",
+		"token-bucket,rate=4/40s,burst=4,refill=interval,fill=4", "sliding-window-log,rate=4/40s,count=all"} {
+		tl, e := recordingOf(pair{timeline.Accept, "aaddd", "aaddd", OneQuota, ""})
+		c := Judge(tl, parse(t, limit), e)[0]
+		if c.Verdict != verdict.Pass || c.Compared[0].Observed != string(OneQuota) {
+			t.Errorf("%s: got %s, %s", limit, c.Verdict, c.Text)
 		}
 	}
 }
