@@ -72,6 +72,32 @@ func TestWhoResolvesWhom(t *testing.T) {
 	}
 }
 
+// TestOnePolicyOfSeveralIsEnough: where the tighter of two policies denies, nothing reaches the other. What
+// others measured of it counts, but not where a recording measured neither.
+func TestOnePolicyOfSeveralIsEnough(t *testing.T) {
+	const limit = "token-bucket,rate=10/s,burst=20 + fixed-window,rate=60/10s,align=first"
+	of := func(id string, first, second verdict.Interval) result.Scenario {
+		s := measuring(t, id, limit, 0, 1)
+		s.Judgement.Measured = verdict.Measured{Policies: []verdict.Measured{{Burst: first}, {Burst: second}}}
+		return s
+	}
+	exactly := func(x float64) verdict.Interval { return verdict.Interval{Lo: x, Hi: x, LoSet: true, HiSet: true} }
+	atLeast := func(x float64) verdict.Interval { return verdict.Interval{Lo: x, LoSet: true} }
+	both := of("both", exactly(20), exactly(60))
+	for name, x := range map[string]struct {
+		s    result.Scenario
+		want verdict.Verdict
+	}{
+		"the tighter one alone": {of("s", exactly(20), atLeast(20)), verdict.Pass},
+		"the looser one alone":  {of("s", atLeast(3), exactly(60)), verdict.Pass},
+		"neither":               {of("s", atLeast(3), atLeast(20)), verdict.Inconclusive},
+	} {
+		if _, got := Together([]result.Scenario{both, x.s}); got[1].Verdict != x.want {
+			t.Errorf("%s: got %s, want %s", name, got[1].Verdict, x.want)
+		}
+	}
+}
+
 // TestUnsentRequestsStayUnsent: what others measured does not stand for requests that were not sent.
 func TestUnsentRequestsStayUnsent(t *testing.T) {
 	s := measuring(t, "s", "token-bucket,rate=10/s,burst=20", 19, 20)
