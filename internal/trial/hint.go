@@ -20,14 +20,14 @@ import (
 
 // Explain looks for limits that explain all recordings of a limiter that fails: those that explain some of
 // its failures, and those that identify finds in all of them together, for about think. Each recording is
-// asked about each, on the side that its scenario judges. It returns nil where nothing fails, or there is one
-// recording alone, which has a hint of its own. Otherwise the hint is the only one: the scenarios are
+// asked about each, on the side that its scenario judges. It returns nil where nothing fails, but for a queue
+// that is declared as a bucket, or there is one recording alone, which has a hint of its own. Otherwise the hint is the only one: the scenarios are
 // returned without those that do not explain the others.
 func Explain(ctx context.Context, recorded []result.Scenario, think time.Duration) (*result.Hint,
 	[]result.Scenario) {
 	of := failing(recorded)
 	if len(of) < 2 {
-		return nil, recorded
+		return waiting(recorded), recorded
 	}
 	all := guesses(ctx, of, think)
 	h := &result.Hint{}
@@ -54,6 +54,33 @@ func Explain(ctx context.Context, recorded []result.Scenario, think time.Duratio
 		}
 	}
 	return h, out
+}
+
+// waiting looks for a queue where nothing fails and most recordings of a bucket measure too little: answers
+// that wait hide when their requests were decided. It returns nil where no queue makes all of them wait so.
+func waiting(recorded []result.Scenario) *result.Hint {
+	for _, g := range groupsOf(recorded, func(s *result.Scenario) bool { return !single(s.Timeline) }) {
+		h, open := &result.Hint{}, 0
+		for _, s := range g.of {
+			if h.From = append(h.From, s.ID); Unresolved(s) {
+				open++
+			}
+		}
+		p := g.limit[0]
+		if len(g.limit) > 1 || open < 2 || 2*open < len(g.of) || !p.Refills() || p.Queued() ||
+			!g.measured.Burst.HiSet {
+			continue
+		}
+		l, err := spec.Parse(fmt.Sprintf("leaky-bucket-queue,rate=%s,queue=%d", p.RateText(),
+			int64(g.measured.Burst.Hi)-1))
+		if work := hintWork; err == nil && explains(l, g.of, &work) {
+			h.Limits = []spec.Limit{l}
+			h.Text = sentence(h.Limits, map[string]string{l.String(): "a queue, which lets requests wait,"},
+				1, len(g.of))
+			return h
+		}
+	}
+	return nil
 }
 
 // hintWork is how many requests are judged for a hint, over all recordings and limits.

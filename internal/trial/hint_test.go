@@ -136,3 +136,50 @@ func TestABanIsOffered(t *testing.T) {
 		t.Errorf("got %+v, want %s", h, banned)
 	}
 }
+
+// Where nothing fails and most of a bucket's recordings measure too little, a queue is offered whose answers
+// wait as theirs do; not for a bucket whose answers are slow, nor where all was measured.
+func TestAQueueThatIsDeclaredAsABucket(t *testing.T) {
+	const declared, queue = "token-bucket,rate=10/s,burst=5", "leaky-bucket-queue,rate=10/s,queue=4"
+	waits := func(id string, wait func(place int) time.Duration, unresolved bool) result.Scenario {
+		s := made(t, id, declared, declared, 8, time.Microsecond, 2*time.Second)
+		place := 0
+		for i := range s.Timeline.Observations {
+			o := &s.Timeline.Observations[i]
+			if i == 8 {
+				place = 0
+			}
+			if o.Outcome == timeline.Allowed {
+				o.FirstByte, place = o.Sent+wait(place), place+1
+			}
+		}
+		j, err := check.Judge(s.Timeline, s.Limit, check.Options{Resolution: check.Resolution{BurstExact: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Judgement, s.Verdict, s.Reason = j, j.Verdict, j.Reason
+		j.Unresolved = unresolved
+		return s
+	}
+	asQueue := func(place int) time.Duration { return time.Duration(place) * 100 * time.Millisecond }
+	slow := func(int) time.Duration { return 300 * time.Millisecond }
+	for name, x := range map[string]struct {
+		wait       func(int) time.Duration
+		unresolved bool
+		want       string
+	}{
+		"waits as in a queue":   {asQueue, true, queue},
+		"slow alike":            {slow, true, ""},
+		"measured all the same": {asQueue, false, ""},
+	} {
+		h, _ := Explain(t.Context(), []result.Scenario{waits("a", x.wait, x.unresolved),
+			waits("b", x.wait, x.unresolved)}, 0)
+		got := ""
+		if h != nil {
+			got = h.Limits[0].String()
+		}
+		if got != x.want {
+			t.Errorf("%s: got %q, want %q", name, got, x.want)
+		}
+	}
+}
