@@ -21,8 +21,8 @@ import (
 // Explain looks for limits that explain all recordings of a limiter that fails: those that explain some of
 // its failures, and those that identify finds in all of them together, for about think. Each recording is
 // asked about each, on the side that its scenario judges. It returns nil where nothing fails, but for a queue
-// that is declared as a bucket, or there is one recording alone, which has a hint of its own. Otherwise the hint is the only one: the scenarios are
-// returned without those that do not explain the others.
+// that is declared as a bucket, or there is one recording alone, which has a hint of its own. Otherwise the
+// hint is the only one: the scenarios are returned without those that do not explain the others.
 func Explain(ctx context.Context, recorded []result.Scenario, think time.Duration) (*result.Hint,
 	[]result.Scenario) {
 	of := failing(recorded)
@@ -152,8 +152,9 @@ func guesses(ctx context.Context, of []*result.Scenario, think time.Duration) []
 	return out
 }
 
-// bans are the declared limit with a ban after a denial, for as long as denials told at most, and the same
-// with windows by the first request. None where no denial told anything.
+// bans are the declared limit with a ban after a denial, for as long as denials told at most, the same with
+// windows by the first request, and a bucket, windows and a log of its quota. None where no denial told
+// anything.
 func bans(of []*result.Scenario) []verdict.Explanation {
 	longest := time.Duration(0)
 	for _, s := range of {
@@ -173,9 +174,14 @@ func bans(of []*result.Scenario) []verdict.Explanation {
 	if longest == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("%s,ban=%s", of[0].Limit, longest)
-	for _, more := range []string{"", ",align=first"} {
-		if l, err := spec.Parse(text + more); err == nil { // a limit that cannot have it says so
+	p := of[0].Limit[0]
+	whole := time.Duration(float64(p.Rate.Per) * float64(p.Full()) / float64(p.Rate.N))
+	rate := fmt.Sprintf("%d/%s", p.Full(), whole)
+	first := "fixed-window,rate=" + rate + ",align=first"
+	for _, text := range []string{of[0].Limit.String(), of[0].Limit.String() + ",align=first",
+		fmt.Sprintf("token-bucket,rate=%s,burst=%d", rate, p.Full()), first, "fixed-window,rate=" + rate,
+		"sliding-window-log,rate=" + rate} {
+		if l, err := spec.Parse(fmt.Sprintf("%s,ban=%s", text, longest)); err == nil { // else it says so
 			out = append(out, verdict.Explanation{Limit: l,
 				Text: "a ban of " + quantity.Brief(longest) + " after a denial"})
 		}

@@ -121,19 +121,25 @@ func TestTicksComeLast(t *testing.T) {
 
 // A ban that denials tell of is offered where it explains what no other limit does.
 func TestABanIsOffered(t *testing.T) {
-	const declared, banned = "fixed-window,rate=20/2s", "fixed-window,rate=20/2s,align=first,ban=3s"
-	all := []result.Scenario{made(t, "a", declared, banned, 40, 20*time.Millisecond, 2500*time.Millisecond),
-		made(t, "b", declared, banned, 60, 150*time.Millisecond, 900*time.Millisecond)}
-	for i := range all {
-		for k := range all[i].Timeline.Observations {
-			if o := &all[i].Timeline.Observations[k]; o.Outcome == timeline.Denied {
-				o.Fields = timeline.Fields{{Name: "Retry-After", Value: "3"}}
+	for declared, banned := range map[string]string{
+		"fixed-window,rate=20/2s":       "fixed-window,rate=20/2s,align=first,ban=3s",
+		"sliding-window-log,rate=20/2s": "token-bucket,rate=20/2s,burst=20,ban=3s",
+	} {
+		const ms = time.Millisecond
+		all := []result.Scenario{made(t, "a", declared, banned, 40, 20*ms, 2500*ms),
+			made(t, "b", declared, banned, 60, 150*ms, 900*ms)}
+		for i := range all {
+			for k := range all[i].Timeline.Observations {
+				if o := &all[i].Timeline.Observations[k]; o.Outcome == timeline.Denied {
+					o.Fields = timeline.Fields{{Name: "Retry-After", Value: "3"}}
+				}
 			}
 		}
-	}
-	h, _ := Explain(t.Context(), all, 100*time.Millisecond)
-	if h == nil || !slices.ContainsFunc(h.Limits, func(l spec.Limit) bool { return l.String() == banned }) {
-		t.Errorf("got %+v, want %s", h, banned)
+		h, _ := Explain(t.Context(), all, 100*time.Millisecond)
+		is := func(l spec.Limit) bool { return l.String() == banned }
+		if h == nil || !slices.ContainsFunc(h.Limits, is) {
+			t.Errorf("%s: got %+v, want %s", declared, h, banned)
+		}
 	}
 }
 
@@ -153,7 +159,8 @@ func TestAQueueThatIsDeclaredAsABucket(t *testing.T) {
 				o.FirstByte, place = o.Sent+wait(place), place+1
 			}
 		}
-		j, err := check.Judge(s.Timeline, s.Limit, check.Options{Resolution: check.Resolution{BurstExact: true}})
+		exactly := check.Resolution{BurstExact: true}
+		j, err := check.Judge(s.Timeline, s.Limit, check.Options{Resolution: exactly})
 		if err != nil {
 			t.Fatal(err)
 		}

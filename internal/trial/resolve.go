@@ -73,8 +73,8 @@ const nearly = 0.1
 
 // near tells whether s measured nearly what it must by itself. A fault of its own that is larger it would
 // have shown; what others measured says nothing of that. Where the declared clock ticks, what the limit gives
-// back in a tick is open to each recording, however it is made. Of several policies one is enough: the one that
-// denies keeps a recording from reaching the others, and scenarios that reach these measure them.
+// back in a tick is open to each recording, however it is made. Of several policies one is enough: the one
+// that denies keeps a recording from reaching the others, and scenarios that reach these measure them.
 func near(s *result.Scenario) bool {
 	r, n := demanded(s), len(s.Limit)
 	for i, p := range s.Limit {

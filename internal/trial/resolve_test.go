@@ -81,8 +81,10 @@ func TestOnePolicyOfSeveralIsEnough(t *testing.T) {
 		s.Judgement.Measured = verdict.Measured{Policies: []verdict.Measured{{Burst: first}, {Burst: second}}}
 		return s
 	}
-	exactly := func(x float64) verdict.Interval { return verdict.Interval{Lo: x, Hi: x, LoSet: true, HiSet: true} }
 	atLeast := func(x float64) verdict.Interval { return verdict.Interval{Lo: x, LoSet: true} }
+	exactly := func(x float64) verdict.Interval {
+		return verdict.Interval{Lo: x, Hi: x, LoSet: true, HiSet: true}
+	}
 	both := of("both", exactly(20), exactly(60))
 	for name, x := range map[string]struct {
 		s    result.Scenario
