@@ -281,8 +281,8 @@ func TestShortSearchesAreLookedAtClosely(t *testing.T) {
 	}
 }
 
-// TestACrowdOfDenials: where denials count and too many requests overlap for the search, the admissions alone
-// are still bounded, and the first denial has no other before it.
+// TestACrowdOfDenials: where denials count, or ban, and too many requests overlap for the search, the
+// admissions alone are still bounded, and the first denial has no other before it.
 func TestACrowdOfDenials(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i := range 60 {
@@ -299,7 +299,10 @@ func TestACrowdOfDenials(t *testing.T) {
 	for _, text := range []string{"sliding-window-log,rate=%d/2s,count=all",
 		"fixed-window,rate=%d/2s,phase=500ms,count=all",
 		"fixed-window,rate=%d/2s,phase=250ms,count=all,slots=4",
-		"sliding-window-counter,rate=%d/2s,phase=500ms,count=all"} {
+		"sliding-window-counter,rate=%d/2s,phase=500ms,count=all",
+		"token-bucket,rate=1/s,burst=%d,ban=2s", "sliding-window-log,rate=%d/2s,ban=2s",
+		"sliding-window-log,rate=%d/2s,count=all,ban=2s",
+		"token-bucket,rate=1/s,burst=%d,ban=1s..2s"} {
 		for quota, want := range wants {
 			j, err := Judge(tl, mustLimit(t, fmt.Sprintf(text, quota)), Options{})
 			if err != nil || j.Verdict != want {

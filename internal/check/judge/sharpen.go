@@ -17,10 +17,10 @@ import (
 // many decisions a search tries is not the same in every run, and what is measured has to be. As one also
 // count perObservation observations that the bounds judge in the search for a phase.
 const (
-	sharpWork      = 1 << 17
+	sharpWork      = 1 << 18
 	sharpEvents    = 1 << 14
 	perObservation = 16
-	questionPart   = 8
+	questionPart   = 4
 )
 
 // sharpener asks the judge about the ends of what the bounds measured of a partition, since its exact search

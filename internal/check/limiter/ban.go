@@ -15,12 +15,16 @@ import (
 type banned struct {
 	Bound
 	ban int64
+	// crowd: of many denials one is asked as the first, which bans the others. Not where a denied request may
+	// be the one from which windows, batches or a level count.
+	crowd bool
 }
 
 // newBanned returns the bound of p. A denied request is counted only where no ban was on, which no single
 // denial is sure of: what cannot have been admitted is what the admissions alone leave no room for.
 func newBanned(p spec.Policy, from, to int64, others bool) Bound {
-	out := banned{plainBound(p, from, to, others), int64(p.LongestBan())}
+	crowd := !others && p.Align != spec.AlignFirst && p.Refill != spec.RefillInterval && !StartsLow(p)
+	out := banned{plainBound(p, from, to, others), int64(p.LongestBan()), crowd}
 	if p.Count != spec.CountAll {
 		return out
 	}
@@ -78,7 +82,7 @@ func (l *longest) other(seq int) int64 {
 
 func (b banned) Scope() Scope {
 	of := b.Bound.Scope()
-	of.Memory, of.Ban = of.Memory+b.ban, b.ban
+	of.Memory, of.Ban, of.Crowd = of.Memory+b.ban, b.ban, b.crowd
 	return of
 }
 

@@ -38,7 +38,7 @@ type Scope struct {
 	Full int64
 	// All tells that denied requests are counted too.
 	All bool
-	// Crowd tells that denied requests are counted, and that of many denials one is asked as the first.
+	// Crowd tells that a denial explains others, and that of many denials one is asked as the first.
 	Crowd bool
 	// Late: requests are counted when they are complete, and the meter follows their charges.
 	Late bool

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -101,12 +102,12 @@ func (w *sweep) settle(t int64) {
 	w.pending = keep
 }
 
-// NoFirst asks whether one of the denials of h can be the first, where denied requests are counted: then none
-// of the others came before it. Asked alone, each denial of a crowd could be explained by the others. It
-// returns nil where one can, and where that proves nothing.
+// NoFirst asks whether one of the denials of h can be the first, where denied requests are counted, or ban:
+// then none of the others came before it. Asked alone, each denial of a crowd could be explained by the
+// others. It returns nil where one can, and where that proves nothing.
 func NoFirst(h *history.History, b Bound) *Breach {
 	of := b.Scope()
-	if !of.Crowd || of.Late || of.Ban > 0 || len(h.Denied) < 2 {
+	if !of.Crowd || of.Late || len(h.Denied) < 2 {
 		return nil
 	}
 	until := history.MaxTime // by when the first one was decided
@@ -117,6 +118,10 @@ func NoFirst(h *history.History, b Bound) *Breach {
 	before := &history.History{All: h.Before(until).Except(crowd), Lag: h.Lag, Lags: h.Lags, Level: h.Level,
 		Placed: h.Placed}
 	before.Split()
+	mayBan := func(ev history.Event) bool { return ev.Outcome != timeline.Allowed }
+	if of.Ban > 0 && slices.ContainsFunc(before.All, mayBan) {
+		return nil
+	}
 	br := &Breach{Kind: verdict.NoExplanation, Windows: 1, Crowd: true,
 		Events: append(slices.Clone(before.All), crowd...)}
 	for i := range crowd {
