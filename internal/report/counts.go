@@ -1,7 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -32,4 +36,51 @@ func limitText(s *result.Scenario) string {
 		return ""
 	}
 	return plain(s.Limit.String())
+}
+
+// mostAnswers is how many statuses, and how many kinds of silence, are told.
+const mostAnswers = 6
+
+// answersText says how many answers had which status and what they were taken for, and why requests had none,
+// the most frequent first: 128 × 429 (denied), 52 × 200 (allowed); not answered: 3 × timeout. Empty where
+// nothing is known of either.
+func answersText(s *result.Scenario) string {
+	statuses, silences := map[string]int{}, map[string]int{}
+	known, t := s.Statuses, s.Whole()
+	if len(known) == 0 && t != nil {
+		known = t.Statuses()
+	}
+	for _, x := range known {
+		statuses[fmt.Sprintf("%d (%s)", x.Status, x.Outcome)] += x.Answers
+	}
+	if t != nil {
+		for i := range t.Observations {
+			if o := &t.Observations[i]; !o.Answered {
+				silences[cmp.Or(plain(o.Error), "no error is known")]++
+			}
+		}
+	}
+	var parts []string
+	if len(statuses) > 0 {
+		parts = append(parts, strings.Join(frequencies(statuses), ", "))
+	}
+	if len(silences) > 0 {
+		parts = append(parts, "not answered: "+strings.Join(frequencies(silences), ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// frequencies prints how often each word occurs, the most frequent first.
+func frequencies(n map[string]int) []string {
+	words := slices.SortedFunc(maps.Keys(n), func(a, b string) int {
+		return cmp.Or(cmp.Compare(n[b], n[a]), cmp.Compare(a, b))
+	})
+	var out []string
+	for _, w := range words[:min(len(words), mostAnswers)] {
+		out = append(out, quantity.Thousands(n[w])+" × "+w)
+	}
+	if rest := len(words) - mostAnswers; rest > 0 {
+		out = append(out, fmt.Sprintf("%d more kinds", rest))
+	}
+	return out
 }
