@@ -64,7 +64,7 @@ dist:
 # bench prints ratios against a peer in the same run, never absolute claims. It takes some five minutes;
 # RLCHECK_BENCH_LARGE=1 adds histories of ten million observations, which take 4 GB and some minutes more.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 100ms ./internal/check ./cmd/rlcheck ./internal/load ./internal/timeline ./internal/trial ./internal/accesslog ./internal/reference ./internal/target
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 100ms ./internal/check ./cmd/rlcheck ./internal/load ./internal/timeline ./internal/trial ./internal/accesslog ./internal/reference ./internal/target ./internal/target/redisstore
 
 # golden writes the files again that tests compare with; read the difference before it is committed.
 golden:
