@@ -80,7 +80,7 @@ func (e *env) readConfig(path string) (*scenario.Config, string, error) {
 	case path == "" && errors.Is(err, fs.ErrNotExist):
 		return &scenario.Config{}, "", nil
 	case errors.Is(err, os.ErrNotExist):
-		return nil, "", usagef("--config %s: there is no such file", name)
+		return nil, "", usagef("--config %s: there is no such file%s", name, hintFile(name))
 	case err != nil:
 		return nil, "", err
 	}

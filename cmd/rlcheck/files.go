@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,7 +57,7 @@ func newListCmd(e *env) *cobra.Command {
 list presets prints the products whose own words --limit understands, such as nginx:rate=10r/s,burst=20: what
 is written, the SPEC that it becomes, and whether that was tested on the product.`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if slices.Equal(args, []string{"presets"}) {
+			if len(args) == 1 && (args[0] == "presets" || args[0] == "preset") {
 				e.listPresets()
 				return nil
 			}

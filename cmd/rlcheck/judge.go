@@ -280,7 +280,7 @@ func openTimeline(name string) (*os.File, error) {
 				return other, nil
 			}
 		}
-		return nil, fmt.Errorf("%s: there is no such file", name)
+		return nil, fmt.Errorf("%s: there is no such file%s", name, hintFile(name))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: it cannot be read: %w", name, cause(err))

@@ -19,7 +19,7 @@ func readKeys(path string) ([]string, error) {
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("--keys %s: there is no such file", path)
+		return nil, usagef("--keys %s: there is no such file%s", path, hintFile(path))
 	}
 	if err != nil {
 		return nil, err

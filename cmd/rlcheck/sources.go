@@ -86,13 +86,38 @@ func readSource(arg string) ([]source, error) {
 	return readFolder(arg)
 }
 
-// hintBuiltin suggests the bundled scenario that a missing file may have meant.
+// hintBuiltin suggests the bundled scenario that a missing file may have meant, or a file of nearly its name.
 func hintBuiltin(arg string) string {
 	name := strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg))
-	if slices.Contains(append(builtinNames(), namedOnly()...), name) {
+	known := append(builtinNames(), namedOnly()...)
+	if slices.Contains(known, name) {
 		return " (write \"" + builtinPrefix + name + "\")"
 	}
-	return ""
+	if near := hintFile(arg); near != "" || name != arg {
+		return near
+	}
+	near := scenario.Suggest(name, known)
+	if near == "" {
+		return ""
+	}
+	return " (" + strings.Replace(near, `"`, `"`+builtinPrefix, 1) + ")"
+}
+
+// hintFile suggests a file of nearly the same name beside one that is missing.
+func hintFile(name string) string {
+	entries, _ := os.ReadDir(filepath.Dir(name)) // none where the folder is missing too
+	var stems []string
+	ext := filepath.Ext(name)
+	for _, e := range entries {
+		if stem, ok := strings.CutSuffix(e.Name(), ext); ok && filepath.Ext(e.Name()) == ext {
+			stems = append(stems, stem)
+		}
+	}
+	near := scenario.Suggest(strings.TrimSuffix(filepath.Base(name), ext), stems)
+	if near == "" {
+		return ""
+	}
+	return " (" + strings.TrimSuffix(near, `"?`) + ext + `"?)`
 }
 
 func readFolder(dir string) ([]source, error) {
