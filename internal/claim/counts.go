@@ -48,7 +48,8 @@ func (r *recording) counts(id string, tellers []teller) verdict.Claim {
 	case r.withhold(tellers, tellsRemaining):
 		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "what remains of the quota")
 	case completes:
-		return tooFew(id, "what remains depends on when requests are complete, which no answer tells")
+		return verdict.Claim{ID: id, Reason: verdict.NeedsFailed,
+			Text: "what remains depends on when requests are complete, which no answer tells"}
 	default:
 		return tooFew(id, "no answers of requests without rivals tell what remains")
 	}

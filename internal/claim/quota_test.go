@@ -131,6 +131,8 @@ func TestRemainingUnitsFitTheRequestsBefore(t *testing.T) {
 			"at most 0 came back"},
 		{"an edge that may be anywhere", "fixed-window,rate=5/1s",
 			record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 4)), "pass", ""},
+		{"given back when a request is complete", "concurrency,limit=5",
+			record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 4)), "needs-failed", "which no answer tells"},
 		{"left the log", "sliding-window-log,rate=5/1s",
 			record(told5(1, 0, 1, 200, 4), told5(2, 500, 501, 200, 3), told5(3, 1001, 1002, 200, 3)), "pass",
 			""},
