@@ -3,13 +3,11 @@ package identify
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -52,28 +50,6 @@ func (x *search) bursts(ctx context.Context) bool {
 // burstPhase is the name of such a burst.
 const burstPhase = "burst"
 
-// blurred says how little one experiment tells from far away of what is left; empty where that is enough.
-// Each end of a window is that of a request, decided at any time until its answer.
-func (x *search) blurred() string {
-	if !x.far || len(x.regions) == 0 {
-		return ""
-	}
-	least, slow := time.Duration(math.MaxInt64), slowest(x.shown())
-	for _, r := range x.regions {
-		h := r.hull()
-		if r.kind.paced {
-			h.t1 *= time.Duration(h.q1)
-		}
-		least = min(least, h.t1)
-	}
-	if float64(2*slow) <= float64(least)*(resolution-1) {
-		return ""
-	}
-	return fmt.Sprintf("; from here a request is decided at any time until its answer, up to %s later, and "+
-		"what is left may recover in %s: each experiment leaves %s of that open", quantity.Brief(slow),
-		quantity.Brief(least), quantity.Brief(2*slow))
-}
-
 // choose returns the next experiment, ok=false where none within the budget tells anything.
 func (x *search) choose() (experiment, bool) {
 	p := x.planner()
@@ -92,7 +68,7 @@ func (x *search) choose() (experiment, bool) {
 			}
 			tl, value := x.rehearsal(p, truth, c.phases, r), 0.0
 			for _, v := range rivals {
-				if refuted(tl, v.region.with(v.region.kind.each()[0].policy(v.point)), verdict.Exact, false) {
+				if refuted(tl, v.limit, verdict.Exact, false) {
 					value += v.weight
 				}
 			}
@@ -135,10 +111,9 @@ func (p *planner) draw(share float64) *model {
 	return p.models[len(p.models)-1]
 }
 
-// rival is a policy that is not refuted.
+// rival is a limit that is not refuted.
 type rival struct {
-	region *region
-	point  box
+	limit  spec.Limit
 	weight float64
 }
 
@@ -155,8 +130,12 @@ func (x *search) rivals() []rival {
 	for _, r := range x.regions {
 		for _, share := range shares {
 			for _, b := range r.hull().within(share)[:min(2, 1+most/len(x.regions))] {
-				if !refuted(tl, r.with(r.kind.each()[0].policy(b)), verdict.Exact, false) {
-					out = append(out, rival{r, b, 1 / float64(len(x.regions)*len(shares))})
+				for _, k := range r.kind.each() {
+					l := r.with(k.policy(b))
+					if !refuted(tl, l, verdict.Exact, false) {
+						out = append(out, rival{l, 1 / float64(len(x.regions)*len(shares))})
+						break
+					}
 				}
 			}
 		}

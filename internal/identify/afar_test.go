@@ -37,6 +37,24 @@ func TestLimitsAreNamedFromFarAway(t *testing.T) {
 	}
 }
 
+// A kind and a quota that are known are named from far away, where answers take too long to tell the window
+// to 2 %: what was measured holds the truth, and the answer says why, and what would tell more.
+func TestWhatIsNamedFromFarAwaySaysHowWellItIsKnown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten seconds")
+	}
+	s, o := fromAfar(t, 40) // a log of four in 1.2 s
+	res := Identify(t.Context(), s, o)
+	if res.Verdict != Identified || res.Sharper == nil || len(res.Timeline.Observations) > o.MaxRequests {
+		t.Fatalf("got %s, want it named, and not to 2 %%", res.Summary())
+	}
+	right(t, parsed(t, "sliding-window-log,rate=4/1.2s"), res)
+	fits(t, res)
+	if text := res.Text(About{Options: o}); !strings.Contains(text, res.Sharper.sentence()) {
+		t.Errorf("got %s, want it to say what tells more", text)
+	}
+}
+
 // A lost answer explains what comes soon, and nothing else: the quota of a queue is nearly known from three
 // times sixty requests, of which one in twenty is lost.
 func TestALostAnswerExplainsLittle(t *testing.T) {

@@ -105,6 +105,9 @@ func (r *Result) Text(a About) string {
 		line("  told beside it: %s", text)
 	}
 	if r.Verdict == Identified {
+		if r.Sharper != nil {
+			line("  %s", r.Sharper.sentence())
+		}
 		line("  %s", r.unseen().sentence())
 	}
 	if r.Next != "" {
@@ -175,6 +178,9 @@ func (r *Result) Summary() string {
 	}
 	out := string(r.Verdict) + ": " + strings.Join(left, ", or ")
 	if r.Verdict == Identified {
+		if r.Sharper != nil {
+			out += "; " + r.Sharper.sentence()
+		}
 		out += "; " + r.unseen().sentence()
 	}
 	return out
@@ -230,6 +236,7 @@ type jsonIdentity struct {
 	Class        []spec.Algorithm `json:"class,omitempty"`
 	Alternatives []string         `json:"alternatives"`
 	Measured     *jsonWorth       `json:"measured,omitempty"`
+	Sharper      *jsonSharper     `json:"sharper,omitempty"`
 	Unseen       *jsonBound       `json:"unseen_above,omitempty"`
 	Told         []string         `json:"told,omitempty"`
 	Also         []string         `json:"told_beside,omitempty"`
@@ -247,6 +254,12 @@ type jsonIdentity struct {
 type jsonWorth struct {
 	Burst [2]float64 `json:"burst"`
 	Rate  [2]float64 `json:"rate_per_s"`
+}
+
+type jsonSharper struct {
+	RoundTrip float64 `json:"round_trip_s"`
+	Requests  int     `json:"requests"`
+	Seconds   float64 `json:"seconds"`
 }
 
 type jsonBound struct {
@@ -278,6 +291,9 @@ func (r *Result) JSON(a About) ([]byte, error) {
 	}
 	if b := r.unseen(); r.Verdict == Identified {
 		j.Unseen = &jsonBound{b.requests, b.within.Seconds()}
+	}
+	if s := r.Sharper; s != nil {
+		j.Sharper = &jsonSharper{s.Trip.Seconds(), s.Requests, s.Time.Seconds()}
 	}
 	for _, c := range r.Gone {
 		j.Against = append(j.Against, jsonRefuted{c.Limit.String(), c.Against})

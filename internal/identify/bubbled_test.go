@@ -2,6 +2,7 @@ package identify
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -14,6 +15,9 @@ import (
 type bubbled struct {
 	target  *target.Target
 	started time.Time
+	// way is the time from here to the target, and back; jitter what comes on top, at random.
+	way, jitter time.Duration
+	random      *rand.Rand
 }
 
 func (s *bubbled) Now() time.Duration { return time.Since(s.started) }
@@ -35,19 +39,19 @@ func (s *bubbled) ask(w *httptest.ResponseRecorder, r *http.Request) {
 }
 
 func (s *bubbled) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
-	const way = 500 * time.Microsecond
+	way := func() { time.Sleep(s.way + time.Duration(s.random.Int64N(int64(s.jitter)+1))) }
 	var out []timeline.Observation
 	time.Sleep(p.Rest)
 	begin := s.Now()
 	for admitted, denied := 0, 0; !p.over(admitted, denied); {
 		time.Sleep(begin + time.Duration(len(out))*p.Every - s.Now())
 		o := timeline.Observation{Sent: s.Now(), Answered: true, Outcome: timeline.Allowed}
-		time.Sleep(way)
+		way()
 		answer := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
 		r.Header.Set("X-Api-Key", "k")
 		s.ask(answer, r)
-		time.Sleep(way)
+		way()
 		for name := range answer.Header() {
 			o.Fields = append(o.Fields, timeline.Field{Name: name, Value: answer.Header().Get(name)})
 		}

@@ -126,7 +126,7 @@ func (x *search) quietly(ctx context.Context) bool {
 	x.made[name]++
 	r := x.regions[0]
 	h := r.hull()
-	m := r.newModel(x.shown(), h.usual())
+	m := r.newModel(x.shown(), r.kind, h.usual())
 	if m == nil || h.q2 < 2 {
 		return false
 	}

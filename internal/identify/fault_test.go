@@ -21,7 +21,8 @@ func serve(t *testing.T, limit spec.Limit, fault string) *bubbled {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bubbled{target: tgt, started: time.Now()}
+	return &bubbled{target: tgt, started: time.Now(), way: 500 * time.Microsecond,
+		random: rand.New(rand.NewPCG(1, 1))}
 }
 
 // outcomes are those of requests that show most faults which change decisions.
@@ -95,19 +96,31 @@ func TestFaultsAreNotNamedWrongly(t *testing.T) {
 				!soak && (text != limits[0] || !slices.Contains(usual, f.Name)) {
 				continue
 			}
-			t.Run(text+"/"+f.Name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					if slices.Equal(outcomes(t, serve(t, limit, "")), outcomes(t, serve(t, limit, f.Name))) {
-						t.Skip("decides as a right target does")
-					}
-					s := serve(t, limit, f.Name)
-					res := Identify(t.Context(), s, budget(limit))
-					t.Logf("after %d requests: %s", len(res.Timeline.Observations), res.Summary())
-					if res.Verdict == Identified && !explainsMore(t, s, res) {
-						t.Errorf("got %s, which does not explain what comes later", res.Summary())
-					}
-				})
-			})
+			t.Run(text+"/"+f.Name, func(t *testing.T) { named(t, limit, f.Name, 0) })
+			if soak {
+				const way = 40 * time.Millisecond
+				t.Run(text+"/"+f.Name+"/far", func(t *testing.T) { named(t, limit, f.Name, way) })
+			}
 		}
 	}
+}
+
+// named identifies a target with a fault. From far away answers take twice a way, and up to half as long
+// again.
+func named(t *testing.T, limit spec.Limit, fault string, way time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		if slices.Equal(outcomes(t, serve(t, limit, "")), outcomes(t, serve(t, limit, fault))) {
+			t.Skip("decides as a right target does")
+		}
+		s := serve(t, limit, fault)
+		if way > 0 {
+			s.way, s.jitter = way, way/2
+		}
+		res := Identify(t.Context(), s, budget(limit))
+		t.Logf("after %d requests: %s", len(res.Timeline.Observations), res.Summary())
+		if res.Verdict == Identified && !explainsMore(t, s, res) {
+			t.Errorf("got %s, which does not explain what comes later", res.Summary())
+		}
+	})
 }

@@ -64,6 +64,9 @@ type search struct {
 	overran bool
 	// usuals is how many of the usual experiments were made.
 	usuals int
+	// confirmed tells that all was asked that could refute the one class that is left; what comes then tells
+	// its time better.
+	confirmed bool
 }
 
 // Identify finds out what limits the requests of s. Whatever goes wrong on the way is part of the result.
@@ -184,12 +187,15 @@ func (x *search) explore(ctx context.Context) {
 			x.stopped = "two fifths of the requests refuted no kind of limit"
 			return
 		}
-		if x.settled(x.likely()) {
-			if x.exclude(); x.settled(x.regions) {
-				if !x.confirm(ctx) {
+		if likely := x.likely(); x.settled(likely) || !x.confirmed && x.coarse(likely) {
+			if x.exclude(); x.settled(x.regions) || !x.confirmed && x.coarse(x.regions) {
+				if x.confirm(ctx) {
+					continue
+				}
+				if x.settled(x.regions) || x.stopped != "" {
 					return
 				}
-				continue
+				x.confirmed = true
 			}
 		}
 		e, ok := x.choose()
@@ -225,6 +231,7 @@ func (x *search) narrow(asked int) {
 	var left []*region
 	tl, began, cut := x.shown(), time.Now(), false
 	shallow := x.crowded()
+	x.deepen()
 	for i, r := range x.regions {
 		until := time.Now().Add((x.o.Think - time.Since(began)) / time.Duration(len(x.regions)-i))
 		late := func() bool { return x.o.Think > 0 && time.Now().After(until) }
@@ -261,6 +268,22 @@ func (x *search) narrow(asked int) {
 		x.narrow(asked)
 	}
 	x.recall()
+}
+
+// deepen asks the exact search about counters from far away once few kinds are left: from there the bounds of
+// short windows, in each of which a request may have been decided, refute little.
+func (x *search) deepen() {
+	const few = 3
+	if !x.far || len(x.regions) > few || 10*len(x.tl.Observations) < 6*x.o.MaxRequests {
+		return
+	}
+	for _, r := range x.regions {
+		if r.kind.base.Weighs() && !r.kind.searched {
+			k := *r.kind
+			k.searched = true
+			r.kind = &k
+		}
+	}
 }
 
 // asQueue supposes that answers wait in a queue.
@@ -312,12 +335,19 @@ func (x *search) likely() []*region {
 
 // settled tells whether regions are one class or none, known as exactly as it must be.
 func (x *search) settled(regions []*region) bool {
-	for _, r := range slices.Concat(regions, besides(regions)) {
+	return x.alike(regions, func(r *region) bool {
 		h, slack := r.hull(), 5*x.tl.Header.Tick
 		if r.kind.paced {
 			slack /= time.Duration(h.q2)
 		}
-		if !h.single(slack) || len(r.kind.parts) > 0 {
+		return h.single(slack)
+	})
+}
+
+// alike tells whether regions are one class or none, of which each is known.
+func (x *search) alike(regions []*region, known func(*region) bool) bool {
+	for _, r := range slices.Concat(regions, besides(regions)) {
+		if len(r.kind.parts) > 0 || !known(r) {
 			return false
 		}
 	}
@@ -342,8 +372,12 @@ func (x *search) planner() *planner {
 			n = 4
 		}
 		points := r.points(n, x.doubting || len(likely) == 1)
-		for _, b := range points {
-			if m := r.newModel(tl, b); m != nil {
+		parts := []*kind{r.kind}
+		if x.far { // with one rounding alone nothing there tells some apart
+			parts = r.kind.each()
+		}
+		for i, b := range points {
+			if m := r.newModel(tl, parts[i%len(parts)], b); m != nil {
 				m.weight = 1 / float64(len(points)*len(likely))
 				p.models = append(p.models, m)
 			}

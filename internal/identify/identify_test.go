@@ -190,7 +190,7 @@ func TestAQuotaInUseIsNoAccusation(t *testing.T) {
 // right fails the test unless what was identified is the truth, and passes on what was recorded.
 func right(t *testing.T, limit spec.Limit, res *Result) {
 	t.Helper()
-	if why := differs(limit[0], res.Found[0]); why != "" {
+	if why := differs(limit[0], res.Found[0]); why != "" && (why != "rate" || res.Sharper == nil) {
 		t.Errorf("%s: got %s, whose %s is another one", limit, res.Found[0].Limit, why)
 	}
 	j, err := check.Judge(res.Timeline, res.Found[0].Limit, check.Options{SkipMeasure: true})
@@ -215,8 +215,6 @@ func differs(truth spec.Policy, found Candidate) string {
 		return "quota"
 	case len(found.Limit) > 1 || got.Slots != truth.Slots || got.Ban == 0 != (truth.Ban == 0):
 		return "rare axis"
-	case perSecond(got) < rate*0.98 || perSecond(got) > rate*1.02:
-		return "rate"
 	case found.Measured.Rate.Lo > rate*1.0001 || found.Measured.Rate.Hi < rate*0.9999:
 		return "measured rate"
 	case got.Count != truth.Count && truth.Algorithm != spec.FixedWindow && !single:
@@ -225,6 +223,8 @@ func differs(truth spec.Policy, found Candidate) string {
 		return "align"
 	case got.Refresh != truth.Refresh && !batches && !single:
 		return "refresh"
+	case perSecond(got) < rate*0.98 || perSecond(got) > rate*1.02:
+		return "rate"
 	}
 	return ""
 }
@@ -235,10 +235,11 @@ type harness struct {
 	// most is the largest quota. slow asks for round trips of 80 to 120 ms, of which one in twenty is lost.
 	most int64
 	slow bool
-	// right, open and wrong count the names, short those of open that recover too soon to be told from there.
+	// right, open and wrong count the names, short those of open that recover too soon to be told from there,
+	// coarse those of right whose SPEC is more than 2 % from the truth, which was not said to be nearer.
 	// used sums the requests. least is the share of names that is demanded of all but short, in percent.
-	right, open, wrong, short, used atomic.Int64
-	least                           int64
+	right, open, wrong, short, coarse, used atomic.Int64
+	least                                   int64
 }
 
 // seeds runs the seeds from 0 on, or those that the environment names: one, or two with a dash between.
@@ -260,8 +261,9 @@ func (h *harness) seeds(n uint64) {
 		}
 	})
 	all := h.right.Load() + h.open.Load() + h.wrong.Load()
-	h.t.Logf("%d right, %d open, of which %d recover too soon to be told, %d wrong; %d requests on average",
-		h.right.Load(), h.open.Load(), h.short.Load(), h.wrong.Load(), h.used.Load()/max(1, all))
+	h.t.Logf("%d right, of which %d within 2 %%; %d open, of which %d recover too soon to be told; %d wrong; "+
+		"%d requests on average", h.right.Load(), h.right.Load()-h.coarse.Load(), h.open.Load(),
+		h.short.Load(), h.wrong.Load(), h.used.Load()/max(1, all))
 	if long := all - h.short.Load(); from+1 < to && 100*h.right.Load() < h.least*long {
 		h.t.Errorf("got %d of %d named, want %d %%", h.right.Load(), long, h.least)
 	}
@@ -294,6 +296,10 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 	why := ""
 	if res.Verdict == Identified {
 		why = differs(limit[0], res.Found[0])
+	}
+	if why == "rate" && res.Sharper != nil {
+		h.coarse.Add(1)
+		why = ""
 	}
 	switch {
 	case res.Verdict == None || why != "":

@@ -108,6 +108,32 @@ func (b box) usual() box {
 	return all
 }
 
+// whole is how many units of a bucket people write a rate with: all of it, of a queue its places.
+func (k *kind) whole(b box) time.Duration {
+	if k.queue && b.q1 > 1 {
+		return time.Duration(b.q1 - 1)
+	}
+	return time.Duration(b.q1)
+}
+
+// usual returns the policy of b that people would write: of a bucket by the time of one unit, or of all where
+// that is rounder. Of a time that is not known well it is the roundest amid what is left.
+func (k *kind) usual(b box) box {
+	out, all := b.usual(), b.inner()
+	if float64(b.t2) > float64(b.t1)*resolution {
+		out.t1 = amid(b.t1, b.t2)
+		out.t2 = out.t1
+	}
+	if !k.paced || b.q1 != b.q2 {
+		return out
+	}
+	units := k.whole(b)
+	if t := amid(all.t1*units, all.t2*units); roundness(t) < roundness(out.t1) && t/units >= b.t1 {
+		out.t1, out.t2 = t/units, t/units
+	}
+	return out
+}
+
 // roundTimes are units of which times are multiples that people write, the roundest first.
 func roundTimes() []time.Duration {
 	return []time.Duration{24 * time.Hour, time.Hour, 10 * time.Minute, time.Minute, 10 * time.Second,
@@ -144,6 +170,18 @@ func roundest(from, to time.Duration) time.Duration {
 		}
 	}
 	return from + (to-from)/2
+}
+
+// amid returns the roundest duration of an interval, of several that which is nearest to its middle.
+func amid(from, to time.Duration) time.Duration {
+	t := roundest(from, to)
+	units, middle := roundTimes(), from+(to-from)/2
+	if i := roundness(t); i < len(units) {
+		if near := (middle + units[i]/2) / units[i] * units[i]; near >= from && near <= to {
+			return near
+		}
+	}
+	return t
 }
 
 // kind is a family of policies that answers tell apart from all other kinds.
@@ -224,6 +262,15 @@ func counterKind(align spec.Align, count spec.Count) *kind {
 		out.parts = append(out.parts, &part)
 	}
 	return out
+}
+
+// mostSearched is how many exact searches may be asked for at once: with windows of any place each takes
+// long.
+func (k *kind) mostSearched() int {
+	if k.base.Weighs() && k.base.Align == spec.AlignUnknown {
+		return 40
+	}
+	return manyAsked
 }
 
 // counts tells whether denied requests count.

@@ -28,9 +28,9 @@ type model struct {
 // phaseCells is into how many parts the phases of windows are divided to find one.
 const phaseCells = 16
 
-// newModel returns the model of a policy; nil where there is none.
-func (r *region) newModel(tl *timeline.Timeline, b box) *model {
-	limit := spec.Limit{r.kind.policy(b)}
+// newModel returns the model of a policy of a part of the kind; nil where there is none.
+func (r *region) newModel(tl *timeline.Timeline, part *kind, b box) *model {
+	limit := spec.Limit{part.policy(b)}
 	if r.beside != nil {
 		limit = append(limit, r.beside.kind.policy(r.beside.hull().point()))
 	}

@@ -151,7 +151,7 @@ func (r *region) hit(tl *timeline.Timeline, b box) bool {
 
 // narrow removes what tl refutes, and divides what is left, by so many judgements.
 func (r *region) narrow(tl *timeline.Timeline, asked int) {
-	r.left, r.searches = asked, asked // bounds see little
+	r.left, r.searches = asked, min(asked, r.kind.mostSearched()) // bounds see little
 	all := append(r.live, r.doubtful...)
 	r.live, r.doubtful = nil, nil
 	r.take(tl, all...)

@@ -30,6 +30,8 @@ type Result struct {
 	Recorded bool
 	// Next is, where a question is open, what would tell most, and what that costs; may be empty.
 	Next string
+	// Sharper is what would tell the time of what was identified to 2 %; nil where that is known.
+	Sharper *Sharper
 	// Also are the limits that answers tell of beside the one that was identified.
 	Also []string
 	// Stopped says why it ended with a question open; empty otherwise.
@@ -204,9 +206,9 @@ func (x *search) result() *Result {
 		res.Verdict, res.Gone = None, x.nearest()
 	case x.unconfirmed():
 		res.Stopped = cmp.Or(res.Stopped, unsure)
-	case len(found) == 1 && x.settled(x.regions) && x.fails(res.Found[0]):
+	case len(found) == 1 && x.named() && x.fails(res.Found[0]):
 		res.Stopped = unexplained
-	case len(found) == 1 && x.settled(x.regions):
+	case len(found) == 1 && x.named():
 		if coarse := x.ofWholeSeconds(res.Found[0]); len(coarse) > 0 {
 			res.Found, res.Stopped = append(res.Found, coarse...), wholeSeconds
 			break
@@ -216,6 +218,7 @@ func (x *search) result() *Result {
 			break
 		}
 		res.Verdict, res.Stopped, res.Also = Identified, "", x.alsoTold(res.Found[0])
+		res.Sharper = x.sharper(res.Found[0])
 	}
 	if res.Verdict == Open && len(found) > 0 {
 		res.Next = x.next()
@@ -285,7 +288,7 @@ func (x *search) candidate(r *region) Candidate {
 // ofOne is candidate of a single limit.
 func (x *search) ofOne(r *region) Candidate {
 	h := r.hull()
-	best, search := h.usual(), !x.crowded() // which an exact search would take seconds for
+	best, search := r.kind.usual(h), !x.crowded() // which an exact search would take seconds for
 	for _, b := range append([]box{best, h.inner(), h}, r.live...) {
 		if !refuted(x.shown(), r.with(r.kind.policy(b.point())), verdict.Exact, search) {
 			best = b.point()
@@ -369,14 +372,23 @@ func against(j *verdict.Judgement) string {
 }
 
 // written returns the policy of a point as people write it: a bucket's rate as so many a second, a minute
-// or an hour, where that is a whole number.
+// or an hour, where that is a whole number, or else as all of it in the time in which it fills.
 func (k *kind) written(b box) spec.Policy {
+	const most = 1000 // a minute or an hour
 	p := k.policy(b)
+	if !k.paced || b.t1 != b.t2 {
+		return complete(p)
+	}
 	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour} {
-		if k.paced && per%b.t1 == 0 {
-			p.Rate = spec.Rate{N: int64(per / b.t1), Per: per}
-			break
+		if n := int64(per / b.t1); per%b.t1 == 0 && (per == time.Second || n <= most) {
+			p.Rate = spec.Rate{N: n, Per: per}
+			return complete(p)
 		}
+	}
+	const unit = 10 * time.Millisecond
+	n := k.whole(b)
+	if all := (b.t1*n + unit/2).Truncate(unit); all > 0 && max(all-b.t1*n, b.t1*n-all) < n {
+		p.Rate = spec.Rate{N: int64(n), Per: all}
 	}
 	return complete(p)
 }
