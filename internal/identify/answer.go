@@ -67,7 +67,7 @@ func Told(tl *timeline.Timeline) []string {
 
 // notSought is what a SPEC can say and no kind has.
 const notSought = "three limits at once or more, slots, state that expires early, refills of some units " +
-	"at a time, requests in flight, starts that are not full, clocks of whole seconds"
+	"at a time, starts that are not full, clocks of whole seconds"
 
 // Text is the answer for people.
 func (r *Result) Text(a About) string {
@@ -194,6 +194,9 @@ func (c Candidate) worth() string {
 		return first.worth() + "; and " + c.Beside.worth()
 	}
 	p := c.Limit[0]
+	if p.InFlight() {
+		return fmt.Sprintf("%s in flight at once", c.Measured.Burst)
+	}
 	if c.Told {
 		return fmt.Sprintf("quota %s; its window is told, not measured: at least %s", c.Measured.Burst,
 			quantity.Brief(c.shortest()))

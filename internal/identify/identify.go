@@ -160,7 +160,7 @@ func (x *search) open(ctx context.Context) bool {
 		}
 	}
 	if x.shown().Counts().Denied == 0 {
-		x.stopped = "no request was denied"
+		x.stopped = undenied
 		return false
 	}
 	return x.comeback(ctx) && (!x.far || x.bursts(ctx))

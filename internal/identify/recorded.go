@@ -29,7 +29,7 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	case len(tl.Observations) == 0:
 		x.stopped = "no request is recorded whose limit is one for all of its recording"
 	case tl.Counts().Denied == 0:
-		x.stopped = "no request was denied"
+		x.stopped = undenied
 	default:
 		if queued(tl) {
 			x.asQueue()

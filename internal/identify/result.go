@@ -185,6 +185,9 @@ func (x *search) result() *Result {
 	x.byDelays()
 	found := classes(x.regions)
 	if tl.Counts().Denied == 0 { // nothing is known of any
+		if res.Stopped == undenied {
+			res.Stopped = res.undenied()
+		}
 		return res
 	}
 	for _, class := range found {
@@ -200,10 +203,10 @@ func (x *search) result() *Result {
 	switch {
 	case len(found) > 0 && len(res.Found) == 0:
 		res.Stopped = unexplained + ": " + strings.Join(x.left(), "; or ")
-	case len(found) == 0 && !x.o.Fresh:
-		res.Stopped = inUse
 	case len(found) == 0:
-		res.Verdict, res.Gone = None, x.nearest()
+		if res.Stopped = inUse; x.o.Fresh {
+			res.Verdict, res.Gone, res.Stopped = None, x.nearest(), x.stopped
+		}
 	case x.unconfirmed():
 		res.Stopped = cmp.Or(res.Stopped, unsure)
 	case len(found) == 1 && x.named() && x.fails(res.Found[0]):
@@ -219,6 +222,10 @@ func (x *search) result() *Result {
 		}
 		res.Verdict, res.Stopped, res.Also = Identified, "", x.alsoTold(res.Found[0])
 		res.Sharper = x.sharper(res.Found[0])
+	}
+	if c := x.inFlight(); c != nil && x.aside == nil { // in a queue all that wait are under way
+		res.Found, res.Gone, res.Sharper, res.Also = append(res.Found, *c), nil, nil, nil
+		res.Verdict, res.Stopped = Open, heldBack
 	}
 	if res.Verdict == Open && len(found) > 0 {
 		res.Next = x.next()

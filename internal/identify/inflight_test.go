@@ -1,0 +1,47 @@
+package identify
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// TestALimitOfRequestsInFlightHasNoOtherName: four at once, of 300 ms each, are no four in 300 ms.
+func TestALimitOfRequestsInFlightHasNoOtherName(t *testing.T) {
+	var busy atomic.Int64
+	var res *Result
+	sending(t, func(w http.ResponseWriter, _ *http.Request) {
+		defer busy.Add(-1)
+		if busy.Add(1) > 4 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		time.Sleep(300 * time.Millisecond)
+	}, func(t *testing.T, l *Live) {
+		res = Identify(t.Context(), l, Options{MaxRequests: 60, MaxTime: time.Minute,
+			Every: 20 * time.Millisecond, Alike: true, Fresh: true})
+	})
+	text := res.Text(About{})
+	t.Log(text)
+	if res.Verdict != Open || !strings.Contains(text, "in flight at once") {
+		t.Errorf("got %s, want it open, with the limit of requests in flight", text)
+	}
+	for _, c := range res.Found {
+		if l := c.Limit[0]; l.Algorithm == spec.Concurrency && l.Rate.N != 4 {
+			t.Errorf("got %s, want 4 in flight", l)
+		}
+	}
+	fits(t, res)
+}
+
+// TestWhatDeniesNothingSaysWhatWasNotSeen: also how many were under way at once.
+func TestWhatDeniesNothingSaysWhatWasNotSeen(t *testing.T) {
+	res := asked(t, func(http.ResponseWriter, *http.Request) {}, 2*time.Second)
+	if want := "or of more than 1 in flight"; res.Verdict != Open || !strings.Contains(res.Stopped, want) {
+		t.Errorf("got %s %q, want it open: %s", res.Verdict, res.Stopped, want)
+	}
+}
