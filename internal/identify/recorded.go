@@ -24,6 +24,7 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	x := &search{o: o, s: &sent{tl: tl}, tl: tl, made: map[string]int{}, usuals: confirming,
 		ended: func() bool { return ctx.Err() != nil }}
 	x.begin()
+	var queue *Result
 	x.every, x.stopped = 20*time.Millisecond, "these requests do not tell more" // as identify sends
 	switch {
 	case len(tl.Observations) == 0:
@@ -35,23 +36,40 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 			x.asQueue()
 		}
 		x.excludeAll(2 * o.Think)
-		if x.aside != nil && len(x.regions) > 0 && !x.queuedSo() {
+		if x.aside != nil && len(x.regions) > 0 && !(x.settled(x.regions) && x.queueExplains()) {
+			if x.queuedSo() {
+				queue = x.result()
+			}
 			x.noQueue()
 			x.excludeAll(2 * o.Think)
 		}
 	}
-	res := x.result()
+	res := x.result().orElse(queue)
 	res.Recorded = true
 	return res
 }
 
-// queuedSo tells whether the delays of a queue of what is left are those that were recorded. Of a log most
-// answers take long for other reasons.
-func (x *search) queuedSo() bool {
-	if x.settled(x.regions) {
-		return x.queueExplains()
+// mayQueue is why a limit is not named whose answers took as long as those of a queue that is not known well.
+const mayQueue = "admitted requests waited, for reasons of their own or in a queue"
+
+// orElse adds what is left of queues to what explains a recording where nothing waits. It returns the queues
+// alone where nothing else explains it; nil are none.
+func (r *Result) orElse(queue *Result) *Result {
+	switch {
+	case queue == nil:
+		return r
+	case len(r.Found) == 0:
+		return queue
 	}
-	return !x.fails(x.candidate(x.regions[0]))
+	r.Verdict, r.Stopped = Open, mayQueue
+	r.Found, r.Also, r.Sharper = append(r.Found, queue.Found...), nil, nil
+	return r
+}
+
+// queuedSo tells whether the delays of a queue that is not known well may be those that were recorded. Of a
+// log most answers take long for other reasons.
+func (x *search) queuedSo() bool {
+	return !x.settled(x.regions) && !x.fails(x.candidate(x.regions[0]))
 }
 
 // excludeAll excludes what the recording refutes until a round tells little more, for so long at most. The
