@@ -187,16 +187,10 @@ func (x *search) explore(ctx context.Context) {
 			x.stopped = "two fifths of the requests refuted no kind of limit"
 			return
 		}
-		if likely := x.likely(); x.settled(likely) || !x.confirmed && x.coarse(likely) {
-			if x.exclude(); x.settled(x.regions) || !x.confirmed && x.coarse(x.regions) {
-				if x.confirm(ctx) {
-					continue
-				}
-				if x.settled(x.regions) || x.stopped != "" {
-					return
-				}
-				x.confirmed = true
-			}
+		if again, over := x.known(ctx); over {
+			return
+		} else if again {
+			continue
 		}
 		e, ok := x.choose()
 		if !ok { // what is likely may be what was asked too little
@@ -224,6 +218,25 @@ func (x *search) explore(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// known asks for what could refute the one class that is left. It tells whether that was done again, or there
+// is no more to ask. From far away what is left of a time may be narrowed after it.
+func (x *search) known(ctx context.Context) (again, over bool) {
+	one := func(regions []*region) bool {
+		return x.settled(regions) || !x.confirmed && x.coarse(regions)
+	}
+	if !one(x.likely()) {
+		return false, false
+	}
+	if x.exclude(); !one(x.regions) {
+		return false, false
+	}
+	if x.confirm(ctx) {
+		return true, false
+	}
+	x.confirmed = true
+	return false, x.settled(x.regions) || x.stopped != ""
 }
 
 // narrow lets the recording refute what it can. Each kind has an equal share of the time that is left.
@@ -268,22 +281,6 @@ func (x *search) narrow(asked int) {
 		x.narrow(asked)
 	}
 	x.recall()
-}
-
-// deepen asks the exact search about counters from far away once few kinds are left: from there the bounds of
-// short windows, in each of which a request may have been decided, refute little.
-func (x *search) deepen() {
-	const few = 3
-	if !x.far || len(x.regions) > few || 10*len(x.tl.Observations) < 6*x.o.MaxRequests {
-		return
-	}
-	for _, r := range x.regions {
-		if r.kind.base.Weighs() && !r.kind.searched {
-			k := *r.kind
-			k.searched = true
-			r.kind = &k
-		}
-	}
 }
 
 // asQueue supposes that answers wait in a queue.

@@ -261,8 +261,8 @@ func (h *harness) seeds(n uint64) {
 		}
 	})
 	all := h.right.Load() + h.open.Load() + h.wrong.Load()
-	h.t.Logf("%d right, of which %d within 2 %%; %d open, of which %d recover too soon to be told; %d wrong; "+
-		"%d requests on average", h.right.Load(), h.right.Load()-h.coarse.Load(), h.open.Load(),
+	h.t.Logf("%d right, of which %d within 2 %%; %d open, of which %d recover too soon to be told; %d "+
+		"wrong; %d requests on average", h.right.Load(), h.right.Load()-h.coarse.Load(), h.open.Load(),
 		h.short.Load(), h.wrong.Load(), h.used.Load()/max(1, all))
 	if long := all - h.short.Load(); from+1 < to && 100*h.right.Load() < h.least*long {
 		h.t.Errorf("got %d of %d named, want %d %%", h.right.Load(), long, h.least)

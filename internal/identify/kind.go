@@ -203,7 +203,10 @@ type kind struct {
 	bans bool
 }
 
-var bucketClass = []spec.Algorithm{spec.TokenBucket, spec.GCRA, spec.LeakyBucket}
+var (
+	bucketClass   = []spec.Algorithm{spec.TokenBucket, spec.GCRA, spec.LeakyBucket}
+	inFlightClass = []spec.Algorithm{spec.Concurrency}
+)
 
 // kinds are all that is looked for, the usual ones first.
 func kinds() []*kind {

@@ -223,10 +223,7 @@ func (x *search) result() *Result {
 		res.Verdict, res.Stopped, res.Also = Identified, "", x.alsoTold(res.Found[0])
 		res.Sharper = x.sharper(res.Found[0])
 	}
-	if c := x.inFlight(); c != nil && x.aside == nil { // in a queue all that wait are under way
-		res.Found, res.Gone, res.Sharper, res.Also = append(res.Found, *c), nil, nil, nil
-		res.Verdict, res.Stopped = Open, heldBack
-	}
+	x.heldBack(res)
 	if res.Verdict == Open && len(found) > 0 {
 		res.Next = x.next()
 		res.Stopped = strings.TrimPrefix(res.Stopped+x.hindered()+x.blurred(), "; ")
