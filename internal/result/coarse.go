@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -34,6 +35,9 @@ func (s *Scenario) Coarse() (why, mend string) {
 			nearer + ", or with more clients"
 	case rate*tick.Seconds() >= noticed:
 		return "a clock ticks every " + back(tick), "say if the clock is finer (tick=10us), or " + less
+	case rate*wait.Seconds() < noticed && denied && s.Target != "" && slices.ContainsFunc(s.Limit, locksOut):
+		return "a client that goes on asking stays locked out, so that its answers tell little",
+			"run more scenarios beside it, or demand less of a pass (--set expect.resolution.rate=50%)"
 	case rate*wait.Seconds() < noticed:
 		return "", ""
 	case s.Target == "":
@@ -44,6 +48,9 @@ func (s *Scenario) Coarse() (why, mend string) {
 		return "an answer took " + back(wait), nearer + ", run more scenarios beside it, or " + less
 	}
 }
+
+// locksOut tells whether denied requests put off when p admits again.
+func locksOut(p spec.Policy) bool { return p.Count == spec.CountAll || p.Ban > 0 }
 
 // Slow is the mend where a client that asks one request after the other is hardly denied, as the limit gives
 // back a unit while an answer is under way; empty where it is not so.
