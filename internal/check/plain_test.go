@@ -86,22 +86,27 @@ func TestLimitOutOfReachIsExplained(t *testing.T) {
 	}
 }
 
-// TestManyAtOnceAreExplained: of a right bucket with up to sixty requests of one key in flight, most
+// TestManyAtOnceAreExplained: of a right limiter with up to sixty requests of one key in flight, most
 // recordings have a plain explanation, where a search of all orders gives up after seconds.
 func TestManyAtOnceAreExplained(t *testing.T) {
-	found, all := 0, 0
-	for _, rate := range []int{200, 1800, 2000, 2200} {
-		for seed := range uint64(10) {
-			spec := fmt.Sprintf("token-bucket,rate=%d/s,burst=20", rate)
-			late := []int64{4_000_000, 30_000_000}[seed%2]
-			obs := offeredLate(mustPolicy(t, spec), 3000, seed, late)
-			c := judge.New(&timeline.Timeline{Observations: obs}, mustLimit(t, spec), Options{})
-			if all++; search.Simply(c.Parts[0].Histories[0], c.Limit, []int64{0}) {
-				found++
+	for _, algorithm := range []string{"token-bucket,rate=%d/s,burst=20",
+		"fixed-window,rate=%d/s,phase=300ms", "fixed-window,rate=%d/s,align=first"} {
+		found, all := 0, 0
+		for _, rate := range []int{200, 1800, 2000, 2200} {
+			spec := fmt.Sprintf(algorithm, rate)
+			p := mustPolicy(t, spec)
+			for seed := range uint64(10) {
+				late := []int64{4_000_000, 30_000_000}[seed%2]
+				tl := &timeline.Timeline{Observations: offeredLate(p, 3000, seed, late)}
+				c := judge.New(tl, mustLimit(t, spec), Options{})
+				h := c.Parts[0].Histories[0]
+				if all++; search.Simply(h, c.Limit, []int64{int64(p.PhaseFrom)}) {
+					found++
+				}
 			}
 		}
-	}
-	if 100*found < 75*all {
-		t.Errorf("%d of %d explained, want three quarters of them", found, all)
+		if 100*found < 75*all {
+			t.Errorf("%s: %d of %d explained, want three quarters of them", algorithm, found, all)
+		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // keepBack looks for one explanation of a history, forward in time. It keeps each admission back until its
-// interval ends, the one that ends first before the others. Those that are kept back serve the denials: as
-// soon as they are enough to use up what the limiter would still give, they are decided, and then all denials
-// that wait. What is decided is asked of the reference, step by step, so that an explanation is one.
+// interval ends, the one that ends first before the others. Those that are kept back serve the denials: at
+// the last instant at which they are enough to use up what the limiter would still give, they are decided,
+// and then all denials that wait. The reference is asked of each decision, so that an explanation is one.
 type keepBack struct {
 	h     *history.History
 	lim   reference.Limiter
@@ -27,23 +27,41 @@ type keepBack struct {
 	refused []int32
 	least   int64
 	decided []bool
+	// last is the last instant at which the denials that wait could be decided; since are the indices of the
+	// events that were decided after it.
+	last  mark
+	since []int32
 	// thrifty: an admission that waits is decided when the limiter is about to be as good as new, as what it
 	// would give from then on is lost.
 	thrifty bool
 	// full is when the limiter is as good as new, MaxTime where that is not known; early is by how much an
 	// admission must come before, to count against what was; now is when the last event began or ended.
 	full, early, now int64
+	// i events have begun, k have ended.
+	i, k int
 	// plan is what a bucket must lose, nil for any other limiter; lost what is left of it, spent what was
 	// admitted, in its units.
 	plan  *overflowPlan
 	lost  []overflow
 	spent int64
+	// needs are what fixed windows must still have admitted when they end.
+	needs []need
 	// ahead are the indices of the admissions that were decided though they could wait.
 	ahead []int32
 }
 
+// mark is where a keepBack was at an instant, when so many events had begun and ended.
+type mark struct {
+	at, stock, least, full, spent int64
+	begun, ended                  int
+	needs                         []need
+	state                         reference.State
+	kept, refused, ahead          []int32
+	lost                          []overflow
+}
+
 // keptBack tells whether such an explanation of h is found. It costs O(n log n).
-func keptBack(h *history.History, lim reference.Limiter, limit spec.Limit) bool {
+func keptBack(h *history.History, lim reference.Limiter, limit spec.Limit, at []int64) bool {
 	x := &keepBack{h: h, lim: lim, order: history.OrderByEnd(h.All), rank: make([]int32, len(h.All)),
 		decided: make([]bool, len(h.All))}
 	for k, i := range x.order {
@@ -54,12 +72,19 @@ func keptBack(h *history.History, lim reference.Limiter, limit spec.Limit) bool 
 			return false
 		}
 	}
-	if len(limit) == 1 && limit[0].HasWindow() {
+	if len(limit) > 1 {
+		return x.explains(true) || x.explains(false)
+	}
+	if limit[0].HasWindow() {
 		x.early = 1
 	}
-	if len(limit) == 1 && steady(limit[0]) {
+	switch {
+	case steady(limit[0]):
 		x.plan = planOverflow(h, limit[0], x.order)
 		return x.plan != nil && x.explains(true)
+	case planned(limit[0]):
+		x.needs = planQuotas(h, limit[0], at[0], x.order)
+		return x.explains(false)
 	}
 	return x.explains(true) || x.explains(false)
 }
@@ -75,15 +100,16 @@ func (x *keepBack) explains(thrifty bool) bool {
 	if x.plan != nil {
 		x.lost, x.ahead, x.full = x.plan.lost, x.ahead[:0], x.begin(0)
 	}
+	x.last.at, x.since = -1, x.since[:0]
 	all := x.h.All
-	for i, k := 0, 0; k < len(all); {
+	for x.i, x.k = 0, 0; x.k < len(all); {
 		switch {
-		case i < len(all) && x.begin(int32(i)) <= all[x.order[k]].End:
-			x.begins(int32(i))
-			i++
-		case x.ends(x.order[k]):
-			k++
-		default:
+		case x.i < len(all) && x.begin(int32(x.i)) <= all[x.order[x.k]].End:
+			x.i++
+			x.begins(int32(x.i - 1))
+		case x.ends(x.order[x.k]):
+			x.k++
+		case !x.back(x.order[x.k]):
 			return false
 		}
 	}
@@ -108,7 +134,7 @@ func (x *keepBack) begins(i int32) {
 		}
 		x.refused = append(x.refused, i)
 	}
-	x.settle(at)
+	x.settle(at, false)
 }
 
 // ends decides an event whose interval ends, if it still waits; ok=false where the limiter answers otherwise.
@@ -121,12 +147,18 @@ func (x *keepBack) ends(i int32) (ok bool) {
 	if !x.decided[i] && ev.Outcome == timeline.Allowed && !x.admit(ev.End) {
 		return false
 	}
-	x.settle(ev.End)
+	if len(x.refused) > 0 {
+		x.refuse(ev.End)
+	}
 	return x.decided[i]
 }
 
 // spend decides admissions that wait whenever the limiter is about to be as good as new, before an instant.
 func (x *keepBack) spend(before int64) {
+	for ; len(x.needs) > 0 && x.needs[0].by <= before; x.needs = x.needs[1:] {
+		for x.spent < x.needs[0].least && len(x.kept) > 0 && x.admit(x.needs[0].by-x.early) {
+		}
+	}
 	for x.thrifty && len(x.kept) > 0 && x.full-x.early < before {
 		at := x.overflown(max(x.full-x.early, x.now))
 		if at >= before {
@@ -181,37 +213,68 @@ func (x *keepBack) admit(at int64) (ok bool) {
 	}
 	x.take(i, state, at, d)
 	x.kept = x.kept[1:]
-	if x.stock -= ev.Cost; x.plan != nil {
-		x.spent += ev.Cost * x.plan.Per
-		x.ahead = append(x.ahead, i)
+	x.stock -= ev.Cost
+	if x.plan == nil {
+		x.spent += ev.Cost
+		return true
 	}
+	x.spent += ev.Cost * x.plan.Per
+	x.ahead = append(x.ahead, i)
 	return true
 }
 
 // take notes a decision, and what the limiter remembers after it.
 func (x *keepBack) take(i int32, state reference.State, at int64, d reference.Decision) {
+	x.since = append(x.since, i)
 	x.decided[i], x.state, x.full = true, state, history.Later(at, int64(d.Reset))
 }
 
-// settle decides the denials that wait, if the limiter denies the cheapest of them, or does so after some of
-// the admissions that wait.
-func (x *keepBack) settle(at int64) {
+// settle decides the denials that wait, if the limiter denies the cheapest of them; where it must, if it does
+// so after some of the admissions that wait. Else it notes that this would do.
+func (x *keepBack) settle(at int64, must bool) {
 	for len(x.refused) > 0 {
 		_, d := x.lim.Step(x.state, time.Duration(at), x.least)
 		switch {
 		case !d.Allow:
 			x.refuse(at)
 			return
-		case d.Remaining >= x.stock || x.hasty(at) || !x.admit(at):
+		case d.Remaining >= x.stock:
+			return
+		case !must:
+			x.note(at)
+			return
+		case !x.admit(at):
 			return
 		}
 	}
 }
 
-// hasty tells whether no denial is due, for which a bucket should be emptied.
-func (x *keepBack) hasty(at int64) bool {
-	return x.plan != nil &&
-		!slices.ContainsFunc(x.refused, func(i int32) bool { return x.plan.due[i] <= at })
+// note notes where it is.
+func (x *keepBack) note(at int64) {
+	m := &x.last
+	m.at, m.stock, m.least, m.full, m.spent = at, x.stock, x.least, x.full, x.spent
+	m.begun, m.ended, m.state, m.lost, m.needs = x.i, x.k, x.state, x.lost, x.needs
+	m.kept, m.refused = append(m.kept[:0], x.kept...), append(m.refused[:0], x.refused...)
+	m.ahead, x.since = append(m.ahead[:0], x.ahead...), x.since[:0]
+}
+
+// back goes back to the last instant at which a denial could be decided, and decides it there; ok=false where
+// there is none.
+func (x *keepBack) back(i int32) (ok bool) {
+	m := &x.last
+	if x.h.All[i].Outcome != timeline.Denied || m.at < x.begin(i) {
+		return false
+	}
+	x.now, x.stock, x.least, x.full, x.spent = m.at, m.stock, m.least, m.full, m.spent
+	x.i, x.k, x.state, x.lost, x.needs = m.begun, m.ended, m.state, m.lost, m.needs
+	x.kept, x.refused = append(x.kept[:0], m.kept...), append(x.refused[:0], m.refused...)
+	x.ahead = append(x.ahead[:0], m.ahead...)
+	for _, j := range x.since {
+		x.decided[j] = false
+	}
+	x.settle(m.at, true)
+	m.at, x.since = -1, x.since[:0]
+	return x.decided[i]
 }
 
 // refuse decides all denials that wait which the limiter denies.

@@ -47,8 +47,6 @@ type overflowPlan struct {
 	// are those at which one would with more, ascending by time and in what must be lost.
 	free  int64
 	empty []emptied
-	// due is when each denial is decided, by event.
-	due []int64
 	// lost is the plan, ascending in both.
 	lost []overflow
 }
@@ -69,8 +67,7 @@ func steady(p spec.Policy) bool {
 // planOverflow makes the plan for the events of h, which order has ascending by end; nil where there is none.
 func planOverflow(h *history.History, p spec.Policy, order []int32) *overflowPlan {
 	all := h.All
-	x := &overflowPlan{Bucket: limiter.NewBucket(p), h: h, cost: history.MaxTime,
-		due: make([]int64, len(all))}
+	x := &overflowPlan{Bucket: limiter.NewBucket(p), h: h, cost: history.MaxTime}
 	var units, end int64
 	for i := range all {
 		if units += all[i].Cost; all[i].Outcome != timeline.Unknown {
@@ -153,17 +150,18 @@ func (x *overflowPlan) ends(i int32) (ok bool) {
 // deny plans the decision of a denial, after which the bucket is not full for a while.
 func (x *overflowPlan) deny(i int32) (ok bool) {
 	begin := x.h.All[i].Start + x.h.Lag
-	if x.due[i] = x.free; x.free < begin {
+	due := x.free
+	if due < begin {
 		k := sort.Search(len(x.empty), func(k int) bool { return x.empty[k].at >= begin })
 		if k == len(x.empty) {
 			return false
 		}
 		e := x.empty[k]
-		x.due[i], x.low, x.lost = e.at, max(x.low, e.least), append(x.lost, e.overflow)
+		due, x.low, x.lost = e.at, max(x.low, e.least), append(x.lost, e.overflow)
 		x.high = min(x.high, max(e.high, e.least))
 	}
-	x.full = max(x.full, x.due[i]*x.N+x.Burst*x.Per)
-	late := func(l overflow) bool { return l.by > x.due[i] && l.by*x.N < x.full }
+	x.full = max(x.full, due*x.N+x.Burst*x.Per)
+	late := func(l overflow) bool { return l.by > due && l.by*x.N < x.full }
 	x.most = slices.DeleteFunc(x.most, late)
 	x.empty = slices.DeleteFunc(x.empty, func(e emptied) bool { return late(e.overflow) })
 	return x.low <= x.high

@@ -42,7 +42,7 @@ func Simply(h *history.History, limit spec.Limit, at []int64) bool {
 			}
 		}
 	}
-	return keptBack(h, lim, limit)
+	return keptBack(h, lim, limit, at)
 }
 
 // decide appends the instants at which the first n events of h are decided, ascending: each the mean of its
