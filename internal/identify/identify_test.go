@@ -329,7 +329,7 @@ func TestRandomLimitsAreNamed(t *testing.T) {
 	case testing.Short():
 		h.seeds(3)
 	default:
-		h.seeds(12)
+		h.seeds(9)
 	}
 }
 
