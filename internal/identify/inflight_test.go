@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestALimitOfRequestsInFlightHasNoOtherName: four at once, of 300 ms each, are no four in 300 ms.
@@ -43,5 +44,17 @@ func TestWhatDeniesNothingSaysWhatWasNotSeen(t *testing.T) {
 	res := asked(t, func(http.ResponseWriter, *http.Request) {}, 2*time.Second)
 	if want := "or of more than 1 in flight"; res.Verdict != Open || !strings.Contains(res.Stopped, want) {
 		t.Errorf("got %s %q, want it open: %s", res.Verdict, res.Stopped, want)
+	}
+}
+
+// TestALostAnswerHoldsNoPlaceForLong: a denial ten seconds after a lost answer came while nothing was under
+// way.
+func TestALostAnswerHoldsNoPlaceForLong(t *testing.T) {
+	late := timeline.Observation{Sent: 10 * time.Second, FirstByte: 11 * time.Second, Answered: true,
+		Outcome: timeline.Denied}
+	late.Seq = 1
+	tl := &timeline.Timeline{Observations: []timeline.Observation{{Outcome: timeline.Unknown}, late}}
+	if n := underWay(tl, &late); n != 0 {
+		t.Errorf("got %d under way, want none", n)
 	}
 }

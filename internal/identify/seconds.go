@@ -193,11 +193,15 @@ const inFlightToo = "each denial came while other requests were under way, so th
 
 // underWay is how many requests, at most, held a place while o was decided: all but denied ones.
 func underWay(tl *timeline.Timeline, o *timeline.Observation) (n int64) {
+	late := lateness(tl)
 	for i := range tl.Observations {
 		p := &tl.Observations[i]
 		ended := max(p.FirstByte, p.Done)
+		if !p.Answered { // it is over soon, or never began
+			ended = p.Sent + late
+		}
 		if p.Outcome != timeline.Denied && p.Seq != o.Seq && p.Partition == o.Partition &&
-			p.Sent <= max(o.FirstByte, o.Sent) && (!p.Answered || ended >= o.Sent) {
+			p.Sent <= max(o.FirstByte, o.Sent) && ended >= o.Sent {
 			n++
 		}
 	}
