@@ -13,9 +13,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// wholeSeconds is why a window that lasts no whole number of half seconds is not named.
-const wholeSeconds = "the window that was measured lasts no whole number of half seconds, and a clock of " +
-	"whole seconds explains all answers too"
+// wholeSeconds is why a window that lasts no whole number of seconds is not named.
+const wholeSeconds = "the window that was measured lasts no whole number of seconds, and a clock of whole " +
+	"seconds explains all answers too"
 
 // coarseKinds are the limiters of products whose clock has whole seconds (fiber, gin-rate-limit), for a quota
 // and a window.
@@ -28,11 +28,15 @@ var coarseKinds = []struct{ text, spec string }{
 }
 
 // ofWholeSeconds returns the limiters of a clock of whole seconds that explain the recording as the window
-// does that was measured; none where that one lasts half seconds, or no answer tells of a limit. Such a
-// clock explains so much that it is asked for nowhere else.
+// does that was measured. Such a clock explains so much that it is asked for nowhere else: of a window by the
+// clock, which it seldom looks like, where that lasts no whole seconds; of any other where that lasts no half
+// seconds either, and an answer tells of a limit.
 func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	const longest = 30 * time.Second
-	if !c.Limit[0].HasWindow() || c.most > longest || len(Told(x.tl)) == 0 || c.lastsHalves() {
+	if !c.Limit[0].HasWindow() || c.most > longest || c.lasts(time.Second) {
+		return nil
+	}
+	if c.Limit[0].Align != spec.AlignUnknown && (len(Told(x.tl)) == 0 || c.lasts(time.Second/2)) {
 		return nil
 	}
 	tl := *x.tl
@@ -52,8 +56,8 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	return out
 }
 
-// lastsHalves tells whether the window of c may be one of half seconds.
-func (c Candidate) lastsHalves() bool { return c.most.Truncate(time.Second/2) >= c.least }
+// lasts tells whether the window of c may be a multiple of a time.
+func (c Candidate) lasts(unit time.Duration) bool { return c.most.Truncate(unit) >= c.least }
 
 // explains tells whether the judge finds nothing in a recording that speaks against a limit.
 func explains(tl *timeline.Timeline, limit spec.Limit) bool {
@@ -127,7 +131,7 @@ func rivalBans(c Candidate) (out []prolonged) {
 	var exact []prolonged // those of a clock of whole seconds are told first
 	for _, inside.Refresh = range []spec.Refresh{spec.RefreshAdmitted, ""} {
 		const longest = 30 * time.Second
-		for ban := time.Second; ban <= min(2*c.most, longest) && !c.lastsHalves(); ban += time.Second {
+		for ban := time.Second; ban <= min(2*c.most, longest) && !c.lasts(time.Second/2); ban += time.Second {
 			for inside.Rate.Per = time.Second; inside.Rate.Per <= ban; inside.Rate.Per += time.Second {
 				out = append(out, prolonged{inside, ban, time.Second})
 			}

@@ -265,3 +265,26 @@ func TestAClockOfWholeSecondsIsNoOtherWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestAClockOfWholeSecondsIsNoWindowByTheClock: pocketbase, whose windows of two seconds are counted by whole
+// seconds, was named a window of 2.5 s by the clock, as its bursts came in every other second half.
+func TestAClockOfWholeSecondsIsNoWindowByTheClock(t *testing.T) {
+	const s = time.Second
+	coarse := parsed(t, "fixed-window,rate=5/2s,align=first,tick=1s")
+	for _, tt := range []struct {
+		named string
+		want  int
+	}{{"fixed-window,rate=5/2500ms,align=unknown", 1}, {"fixed-window,rate=5/3s,align=unknown", 0}} {
+		sim := simulate(t, coarse, 1)
+		x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
+		for range 6 {
+			x.send(t.Context(), Phase{Rest: 26 * s / 10, Requests: 7, Every: 20 * time.Millisecond})
+		}
+		named := parsed(t, tt.named)
+		w := named[0].Rate.Per
+		got := x.ofWholeSeconds(Candidate{Limit: named, least: w - s/100, most: w + s/100})
+		if len(got) < tt.want || tt.want == 0 && len(got) > 0 {
+			t.Errorf("%s: got %d limits of whole seconds, want %d at least", tt.named, len(got), tt.want)
+		}
+	}
+}
