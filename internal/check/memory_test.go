@@ -58,7 +58,8 @@ func pairs(specs []string) (out [][2]string) {
 	return out
 }
 
-// peakOf judges what a right limiter answers, as it comes, and returns the most memory that it took.
+// peakOf judges what a right limiter answers, as it comes, and returns the most memory that it took, without
+// what the limiter itself takes: the log of 100,000 clients has 190 MB.
 func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint64, j *verdict.Judgement) {
 	t.Helper()
 	limit, err := spec.Parse(declared)
@@ -84,19 +85,31 @@ func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint
 			}
 		}
 	}()
+	defer close(stop)
+	peakOf := func(do func()) uint64 {
+		debug.FreeOSMemory()
+		most.Store(before)
+		do()
+		return max(most.Load(), before) - before
+	}
+	answer := func(take func(*timeline.Observation)) {
+		answerAll(t, served, n, partitions, time.Millisecond, take)
+	}
+	alone := peakOf(func() { answer(func(*timeline.Observation) {}) })
 	s := NewStream(limit, timeline.Header{},
 		Options{Spill: open, Shared: strings.Contains(declared, "shared")})
-	answerAll(t, served, n, partitions, time.Millisecond, func(o *timeline.Observation) {
-		if err := s.Observe(o); err != nil {
-			t.Fatal(err)
-		}
+	taken := peakOf(func() {
+		answer(func(o *timeline.Observation) {
+			if err := s.Observe(o); err != nil {
+				t.Fatal(err)
+			}
+		})
 	})
-	j, err = s.Finish()
-	close(stop)
+	judged := peakOf(func() { j, err = s.Finish() })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return most.Load() - min(most.Load(), before), j
+	return max(taken-min(alone, taken), judged), j
 }
 
 // inUse is what the process has of the machine's memory.
