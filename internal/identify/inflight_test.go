@@ -13,6 +13,9 @@ import (
 
 // TestALimitOfRequestsInFlightHasNoOtherName: four at once, of 300 ms each, are no four in 300 ms.
 func TestALimitOfRequestsInFlightHasNoOtherName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
 	var busy atomic.Int64
 	var res *Result
 	sending(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -247,6 +247,9 @@ func (s telling) Send(ctx context.Context, p Phase) ([]timeline.Observation, err
 // TestAClockOfWholeSecondsIsNoOtherWindow: what tells whole seconds and measures 2.1 s may have a clock of
 // whole seconds; a window of whole seconds is named as it is.
 func TestAClockOfWholeSecondsIsNoOtherWindow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
 	for text, want := range map[string]Verdict{
 		"fixed-window,rate=5/2100ms,align=first": Open, "fixed-window,rate=5/2s,align=first": Identified,
 		"fixed-window,rate=5/1500ms,align=first": Identified,
