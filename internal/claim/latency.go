@@ -12,6 +12,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+// waits is how often the recorder may keep a request waiting within its service time: once before it writes,
+// as the clock is read first, and once before it reads the answer. How long is not recorded; a recorder that
+// sends late is taken to be as late there.
+const waits = 2
+
 // latency judges a quantile of the service time (FirstByte - Sent) by nearest rank, exactly: no histogram
 // rounds it. So few answers that the quantile is only their largest, with less than one expected above it,
 // fail nothing.
@@ -37,6 +42,12 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	if why := r.overloaded(); why != "" {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + why +
 			", so the time may be ours"}
+	}
+	if late, _ := r.lateP99(); seen <= b.Max+waits*late {
+		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
+			Text: fmt.Sprintf("%s; but one request in a hundred was sent %s late or more, and may wait "+
+				"as long again before it is written and before it is read, so the time may be ours",
+				text, millis(late))}
 	}
 	if over := r.slowerThan(b.Max, obs); over <= len(obs)-rank {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
