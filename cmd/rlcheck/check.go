@@ -17,8 +17,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -258,7 +258,7 @@ func (f *checkFlags) absent(name string) error {
 	for _, p := range f.only {
 		if !f.found[p] {
 			known := slices.Sorted(maps.Keys(f.others))
-			hint := scenario.Suggest(p, known)
+			hint := spell.Suggest(p, known)
 			if hint == "" && len(known) > 0 {
 				hint = "it has " + excerpts(known)
 			}

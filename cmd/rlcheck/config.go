@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // configName is the configuration that is read where --config names none.
@@ -75,7 +76,7 @@ func (e *env) readConfig(path string) (*scenario.Config, string, error) {
 	if name == "" {
 		name = configName
 	}
-	text, err := scenario.ReadFile(name)
+	text, err := tree.ReadFile(name)
 	switch {
 	case path == "" && errors.Is(err, fs.ErrNotExist):
 		return &scenario.Config{}, "", nil

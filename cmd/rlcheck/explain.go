@@ -13,6 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -136,7 +137,7 @@ func nearestEntry(word string, entries []entry) string {
 	for i, en := range entries {
 		ids[i] = plain(en.id)
 	}
-	if near := scenario.Suggest(word, ids); near != "" {
+	if near := spell.Suggest(word, ids); near != "" {
 		return near
 	}
 	return "rlcheck explain lists them all"

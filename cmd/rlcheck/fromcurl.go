@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/curl"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
@@ -15,7 +15,7 @@ const curlFlag = "--from-curl"
 
 // requestOf are the settings of a configuration, of --from-curl, and of the other flags; later ones win. A
 // target that is said otherwise stays.
-func (e *env) requestOf(f *requestFlags, target string) ([]scenario.Setting, error) {
+func (e *env) requestOf(f *requestFlags, target string) ([]tree.Setting, error) {
 	if f.said != nil {
 		return f.said, nil
 	}
@@ -29,7 +29,7 @@ func (e *env) requestOf(f *requestFlags, target string) ([]scenario.Setting, err
 }
 
 // curlSettings reads --from-curl. What it says of certificates becomes that of the flags that say nothing.
-func (e *env) curlSettings(f *requestFlags, target string) ([]scenario.Setting, error) {
+func (e *env) curlSettings(f *requestFlags, target string) ([]tree.Setting, error) {
 	if f.curl == "" {
 		return nil, nil
 	}
@@ -47,22 +47,22 @@ func (e *env) curlSettings(f *requestFlags, target string) ([]scenario.Setting, 
 	f.curled = true
 	f.insecure = f.insecure || r.Insecure
 	f.cacert, f.cert, f.key = cmp.Or(f.cacert, r.CACert), cmp.Or(f.cert, r.Cert), cmp.Or(f.key, r.Key)
-	out := []scenario.Setting{{Path: "target.method", Value: r.Method, Flag: curlFlag}}
+	out := []tree.Setting{{Path: "target.method", Value: r.Method, Flag: curlFlag}}
 	if target == "" {
-		out = append(out, scenario.Setting{Path: "target.url", Value: r.URL, Flag: curlFlag})
+		out = append(out, tree.Setting{Path: "target.url", Value: r.URL, Flag: curlFlag})
 	}
 	for _, field := range r.Header {
 		if why := notSent[strings.ToLower(field.Name)]; why != "" {
 			return nil, usagef("%s: %q: %s", curlFlag, field.Name, why)
 		}
-		out = append(out, scenario.Setting{Path: headerPath, Field: field.Name, Value: field.Value,
+		out = append(out, tree.Setting{Path: headerPath, Field: field.Name, Value: field.Value,
 			Flag: curlFlag, Secret: secretField(field.Name, "")})
 	}
 	if r.Body != "" {
-		out = append(out, scenario.Setting{Path: "target.body", Value: r.Body, Flag: curlFlag, Secret: true})
+		out = append(out, tree.Setting{Path: "target.body", Value: r.Body, Flag: curlFlag, Secret: true})
 	}
 	for i := range out {
-		out[i].Value = scenario.Verbatim(out[i].Value)
+		out[i].Value = tree.Verbatim(out[i].Value)
 	}
 	return out, nil
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -37,7 +37,7 @@ func parseOutputs(values, formats []string, fallback string) ([]output, error) {
 		format, path, withPath := strings.Cut(v, "=")
 		if !slices.Contains(formats, format) {
 			return nil, usagef("-o %q: no such format: one of %s%s", v, strings.Join(formats, ", "),
-				mend(scenario.Suggest(v, formats)))
+				mend(spell.Suggest(v, formats)))
 		}
 		if withPath && path == "" {
 			return nil, usagef("-o %q: the path is empty (write %s=FILE)", v, format)

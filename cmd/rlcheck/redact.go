@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -25,7 +26,7 @@ type redactor struct {
 
 // newRedactor redacts what the scenarios took from the environment into header fields and the body, and what
 // settings put there, the password of the store, and the values of queries.
-func newRedactor(chosen []*scenario.Scenario, settings []scenario.Setting, store string) redactor {
+func newRedactor(chosen []*scenario.Scenario, settings []tree.Setting, store string) redactor {
 	var pairs []string
 	add := func(secret string) {
 		if len(secret) >= shortestSecret {

@@ -15,7 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -100,7 +100,7 @@ func choose(r *result.Run, only, skip []string) error {
 
 // nearID suggests the scenario of a run that a word may have meant.
 func nearID(word string, ids []string) string {
-	if near := scenario.Suggest(word, ids); near != "" || len(ids) == 0 {
+	if near := spell.Suggest(word, ids); near != "" || len(ids) == 0 {
 		return near
 	}
 	return "it has " + excerpts(ids)

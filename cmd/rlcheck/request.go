@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // requestFlags are the flags of `rlcheck run` that say what is sent, as curl calls them.
@@ -25,9 +26,9 @@ type requestFlags struct {
 	unixSocket, proxy                     string
 	insecure, http2, pastCaches           bool
 	// said are the settings that were read from them: standard input is read once.
-	said []scenario.Setting
+	said []tree.Setting
 	// config are the header fields of a configuration.
-	config []scenario.Setting
+	config []tree.Setting
 	// curl is the command of --from-curl; curled tells that it says the method.
 	curl   string
 	curled bool
@@ -63,11 +64,11 @@ var neverEmpty = []string{"target", "limit", "partition", "redis", "method", "da
 
 // settings are the flags as overrides of a scenario's target. Every mistake is told; no message repeats a
 // value.
-func (f *requestFlags) settings(in io.Reader) ([]scenario.Setting, error) {
+func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 	out, err := f.fields(in)
 	errs := []error{err}
 	if f.method != "" {
-		out = append(out, scenario.Setting{Path: "target.method", Value: f.method, Flag: "--method"})
+		out = append(out, tree.Setting{Path: "target.method", Value: f.method, Flag: "--method"})
 	}
 	if f.data != "" {
 		body, err := templateOf(f.data, in)
@@ -75,32 +76,32 @@ func (f *requestFlags) settings(in io.Reader) ([]scenario.Setting, error) {
 			errs = append(errs, fmt.Errorf("--data: %w", err))
 		}
 		out = append(out, formType,
-			scenario.Setting{Path: "target.body", Value: body, Flag: "--data", Secret: true})
+			tree.Setting{Path: "target.body", Value: body, Flag: "--data", Secret: true})
 		if f.method == "" && !f.curled {
-			out = append(out, scenario.Setting{Path: "target.method", Value: http.MethodPost, Flag: "--data"})
+			out = append(out, tree.Setting{Path: "target.method", Value: http.MethodPost, Flag: "--data"})
 		}
 	}
 	if f.host != "" {
 		if strings.ContainsAny(f.host, "/?#@ \t\r\n") {
 			errs = append(errs, usagef("--host %q: a host is NAME or NAME:PORT (-t takes the URL)", f.host))
 		}
-		out = append(out, scenario.Setting{Path: headerPath, Field: "Host", Value: f.host, Flag: "--host"})
+		out = append(out, tree.Setting{Path: headerPath, Field: "Host", Value: f.host, Flag: "--host"})
 	}
 	if f.http2 {
-		out = append(out, scenario.Setting{Path: "target.protocol", Value: string(scenario.H2),
+		out = append(out, tree.Setting{Path: "target.protocol", Value: string(scenario.H2),
 			Flag: "--http2"})
 	}
 	if f.unixSocket != "" {
-		out = append(out, scenario.Setting{Path: "target.unix_socket", Value: scenario.Verbatim(f.unixSocket),
+		out = append(out, tree.Setting{Path: "target.unix_socket", Value: tree.Verbatim(f.unixSocket),
 			Flag: "--unix-socket"})
 	}
 	if f.proxy != "" {
-		out = append(out, scenario.Setting{Path: "target.proxy", Value: scenario.Verbatim(f.proxy),
+		out = append(out, tree.Setting{Path: "target.proxy", Value: tree.Verbatim(f.proxy),
 			Flag:   "--proxy",
 			Secret: strings.Contains(f.proxy, "@")})
 	}
 	if f.insecure {
-		out = append(out, scenario.Setting{Path: "target.insecure", Value: "true", Flag: "--insecure"})
+		out = append(out, tree.Setting{Path: "target.insecure", Value: "true", Flag: "--insecure"})
 	}
 	return out, errors.Join(errs...)
 }
@@ -121,12 +122,12 @@ func (f *requestFlags) judged() []string {
 const headerPath = "target.header"
 
 // formType is the Content-Type that curl gives a body for which none is said.
-var formType = scenario.Setting{Path: headerPath, Field: "Content-Type",
+var formType = tree.Setting{Path: headerPath, Field: "Content-Type",
 	Value: "application/x-www-form-urlencoded", Flag: "--data", Unset: true}
 
 // fields are the settings of --header.
-func (f *requestFlags) fields(in io.Reader) ([]scenario.Setting, error) {
-	var out []scenario.Setting
+func (f *requestFlags) fields(in io.Reader) ([]tree.Setting, error) {
+	var out []tree.Setting
 	var errs []error
 	given := map[string]bool{"host": f.host != ""}
 	for _, text := range f.header {
@@ -149,10 +150,10 @@ var notSent = map[string]string{
 }
 
 // fieldSetting reads one --header.
-func fieldSetting(text string, in io.Reader) (scenario.Setting, error) {
+func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
 	name, value, found := strings.Cut(text, ":")
 	value = strings.TrimSpace(value)
-	s := scenario.Setting{Path: headerPath, Field: name, Flag: "--header " + name,
+	s := tree.Setting{Path: headerPath, Field: name, Flag: "--header " + name,
 		Secret: secretField(name, value)}
 	switch why := notSent[strings.ToLower(name)]; {
 	case !found || name == "":
@@ -193,7 +194,7 @@ const maxValue = 1 << 20
 func templateOf(text string, in io.Reader) (string, error) {
 	value, err := valueOf(text, in)
 	if strings.HasPrefix(text, "@") {
-		value = scenario.Verbatim(value)
+		value = tree.Verbatim(value)
 	}
 	return value, err
 }

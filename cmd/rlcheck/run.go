@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -170,7 +171,7 @@ func (e *env) run(args []string, f runFlags) error {
 func (e *env) parseOptions(f *runFlags) (scenario.ParseOptions, error) {
 	opts := scenario.ParseOptions{Env: e.getenv, Target: f.target, Limit: f.limit, Partition: f.partition}
 	for _, text := range f.set {
-		s, err := scenario.ParseSetting(text)
+		s, err := tree.ParseSetting(text)
 		if err != nil {
 			return opts, err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
 // schemaNames are the forms that have a schema, the usual one first.
@@ -46,6 +47,6 @@ func schemaText(name string) ([]byte, error) {
 		return report.IdentityJSONSchema()
 	default:
 		return nil, usagef("schema %q: it is scenario, report, verdict, compare or identity%s", name,
-			mend(scenario.Suggest(name, schemaNames)))
+			mend(spell.Suggest(name, schemaNames)))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/target/proxy"
 	"github.com/rlcheck/rlcheck/internal/target/state"
@@ -269,7 +270,7 @@ func checkFault(name string, proxy bool) error {
 			names = append(names, f.Name)
 		}
 	}
-	hint := scenario.Suggest(name, names)
+	hint := spell.Suggest(name, names)
 	if hint == "" {
 		hint = "rlcheck " + command[proxy] + " --fault list shows them all"
 	}

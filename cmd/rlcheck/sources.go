@@ -12,6 +12,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
@@ -77,7 +79,7 @@ func readSource(arg string) ([]source, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		text, err := scenario.ReadFile(arg)
+		text, err := tree.ReadFile(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +98,7 @@ func hintBuiltin(arg string) string {
 	if near := hintFile(arg); near != "" || name != arg {
 		return near
 	}
-	near := scenario.Suggest(name, known)
+	near := spell.Suggest(name, known)
 	if near == "" {
 		return ""
 	}
@@ -113,7 +115,7 @@ func hintFile(name string) string {
 			stems = append(stems, stem)
 		}
 	}
-	near := scenario.Suggest(strings.TrimSuffix(filepath.Base(name), ext), stems)
+	near := spell.Suggest(strings.TrimSuffix(filepath.Base(name), ext), stems)
 	if near == "" {
 		return ""
 	}
@@ -133,7 +135,7 @@ func readFolder(dir string) ([]source, error) {
 			continue
 		}
 		name := filepath.Join(dir, e.Name())
-		text, err := scenario.ReadFile(name)
+		text, err := tree.ReadFile(name)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -174,7 +176,7 @@ func readBuiltin(name string) ([]source, error) {
 			return []source{{builtinPrefix + name, text}}, nil
 		}
 		if names = append(names, namedOnly()...); !slices.Contains(names, name) {
-			hint := strings.Replace(scenario.Suggest(name, names), `"`, `"`+builtinPrefix, 1)
+			hint := strings.Replace(spell.Suggest(name, names), `"`, `"`+builtinPrefix, 1)
 			if hint == "" {
 				hint = "rlcheck list names them"
 			}
@@ -204,7 +206,7 @@ func matches(s *scenario.Scenario, words []string) bool {
 
 // nearWord suggests the id or tag that a word may have meant.
 func nearWord(word string, all []*scenario.Scenario) string {
-	if hint := scenario.Suggest(word, wordsToSelect(all)); hint != "" {
+	if hint := spell.Suggest(word, wordsToSelect(all)); hint != "" {
 		return hint
 	}
 	return "rlcheck list shows their ids and tags"
@@ -271,7 +273,7 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) (
 			"(rlcheck list shows their ids and tags)", quantity.Plural(len(sources), "scenario"))
 	}
 	for _, w := range skip {
-		if hint := scenario.Suggest(w, wordsToSelect(all)); !known(w) && hint != "" {
+		if hint := spell.Suggest(w, wordsToSelect(all)); !known(w) && hint != "" {
 			notes = append(notes, fmt.Sprintf("--skip "+nothing, visible(w), mend(hint)))
 		}
 	}
@@ -282,10 +284,10 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) (
 // words, where others of all take it. What is wrong in a file stays where it is.
 func onceEach(errs []error, all int) []error {
 	type mistake struct{ setting, path string }
-	first, refuse := map[mistake]*scenario.Problem{}, map[mistake]int{}
+	first, refuse := map[mistake]*tree.Problem{}, map[mistake]int{}
 	var out []error
 	for _, err := range errs {
-		var problems, left scenario.Errors
+		var problems, left tree.Errors
 		if !errors.As(err, &problems) {
 			out = append(out, err)
 			continue

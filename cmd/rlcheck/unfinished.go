@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -97,7 +98,7 @@ func (m *manifest) scenario(d *runDir, id string) (*scenario.Scenario, error) {
 		Promises: m.Promises,
 		Env:      func(name string) (string, bool) { v, set := m.Env[name]; return v, set }}
 	for _, text := range m.Set {
-		set, err := scenario.ParseSetting(text)
+		set, err := tree.ParseSetting(text)
 		if err != nil {
 			return nil, err
 		}

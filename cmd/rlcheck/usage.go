@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
 // usagef is an error of the command line.
@@ -29,7 +29,7 @@ func failOnKnown(word string) error {
 	if slices.Contains(words, word) {
 		return nil
 	}
-	return usagef("--fail-on %q: it is fail or inconclusive%s", word, mend(scenario.Suggest(word, words[1:])))
+	return usagef("--fail-on %q: it is fail or inconclusive%s", word, mend(spell.Suggest(word, words[1:])))
 }
 
 // noArguments refuses every argument.
@@ -69,7 +69,7 @@ func unknownCommand(root *cobra.Command, words []string) error {
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
-	hint := scenario.Suggest(word, names)
+	hint := spell.Suggest(word, names)
 	if hint == "" {
 		hint = "rlcheck --help lists the commands"
 		if _, err := readSource(word); err == nil || slices.Contains(builtinNames(), word) {
@@ -107,7 +107,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		hint := help
-		if near := scenario.Suggest(unknown.GetSpecifiedName(), names); near != "" {
+		if near := spell.Suggest(unknown.GetSpecifiedName(), names); near != "" {
 			hint = strings.Replace(near, `"`, `"--`, 1)
 		}
 		return usagef("--%s: there is no such flag (%s)", unknown.GetSpecifiedName(), hint)

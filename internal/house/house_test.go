@@ -18,6 +18,7 @@ const module = "github.com/rlcheck/rlcheck/"
 // not in it fails the build.
 var layers = map[string]int{
 	"internal/spell":             -2,
+	"internal/scenario/tree":     -1,
 	"internal/preset":            -1,
 	"internal/quantity":          -1,
 	"internal/check/zone":        -1,
@@ -72,7 +73,7 @@ var users = map[string][]string{
 	"github.com/dunglas/httpsfv":              {"internal/headers"},
 	"github.com/klauspost/compress/zstd":      {"internal/timeline"},
 	"github.com/olekukonko/tablewriter":       {"internal/report"},
-	"go.yaml.in/yaml/v4":                      {"internal/scenario"},
+	"go.yaml.in/yaml/v4":                      {"internal/scenario/tree"},
 	"github.com/google/jsonschema-go":         {"internal/scenario"},
 	"github.com/spf13/cobra":                  {"cmd/rlcheck"},
 	"github.com/spf13/pflag":                  {"cmd/rlcheck"},

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // compiled returns the committed schema, as an editor reads it.
@@ -38,39 +40,39 @@ var (
 )
 
 // value is what an editor with the core schema of YAML 1.2 sees in n.
-func (n *node) value() any {
-	switch n.form {
-	case mapping:
-		m := make(map[string]any, len(n.keys))
-		for i, k := range n.keys {
-			m[k.text] = n.items[i].value()
+func value(n *tree.Node) any {
+	switch n.Form {
+	case tree.Mapping:
+		m := make(map[string]any, len(n.Keys))
+		for i, k := range n.Keys {
+			m[k.Text] = value(n.Items[i])
 		}
 		return m
-	case sequence:
-		s := make([]any, len(n.items))
-		for i, item := range n.items {
-			s[i] = item.value()
+	case tree.Sequence:
+		s := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			s[i] = value(item)
 		}
 		return s
 	}
 	switch {
-	case n.isNull():
+	case n.IsNull():
 		return nil
-	case !n.plain:
-		return n.text
-	case coreInt.MatchString(n.text):
-		i, err := strconv.ParseInt(n.text, 10, 64)
+	case !n.Plain:
+		return n.Text
+	case coreInt.MatchString(n.Text):
+		i, err := strconv.ParseInt(n.Text, 10, 64)
 		if err != nil {
-			return n.text
+			return n.Text
 		}
 		return i
-	case coreFloat.MatchString(n.text):
-		f, _ := strconv.ParseFloat(n.text, 64)
+	case coreFloat.MatchString(n.Text):
+		f, _ := strconv.ParseFloat(n.Text, 64)
 		return f
-	case n.text == "true", n.text == "false":
-		return n.text == "true"
+	case n.Text == "true", n.Text == "false":
+		return n.Text == "true"
 	}
-	return n.text
+	return n.Text
 }
 
 func TestSchemaAcceptsWhatParses(t *testing.T) {
@@ -81,11 +83,11 @@ func TestSchemaAcceptsWhatParses(t *testing.T) {
 		files[name] = src
 	}
 	for name, src := range files {
-		root, errs := parseTree(src, name)
+		root, errs := tree.Parse(src, name, scenarioDocument())
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		if err := schema.Validate(root.value()); err != nil {
+		if err := schema.Validate(value(root)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -107,8 +109,8 @@ func TestSchemaRefusesWhatDoesNotParse(t *testing.T) {
 		if beyond[name] != "" {
 			continue
 		}
-		root, _ := parseTree(src, name)
-		if schema.Validate(root.value()) == nil {
+		root, _ := tree.Parse(src, name, scenarioDocument())
+		if schema.Validate(value(root)) == nil {
 			t.Errorf("%s: the schema accepts it", name)
 		}
 	}
@@ -120,19 +122,19 @@ func TestSchemaAndDecoderAgree(t *testing.T) {
 	schema := compiled(t)
 	src := testdata(t, "good/full.yaml")["full.yaml"]
 	for _, row := range agreement() {
-		root, errs := parseTree(src, "full.yaml")
+		root, errs := tree.Parse(src, "full.yaml", tree.Document{})
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		set, err := ParseSetting(row.setting)
+		set, err := tree.ParseSetting(row.setting)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if errs := set.apply(root); len(errs) > 0 {
+		if errs := set.Apply(root); len(errs) > 0 {
 			t.Fatalf("%s: %v", row.setting, errs)
 		}
-		schemaErr := schema.Validate(root.value())
-		_, parseErr := Parse(src, "full.yaml", ParseOptions{Set: []Setting{set}})
+		schemaErr := schema.Validate(value(root))
+		_, parseErr := Parse(src, "full.yaml", ParseOptions{Set: []tree.Setting{set}})
 		if (parseErr == nil) != row.good {
 			t.Errorf("%s: the decoder says %v, want good=%v", row.setting, parseErr, row.good)
 		}

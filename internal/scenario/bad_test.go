@@ -4,8 +4,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // testdata returns the files of a folder that match a pattern, by base name.
@@ -33,7 +36,7 @@ func TestEveryMistakeIsReportedWithItsPlaceAndAMend(t *testing.T) {
 			if s != nil || err == nil {
 				t.Fatalf("got %+v, %v, want no scenario and an error", s, err)
 			}
-			var problems Errors
+			var problems tree.Errors
 			if !errors.As(err, &problems) {
 				t.Fatalf("got a %T, want Errors", err)
 			}
@@ -46,12 +49,15 @@ func TestEveryMistakeIsReportedWithItsPlaceAndAMend(t *testing.T) {
 	}
 }
 
+// yamlBreak ends a line of YAML.
+var yamlBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
+
 // checkPlace wants a problem inside the file, with a rule.
-func checkPlace(t *testing.T, src []byte, p Problem) {
+func checkPlace(t *testing.T, src []byte, p tree.Problem) {
 	t.Helper()
-	lines := splitLines(src)
-	if len(lines) == 0 {
-		lines = []string{""}
+	lines := yamlBreak.Split(string(src), -1)
+	if last := len(lines) - 1; last > 0 && lines[last] == "" { // a break at the end begins no further line
+		lines = lines[:last]
 	}
 	switch {
 	case p.What == "" || p.Why == "":
@@ -75,38 +81,5 @@ func TestGoodFilesParse(t *testing.T) {
 		if _, err := s.Plan("r", 7); err != nil {
 			t.Errorf("%s: plan: %v", name, err)
 		}
-	}
-}
-
-func TestReadFileRefusesBeforeItReads(t *testing.T) {
-	dir := t.TempDir()
-	large := filepath.Join(dir, "large.yaml")
-	f, err := os.Create(large)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(f.Truncate(100<<20), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	exact := filepath.Join(dir, "exact.yaml")
-	if err := os.WriteFile(exact, make([]byte, maxSize), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if src, err := ReadFile(exact); err != nil || len(src) != maxSize {
-		t.Errorf("a file of exactly 1 MiB: got %d bytes, %v", len(src), err)
-	}
-	for path, want := range map[string]string{
-		large:                        large + ": 104857600 bytes: a scenario file has at most 1048576",
-		dir:                          dir + ": a folder: a scenario is a regular file",
-		os.DevNull:                   os.DevNull + ": a device: a scenario is a regular file",
-		filepath.Join(dir, "no.yml"): "stat " + filepath.Join(dir, "no.yml") + ": no such file or directory",
-	} {
-		if _, err := ReadFile(path); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
-	if _, err := Parse(make([]byte, maxSize+1), "x", ParseOptions{}); err == nil ||
-		err.Error() != "x: 1048577 bytes: a scenario file has at most 1048576" {
-		t.Errorf("too many bytes: got %v", err)
 	}
 }

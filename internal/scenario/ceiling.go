@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -99,7 +100,7 @@ func (p *Phase) peak(partitions int) spec.Rate {
 
 // checkCeilings reports the phases that exceed the ceilings of Safety, with the arithmetic, and then their
 // sums.
-func (s *Scenario) checkCeilings(d *decoder, root *node) {
+func (s *Scenario) checkCeilings(d *decoder, root *tree.Node) {
 	before := len(d.problems)
 	var requests int64
 	var lasts time.Duration
@@ -109,7 +110,7 @@ func (s *Scenario) checkCeilings(d *decoder, root *node) {
 		requests = min(requests+p.total(s.Partition.Count), math.MaxInt64/2)
 		lasts = min(lasts+p.lasts(), math.MaxInt64/2)
 	}
-	at := root.get("phases")
+	at := root.Get("phases")
 	if len(d.problems) > before || at == nil {
 		return
 	}

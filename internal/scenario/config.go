@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -14,7 +15,7 @@ type Config struct {
 	Keys     string
 	Promises []verdict.Promise
 	// Header are settings of target.header, in the order of the file.
-	Header []Setting
+	Header []tree.Setting
 	// Scenarios are files, folders and builtin:NAME; Only and Skip select some of them.
 	Scenarios, Only, Skip []string
 	// Outputs are FORMAT[=PATH], FailOn is fail or inconclusive.
@@ -57,50 +58,42 @@ func configKind() kind[configFile] {
 func partitionTextKind() kind[string] {
 	const rule = "a partition is header:NAME, query:NAME, cookie:NAME, body:NAME, address, path or none"
 	whole := partitionKind()
-	return kind[string]{schema: whole.schema, read: func(d *decoder, n *node, v *string) {
+	return kind[string]{schema: whole.schema, read: func(d *decoder, n *tree.Node, v *string) {
 		var p Partition
 		switch {
-		case !d.wants(n, scalar, rule):
-		case partitionNode(n).form != mapping:
-			d.add(n, n.describe(), rule, `write "header:X-Api-Key"`)
+		case !d.wants(n, tree.Scalar, rule):
+		case partitionNode(n).Form != tree.Mapping:
+			d.add(n, n.Describe(), rule, `write "header:X-Api-Key"`)
 		default:
 			whole.read(d, n, &p)
-			*v = n.text
+			*v = n.Text
 		}
 	}}
 }
 
 // ParseConfig reads the configuration src, which errors call name. The error is an Errors with every
 // mistake in it.
-func ParseConfig(src []byte, name string, env Env) (*Config, error) {
+func ParseConfig(src []byte, name string, env tree.Env) (*Config, error) {
 	const form = "a configuration is a mapping with target, limit, scenarios and more"
-	if p, bad := oversized(int64(len(src)), name); bad {
-		return nil, Errors{p}
-	}
-	root, problems := parseTree(src, name)
+	root, problems := tree.Parse(src, name, tree.Document{Has: form, Is: form})
 	if root == nil {
-		for i := range problems {
-			if p := &problems[i]; p.What == emptyFile || p.What == emptyDocument {
-				p.Why, p.Mend = form, ""
-			}
-		}
-		return nil, problems.err()
+		return nil, problems.Err()
 	}
 	d := &decoder{file: name, problems: problems}
-	d.expand(root, env)
+	root.Expand(env, d.add)
 	var c configFile
 	configKind().read(d, root, &c)
 	if len(d.problems) > 0 {
-		return nil, d.problems.err()
+		return nil, d.problems.Err()
 	}
 	if c.limit != nil {
 		c.Limit = c.limit.String()
 	}
-	if n := root.get("header"); n != nil {
-		for i, k := range n.keys {
-			flag := Problem{File: name, Line: k.at.line, Col: k.at.col}.Error()
-			c.Header = append(c.Header, Setting{Path: "target.header", Field: k.text, Flag: flag,
-				Value: Verbatim(n.items[i].text), Secret: len(n.items[i].values) > 0})
+	if n := root.Get("header"); n != nil {
+		for i, k := range n.Keys {
+			flag := tree.Problem{File: name, Line: k.At.Line, Col: k.At.Col}.Error()
+			c.Header = append(c.Header, tree.Setting{Path: "target.header", Field: k.Text, Flag: flag,
+				Value: tree.Verbatim(n.Items[i].Text), Secret: len(n.Items[i].Values) > 0})
 		}
 	}
 	return &c.Config, nil

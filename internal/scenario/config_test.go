@@ -3,6 +3,8 @@ package scenario
 import (
 	"errors"
 	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // FuzzParseConfig wants no panic, and every problem inside the file.
@@ -21,7 +23,7 @@ func FuzzParseConfig(f *testing.F) {
 			t.Skip("large inputs only take longer")
 		}
 		c, err := ParseConfig(src, "f.yaml", environment("TARGET=http://127.0.0.1/"))
-		var problems Errors
+		var problems tree.Errors
 		switch {
 		case err == nil && c != nil:
 		case !errors.As(err, &problems) || len(problems) == 0 || c != nil:

@@ -10,6 +10,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -26,7 +28,7 @@ func defaultExpect() Expect {
 type latencySpec struct {
 	bounds []claim.LatencyBound
 	spans  []span
-	at     []*node
+	at     []*tree.Node
 }
 
 // expectKind is the kind of the expect mapping.
@@ -80,8 +82,8 @@ func resolutionKind() kind[Resolution] {
 		key("rate", toleranceKind(),
 			"Of the rate; of windows only where a phase lasts three of them, since fewer cannot show their "+
 				"length.", func(r *Resolution) *Tolerance { return &r.Rate }),
-	}, func(_ *decoder, n *node, r *Resolution) {
-		if n.get("windowed") == nil {
+	}, func(_ *decoder, n *tree.Node, r *Resolution) {
+		if n.Get("windowed") == nil {
 			r.Windowed = r.Burst
 		}
 	})
@@ -103,7 +105,7 @@ func toleranceKind() kind[Tolerance] {
 			x, isNumber := parseMultiple(number)
 			switch {
 			case !isNumber:
-				return Tolerance{}, rule, suggest(s, []string{"exact", "none"})
+				return Tolerance{}, rule, spell.Suggest(s, []string{"exact", "none"})
 			case !ok:
 				return Tolerance{}, rule, fmt.Sprintf("write %q", s+"%")
 			case x.num > 1000*x.den || len(number) > 7:
@@ -140,7 +142,8 @@ func latencyKind() kind[latencySpec] {
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		for _, q := range []string{"p50", "p90", "p95", "p99", "p999", "max"} {
 			bound := spanKind()
-			k := kind[latencySpec]{schema: bound.schema, read: func(d *decoder, n *node, l *latencySpec) {
+			k := kind[latencySpec]{schema: bound.schema, read: func(d *decoder, n *tree.Node,
+				l *latencySpec) {
 				var length span
 				bound.read(d, n, &length)
 				l.bounds = append(l.bounds, claim.LatencyBound{Outcome: outcome, Quantile: quantile(q)})
@@ -201,7 +204,7 @@ func intactKind() kind[*claim.IntactExpect] {
 			func(i *claim.IntactExpect) *bool { return &i.Body }),
 	}, nil)
 	return kind[*claim.IntactExpect]{schema: all.schema,
-		read: func(d *decoder, n *node, v **claim.IntactExpect) {
+		read: func(d *decoder, n *tree.Node, v **claim.IntactExpect) {
 			var i claim.IntactExpect
 			all.read(d, n, &i)
 			for j, f := range i.Fields {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -77,13 +78,13 @@ func (p *Phase) drains() bool {
 
 // checkExpected reports expectations on phases that are not there, or have another shape, and completes the
 // others.
-func (s *Scenario) checkExpected(d *decoder, expect *node) {
+func (s *Scenario) checkExpected(d *decoder, expect *tree.Node) {
 	names := phaseNames(s.Phases)
 	known := func(list string, i int, key, name string) *Phase {
 		p := s.phase(name)
 		if p == nil {
-			at := expect.get(list).items[i].get(key)
-			d.unknown(at.at, at.path, "phase ", name, "the phases are "+oneOf(names), names)
+			at := expect.Get(list).Items[i].Get(key)
+			d.unknown(at.At, at.Path, "phase ", name, "the phases are "+oneOf(names), names)
 		}
 		return p
 	}
@@ -101,7 +102,7 @@ func (s *Scenario) checkExpected(d *decoder, expect *node) {
 			continue
 		}
 		if storm.Clients = p.Clients; p.Shape != timeline.Backoff {
-			d.add(expect.get("storm").items[i], "phase "+quote(p.Name),
+			d.add(expect.Get("storm").Items[i], "phase "+tree.Quote(p.Name),
 				"clients retry in a phase of shape backoff, and this one has shape "+string(p.Shape), "")
 		}
 		storm.Drained = storm.Drained && p.drains()

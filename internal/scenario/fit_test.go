@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
@@ -17,7 +18,7 @@ func sized(t *testing.T, id, limit, longest string) *Scenario {
 		t.Fatal(err)
 	}
 	s, err := Parse(src, id+".yaml", ParseOptions{Env: environment(), Limit: limit,
-		Target: "http://127.0.0.1:1/", Set: []Setting{{Path: "safety.max_duration", Value: longest}}})
+		Target: "http://127.0.0.1:1/", Set: []tree.Setting{{Path: "safety.max_duration", Value: longest}}})
 	if err != nil {
 		t.Fatalf("%s, %s: %v", id, limit, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // FuzzParse wants no panic, and every problem inside the file. The seeds of testdata/fuzz are joined by all
@@ -31,7 +33,7 @@ func FuzzParse(f *testing.F) {
 			t.Skip("large inputs only take longer")
 		}
 		s, err := Parse(src, "f.yaml", ParseOptions{Env: environment("TARGET=http://127.0.0.1/", "N=5")})
-		var problems Errors
+		var problems tree.Errors
 		switch {
 		case err == nil && s.Unmet() != "": // it sends nothing
 		case err == nil:

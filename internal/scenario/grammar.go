@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -24,7 +25,7 @@ const (
 )
 
 // decode reads a scenario from the root of its tree.
-func decode(d *decoder, root *node, s *Scenario) {
+func decode(d *decoder, root *tree.Node, s *Scenario) {
 	*s = Scenario{File: s.File, Target: defaultTarget(), Partition: defaultPartition(),
 		Denied: Denied{Status: []int{429}},
 		Expect: defaultExpect(), Safety: defaultSafety()}
@@ -141,10 +142,11 @@ func targetKind() kind[Target] {
 			func(t *Target) *string { return &t.UnixSocket }),
 		key("proxy", proxyKind(), "An HTTP proxy: http://HOST:PORT. The environment is never asked for one.",
 			func(t *Target) *string { return &t.Proxy }),
-	}, func(d *decoder, n *node, t *Target) {
+	}, func(d *decoder, n *tree.Node, t *Target) {
 		checkWay(d, n, t)
-		if f := n.get("fault"); f != nil && t.URL != Builtin {
-			d.add(f, quote(f.text), "only the embedded target wears faults, and url is "+quote(t.URL),
+		if f := n.Get("fault"); f != nil && t.URL != Builtin {
+			d.add(f, tree.Quote(f.Text),
+				"only the embedded target wears faults, and url is "+tree.Quote(t.URL),
 				"remove it, or write url: builtin")
 		}
 	})
@@ -159,30 +161,30 @@ func proxyKind() kind[string] {
 	const rule = "a proxy is http://HOST:PORT"
 	is := regexp.MustCompile(`^http://([^/?#\s@]+@)?[^/?#\s@]+/?$`)
 	schema := &jsonschema.Schema{Type: "string", Pattern: is.String()}
-	return kind[string]{schema: orVariable(schema), read: func(d *decoder, n *node, v *string) {
-		if !d.wants(n, scalar, rule) {
+	return kind[string]{schema: orVariable(schema), read: func(d *decoder, n *tree.Node, v *string) {
+		if !d.wants(n, tree.Scalar, rule) {
 			return
 		}
-		if u, err := url.Parse(n.text); err != nil || !is.MatchString(n.text) || u.Hostname() == "" {
+		if u, err := url.Parse(n.Text); err != nil || !is.MatchString(n.Text) || u.Hostname() == "" {
 			d.add(n, "this url", rule+" or http://USER:PASSWORD@HOST:PORT",
 				"") // it is not quoted: it may hold a password
 			return
 		}
-		*v = n.text
+		*v = n.Text
 	}}
 }
 
 // checkWay refuses ways to the target that exclude each other.
-func checkWay(d *decoder, n *node, t *Target) {
-	socket, proxy := n.get("unix_socket"), n.get("proxy")
+func checkWay(d *decoder, n *tree.Node, t *Target) {
+	socket, proxy := n.Get("unix_socket"), n.Get("proxy")
 	switch {
 	case socket != nil && proxy != nil:
 		d.add(proxy, "a proxy", "a Unix socket is connected to directly", "remove one of them")
 	case socket != nil && t.Origin != "":
-		d.add(socket, quote(socket.text), "one socket cannot be both the target and its origin",
+		d.add(socket, tree.Quote(socket.Text), "one socket cannot be both the target and its origin",
 			"remove origin")
 	case socket != nil && t.URL == Builtin:
-		d.add(socket, quote(socket.text), "the embedded target listens at no socket",
+		d.add(socket, tree.Quote(socket.Text), "the embedded target listens at no socket",
 			"write the url of the target")
 	case proxy != nil && t.URL == Builtin:
 		d.add(proxy, "a proxy", "the embedded target is connected to directly", "write the url of the target")
@@ -248,27 +250,27 @@ func headerKind() kind[map[string]string] {
 	return kind[map[string]string]{
 		schema: &jsonschema.Schema{Type: "object", PropertyNames: pattern(tokenPattern),
 			AdditionalProperties: &jsonschema.Schema{Type: "string", Pattern: `^[^\r\n]*$`}},
-		read: func(d *decoder, n *node, h *map[string]string) {
-			if !d.wants(n, mapping, rule) {
+		read: func(d *decoder, n *tree.Node, h *map[string]string) {
+			if !d.wants(n, tree.Mapping, rule) {
 				return
 			}
-			*h = make(map[string]string, len(n.keys))
-			for i, k := range n.keys {
-				v, got := n.items[i], ""
+			*h = make(map[string]string, len(n.Keys))
+			for i, k := range n.Keys {
+				v, got := n.Items[i], ""
 				name.read(d, k, &got)
 				switch {
-				case !d.wants(v, scalar, "a field value is text"):
-				case slices.Contains(notForFiles(), strings.ToLower(k.text)):
-					d.add(k, quote(k.text), "this field is written by the generator", "remove it")
-				case !v.isText():
-					d.add(v, v.describe(), "a field value is text, and YAML reads this as something else",
+				case !d.wants(v, tree.Scalar, "a field value is text"):
+				case slices.Contains(notForFiles(), strings.ToLower(k.Text)):
+					d.add(k, tree.Quote(k.Text), "this field is written by the generator", "remove it")
+				case !v.IsText():
+					d.add(v, v.Describe(), "a field value is text, and YAML reads this as something else",
 						"put it in quotes")
-				case strings.ContainsAny(v.text, "\r\n"):
-					d.add(v, quote(v.raw), "a field value is one line", "")
-				case strings.TrimSpace(v.text) != v.text:
-					d.add(v, quote(v.raw), "a field value neither begins nor ends with a space", "")
+				case strings.ContainsAny(v.Text, "\r\n"):
+					d.add(v, tree.Quote(v.Raw), "a field value is one line", "")
+				case strings.TrimSpace(v.Text) != v.Text:
+					d.add(v, tree.Quote(v.Raw), "a field value neither begins nor ends with a space", "")
 				default:
-					(*h)[k.text] = v.text
+					(*h)[k.Text] = v.Text
 				}
 			}
 		}}
@@ -293,26 +295,40 @@ func nameless(k PartitionKind) bool { return k == ByAddress || k == ByPath || k 
 // partitionNode turns header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, body:NAME, address, path or
 // none into
 // the mapping that it stands for. Other text stays.
-func partitionNode(n *node) *node {
-	kind, name, named := strings.Cut(n.text, ":")
+func partitionNode(n *tree.Node) *tree.Node {
+	kind, name, named := strings.Cut(n.Text, ":")
 	if !isPartitionKind(kind) || named == nameless(PartitionKind(kind)) {
 		return n
 	}
 	name, format, formatted := strings.Cut(name, ":")
-	leaf := func(key, text string) *node {
-		return &node{text: text, raw: text, at: n.at, path: join(n.path, key)}
-	}
-	value := leaf(kind, name)
+	value := n.Leaf(kind, name)
 	if !named {
-		value.text, value.raw, value.plain = "true", "true", true
+		value.Text, value.Raw, value.Plain = "true", "true", true
 	}
-	word := func(key string) *node { return &node{text: key, raw: key, at: n.at, path: n.path} }
-	out := &node{form: mapping, at: n.at, path: n.path, keys: []*node{word(kind)}, items: []*node{value}}
+	word := func(key string) *tree.Node { return &tree.Node{Text: key, Raw: key, At: n.At, Path: n.Path} }
+	out := &tree.Node{Form: tree.Mapping, At: n.At, Path: n.Path, Keys: []*tree.Node{word(kind)},
+		Items: []*tree.Node{value}}
 	if formatted {
-		out.keys = append(out.keys, word("format"))
-		out.items = append(out.items, leaf("format", strings.TrimSpace(format)))
+		out.Keys = append(out.Keys, word("format"))
+		out.Items = append(out.Items, n.Leaf("format", strings.TrimSpace(format)))
 	}
 	return out
+}
+
+// partitionFlag overrides the kind of the partition below root with the text of --partition; count and the
+// rest stay.
+func partitionFlag(root *tree.Node, text string) {
+	at := tree.Position{Setting: "--partition"}
+	flag := partitionNode(&tree.Node{Text: text, Raw: text, Plain: true, At: at, Path: "partition"})
+	slot, _ := root.Slot("partition", at) // the root is a mapping and the step not empty: there is a slot
+	if old := *slot; old.Form == tree.Mapping && flag.Form == tree.Mapping {
+		for i, k := range old.Keys {
+			if !isPartitionKind(k.Text) && k.Text != "format" {
+				flag.Keys, flag.Items = append(flag.Keys, k), append(flag.Items, old.Items[i])
+			}
+		}
+	}
+	*slot = flag
 }
 
 // partitionKind is the kind of the partition: a mapping, or the text that --partition takes.
@@ -350,13 +366,13 @@ func partitionKind() kind[Partition] {
 		Pattern: `^(header:` + field + `(: ?.*\{key\}.*)?|query:[0-9A-Za-z_.~-]+|cookie:` +
 			field + `|body:[0-9A-Za-z_.~-]+|address|path|none)$`}
 	return kind[Partition]{schema: anyOf(mapped.schema, orVariable(text)),
-		read: func(d *decoder, n *node, p *Partition) {
-			if n.form == scalar && !n.bad {
+		read: func(d *decoder, n *tree.Node, p *Partition) {
+			if n.Form == tree.Scalar && !n.Bad {
 				n = partitionNode(n)
 			}
-			if n.form != mapping {
-				if d.wants(n, scalar, why) {
-					d.add(n, n.describe(), why, `write "header:X-Api-Key"`)
+			if n.Form != tree.Mapping {
+				if d.wants(n, tree.Scalar, why) {
+					d.add(n, n.Describe(), why, `write "header:X-Api-Key"`)
 				}
 				return
 			}
@@ -365,14 +381,14 @@ func partitionKind() kind[Partition] {
 }
 
 // checkPartition finds the kind of a partition.
-func checkPartition(d *decoder, n *node, p *Partition) {
-	var kinds []*node
-	for i, k := range n.keys {
-		if isPartitionKind(k.text) {
+func checkPartition(d *decoder, n *tree.Node, p *Partition) {
+	var kinds []*tree.Node
+	for i, k := range n.Keys {
+		if isPartitionKind(k.Text) {
 			kinds = append(kinds, k)
-			p.Kind = PartitionKind(k.text)
-			if n.items[i].text == "false" && n.items[i].plain {
-				d.add(n.items[i], `"false"`, "what clients are not told apart by is left out",
+			p.Kind = PartitionKind(k.Text)
+			if n.Items[i].Text == "false" && n.Items[i].Plain {
+				d.add(n.Items[i], `"false"`, "what clients are not told apart by is left out",
 					"remove the key")
 			}
 		}
@@ -381,11 +397,11 @@ func checkPartition(d *decoder, n *node, p *Partition) {
 		p.Name = ""
 	}
 	if p.Kind != ByHeader && p.Format != "" {
-		d.add(n.get("format"), quote(p.Format), "only a header field has a format", "remove it")
+		d.add(n.Get("format"), tree.Quote(p.Format), "only a header field has a format", "remove it")
 	}
 	if len(kinds) > 1 {
-		d.add(kinds[1], quote(kinds[1].text), "clients are told apart by one thing",
-			"remove it or "+quote(kinds[0].text))
+		d.add(kinds[1], tree.Quote(kinds[1].Text), "clients are told apart by one thing",
+			"remove it or "+tree.Quote(kinds[0].Text))
 	}
 }
 
@@ -411,8 +427,8 @@ func deniedKind() kind[Denied] {
 			`^`+tokenPattern[1:len(tokenPattern)-1]+`(: ?\S.*)?$`),
 			"A field that makes an admission a denial, as one that is served degraded: X-Degraded, or with "+
 				"its value.", func(v *Denied) *string { return &v.Header }),
-	}, func(d *decoder, n *node, _ *Denied) {
-		if len(n.keys) == 0 {
+	}, func(d *decoder, n *tree.Node, _ *Denied) {
+		if len(n.Keys) == 0 {
 			d.add(n, "an empty mapping", "denied has status, unanswered or header", "leave the key out")
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -13,7 +14,7 @@ func TestIssuedKeys(t *testing.T) {
 	keys := []string{"alpha", "bravo", "charlie"}
 	parse := func(count string) *Scenario {
 		s, err := Parse(bundled(t)["burst.yaml"], "burst.yaml", ParseOptions{Keys: keys,
-			Set: []Setting{{Path: "partition.count", Value: count}}})
+			Set: []tree.Setting{{Path: "partition.count", Value: count}}})
 		if err != nil {
 			t.Fatal(err)
 		}

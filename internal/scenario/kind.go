@@ -8,12 +8,15 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
 // decoder collects the problems of one file while it is read.
 type decoder struct {
 	file     string
-	problems Errors
+	problems tree.Errors
 	// lenient tells that the limit was said from outside: a scenario that is not for it is no mistake.
 	lenient bool
 	// issued tells that clients have issued keys, which are not new.
@@ -21,29 +24,32 @@ type decoder struct {
 }
 
 // add reports a problem at n.
-func (d *decoder) add(n *node, what, why, mend string) { d.addAt(n.at, n.path, what, why, mend) }
+func (d *decoder) add(n *tree.Node, what, why, mend string) { d.addAt(n.At, n.Path, what, why, mend) }
 
-func (d *decoder) addAt(at position, path, what, why, mend string) {
-	p := Problem{File: d.file, Line: at.line, Col: at.col, Path: path, What: what, Why: why, Mend: mend}
-	if at.setting != "" {
-		p.File, p.Line, p.Col = at.setting, 0, 0
+func (d *decoder) addAt(at tree.Position, path, what, why, mend string) {
+	p := tree.Problem{File: d.file, Line: at.Line, Col: at.Col, Path: path, What: what, Why: why, Mend: mend}
+	if at.Setting != "" {
+		p.File, p.Line, p.Col = at.Setting, 0, 0
 	}
 	d.problems = append(d.problems, p)
 }
 
+// mostGuesses is after how many problems nobody guesses what a word was meant as.
+const mostGuesses = 100
+
 // unknown reports a word that is none of words.
-func (d *decoder) unknown(at position, path, what, word, why string, words []string) {
+func (d *decoder) unknown(at tree.Position, path, what, word, why string, words []string) {
 	mend := ""
-	if len(d.problems) < 10*maxPrinted { // a file full of nonsense is not worth the time
-		mend = suggest(word, words)
+	if len(d.problems) < mostGuesses { // a file full of nonsense is not worth the time
+		mend = spell.Suggest(word, words)
 	}
-	d.addAt(at, path, what+quote(word), why, mend)
+	d.addAt(at, path, what+tree.Quote(word), why, mend)
 }
 
 // kind is one form of value: how it is read from a node, which is reported where it does not fit, and what an
 // editor is told about it. The two say the same.
 type kind[V any] struct {
-	read   func(d *decoder, n *node, v *V)
+	read   func(d *decoder, n *tree.Node, v *V)
 	schema *jsonschema.Schema
 }
 
@@ -51,7 +57,7 @@ type kind[V any] struct {
 type field[T any] struct {
 	name     string
 	required bool
-	read     func(d *decoder, n *node, t *T)
+	read     func(d *decoder, n *tree.Node, t *T)
 	schema   *jsonschema.Schema
 }
 
@@ -60,7 +66,10 @@ type field[T any] struct {
 func key[T, V any](name string, k kind[V], doc string, at func(*T) *V) field[T] {
 	s := *k.schema
 	s.Description = doc
-	return field[T]{name: name, schema: &s, read: func(d *decoder, n *node, t *T) { k.read(d, n, at(t)) }}
+	return field[T]{name: name, schema: &s, read: func(d *decoder, n *tree.Node, t *T) {
+		k.read(d, n,
+			at(t))
+	}}
 }
 
 // must makes the key required.
@@ -68,7 +77,7 @@ func (f field[T]) must() field[T] { f.required = true; return f }
 
 // object is the kind of a mapping with known keys; check, which may be nil, looks at the whole when all keys
 // are read.
-func object[T any](what string, fields []field[T], check func(d *decoder, n *node, t *T)) kind[T] {
+func object[T any](what string, fields []field[T], check func(d *decoder, n *tree.Node, t *T)) kind[T] {
 	names := make([]string, len(fields))
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{},
 		AdditionalProperties: never()}
@@ -80,18 +89,18 @@ func object[T any](what string, fields []field[T], check func(d *decoder, n *nod
 		}
 	}
 	s.PropertyOrder = names
-	return kind[T]{schema: s, read: func(d *decoder, n *node, t *T) {
-		if !d.wants(n, mapping, what+" is a mapping") {
+	return kind[T]{schema: s, read: func(d *decoder, n *tree.Node, t *T) {
+		if !d.wants(n, tree.Mapping, what+" is a mapping") {
 			return
 		}
-		for i, k := range n.keys {
-			at := slices.Index(names, k.text)
+		for i, k := range n.Keys {
+			at := slices.Index(names, k.Text)
 			if at < 0 {
-				n.odd = true
-				d.unknown(k.at, n.path, "unknown key ", k.text, what+" has "+strings.Join(names, ", "), names)
+				n.Odd = true
+				d.unknown(k.At, n.Path, "unknown key ", k.Text, what+" has "+strings.Join(names, ", "), names)
 				continue
 			}
-			fields[at].read(d, n.items[i], t)
+			fields[at].read(d, n.Items[i], t)
 		}
 		d.missing(n, what, s.Required)
 		if check != nil {
@@ -102,18 +111,18 @@ func object[T any](what string, fields []field[T], check func(d *decoder, n *nod
 
 // missing reports the keys of names that a mapping lacks. One that is nearly there under another name is not
 // missing too.
-func (d *decoder) missing(n *node, what string, names []string) {
+func (d *decoder) missing(n *tree.Node, what string, names []string) {
 	var lacks []string
 	for _, name := range names {
-		near := func(k *node) bool { return n.odd && suggest(k.text, []string{name}) != "" }
-		if n.get(name) == nil && !slices.ContainsFunc(n.keys, near) {
+		near := func(k *tree.Node) bool { return n.Odd && spell.Suggest(k.Text, []string{name}) != "" }
+		if n.Get(name) == nil && !slices.ContainsFunc(n.Keys, near) {
 			lacks = append(lacks, name)
 		}
 	}
 	switch len(lacks) {
 	case 0:
 	case 1:
-		d.add(n, "no "+quote(lacks[0]), what+" has one", "")
+		d.add(n, "no "+tree.Quote(lacks[0]), what+" has one", "")
 	default:
 		d.add(n, "no "+strings.Join(lacks, ", no "), what+" has them", "")
 	}
@@ -124,15 +133,15 @@ func list[V any](what string, k kind[V]) kind[[]V] {
 	one := 1
 	return kind[[]V]{
 		schema: &jsonschema.Schema{Type: "array", Items: k.schema, MinItems: &one},
-		read: func(d *decoder, n *node, v *[]V) {
-			if !d.wants(n, sequence, "a list of "+what+" stands in brackets or has a dash before each") {
+		read: func(d *decoder, n *tree.Node, v *[]V) {
+			if !d.wants(n, tree.Sequence, "a list of "+what+" stands in brackets or has a dash before each") {
 				return
 			}
-			if len(n.items) == 0 {
+			if len(n.Items) == 0 {
 				d.add(n, "an empty list", "it names at least one of "+what, "leave the key out")
 			}
-			*v = make([]V, len(n.items))
-			for i, item := range n.items {
+			*v = make([]V, len(n.Items))
+			for i, item := range n.Items {
 				k.read(d, item, &(*v)[i])
 			}
 		},
@@ -140,66 +149,38 @@ func list[V any](what string, k kind[V]) kind[[]V] {
 }
 
 // wants tells whether n has the form, and reports it where it has not.
-func (d *decoder) wants(n *node, f form, why string) bool {
-	if n.bad { // is reported already
+func (d *decoder) wants(n *tree.Node, f tree.Form, why string) bool {
+	if n.Bad { // is reported already
 		return false
 	}
-	if n.form != f {
+	if n.Form != f {
 		mend := ""
-		if n.isNull() {
+		if n.IsNull() {
 			mend = "is the indentation right?"
 		}
-		d.add(n, n.describe(), why, mend)
+		d.add(n, n.Describe(), why, mend)
 	}
-	return n.form == f
-}
-
-// isNull tells whether n is a scalar without a value.
-func (n *node) isNull() bool {
-	return n.form == scalar && n.plain && slices.Contains([]string{"", "~", "null", "Null", "NULL"}, n.text)
-}
-
-// describe says what n is.
-func (n *node) describe() string {
-	switch {
-	case n.form == mapping:
-		return "a mapping"
-	case n.form == sequence:
-		return "a list"
-	case n.isNull():
-		return "nothing"
-	default:
-		return quote(n.text)
-	}
+	return n.Form == f
 }
 
 // textKind is the kind of a text that check accepts; it returns the rule that s breaks and a mend.
 func textKind[V any](rule string, schema *jsonschema.Schema,
 	parse func(s string) (v V, why, mend string)) kind[V] {
-	return kind[V]{schema: orVariable(schema), read: func(d *decoder, n *node, v *V) {
-		if !d.wants(n, scalar, rule) {
+	return kind[V]{schema: orVariable(schema), read: func(d *decoder, n *tree.Node, v *V) {
+		if !d.wants(n, tree.Scalar, rule) {
 			return
 		}
-		if n.isNull() {
+		if n.IsNull() {
 			d.add(n, "nothing", rule, "")
 			return
 		}
-		got, why, mend := parse(n.text)
+		got, why, mend := parse(n.Text)
 		if why != "" {
-			d.add(n, quote(n.text), why, mend)
+			d.add(n, tree.Quote(n.Text), why, mend)
 			return
 		}
 		*v = got
 	}}
-}
-
-// otherScalar is what YAML 1.2 takes for a number or a boolean where it has no quotes. "null" and "~" are
-// isNull.
-var otherScalar = regexp.MustCompile(`^([-+]?(0|[0-9]+)|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|true|True|TRUE|false|False|FALSE)$`)
-
-// isText tells whether YAML takes n for text.
-func (n *node) isText() bool {
-	return n.form == scalar && !n.isNull() && (!n.plain || n.varied() || !otherScalar.MatchString(n.text))
 }
 
 // word is the kind of a free text with a rule: pattern is what must match, empty for any text that is not
@@ -211,17 +192,17 @@ func word(rule, pattern string) kind[string] {
 		s.MinLength = new(int)
 		*s.MinLength = 1
 	}
-	return kind[string]{schema: orVariable(s), read: func(d *decoder, n *node, v *string) {
+	return kind[string]{schema: orVariable(s), read: func(d *decoder, n *tree.Node, v *string) {
 		switch {
-		case !d.wants(n, scalar, rule):
-		case n.isNull():
+		case !d.wants(n, tree.Scalar, rule):
+		case n.IsNull():
 			d.add(n, "nothing", rule, "")
-		case n.text == "" || !re.MatchString(n.text):
-			d.add(n, quote(n.text), rule, "")
-		case !n.isText():
-			d.add(n, quote(n.text), rule+", and YAML reads this as something else", "put it in quotes")
+		case n.Text == "" || !re.MatchString(n.Text):
+			d.add(n, tree.Quote(n.Text), rule, "")
+		case !n.IsText():
+			d.add(n, tree.Quote(n.Text), rule+", and YAML reads this as something else", "put it in quotes")
 		default:
-			*v = n.text
+			*v = n.Text
 		}
 	}}
 }
@@ -235,17 +216,17 @@ func choice[V ~string](what string, values ...V) kind[V] {
 	}
 	rule := what + " is " + oneOf(words)
 	return kind[V]{schema: orVariable(&jsonschema.Schema{Type: "string", Enum: enum}),
-		read: func(d *decoder, n *node, v *V) {
-			if !d.wants(n, scalar, rule) {
+		read: func(d *decoder, n *tree.Node, v *V) {
+			if !d.wants(n, tree.Scalar, rule) {
 				return
 			}
 			switch {
-			case n.isNull():
+			case n.IsNull():
 				d.add(n, "nothing", rule, "")
-			case !slices.Contains(words, n.text):
-				d.unknown(n.at, n.path, "", n.text, rule, words)
+			case !slices.Contains(words, n.Text):
+				d.unknown(n.At, n.Path, "", n.Text, rule, words)
 			default:
-				*v = V(n.text)
+				*v = V(n.Text)
 			}
 		}}
 }
@@ -256,17 +237,17 @@ func whole(what string, least, most int64) kind[int] {
 	lo, hi := float64(least), float64(most)
 	return kind[int]{
 		schema: orVariable(&jsonschema.Schema{Type: "integer", Minimum: &lo, Maximum: &hi}, grouped()),
-		read: func(d *decoder, n *node, v *int) {
-			if !d.wants(n, scalar, rule) {
+		read: func(d *decoder, n *tree.Node, v *int) {
+			if !d.wants(n, tree.Scalar, rule) {
 				return
 			}
-			i, ok := wholeNumber(n.text)
-			if !ok || !n.plain && !n.varied() || i < least || i > most {
+			i, ok := wholeNumber(n.Text)
+			if !ok || !n.Plain && !n.Varied() || i < least || i > most {
 				mend := ""
 				if ok && i >= least && i <= most {
 					mend = "leave out the quotes"
 				}
-				d.add(n, n.describe(), rule, mend)
+				d.add(n, n.Describe(), rule, mend)
 				return
 			}
 			*v = int(i)
@@ -288,17 +269,26 @@ func wholeNumber(s string) (int64, bool) {
 func boolean(what string) kind[bool] {
 	rule := what + " is true or false"
 	return kind[bool]{schema: orVariable(&jsonschema.Schema{Type: "boolean"}),
-		read: func(d *decoder, n *node, v *bool) {
+		read: func(d *decoder, n *tree.Node, v *bool) {
 			switch {
-			case !d.wants(n, scalar, rule):
-			case n.text != "true" && n.text != "false":
-				d.add(n, n.describe(), rule, "")
-			case !n.plain && !n.varied():
-				d.add(n, quote(n.text), rule, "leave out the quotes")
+			case !d.wants(n, tree.Scalar, rule):
+			case n.Text != "true" && n.Text != "false":
+				d.add(n, n.Describe(), rule, "")
+			case !n.Plain && !n.Varied():
+				d.add(n, tree.Quote(n.Text), rule, "leave out the quotes")
 			default:
-				*v = n.text == "true"
+				*v = n.Text == "true"
 			}
 		}}
+}
+
+// oneOf lists words as a reader says them: a, b or c.
+func oneOf(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // never is the schema that nothing fits.

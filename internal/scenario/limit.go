@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -22,39 +23,39 @@ func limitKind() kind[spec.Limit] {
 	text := &jsonschema.Schema{Type: "string", MinLength: &one}
 	return kind[spec.Limit]{
 		schema: anyOf(policy, &jsonschema.Schema{Type: "array", Items: policy, MinItems: &one}, text),
-		read: func(d *decoder, n *node, l *spec.Limit) {
+		read: func(d *decoder, n *tree.Node, l *spec.Limit) {
 			switch {
-			case n.bad:
-			case n.form == mapping:
+			case n.Bad:
+			case n.Form == tree.Mapping:
 				if p, ok := d.policy(n); ok {
 					*l = spec.Limit{p}
 				}
-			case n.form == sequence && len(n.items) > 0:
-				for _, item := range n.items {
+			case n.Form == tree.Sequence && len(n.Items) > 0:
+				for _, item := range n.Items {
 					if p, ok := d.policy(item); ok {
 						*l = append(*l, p)
 					}
 				}
-			case n.form == scalar && n.isText():
+			case n.Form == tree.Scalar && n.IsText():
 				d.spec(n, l)
 			default:
-				d.add(n, n.describe(), why, "")
+				d.add(n, n.Describe(), why, "")
 			}
 		},
 	}
 }
 
 // spec reads a limit in the words of the command line.
-func (d *decoder) spec(n *node, l *spec.Limit) {
-	got, err := spec.Parse(n.text)
+func (d *decoder) spec(n *tree.Node, l *spec.Limit) {
+	got, err := spec.Parse(n.Text)
 	var wrong *spec.ParseError
 	if errors.As(err, &wrong) {
 		for _, p := range wrong.Problems {
-			at := n.at
-			if at.setting == "" && n.literal && !n.varied() {
-				at.col += len([]rune(n.text[:min(p.Column-1, len(n.text))]))
+			at := n.At
+			if at.Setting == "" && n.Literal && !n.Varied() {
+				at.Col += len([]rune(n.Text[:min(p.Column-1, len(n.Text))]))
 			}
-			d.addAt(at, n.path, p.What, p.Why, p.Mend)
+			d.addAt(at, n.Path, p.What, p.Why, p.Mend)
 		}
 		return
 	}
@@ -62,35 +63,35 @@ func (d *decoder) spec(n *node, l *spec.Limit) {
 }
 
 // policy reads one policy from a mapping.
-func (d *decoder) policy(n *node) (spec.Policy, bool) {
-	if !d.wants(n, mapping, "a limit is a mapping with an algorithm and its parameters") {
+func (d *decoder) policy(n *tree.Node) (spec.Policy, bool) {
+	if !d.wants(n, tree.Mapping, "a limit is a mapping with an algorithm and its parameters") {
 		return spec.Policy{}, false
 	}
-	algorithm := n.get("algorithm")
+	algorithm := n.Get("algorithm")
 	if algorithm == nil {
 		d.add(n, `no "algorithm"`, "a limit names one of "+strings.Join(algorithms(), ", "), "")
 		return spec.Policy{}, false
 	}
 	before := len(d.problems)
 	var pairs []spec.Pair
-	var keys, values []*node
-	for i, k := range n.keys {
-		v := n.items[i]
-		if v == algorithm || !d.wants(v, scalar, "a parameter of a limit is one value") {
+	var keys, values []*tree.Node
+	for i, k := range n.Keys {
+		v := n.Items[i]
+		if v == algorithm || !d.wants(v, tree.Scalar, "a parameter of a limit is one value") {
 			continue
 		}
-		text := v.text
-		if v.plain {
+		text := v.Text
+		if v.Plain {
 			text = plainNumbers(text)
 		}
-		pairs = append(pairs, spec.Pair{Key: k.text, Value: text})
+		pairs = append(pairs, spec.Pair{Key: k.Text, Value: text})
 		keys, values = append(keys, k), append(values, v)
 	}
-	if !d.wants(algorithm, scalar, "an algorithm is one of "+strings.Join(algorithms(), ", ")) ||
+	if !d.wants(algorithm, tree.Scalar, "an algorithm is one of "+strings.Join(algorithms(), ", ")) ||
 		len(d.problems) > before {
 		return spec.Policy{}, false
 	}
-	p, wrong := spec.Build(algorithm.text, pairs)
+	p, wrong := spec.Build(algorithm.Text, pairs)
 	for _, w := range wrong {
 		at := n
 		switch {
@@ -98,7 +99,7 @@ func (d *decoder) policy(n *node) (spec.Policy, bool) {
 			at = values[w.Pair]
 		case w.Pair >= 0:
 			at = keys[w.Pair]
-		case !slices.Contains(algorithms(), algorithm.text):
+		case !slices.Contains(algorithms(), algorithm.Text):
 			at = algorithm
 		}
 		// a mend of a SPEC, in the words of a file

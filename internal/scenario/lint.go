@@ -5,23 +5,25 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // Lint reads a scenario as Parse does and adds warnings: things that are no mistakes and are better
 // otherwise. Warnings are in file order; there are none where there is an error.
-func Lint(src []byte, name string, opts ParseOptions) (*Scenario, []Problem, error) {
+func Lint(src []byte, name string, opts ParseOptions) (*Scenario, []tree.Problem, error) {
 	s, err := Parse(src, name, opts)
 	if err != nil {
 		return nil, nil, err
 	}
 	l := linter{decoder: decoder{file: name}, s: s}
-	root, _ := parseTree(src, name)
+	root, _ := tree.Parse(src, name, scenarioDocument())
 	l.head(src, root)
 	l.faults(root, opts.Faults)
 	l.plan(root)
-	l.problems.sort()
+	l.problems.Sort()
 	return s, l.problems, nil
 }
 
@@ -32,10 +34,10 @@ type linter struct {
 }
 
 // head warns of what a file lacks.
-func (l *linter) head(src []byte, root *node) {
+func (l *linter) head(src []byte, root *tree.Node) {
 	first, _, _ := strings.Cut(string(src), "\n")
 	if !strings.HasPrefix(first, "# yaml-language-server: $schema=") {
-		l.addAt(position{line: 1, col: 1}, "", "no schema header",
+		l.addAt(tree.Position{Line: 1, Col: 1}, "", "no schema header",
 			"editors check a file whose first line names its schema",
 			`begin with "# yaml-language-server: $schema=./scenario.schema.json"`)
 	}
@@ -47,33 +49,34 @@ func (l *linter) head(src []byte, root *node) {
 			"name the faults that it must find")
 	}
 	base := filepath.Base(l.decoder.file)
-	if stem, isFile := strings.CutSuffix(base, ".yaml"); isFile && stem != l.s.ID && root.get("id") != nil {
-		l.add(root.get("id"), quote(l.s.ID), "the file is called "+quote(base), "give both one name")
+	if stem, isFile := strings.CutSuffix(base, ".yaml"); isFile && stem != l.s.ID && root.Get("id") != nil {
+		l.add(root.Get("id"), tree.Quote(l.s.ID), "the file is called "+tree.Quote(base),
+			"give both one name")
 	}
-	if n := root.get("title"); n != nil && strings.HasSuffix(l.s.Title, ".") {
-		l.add(n, quote(l.s.Title), "a title has no full stop", "")
+	if n := root.Get("title"); n != nil && strings.HasSuffix(l.s.Title, ".") {
+		l.add(n, tree.Quote(l.s.Title), "a title has no full stop", "")
 	}
 }
 
 // faults warns of names in catches that no fault has.
-func (l *linter) faults(root *node, known []string) {
-	list := root.get("catches")
+func (l *linter) faults(root *tree.Node, known []string) {
+	list := root.Get("catches")
 	if list == nil || len(known) == 0 {
 		return
 	}
-	for _, n := range list.items {
-		if !slices.Contains(known, n.text) {
-			mend := suggest(n.text, known)
+	for _, n := range list.Items {
+		if !slices.Contains(known, n.Text) {
+			mend := spell.Suggest(n.Text, known)
 			if mend == "" {
 				mend = "rlcheck serve --fault list shows them all"
 			}
-			l.add(n, quote(n.text), "there is no such fault", mend)
+			l.add(n, tree.Quote(n.Text), "there is no such fault", mend)
 		}
 	}
 }
 
 // plan warns of plans that cannot show what they should.
-func (l *linter) plan(root *node) {
+func (l *linter) plan(root *tree.Node) {
 	s := l.s
 	denies := false
 	for i := range s.Phases {
@@ -92,7 +95,7 @@ func (l *linter) plan(root *node) {
 		}
 	}
 	if !denies {
-		l.add(root.get("phases"), "no denial",
+		l.add(root.Get("phases"), "no denial",
 			"a right limiter admits everything that is sent, so one that admits too much passes too",
 			"send more than it admits")
 	}
@@ -101,7 +104,7 @@ func (l *linter) plan(root *node) {
 		rests := first.Shape == timeline.Silence && first.Duration > p.Recovery()
 		return p.Start != spec.StartUnknown && !rests
 	}
-	if n := root.get("partition"); n != nil && !s.Partition.Fresh && slices.ContainsFunc(s.Limit, stale) {
+	if n := root.Get("partition"); n != nil && !s.Partition.Fresh && slices.ContainsFunc(s.Limit, stale) {
 		l.add(n, "partitions of an earlier run", "they may not be full when the run starts",
 			"begin with a silence in which the limit recovers, or write fresh: true")
 	}

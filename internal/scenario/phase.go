@@ -9,12 +9,13 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // phaseSpec is a phase as it is written, before its multiples are resolved.
 type phaseSpec struct {
-	at             *node
+	at             *tree.Node
 	requests       amount
 	rate, from, to speed
 	duration       span
@@ -140,7 +141,7 @@ func (k shapeKeys) schema() *jsonschema.Schema {
 }
 
 // checkPhase holds the keys of a phase against its shape.
-func checkPhase(d *decoder, n *node, p *Phase) {
+func checkPhase(d *decoder, n *tree.Node, p *Phase) {
 	p.spec.at = n
 	i := slices.IndexFunc(shapes(), func(s shapeKeys) bool { return s.shape == p.Shape })
 	if i < 0 {
@@ -148,26 +149,26 @@ func checkPhase(d *decoder, n *node, p *Phase) {
 	}
 	s := shapes()[i]
 	what := "a phase of shape " + string(p.Shape)
-	for _, k := range n.keys {
-		if slices.Contains(shapeOnly(), k.text) && !slices.Contains(s.takes(), k.text) {
-			d.add(k, quote(k.text), what+" takes "+oneOf(s.takes()), "remove it")
+	for _, k := range n.Keys {
+		if slices.Contains(shapeOnly(), k.Text) && !slices.Contains(s.takes(), k.Text) {
+			d.add(k, tree.Quote(k.Text), what+" takes "+oneOf(s.takes()), "remove it")
 		}
 	}
 	d.missing(n, what, s.needs)
 	given := 0
 	for _, name := range s.oneOf {
-		if n.get(name) != nil {
+		if n.Get(name) != nil {
 			given++
 		}
 	}
-	if len(s.oneOf) > 0 && given != 1 && !n.odd {
+	if len(s.oneOf) > 0 && given != 1 && !n.Odd {
 		d.add(n, fmt.Sprintf("%d of %s", given, strings.Join(s.oneOf, " and ")),
 			what+" has exactly one of them", "")
 	}
 	if p.Quiet() {
-		for _, k := range n.keys {
-			if slices.Contains(sending(p.Shape), k.text) {
-				d.add(k, quote(k.text), what+" sends nothing", "remove it")
+		for _, k := range n.Keys {
+			if slices.Contains(sending(p.Shape), k.Text) {
+				d.add(k, tree.Quote(k.Text), what+" sends nothing", "remove it")
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -28,9 +29,9 @@ func hookKeys() []field[Phase] {
 // commandKind is the kind of a command. It has no variables: what a shell is given stands in the file.
 func commandKind() kind[string] {
 	text := word("a command is text", `\S`)
-	return kind[string]{schema: text.schema, read: func(d *decoder, n *node, v *string) {
-		if n.form == scalar && strings.Contains(strings.ReplaceAll(n.raw, "$$", ""), "${") {
-			d.add(n, quote(n.raw),
+	return kind[string]{schema: text.schema, read: func(d *decoder, n *tree.Node, v *string) {
+		if n.Form == tree.Scalar && strings.Contains(strings.ReplaceAll(n.Raw, "$$", ""), "${") {
+			d.add(n, tree.Quote(n.Raw),
 				"a command has no variables of rlcheck, so that the environment does not choose what is run",
 				"write $$ before a variable that the shell replaces")
 			return
@@ -50,12 +51,12 @@ func (p *Phase) resolveHook() {
 }
 
 // checkHook reports what a phase of shape hook has and cannot use.
-func checkHook(d *decoder, n *node, p *Phase) {
-	if at := n.get("limit"); at != nil && p.Event.Action != timeline.Reload {
+func checkHook(d *decoder, n *tree.Node, p *Phase) {
+	if at := n.Get("limit"); at != nil && p.Event.Action != timeline.Reload {
 		d.add(at, "limit", "an action "+string(p.Event.Action)+" changes no limit",
 			"remove it, or write action: reload")
 	} else if p.spec.limit.none || p.spec.limit.zero {
-		d.add(at, quote(at.text), "a limit that is read again is one that counts",
+		d.add(at, tree.Quote(at.Text), "a limit that is read again is one that counts",
 			"write a SPEC or a multiple")
 	}
 }

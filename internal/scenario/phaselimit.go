@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -29,15 +30,15 @@ var timesPattern = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3})?x$`)
 // phaseLimitKind is the kind of the limit of a phase.
 func phaseLimitKind() kind[phaseLimit] {
 	limit := limitKind()
-	return kind[phaseLimit]{schema: limit.schema, read: func(d *decoder, n *node, l *phaseLimit) {
+	return kind[phaseLimit]{schema: limit.schema, read: func(d *decoder, n *tree.Node, l *phaseLimit) {
 		switch {
-		case n.form == scalar && n.text == "none":
+		case n.Form == tree.Scalar && n.Text == "none":
 			l.none = true
-		case n.form == scalar && n.text == "zero":
+		case n.Form == tree.Scalar && n.Text == "zero":
 			l.zero = true
-		case n.form == scalar && timesPattern.MatchString(n.text):
-			if l.times, _ = parseMultiple(strings.TrimSuffix(n.text, "x")); l.times.num == 0 {
-				d.add(n, quote(n.text), "a multiple of a limit is over 0",
+		case n.Form == tree.Scalar && timesPattern.MatchString(n.Text):
+			if l.times, _ = parseMultiple(strings.TrimSuffix(n.Text, "x")); l.times.num == 0 {
+				d.add(n, tree.Quote(n.Text), "a multiple of a limit is over 0",
 					`write "zero" for a limit of nothing`)
 			}
 		default:
@@ -56,8 +57,8 @@ func (p *Phase) resolveLimit(d *decoder, s *Scenario) {
 	case l.times.num > 0:
 		p.Limit = scaled(s.Limit, l.times)
 		if _, err := reference.NewLimit(p.Limit); err != nil {
-			at := p.spec.at.get("limit")
-			d.add(at, quote(at.text), err.Error(), "")
+			at := p.spec.at.Get("limit")
+			d.add(at, tree.Quote(at.Text), err.Error(), "")
 			p.Limit = s.Limit
 		}
 	}

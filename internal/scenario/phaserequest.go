@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -121,10 +122,10 @@ func (s *Scenario) checkRequests(d *decoder) {
 	limits := map[string]*Phase{}
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		if n := p.spec.at.get("header"); n != nil && s.Partition.Kind == ByHeader {
-			for _, k := range n.keys {
-				if strings.EqualFold(k.text, s.Partition.Name) {
-					d.add(k, quote(k.text), "the partition is told by this field",
+		if n := p.spec.at.Get("header"); n != nil && s.Partition.Kind == ByHeader {
+			for _, k := range n.Keys {
+				if strings.EqualFold(k.Text, s.Partition.Name) {
+					d.add(k, tree.Quote(k.Text), "the partition is told by this field",
 						"remove it here, or write client")
 				}
 			}
@@ -139,7 +140,7 @@ func (s *Scenario) checkRequests(d *decoder) {
 		if first == nil {
 			limits[p.Partition] = p
 		} else if first.Limit.String() != p.Limit.String() {
-			at := p.spec.at.get("limit")
+			at := p.spec.at.Get("limit")
 			if at == nil {
 				at = p.spec.at
 			}
@@ -153,7 +154,7 @@ func (s *Scenario) checkRequests(d *decoder) {
 
 // checkUnnamed reports what a phase without keys does not fit together with.
 func (s *Scenario) checkUnnamed(d *decoder, p *Phase) {
-	at := p.spec.at.get("unnamed")
+	at := p.spec.at.Get("unnamed")
 	switch {
 	case p.Client != "":
 		d.add(at, `"unnamed"`, "the phase has a client, which has a name", "remove it or client")

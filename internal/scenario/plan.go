@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -17,9 +18,9 @@ import (
 // partitions take their turns; the same seed gives the same schedule.
 func (s *Scenario) Plan(run string, seed uint64) (*timeline.Schedule, error) {
 	d := &decoder{file: s.File}
-	s.checkCeilings(d, &node{})
+	s.checkCeilings(d, &tree.Node{})
 	if len(d.problems) > 0 {
-		return nil, d.problems.err()
+		return nil, d.problems.Err()
 	}
 	if !s.Partition.Fresh {
 		run = "rlcheck"

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"pgregory.net/rapid"
@@ -257,7 +258,7 @@ func TestForgedFieldsLeaveThePartitionAlone(t *testing.T) {
 func TestUnmetTellsAProxyWithoutItsOrigin(t *testing.T) {
 	src := bundled(t)["proxy-header-stripping.yaml"]
 	for _, row := range []struct {
-		env   Env
+		env   tree.Env
 		unmet bool
 	}{{nil, false}, {environment("TARGET=http://p/"), true},
 		{environment("TARGET=http://p/", "ORIGIN=http://o/"), false},

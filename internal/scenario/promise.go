@@ -3,6 +3,7 @@ package scenario
 import (
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -44,7 +45,7 @@ func ParsePromise(word string) (p verdict.Promise, mend string, ok bool) {
 	if p = verdict.Promise(word); slices.Contains(verdict.Promises(), p) {
 		return p, "", true
 	}
-	return "", suggest(word, promiseWords()), false
+	return "", spell.Suggest(word, promiseWords()), false
 }
 
 // promiseWords are the promises as words.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -19,11 +20,11 @@ func (p *Phase) resolve(d *decoder, s *Scenario) {
 	b, n := boundsOf(p.Limit), p.spec.at
 	p.full = b.full
 	p.Cost = int64(max(1, p.spec.cost))
-	p.Requests = p.spec.requests.resolve(d, n.get("requests"), b, p.Cost)
-	p.Rate = p.spec.rate.resolve(d, n.get("rate"), b, p.Cost)
-	p.From = p.spec.from.resolve(d, n.get("from"), b, p.Cost)
-	p.To = p.spec.to.resolve(d, n.get("to"), b, p.Cost)
-	p.Duration = p.spec.duration.resolve(d, n.get("duration"), b)
+	p.Requests = p.spec.requests.resolve(d, n.Get("requests"), b, p.Cost)
+	p.Rate = p.spec.rate.resolve(d, n.Get("rate"), b, p.Cost)
+	p.From = p.spec.from.resolve(d, n.Get("from"), b, p.Cost)
+	p.To = p.spec.to.resolve(d, n.Get("to"), b, p.Cost)
+	p.Duration = p.spec.duration.resolve(d, n.Get("duration"), b)
 	switch p.Shape {
 	case timeline.Constant, timeline.Poisson:
 		p.resolveConstant()
@@ -90,18 +91,18 @@ func (p *Phase) resolveBoundary(d *decoder, b bounds) {
 	if p.Aim = p.spec.aim; p.Aim == "" || p.Aim == aimAuto {
 		p.Aim = aimOf(p.Limit)
 	}
-	if p.Window = p.spec.window.resolve(d, n.get("window"), b); p.Window == 0 {
+	if p.Window = p.spec.window.resolve(d, n.Get("window"), b); p.Window == 0 {
 		p.Window = windowOf(p.Limit)
 	}
-	if p.Lead = p.spec.lead.resolve(d, n.get("lead"), b); p.Lead == 0 {
+	if p.Lead = p.spec.lead.resolve(d, n.Get("lead"), b); p.Lead == 0 {
 		p.Lead = min(defaultLead, p.Window/10)
 	}
-	if at := n.get("lead"); at != nil && p.Lead > p.Window/2 {
+	if at := n.Get("lead"); at != nil && p.Lead > p.Window/2 {
 		d.add(at, "lead "+shortDuration(p.Lead), "it is at most half of the window of "+
 			shortDuration(p.Window), "")
 	}
 	if p.Requests < 2 {
-		d.add(n.get("requests"), fmt.Sprintf("%d requests", p.Requests),
+		d.add(n.Get("requests"), fmt.Sprintf("%d requests", p.Requests),
 			"one half goes before the boundary and one after it", "")
 	}
 }
@@ -145,7 +146,7 @@ func windowOf(l spec.Limit) time.Duration {
 const aimable = 200 * time.Millisecond
 
 // resolve returns the number of requests of one partition.
-func (a amount) resolve(d *decoder, n *node, b bounds, cost int64) int {
+func (a amount) resolve(d *decoder, n *tree.Node, b bounds, cost int64) int {
 	if n == nil {
 		return 0
 	}
@@ -158,21 +159,22 @@ func (a amount) resolve(d *decoder, n *node, b bounds, cost int64) int {
 	}
 	switch {
 	case total < 1:
-		d.add(n, quote(n.text),
+		d.add(n, tree.Quote(n.Text),
 			fmt.Sprintf("with a limit that admits %d at once that is %d requests, and a phase sends at "+
 				"least 1", b.full, total), "")
 	case total > maxRequests && d.lenient: // it does not fit
 		return maxRequests + 1
 	case total > maxRequests:
-		d.add(n, quote(n.text), fmt.Sprintf("with a limit that admits %d at once that is over %d requests",
-			b.full, maxRequests), "")
+		d.add(n, tree.Quote(n.Text),
+			fmt.Sprintf("with a limit that admits %d at once that is over %d requests",
+				b.full, maxRequests), "")
 		return maxRequests
 	}
 	return int(total)
 }
 
 // resolve returns the rate of one partition, as a pair that is not reduced further than the multiple needs.
-func (v speed) resolve(d *decoder, n *node, b bounds, cost int64) spec.Rate {
+func (v speed) resolve(d *decoder, n *tree.Node, b bounds, cost int64) spec.Rate {
 	if n == nil || v.x.den == 0 {
 		return v.fixed
 	}
@@ -181,13 +183,13 @@ func (v speed) resolve(d *decoder, n *node, b bounds, cost int64) spec.Rate {
 	r := spec.Rate{N: mulDiv(b.rate.N, num, 1, false),
 		Per: time.Duration(mulDiv(int64(b.rate.Per), den, 1, false))}
 	if r.N == math.MaxInt64 || r.Per == math.MaxInt64 {
-		d.add(n, quote(n.text), "that multiple of "+b.rate.String()+" does not fit", "")
+		d.add(n, tree.Quote(n.Text), "that multiple of "+b.rate.String()+" does not fit", "")
 	}
 	return r
 }
 
 // resolve returns the duration between its bounds.
-func (s span) resolve(d *decoder, n *node, b bounds) time.Duration {
+func (s span) resolve(d *decoder, n *tree.Node, b bounds) time.Duration {
 	if n == nil || s.x.den == 0 {
 		return s.fixed
 	}
@@ -220,17 +222,17 @@ func clampCount(f float64) int { return int(max(1, min(f, math.MaxInt32))) }
 
 // checkTogether reports what the parts of a scenario that are right alone do not fit together in, and fills
 // in what expectations need to know of the phases.
-func (s *Scenario) checkTogether(d *decoder, root *node) {
+func (s *Scenario) checkTogether(d *decoder, root *tree.Node) {
 	names := s.checkNames(d)
 	if !slices.ContainsFunc(s.Phases, func(p Phase) bool { return !p.Quiet() }) {
-		d.add(root.get("phases"), "no requests", "a scenario sends at least one request", "")
+		d.add(root.Get("phases"), "no requests", "a scenario sends at least one request", "")
 	}
 	s.checkRequests(d)
-	expect := root.get("expect")
+	expect := root.Get("expect")
 	for i, b := range s.Expect.Denials {
 		if names[b.Phase] == nil {
-			at := expect.get("denials").items[i].get("phase")
-			d.unknown(at.at, at.path, "phase ", b.Phase,
+			at := expect.Get("denials").Items[i].Get("phase")
+			d.unknown(at.At, at.Path, "phase ", b.Phase,
 				"the phases are "+strings.Join(phaseNames(s.Phases), ", "),
 				phaseNames(s.Phases))
 			continue
@@ -248,20 +250,20 @@ func (s *Scenario) checkTogether(d *decoder, root *node) {
 
 // checkNames reports phases that share a name and phases to an origin that is not there. It returns where
 // each name stands.
-func (s *Scenario) checkNames(d *decoder) map[string]*node {
-	names := make(map[string]*node, len(s.Phases))
+func (s *Scenario) checkNames(d *decoder) map[string]*tree.Node {
+	names := make(map[string]*tree.Node, len(s.Phases))
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		at := p.spec.at.get("name")
+		at := p.spec.at.Get("name")
 		if first := names[p.Name]; first != nil {
-			d.add(at, quote(p.Name),
+			d.add(at, tree.Quote(p.Name),
 				fmt.Sprintf("a phase has a name of its own, and this one is used at %d:%d already",
-					first.at.line, first.at.col), "")
+					first.At.Line, first.At.Col), "")
 		} else {
 			names[p.Name] = at
 		}
 		if p.Origin && s.Target.Origin == "" {
-			d.add(p.spec.at.get("origin"), "phase "+quote(p.Name),
+			d.add(p.spec.at.Get("origin"), "phase "+tree.Quote(p.Name),
 				"it goes to the origin, and the target has none",
 				"write target.origin")
 		}
@@ -270,7 +272,7 @@ func (s *Scenario) checkNames(d *decoder) map[string]*node {
 		p := &s.Phases[i]
 		aim := timeline.AimPhase(p.Name)
 		if other := names[aim]; p.Shape == timeline.Boundary && other != nil {
-			d.add(other, quote(aim), "the requests that find the boundary of phase "+quote(p.Name)+
+			d.add(other, tree.Quote(aim), "the requests that find the boundary of phase "+tree.Quote(p.Name)+
 				" have that name", "")
 		}
 	}
@@ -307,30 +309,30 @@ func (s *Scenario) countedPhases() (out [][]string) {
 }
 
 // checkNeeded reports expectations for which a phase is missing.
-func (s *Scenario) checkNeeded(d *decoder, expect *node) {
+func (s *Scenario) checkNeeded(d *decoder, expect *tree.Node) {
 	has := func(is func(Phase) bool) bool { return slices.ContainsFunc(s.Phases, is) }
 	if s.Expect.RetryAfter.Honored &&
 		!has(func(p Phase) bool { return p.Shape == timeline.HonorRetryAfter }) {
-		d.add(expect.get("retry_after"), "honored", "no phase waits as told",
+		d.add(expect.Get("retry_after"), "honored", "no phase waits as told",
 			"add a phase of shape honor-retry-after")
 	}
 	origin := has(func(p Phase) bool { return p.Origin })
 	through := has(func(p Phase) bool { return !p.Origin && !p.Quiet() })
 	if s.Expect.Intact != nil && (!origin || !through) {
-		d.add(expect.get("intact"), "intact", "it compares phases with origin: true and phases without",
+		d.add(expect.Get("intact"), "intact", "it compares phases with origin: true and phases without",
 			"add the one that is missing")
 	}
 }
 
 // checkPartitionField reports a header field of all requests that is the one which tells partitions apart.
-func (s *Scenario) checkPartitionField(d *decoder, root *node) {
-	n := root.get("target").get("header")
+func (s *Scenario) checkPartitionField(d *decoder, root *tree.Node) {
+	n := root.Get("target").Get("header")
 	if n == nil || s.Partition.Kind != ByHeader {
 		return
 	}
-	for _, k := range n.keys {
-		if strings.EqualFold(k.text, s.Partition.Name) {
-			d.add(k, quote(k.text), "the partition is told by this field", "remove it here")
+	for _, k := range n.Keys {
+		if strings.EqualFold(k.Text, s.Partition.Name) {
+			d.add(k, tree.Quote(k.Text), "the partition is told by this field", "remove it here")
 		}
 	}
 }

@@ -6,8 +6,6 @@
 package scenario
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
@@ -274,107 +272,4 @@ type Safety struct {
 	MaxRate        spec.Rate
 	MaxDuration    time.Duration
 	MaxConnections int
-}
-
-// ParseOptions change what Parse reads. The zero value reads the file as it is, with no environment.
-type ParseOptions struct {
-	// Env looks up the variables of the file.
-	Env Env
-	// Set overrides values; later settings win.
-	Set []Setting
-	// Target overrides target.url, Limit the limit (a SPEC), Partition its kind (header:NAME, address, path
-	// or query:NAME). Empty: what the file says.
-	Target, Limit, Partition string
-	// Request overrides what is sent, below target; it wins over Set.
-	Request []Setting
-	// Promises are what the target promises beside what the file says.
-	Promises []verdict.Promise
-	// Keys are those that the target has issued, one a client; empty: clients invent theirs.
-	Keys []string
-	// Faults are the names that there are, of which Lint warns where catches has another; empty: it does not.
-	Faults []string
-}
-
-// Parse reads the scenario file src, which errors call name. The error is an Errors with every mistake in it.
-func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
-	if p, bad := oversized(int64(len(src)), name); bad {
-		return nil, Errors{p}
-	}
-	root, problems := parseTree(src, name)
-	if root == nil {
-		return nil, problems.err()
-	}
-	if root.form != mapping {
-		p := Problem{File: name, Line: root.at.line, Col: root.at.col, What: root.describe(),
-			Why: "a scenario is a mapping with id, title, kind, limit and phases"}
-		return nil, append(problems, p).err()
-	}
-	home := expand(root.get("target").get("url").rawText(), nil).text
-	for _, set := range opts.settings() {
-		problems = append(problems, set.apply(root)...)
-	}
-	if opts.Partition != "" {
-		partitionFlag(root, opts.Partition)
-	}
-	d := &decoder{file: name, problems: problems, lenient: opts.saysLimit(),
-		issued: len(opts.Keys) > 0}
-	d.expand(root, opts.Env)
-	s := &Scenario{File: name}
-	decode(d, root, s)
-	if len(d.problems) > 0 {
-		return nil, d.problems.err()
-	}
-	s.Secrets = secrets(root)
-	s.Assumed = home == Builtin && s.Target.URL != Builtin && !opts.saysLimit() &&
-		!root.get("limit").fromEnv()
-	if home == Builtin && s.Target.URL != Builtin && s.Partition.Kind == ByAddress && !opts.saysPartition() {
-		s.lacks = "it is about a limit of each address, which nobody said that the target has " +
-			"(--partition address)"
-	}
-	s.promise(opts.Promises)
-	s.issue(opts.Keys)
-	return s, nil
-}
-
-// saysLimit tells whether an option says the limit, or a part of it.
-func (opts ParseOptions) saysLimit() bool {
-	return slices.ContainsFunc(opts.settings(), func(s Setting) bool {
-		return s.Path == "limit" || strings.HasPrefix(s.Path, "limit.")
-	})
-}
-
-// saysPartition tells whether an option says how clients are told apart.
-func (opts ParseOptions) saysPartition() bool {
-	return opts.Partition != "" || slices.ContainsFunc(opts.Set, func(s Setting) bool {
-		return strings.HasPrefix(s.Path, "partition") && s.Path != "partition.fresh" &&
-			s.Path != "partition.count"
-	})
-}
-
-// expand replaces the variables in all values below n.
-func (d *decoder) expand(n *node, env Env) {
-	for _, item := range n.items {
-		d.expand(item, env)
-	}
-	if n.form != scalar {
-		return
-	}
-	x := expand(n.raw, env)
-	if x.bad != "" {
-		d.add(n, quote(x.bad), x.why, x.mend)
-		n.bad = true
-		return
-	}
-	n.text, n.values = x.text, x.values
-	if n.varied() && n.text == "" {
-		n.plain = false // an empty variable is an empty text, not a missing value
-	}
-}
-
-// children returns the values of n, nil for none.
-func (n *node) children() []*node {
-	if n == nil {
-		return nil
-	}
-	return n.items
 }

@@ -4,11 +4,13 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // secrets lists the values of the environment in the header fields and the body, and what secret settings put
 // there.
-func secrets(root *node) []string {
+func secrets(root *tree.Node) []string {
 	var all []string
 	add := func(values ...string) {
 		for _, v := range values {
@@ -17,19 +19,19 @@ func secrets(root *node) []string {
 			}
 		}
 	}
-	target := root.get("target")
-	fields := target.get("header").children()
-	for _, p := range root.get("phases").children() {
-		fields = append(fields, p.get("header").children()...)
+	target := root.Get("target")
+	fields := target.Get("header").Children()
+	for _, p := range root.Get("phases").Children() {
+		fields = append(fields, p.Get("header").Children()...)
 	}
-	for _, n := range append(fields, target.get("body")) {
+	for _, n := range append(fields, target.Get("body")) {
 		if n == nil {
 			continue
 		}
-		if n.secret {
-			add(parts(n.text)...)
+		if n.Secret {
+			add(parts(n.Text)...)
 		}
-		add(n.values...)
+		add(n.Values...)
 	}
 	return all
 }

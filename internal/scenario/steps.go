@@ -11,9 +11,9 @@ import (
 
 // resolveSteps completes the rates and the number of requests of a phase of steps.
 func (p *Phase) resolveSteps(d *decoder, b bounds) {
-	n := p.spec.at.get("rates")
+	n := p.spec.at.Get("rates")
 	for i, v := range p.spec.rates {
-		p.Rates = append(p.Rates, v.resolve(d, n.items[i], b, p.Cost))
+		p.Rates = append(p.Rates, v.resolve(d, n.Items[i], b, p.Cost))
 	}
 	p.Requests = 0
 	for i := range p.Rates {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -147,15 +148,16 @@ func spanKind() kind[span] {
 			func(s *span) *time.Duration { return &s.min }),
 		key("max", duration(0, longest), "The phase lasts at most this long.",
 			func(s *span) *time.Duration { return &s.max }),
-	}, func(d *decoder, n *node, s *span) {
+	}, func(d *decoder, n *tree.Node, s *span) {
 		if s.max > 0 && s.min > s.max {
 			d.add(n, "min "+shortDuration(s.min), "it is not over the max of "+shortDuration(s.max), "")
 		}
 	})
 	text := textKind(`a duration is such as 500ms, 10s or "1.1x"`,
 		anyOf(pattern(durationPattern), pattern(multiplePattern)), parseSpan)
-	return kind[span]{schema: anyOf(text.schema, parts.schema), read: func(d *decoder, n *node, s *span) {
-		if n.form == mapping {
+	return kind[span]{schema: anyOf(text.schema, parts.schema), read: func(d *decoder, n *tree.Node,
+		s *span) {
+		if n.Form == tree.Mapping {
 			parts.read(d, n, s)
 			return
 		}
@@ -210,8 +212,8 @@ func amountKind() kind[amount] {
 	text := textKind(`a number of requests is such as 40, "2x" or "2x+5"`, pattern(amountPattern),
 		parseAmount)
 	return kind[amount]{schema: anyOf(count.schema, pattern(amountPattern)),
-		read: func(d *decoder, n *node, a *amount) {
-			if n.form == scalar && strings.Contains(n.text, "x") {
+		read: func(d *decoder, n *tree.Node, a *amount) {
+			if n.Form == tree.Scalar && strings.Contains(n.Text, "x") {
 				text.read(d, n, a)
 				return
 			}
@@ -251,13 +253,13 @@ func decimal(what string) kind[multiple] {
 	zero := 0.0
 	why := what + " is a number such as 3 or 1.5"
 	return kind[multiple]{schema: orVariable(&jsonschema.Schema{Type: "number", ExclusiveMinimum: &zero}),
-		read: func(d *decoder, n *node, m *multiple) {
-			if !d.wants(n, scalar, why) {
+		read: func(d *decoder, n *tree.Node, m *multiple) {
+			if !d.wants(n, tree.Scalar, why) {
 				return
 			}
-			x, ok := parseMultiple(n.text)
-			if !ok || x.num == 0 || !n.plain && !n.varied() {
-				d.add(n, n.describe(), why, "")
+			x, ok := parseMultiple(n.Text)
+			if !ok || x.num == 0 || !n.Plain && !n.Varied() {
+				d.add(n, n.Describe(), why, "")
 				return
 			}
 			*m = x

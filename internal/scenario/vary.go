@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -25,7 +26,7 @@ func attributesKind() kind[map[timeline.Attribute]claim.Sharing] {
 	for _, a := range attributes() {
 		word := choice("sharing", claim.OneQuota, claim.TwoQuotas, claim.Either)
 		fields = append(fields, key(string(a), kind[map[timeline.Attribute]claim.Sharing]{schema: word.schema,
-			read: func(d *decoder, n *node, m *map[timeline.Attribute]claim.Sharing) {
+			read: func(d *decoder, n *tree.Node, m *map[timeline.Attribute]claim.Sharing) {
 				var v claim.Sharing
 				word.read(d, n, &v)
 				if *m == nil {
@@ -39,7 +40,7 @@ func attributesKind() kind[map[timeline.Attribute]claim.Sharing] {
 }
 
 // expectSharing completes what is expected of the phases with two sides.
-func (s *Scenario) expectSharing(d *decoder, expect *node) {
+func (s *Scenario) expectSharing(d *decoder, expect *tree.Node) {
 	var varied []timeline.Attribute
 	for i := range s.Phases {
 		p := &s.Phases[i]
@@ -48,7 +49,7 @@ func (s *Scenario) expectSharing(d *decoder, expect *node) {
 		}
 		varied = append(varied, p.Vary)
 		if s.Partition.Count > 1 {
-			d.add(p.spec.at.get("vary"), quote(string(p.Vary)), "the two sides are those of one client",
+			d.add(p.spec.at.Get("vary"), tree.Quote(string(p.Vary)), "the two sides are those of one client",
 				"leave out partition.count")
 		}
 		x := claim.AttributeExpect{Phase: p.Name, Attribute: p.Vary, Sharing: claim.OneQuota, Moot: s.moot(p)}
@@ -66,8 +67,8 @@ func (s *Scenario) expectSharing(d *decoder, expect *node) {
 	}
 	for _, a := range attributes() {
 		if s.Expect.sharing[a] != "" && !slices.Contains(varied, a) {
-			at := expect.get("attributes").get(string(a))
-			d.add(at, quote(string(a)), "no phase has vary: "+string(a), "")
+			at := expect.Get("attributes").Get(string(a))
+			d.add(at, tree.Quote(string(a)), "no phase has vary: "+string(a), "")
 		}
 	}
 }

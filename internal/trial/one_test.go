@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -58,7 +59,7 @@ func TestScenariosOfOneQuotaPassInARow(t *testing.T) {
 		"fixed-window,rate=20/1s,align=first", "sliding-window-log,rate=20/1s"} {
 		for name, opts := range map[string]scenario.ParseOptions{
 			"none": {Partition: "none"},
-			"kept": {Set: []scenario.Setting{{Path: "partition.fresh", Value: "false"}}},
+			"kept": {Set: []tree.Setting{{Path: "partition.fresh", Value: "false"}}},
 		} {
 			if i > 0 && (name == "none") == (i%2 > 0) { // in turn
 				continue

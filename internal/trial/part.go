@@ -18,6 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -29,12 +30,12 @@ type Order struct {
 	File string `json:"file"`
 	Text string `json:"text"`
 	// Target, Limit, Partition, Set, Request and Promises are those of scenario.ParseOptions.
-	Target    string             `json:"target,omitempty"`
-	Limit     string             `json:"limit,omitempty"`
-	Partition string             `json:"partition,omitempty"`
-	Set       []scenario.Setting `json:"set,omitempty"`
-	Request   []scenario.Setting `json:"request,omitempty"`
-	Promises  []verdict.Promise  `json:"promises,omitempty"`
+	Target    string            `json:"target,omitempty"`
+	Limit     string            `json:"limit,omitempty"`
+	Partition string            `json:"partition,omitempty"`
+	Set       []tree.Setting    `json:"set,omitempty"`
+	Request   []tree.Setting    `json:"request,omitempty"`
+	Promises  []verdict.Promise `json:"promises,omitempty"`
 	// Env are the variables of the file that are no secrets.
 	Env map[string]string `json:"env,omitempty"`
 	// SkipKeys is how many of the issued keys other scenarios of the run use.

@@ -1,4 +1,4 @@
-package scenario
+package tree
 
 import (
 	"fmt"
@@ -63,18 +63,18 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// err sorts the problems and returns them as an error, nil for none.
-func (e Errors) err() error {
+// Err sorts the problems and returns them as an error, nil for none.
+func (e Errors) Err() error {
 	if len(e) == 0 {
 		return nil
 	}
-	e.sort()
+	e.Sort()
 	return e
 }
 
-// sort orders problems by position; those of settings, which have none, come last in the order they were
+// Sort orders problems by position; those of settings, which have none, come last in the order they were
 // found.
-func (e Errors) sort() {
+func (e Errors) Sort() {
 	slices.SortStableFunc(e, func(a, b Problem) int {
 		switch {
 		case a.Line == 0 && b.Line == 0:
@@ -101,5 +101,5 @@ func clip(s string) string {
 	return string(r[:most]) + "..."
 }
 
-// quote returns s clipped and in quotes.
-func quote(s string) string { return fmt.Sprintf("%q", clip(s)) }
+// Quote returns s clipped and in quotes.
+func Quote(s string) string { return fmt.Sprintf("%q", clip(s)) }
