@@ -76,12 +76,12 @@ func (x *search) choose() (experiment, bool) {
 	}
 	p.weigh()
 	r := rand.New(rand.NewPCG(uint64(len(x.tl.Observations)), 1))
-	began, rivals := time.Now(), x.rivals()
+	rivals := x.rivals()
 	for range rehearsals {
 		var out experiment
 		truth, most := p.draw(r.Float64()), 0.0
 		for _, c := range p.shortlist(r) {
-			if x.ended() || x.o.Think > 0 && time.Since(began) > x.o.Think {
+			if x.ended() || p.over() {
 				break
 			}
 			tl, value := x.rehearsal(p, truth, c.phases, r), 0.0

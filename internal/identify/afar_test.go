@@ -59,7 +59,7 @@ func TestWhatIsNamedFromFarAwaySaysHowWellItIsKnown(t *testing.T) {
 // times sixty requests, of which one in twenty is lost.
 func TestALostAnswerExplainsLittle(t *testing.T) {
 	s, o := fromAfar(t, 1) // five in 1.3 s wait
-	x := &search{o: o, s: s, tl: &timeline.Timeline{}, made: map[string]int{},
+	x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: s.Now, made: map[string]int{},
 		ended: func() bool { return false }}
 	x.begin()
 	for range 3 {

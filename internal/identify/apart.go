@@ -276,7 +276,7 @@ func (a *apart) send(ctx context.Context, turns []Turn) []timeline.Observation {
 	if a.out.Stopped != "" {
 		return nil
 	}
-	seen, err := a.t.Turns(ctx, rest, turns)
+	seen, err := a.t.Turns(ctx, rest, x.o.MaxTime, turns)
 	tl := a.out.Timeline
 	for i := range seen {
 		o := &seen[i]

@@ -58,8 +58,7 @@ func (x *search) unconfirmed() bool {
 	if !x.o.Fresh {
 		return x.usuals < confirming // others may explain why the truth is gone
 	}
-	_, recorded := x.s.(*sent)
-	return !recorded && x.doubts() == len(usualRests) && x.usuals < len(usualRests)
+	return !x.recorded() && x.doubts() == len(usualRests) && x.usuals < len(usualRests)
 }
 
 // gently asks, where a window was found that requests start anew, what a ban that requests prolong answers

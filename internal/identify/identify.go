@@ -2,11 +2,9 @@ package identify
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -19,7 +17,8 @@ type Options struct {
 	MaxTime     time.Duration
 	// Fresh tells that nobody used the quota before.
 	Fresh bool
-	// Think is how long the judge is asked after each phase, 0 for as long as it takes.
+	// Think is how long the judge is asked after each phase, and some of MaxTime is kept for it; 0 for as
+	// long as it takes, also beyond MaxTime.
 	Think time.Duration
 	// Alike keeps clients that differ from being asked for: what tells them apart is not found.
 	Alike bool
@@ -29,9 +28,11 @@ type Options struct {
 
 // search is one identification.
 type search struct {
-	o       Options
-	s       Sender
-	tl      *timeline.Timeline
+	o  Options
+	s  Sender
+	tl *timeline.Timeline
+	// clock is the time since the start, in which judging counts.
+	clock   func() time.Duration
 	regions []*region
 	// gone are the kinds of which nothing is left.
 	gone []*region
@@ -71,7 +72,7 @@ type search struct {
 
 // Identify finds out what limits the requests of s. Whatever goes wrong on the way is part of the result.
 func Identify(ctx context.Context, s Sender, o Options) *Result {
-	x := &search{o: o, s: s, tl: &timeline.Timeline{}, made: map[string]int{},
+	x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: s.Now, made: map[string]int{},
 		ended: func() bool { return ctx.Err() != nil }}
 	x.begin()
 	if x.open(ctx) {
@@ -83,9 +84,8 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 		x.afterRest(ctx)
 	}
 	res := x.result()
-	if res.Clients = x.apart(ctx, res); res.Clients != nil {
-		res.Used = x.s.Now()
-	}
+	res.Clients = x.apart(ctx, res)
+	res.Used = x.s.Now()
 	return res
 }
 
@@ -239,41 +239,31 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 	return false, x.settled(x.regions) || x.stopped != ""
 }
 
-// narrow lets the recording refute what it can. Each kind has an equal share of the time that is left.
+// narrow lets the recording refute what it can. Each kind has an equal share of the time that is left; what
+// is not judged when that is over stays.
 func (x *search) narrow(asked int) {
 	var left []*region
-	tl, began, cut := x.shown(), time.Now(), false
-	shallow := x.crowded()
+	tl, cut := x.shown(), false
+	until, tooLate := x.think(x.judgeUntil())
 	x.deepen()
+	shallow := x.crowded()
 	for i, r := range x.regions {
-		until := time.Now().Add((x.o.Think - time.Since(began)) / time.Duration(len(x.regions)-i))
-		late := func() bool { return x.o.Think > 0 && time.Now().After(until) }
-		over := func() bool { return x.ended() || late() }
-		r.shallow, r.over = shallow, over
-		if a := r.beside; a != nil { // each in turn, beside all that is left of the other
-			a.shallow, a.over = shallow, over
-			if a.narrow(tl, asked); a.empty() {
-				x.gone = append(x.gone, a)
-				continue
-			}
+		if tooLate() {
+			left, cut = append(left, x.regions[i:]...), true
+			break
 		}
-		if r.narrow(tl, asked); r.empty() {
-			x.gone = append(x.gone, r)
-			continue
-		}
-		parts := r.split()
-		for _, part := range parts {
-			if len(parts) > 1 {
-				part.shallow, part.over = shallow, over
-				part.narrow(tl, asked)
-			}
-			if !part.empty() {
-				left = append(left, part)
-			}
+		now := x.clock()
+		share := now + (until-now)/time.Duration(len(x.regions)-i)
+		late := func() bool { return x.clock() > share }
+		r.shallow, r.over = shallow, func() bool { return x.ended() || late() }
+		parts, gone := r.narrowed(tl, asked)
+		left = append(left, parts...)
+		if gone != nil {
+			x.gone = append(x.gone, gone)
 		}
 		cut = cut || late()
 	}
-	if cut {
+	if cut && (x.recorded() || x.clock() < x.sendUntil()) { // else it is the time that is over
 		x.cut++
 	}
 	if x.regions = left; len(left) == 0 && x.aside != nil {
@@ -318,8 +308,9 @@ func (x *search) excludeBy(asked int) {
 	if x.stage > 0 { // of rare kinds there are many, and the judge takes longer for each
 		asked /= 2
 	}
+	_, late := x.think(x.judgeUntil())
 	for range 4 {
-		if x.narrow(asked); len(x.likely()) == len(x.regions) {
+		if x.narrow(asked); len(x.likely()) == len(x.regions) || late() {
 			return
 		}
 	}
@@ -354,13 +345,13 @@ func (x *search) alike(regions []*region, known func(*region) bool) bool {
 // planner returns what chooses the next experiment.
 func (x *search) planner() *planner {
 	x.spaced()
-	until := time.Now().Add(x.o.Think)
-	p := &planner{over: func() bool { return x.o.Think > 0 && time.Now().After(until) },
+	_, late := x.think(x.judgeUntil())
+	p := &planner{over: late,
 		made: x.made, now: x.s.Now(), trip: x.trip(), every: x.every, dense: x.dense, far: x.far,
 		wait:     x.s.Wait(),
-		requests: x.spare(), left: x.o.MaxTime - x.s.Now()}
+		requests: x.spare(), left: x.sendUntil() - x.s.Now()}
 	likely, tl := x.likely(), x.shown()
-	if _, recorded := x.s.(*sent); recorded { // what comes next is of a new client
+	if x.recorded() { // what comes next is of a new client
 		tl = &timeline.Timeline{}
 	}
 	for _, r := range likely {
@@ -409,77 +400,6 @@ func (x *search) trip() time.Duration {
 	}
 	slices.Sort(all)
 	return all[len(all)/2]
-}
-
-// spare is how many requests may still be sent to name the limit. Of a limit that has denied, a quarter of
-// all is kept for what tells clients apart, where that is asked.
-func (x *search) spare() int {
-	most := x.o.MaxRequests
-	if _, ok := x.s.(Teller); ok && !x.o.Alike && x.tl.Counts().Denied > 0 {
-		most -= most / 4
-	}
-	return most - len(x.tl.Observations)
-}
-
-// send sends one phase within the budget. It reports false where nothing more is to be sent.
-func (x *search) send(ctx context.Context, p Phase) bool {
-	switch left := x.spare(); {
-	case left <= 0:
-		x.stopped = "the budget of requests is used"
-		return false
-	case x.s.Now()+max(p.Rest, x.s.Wait()) >= x.o.MaxTime:
-		x.stopped = "the budget of time is used"
-		return false
-	default:
-		p.Requests = max(1, min(p.Requests, left))
-	}
-	p.Crowded, p.Until = x.aside != nil || x.every < x.trip(), x.o.MaxTime
-	seen, err := x.s.Send(ctx, p)
-	for _, o := range seen {
-		o.Seq, o.Phase, o.Cost = len(x.tl.Observations), p.Name, 1
-		x.tl.Observations = append(x.tl.Observations, o)
-	}
-	x.tl.Header = x.s.Header()
-	if x.o.Told != nil {
-		x.o.Told(p, x.tl, x.left())
-	}
-	switch {
-	case err != nil:
-		x.stopped = err.Error()
-	case ctx.Err() != nil:
-		x.stopped = "interrupted"
-	default:
-		x.stopped = trouble(x.tl.Observations)
-	}
-	return x.stopped == ""
-}
-
-// mostLost is how many requests in a row may have no outcome.
-const mostLost = 3
-
-// trouble says why a phase is the last one: its last requests have no outcome. Empty: go on.
-func trouble(all []timeline.Observation) string {
-	unknown, errors, last := 0, 0, ""
-	for i := range all {
-		o := &all[i]
-		switch {
-		case o.Outcome != timeline.Unknown:
-			unknown = 0
-			continue
-		case o.Answered:
-			errors++
-			last = fmt.Sprintf("status %d", o.Status)
-		default:
-			last = o.Error
-		}
-		unknown++
-	}
-	refused := unknown > 0 && unknown == len(all) && last != "timeout"
-	if errors >= mostLost || unknown >= mostLost || refused {
-		return fmt.Sprintf("%s neither admitted nor denied (%s): is it the right URL, "+
-			"and which status denies (--denied)?", quantity.Plural(max(unknown, errors), "request"), last)
-	}
-	return ""
 }
 
 // left names the kinds that are left.

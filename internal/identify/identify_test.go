@@ -369,6 +369,29 @@ func TestTheTimeThatWasUsedIsTold(t *testing.T) {
 	}
 }
 
+// ponderous is a sender whose judge takes 5 ms for a judgement: that much passes whenever it is asked.
+type ponderous struct{ *simulated }
+
+func (s ponderous) Now() time.Duration {
+	s.now += 5 * time.Millisecond
+	return s.now
+}
+
+// TestJudgingKeepsTheBudget: 2m12s of 2m were used, as what was sent until the end was judged after it.
+func TestJudgingKeepsTheBudget(t *testing.T) {
+	for text, most := range map[string]time.Duration{
+		"sliding-window-log,rate=6/2s,count=all": 15 * time.Second,
+		"fixed-window,rate=4/10m,align=first":    time.Minute,
+	} {
+		limit, o := parsed(t, text), usualBudget()
+		o.MaxTime, o.Think, o.Every = most, 10*time.Second, 50*time.Millisecond
+		res := Identify(t.Context(), ponderous{simulate(t, limit, 1)}, o)
+		if res.Used > most+slowest(res.Timeline) {
+			t.Errorf("%s: %s of %s were used: %s", text, res.Used, most, res.Stopped)
+		}
+	}
+}
+
 // TestASecondBeginningThatSendsNothing: where others use the quota, and the budget ends before it is sure
 // to be whole again, what was recorded before is what is told.
 func TestASecondBeginningThatSendsNothing(t *testing.T) {

@@ -3,6 +3,7 @@ package identify
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,12 +61,22 @@ func (l *Live) Send(ctx context.Context, p Phase) ([]timeline.Observation, error
 			Partition: l.Partition,
 			Phase:     p.Name, At: time.Duration(i) * p.Every, Cost: 1})
 	}
-	o := l.paced(p)
+	return l.record(ctx, plan, l.paced(p), p.Until)
+}
+
+// record sends a plan until a time since the start of the recording, 0 for all of it, and waits for what was
+// sent. A request that is due later is none of the recording.
+func (l *Live) record(ctx context.Context, plan *timeline.Schedule, o load.Options,
+	until time.Duration) ([]timeline.Observation, error) {
+	if until > 0 {
+		o.MaxDuration = max(1, until-l.Now())
+	}
 	began := time.Now()
 	tl, err := load.Record(ctx, plan, o)
 	if err != nil {
 		return nil, err
 	}
+	tl.Header.Notes = slices.DeleteFunc(tl.Header.Notes, load.AtCeiling) // the budget is said elsewhere
 	// The wall clock is asked twice within a moment, so that it does not matter if it is set meanwhile.
 	l.keep(tl, began.Sub(l.started)+tl.Header.Started.Sub(began.Round(0)))
 	return tl.Observations, nil
@@ -121,7 +132,7 @@ func (l *Live) paced(p Phase) load.Options {
 		mu.Lock()
 		defer mu.Unlock()
 		failed += lost
-		return !p.over(admitted, denied) && failed < mostLost && (p.Until == 0 || l.Now() < p.Until)
+		return !p.over(admitted, denied) && failed < mostLost
 	}
 	return o
 }

@@ -68,6 +68,26 @@ func TestSlowAnswersEndWithTheTime(t *testing.T) {
 	}
 }
 
+// TestThePhaseEndsWithTheTime: what is due after the time is over is not waited for.
+func TestThePhaseEndsWithTheTime(t *testing.T) {
+	sending(t, func(http.ResponseWriter, *http.Request) { time.Sleep(900 * time.Millisecond) },
+		func(t *testing.T, l *Live) {
+			all, err := l.Send(t.Context(), Phase{Name: "seldom", Requests: 4, Every: 12 * time.Second,
+				Until: 20 * time.Second})
+			if now := l.Now(); err != nil || len(all) != 2 || now > 20*time.Second {
+				t.Errorf("%d requests took %s, %v, want 2 within 20s", len(all), now, err)
+			}
+			turns := []Turn{{Name: "seldom", Requests: 4, Every: 12 * time.Second}}
+			all, err = l.Turns(t.Context(), 0, 40*time.Second, turns)
+			if now := l.Now(); err != nil || len(all) != 1 || now > 40*time.Second {
+				t.Errorf("%d requests of a round took until %s, %v, want 1 within 40s", len(all), now, err)
+			}
+			if notes := l.Header().Notes; len(notes) > 0 {
+				t.Errorf("got the notes %q, want none: the plan was not to send more", notes)
+			}
+		})
+}
+
 // TestRetryAfterIsHonoured: politely, nothing is sent before the wait of a denial is over, in the same phase
 // either. Denials that tell no wait change nothing.
 func TestRetryAfterIsHonoured(t *testing.T) {

@@ -13,6 +13,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+// What explains a recording as what was found does, and is no kind that experiments narrow: nothing is named
+// beside it.
+
 // wholeSeconds is why a window that lasts no whole number of seconds is not named.
 const wholeSeconds = "the window that was measured lasts no whole number of seconds, and a clock of whole " +
 	"seconds explains all answers too"

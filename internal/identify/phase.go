@@ -2,8 +2,11 @@ package identify
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -40,4 +43,98 @@ type Sender interface {
 	// Header is what is known of the clocks.
 	Header() timeline.Header
 	Send(ctx context.Context, p Phase) ([]timeline.Observation, error)
+}
+
+// spare is how many requests may still be sent to name the limit. Of a limit that has denied, a quarter of
+// all is kept for what tells clients apart, where that is asked.
+func (x *search) spare() int {
+	most := x.o.MaxRequests
+	if _, ok := x.s.(Teller); ok && !x.o.Alike && x.tl.Counts().Denied > 0 {
+		most -= most / 4
+	}
+	return most - len(x.tl.Observations)
+}
+
+// judging is the share of MaxTime that is kept for the judge, in which nothing is sent.
+const judging = 20
+
+// sendUntil is when the last request is sent.
+func (x *search) sendUntil() time.Duration {
+	return x.o.MaxTime - min(x.o.Think, x.o.MaxTime/judging)
+}
+
+// judgeUntil is when the last experiment must be judged: what is left of the time is for what tells more.
+func (x *search) judgeUntil() time.Duration { return x.o.MaxTime - (x.o.MaxTime-x.sendUntil())/4 }
+
+// think returns when it will have been thought for long enough from now on, at end at the latest where
+// something is sent, and what tells that it is then.
+func (x *search) think(end time.Duration) (until time.Duration, late func() bool) {
+	if x.o.Think == 0 {
+		return math.MaxInt64, func() bool { return false }
+	}
+	if until = x.clock() + x.o.Think; !x.recorded() {
+		until = min(until, end)
+	}
+	return until, func() bool { return x.clock() > until }
+}
+
+// send sends one phase within the budget. It reports false where nothing more is to be sent.
+func (x *search) send(ctx context.Context, p Phase) bool {
+	switch left := x.spare(); {
+	case left <= 0:
+		x.stopped = "the budget of requests is used"
+		return false
+	case x.s.Now()+max(p.Rest, x.s.Wait()) >= x.sendUntil():
+		x.stopped = "the budget of time is used"
+		return false
+	default:
+		p.Requests = max(1, min(p.Requests, left))
+	}
+	p.Crowded, p.Until = x.aside != nil || x.every < x.trip(), x.sendUntil()
+	seen, err := x.s.Send(ctx, p)
+	for _, o := range seen {
+		o.Seq, o.Phase, o.Cost = len(x.tl.Observations), p.Name, 1
+		x.tl.Observations = append(x.tl.Observations, o)
+	}
+	x.tl.Header = x.s.Header()
+	if x.o.Told != nil {
+		x.o.Told(p, x.tl, x.left())
+	}
+	switch {
+	case err != nil:
+		x.stopped = err.Error()
+	case ctx.Err() != nil:
+		x.stopped = "interrupted"
+	default:
+		x.stopped = trouble(x.tl.Observations)
+	}
+	return x.stopped == ""
+}
+
+// mostLost is how many requests in a row may have no outcome.
+const mostLost = 3
+
+// trouble says why a phase is the last one: its last requests have no outcome. Empty: go on.
+func trouble(all []timeline.Observation) string {
+	unknown, errors, last := 0, 0, ""
+	for i := range all {
+		o := &all[i]
+		switch {
+		case o.Outcome != timeline.Unknown:
+			unknown = 0
+			continue
+		case o.Answered:
+			errors++
+			last = fmt.Sprintf("status %d", o.Status)
+		default:
+			last = o.Error
+		}
+		unknown++
+	}
+	refused := unknown > 0 && unknown == len(all) && last != "timeout"
+	if errors >= mostLost || unknown >= mostLost || refused {
+		return fmt.Sprintf("%s neither admitted nor denied (%s): is it the right URL, "+
+			"and which status denies (--denied)?", quantity.Plural(max(unknown, errors), "request"), last)
+	}
+	return ""
 }

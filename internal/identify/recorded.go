@@ -21,7 +21,9 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	tl := together(all)
 	o.MaxRequests, o.Every = max(1, len(tl.Observations)), time.Millisecond
 	o.MaxTime = max(tl.End(), time.Second)
+	began := time.Now()
 	x := &search{o: o, s: &sent{tl: tl}, tl: tl, made: map[string]int{}, usuals: confirming,
+		clock: func() time.Duration { return time.Since(began) },
 		ended: func() bool { return ctx.Err() != nil }}
 	x.begin()
 	var queue *Result
@@ -152,6 +154,12 @@ func (s *sent) Header() timeline.Header { return s.tl.Header }
 
 // Send sends nothing.
 func (s *sent) Send(context.Context, Phase) ([]timeline.Observation, error) { return nil, nil }
+
+// recorded tells that nothing is sent.
+func (x *search) recorded() bool {
+	_, is := x.s.(*sent)
+	return is
+}
 
 // several tells whether a recording is of more than one client.
 func several(tl *timeline.Timeline) bool {

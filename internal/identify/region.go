@@ -167,6 +167,31 @@ func (r *region) narrow(tl *timeline.Timeline, asked int) {
 	r.doubt(tl)
 }
 
+// narrowed narrows r and the limit beside it, each in turn beside all that is left of the other. It returns
+// what is left, apart where the parts of the kind are, or else which of both is gone.
+func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gone *region) {
+	if a := r.beside; a != nil {
+		a.shallow, a.over = r.shallow, r.over
+		if a.narrow(tl, asked); a.empty() {
+			return nil, a
+		}
+	}
+	if r.narrow(tl, asked); r.empty() {
+		return nil, r
+	}
+	parts := r.split()
+	for _, part := range parts {
+		if len(parts) > 1 {
+			part.shallow, part.over = r.shallow, r.over
+			part.narrow(tl, asked)
+		}
+		if !part.empty() {
+			left = append(left, part)
+		}
+	}
+	return left, nil
+}
+
 // doubt divides what is doubtful, the smallest first, down to what is as narrow as it can be told.
 func (r *region) doubt(tl *timeline.Timeline) {
 	var kept []box

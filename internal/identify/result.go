@@ -180,7 +180,7 @@ func (x *search) fails(c Candidate) bool {
 func (x *search) result() *Result {
 	tl := *x.tl
 	tl.Observations = tl.Observations[x.skip:]
-	res := &Result{Timeline: &tl, Before: x.skip, Used: x.s.Now(), Trip: x.trip(), Stopped: x.stopped,
+	res := &Result{Timeline: &tl, Before: x.skip, Trip: x.trip(), Stopped: x.stopped,
 		Verdict: Open}
 	x.byDelays()
 	found := classes(x.regions)
@@ -243,6 +243,7 @@ func (x *search) explaining(found []Candidate) []Candidate {
 func (x *search) next() string {
 	p := x.planner()
 	p.requests, p.left = 100_000, 48*time.Hour
+	_, p.over = x.think(x.judgeUntil() + (x.o.MaxTime-x.judgeUntil())/2)
 	e, ok := p.best()
 	if !ok {
 		return ""

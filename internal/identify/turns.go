@@ -18,7 +18,8 @@ type Teller interface {
 	Ways() []Way
 	// Turns is silent for a rest, and then sends the turns one after the other, each request after the answer
 	// to the one before. A request that differs has the partition of Way.Side.
-	Turns(ctx context.Context, rest time.Duration, turns []Turn) ([]timeline.Observation, error)
+	// None is sent later than until, since the start of the recording.
+	Turns(ctx context.Context, rest, until time.Duration, turns []Turn) ([]timeline.Observation, error)
 }
 
 // Turn is a part of a round: requests one after the other, of the plain client or of one that differs.
@@ -55,7 +56,8 @@ func (w *Way) wire(p load.Partition, plain string) string {
 const plainSource = "127.71.0.8"
 
 // Turns sends the turns of a round in one recording, so that the plain client keeps its connection.
-func (l *Live) Turns(ctx context.Context, rest time.Duration, turns []Turn) ([]timeline.Observation, error) {
+func (l *Live) Turns(ctx context.Context, rest, until time.Duration,
+	turns []Turn) ([]timeline.Observation, error) {
 	if l.Now(); !l.silent(ctx, rest) { // the first phase starts the recording
 		return nil, nil
 	}
@@ -82,13 +84,7 @@ func (l *Live) Turns(ctx context.Context, rest time.Duration, turns []Turn) ([]t
 		}
 		plan.Phases = append(plan.Phases, p)
 	}
-	began := time.Now()
-	tl, err := load.Record(ctx, plan, o)
-	if err != nil {
-		return nil, err
-	}
-	l.keep(tl, began.Sub(l.started)+tl.Header.Started.Sub(began.Round(0)))
-	return tl.Observations, nil
+	return l.record(ctx, plan, o, until)
 }
 
 // plain returns the name of the plain client. Where some turn has another address, that is an address too.

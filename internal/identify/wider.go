@@ -185,7 +185,7 @@ func (x *search) overrun(ctx context.Context) bool {
 	}
 	p := all[0].phase
 	if p.Requests > x.spare() ||
-		p.Rest+time.Duration(p.Requests)*(p.Every+x.trip()) > x.o.MaxTime-x.s.Now() {
+		p.Rest+time.Duration(p.Requests)*(p.Every+x.trip()) > x.sendUntil()-x.s.Now() {
 		return false
 	}
 	x.overran = true

@@ -15,6 +15,11 @@ const (
 	ceilingOfTime     = "stopped at the ceiling of %v"
 )
 
+// AtCeiling tells whether a note says that the ceiling of time ended a recording.
+func AtCeiling(note string) bool {
+	return strings.HasPrefix(note, strings.TrimSuffix(ceilingOfTime, "%v"))
+}
+
 // slow is how long the middle answer takes of a target that keeps connections busy.
 const slow = 50 * time.Millisecond
 
