@@ -88,7 +88,7 @@ func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit s
 		f := witness(verdict.Finding{Kind: ResetLate, Seen: int64(q.Reset), Bound: int64(most),
 			Text: fmt.Sprintf("%s; %s in %s at the latest", told, why, seconds(most, time.Millisecond))}, o)
 		return &f
-	case q.Reset < -slack:
+	case q.Reset < -slack-service(o): // the target may have stood still between its decision and the Date
 		f := witness(verdict.Finding{Kind: ResetEarly, Bound: int64(q.Reset), Text: told + ": that is " +
 			"past"}, o)
 		return &f

@@ -95,6 +95,12 @@ func TestResetsThatCanBe(t *testing.T) {
 			"at the latest"},
 		{"an hour early", slowBucket, []timeline.Observation{req(1, 0, 1, 200, at(-3600), date)}, "fail",
 			"that is past"},
+		// it came to an end while the target, which had decided, stood still before it wrote the Date
+		{"past by less than the answer took", first, []timeline.Observation{req(1, 0, 1, 200, at(60)),
+			req(2, 59_000, 66_000, 429, at(60), "Date: Tue, 14 Nov 2023 22:14:25 GMT")}, "pass", ""},
+		{"past by more than the answer took", first, []timeline.Observation{req(1, 0, 1, 200, at(60)),
+			req(2, 59_000, 61_000, 429, at(60), "Date: Tue, 14 Nov 2023 22:14:25 GMT")}, "fail",
+			"that is past"},
 		{"no Date", slowBucket, []timeline.Observation{req(1, 0, 1, 200, at(3600))}, "pass", "no reset " +
 			"can be compared"},
 		{"a window of its own", first, []timeline.Observation{req(1, 0, 1, 200, at(60), date)}, "pass", ""},
