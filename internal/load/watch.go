@@ -9,11 +9,21 @@ import (
 )
 
 // watch closes connections whose request in flight has timed out. No timer is touched for a request: all have
-// the same time-out, so after a look nothing sent later expires before now + Timeout.
+// the same time-out, so after a look nothing sent later expires before now + Timeout. Where this process
+// stood still, an answer may have come in time and wait to be read: nothing is closed before that was
+// possible.
+//
+//	sent        answer comes      time-out     the look is late    read       the next look
+//	|----------------|== this process stands still ==|-------- unread --------------|
 func (r *recorder) watch(ctx context.Context) {
 	var lost time.Duration // when it was seen that requests were lost, and none answered
-	for rest(ctx, r.expire()-r.clock.now(), nil) {
+	due, spared := r.expire(), 0
+	for rest(ctx, due-r.clock.now(), nil) {
 		now := r.clock.now()
+		if spared < mostSpared && r.stoodStill(due, now) {
+			due, spared = now+unread, spared+1
+			continue
+		}
 		switch {
 		case r.answered.Load() || r.counts[timeline.Unknown].Load() == 0:
 		case lost == 0:
@@ -21,7 +31,24 @@ func (r *recorder) watch(ctx context.Context) {
 		case now-lost >= unansweredFor: // clients of a closed phase would ask for hours
 			r.halt(fmt.Sprintf("stopped: no request was answered in %v", now))
 		}
+		due, spared = r.expire(), 0
 	}
+}
+
+const (
+	// unread is how long after a stall an answer that came meanwhile may wait to be read.
+	unread = 100 * time.Millisecond
+	// mostSpared is how many looks in a row may close nothing: a busy machine stands still all the time.
+	mostSpared = 5
+)
+
+// stoodStill tells whether this process does not run as it should, or has not for long: a look that was due
+// comes late, or the last stall is not over for long.
+func (r *recorder) stoodStill(due, now time.Duration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.stalls)
+	return now-due >= stalledFrom || n > 0 && now-r.stalls[n-1].To < unread
 }
 
 // unansweredFor is how long a phase goes on while requests are lost and none was ever answered.
