@@ -19,7 +19,7 @@ const waits = 2
 
 // latency judges a quantile of the service time (FirstByte - Sent) by nearest rank, exactly: no histogram
 // rounds it. So few answers that the quantile is only their largest, with less than one expected above it,
-// fail nothing.
+// fail nothing. Nor does what the way there and back may take, see way.
 func (r *recording) latency(b LatencyBound) verdict.Claim {
 	name := quantileName(b.Quantile)
 	id := verdict.ClaimLatency.ID(b.Outcome.String() + "-" + name)
@@ -43,13 +43,18 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + why +
 			", so the time may be ours"}
 	}
-	if late, _ := r.lateP99(); seen <= b.Max+waits*late {
+	way := r.way()
+	if seen <= b.Max+way {
+		return tooFew(id, fmt.Sprintf("%s; but the fastest of all answers took %s, which may be the way "+
+			"there and back", text, millis(way)))
+	}
+	if late, _ := r.lateP99(); seen <= b.Max+way+waits*late {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
 			Text: fmt.Sprintf("%s; but one request in a hundred was sent %s late or more, and may wait "+
 				"as long again before it is written and before it is read, so the time may be ours",
 				text, millis(late))}
 	}
-	if over := r.slowerThan(b.Max, obs); over <= len(obs)-rank {
+	if over := r.slowerThan(b.Max+way, obs); over <= len(obs)-rank {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
 			Text: fmt.Sprintf("%s; but of those over it only %d are so without the time in which requests "+
 				"were sent late or the recorder stood still, so the time may be ours", text, over)}
@@ -66,6 +71,16 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 			Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s",
 				text, len(over), len(obs),
 				millis(b.Max), len(obs)-rank, slowest.Seq, millis(service(slowest)))}, over...)})
+}
+
+// way is the service time of the fastest answer: as long may each take on its way there and back, which is
+// not the target's to shorten. r.target is not empty.
+func (r *recording) way() time.Duration {
+	fastest := service(r.target[0])
+	for _, o := range r.target[1:] {
+		fastest = min(fastest, service(o))
+	}
+	return fastest
 }
 
 // slowerThan counts the observations whose service time is over most even without the time in which the

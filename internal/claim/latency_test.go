@@ -9,14 +9,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// spread makes n denials of which request i takes i+1 ms, sent in another order than they are slow.
+// spread makes n denials of which request i takes i+1 ms, sent in another order than they are slow, and an
+// admission that takes no time.
 func spread(n int) *timeline.Timeline {
 	var obs []timeline.Observation
 	for i := range n {
 		k := (i*37 + 11) % n
 		obs = append(obs, req(i, 10*i, 10*i+k+1, 429))
 	}
-	return record(obs...)
+	return record(append(obs, req(n, 10*n, 10*n, 200))...)
 }
 
 func bound(q float64, limit time.Duration) Expect {
@@ -38,6 +39,20 @@ func TestLatencyIsExactOnBothSides(t *testing.T) {
 	run(t, bound(1, 100*ms-1), []row{{"the largest is over", spread(100), "fail", "1 of 100 took longer"}})
 	run(t, bound(0.999, 999*ms), []row{{"p99.9 of 1000 is the 999th", spread(1000), "pass", "p99.9 of"}})
 	run(t, bound(0.999, 998*ms), []row{{"a rank below", spread(1000), "fail", ""}})
+}
+
+// TestTheWayIsNoLatencyOfTheTarget: what the fastest answer took, the way may take each time.
+func TestTheWayIsNoLatencyOfTheTarget(t *testing.T) {
+	far := spread(100)
+	far.Observations[100].FirstByte += 30 * ms
+	run(t, bound(0.99, 98*ms), []row{{"the fastest is a denial of 1 ms", far, "too-few",
+		"the fastest of all answers took 1.000 ms"}})
+	for i := range far.Observations {
+		o := &far.Observations[i]
+		o.FirstByte = max(o.FirstByte, o.Sent+30*ms)
+	}
+	run(t, bound(0.99, 69*ms), []row{{"69 ms and a way of 30 ms", far, "too-few", "took 30.000 ms"}})
+	run(t, bound(0.99, 69*ms-1), []row{{"longer than both", far, "fail", "at most 1 may"}})
 }
 
 func TestLatencyOfFew(t *testing.T) {
@@ -169,12 +184,12 @@ func TestSchedule(t *testing.T) {
 	unsent.Header.Unsent = 3
 	stopped.Header.Interrupted = true
 	run(t, Expect{LateP99: 5 * ms}, []row{
-		{"in time", late(5*ms, 200), "pass", "the 99th percentile of 200 requests was sent 5.000 ms late"},
+		{"in time", late(5*ms, 200), "pass", "the 99th percentile of 201 requests was sent 5.000 ms late"},
 		{"two of 200 late", late(time.Second, 2), "pass", ""},
 		{"three of 200 late", late(6*ms, 3), "schedule-missed", "6.000 ms late"},
 		{"early is not late", early, "pass", "0.000 ms late"},
-		{"some not sent", unsent, "schedule-missed", "3 of 203 planned requests could not be sent"},
-		{"stopped", stopped, "interrupted", "stopped after 200 requests"},
+		{"some not sent", unsent, "schedule-missed", "3 of 204 planned requests could not be sent"},
+		{"stopped", stopped, "interrupted", "stopped after 201 requests"},
 		{"nothing", record(), "too-few", ""},
 	})
 }

@@ -111,7 +111,8 @@ var claimKinds = []claimKind{
 	{ClaimOwnCount, "Between two counts the target counted as many denials as it answered. More may " +
 		"be those of others."},
 	{ClaimLatency, "A quantile of the service time is at most what the scenario says; the claim is called " +
-		"latency-OUTCOME-QUANTILE. Inconclusive where the time may be ours."},
+		"latency-OUTCOME-QUANTILE. Inconclusive where the time may be ours, " +
+		"or the way takes it."},
 	{ClaimIntact, "What the origin says with an answer arrives through the proxy as it was sent: " +
 		"fields, status, body."},
 	{ClaimMethodsTaken, "The route takes the methods that are sent; others are not judged."},
