@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // A phase was not offered at its rate that took more than half of its time longer, and stretchedBy more: what
@@ -53,4 +54,73 @@ func stretched(s *scenario.Scenario, tl *timeline.Timeline) string {
 		}
 	}
 	return ""
+}
+
+// sides are when the two groups of a boundary phase are due, and how many of the earlier one there are, were
+// sent after the boundary, and may have been decided after it.
+type sides struct {
+	before, after          time.Duration
+	n, sentLate, heardLate int
+}
+
+// strayed says which boundary phase shows nothing of its boundary, with the reason: over a quarter of the
+// requests that were due before it came after it, or may have. Empty where none did.
+//
+//	due      ||||    |    ||||
+//	sent             | ||||||||    it stood still
+//	answered         | ||||  ||||  it is far away
+//	              boundary
+func strayed(s *scenario.Scenario, tl *timeline.Timeline) (why string, r verdict.Reason) {
+	edges := map[string]*sides{}
+	for i := range s.Phases {
+		if p := &s.Phases[i]; p.Shape == timeline.Boundary {
+			edges[p.Name] = nil
+		}
+	}
+	if len(edges) == 0 {
+		return "", ""
+	}
+	for o := range tl.All() {
+		x, asked := edges[o.Phase]
+		switch {
+		case !asked:
+			continue
+		case x == nil:
+			x = &sides{before: o.At, after: o.At}
+			edges[o.Phase] = x
+		}
+		x.before, x.after = min(x.before, o.At), max(x.after, o.At)
+	}
+	for o := range tl.All() {
+		if x := edges[o.Phase]; x != nil && o.At == x.before && x.before < x.after {
+			x.add(o)
+		}
+	}
+	for i := range s.Phases {
+		name := s.Phases[i].Name
+		x := edges[name]
+		switch {
+		case x == nil:
+		case 4*x.sentLate > x.n:
+			return fmt.Sprintf("phase %s: %d of %d requests that were due before the boundary were sent "+
+				"after it", name, x.sentLate, x.n), verdict.ScheduleMissed
+		case 4*x.heardLate > x.n:
+			return fmt.Sprintf("phase %s: %d of %d requests that were sent before the boundary were "+
+				"answered after it, and may be decided after it", name, x.heardLate, x.n), verdict.TooFew
+		}
+	}
+	return "", ""
+}
+
+// add counts a request that was due before the boundary, which lies in the middle of the groups.
+func (x *sides) add(o *timeline.Observation) {
+	boundary := x.before + (x.after-x.before)/2
+	x.n++
+	switch {
+	case o.Sent >= boundary:
+		x.sentLate++
+		x.heardLate++
+	case o.Answered && o.FirstByte >= boundary:
+		x.heardLate++
+	}
 }

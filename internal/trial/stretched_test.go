@@ -36,6 +36,41 @@ func TestALowerRateThanPlannedIsNoPass(t *testing.T) {
 	}
 }
 
+// TestABoundaryThatWasMissedIsNoPass: what was sent after it, or may have been decided after it, says nothing
+// of the end of a window. A FAIL needs no boundary, and a quarter of the requests may miss it.
+func TestABoundaryThatWasMissedIsNoPass(t *testing.T) {
+	const sent, answered = "were sent after it", "were answered after it"
+	for _, x := range []struct {
+		fault, what string
+		n           int
+		want        verdict.Verdict
+		reason      verdict.Reason
+	}{
+		{"", sent, 14, verdict.Inconclusive, verdict.ScheduleMissed},
+		{"", answered, 11, verdict.Inconclusive, verdict.TooFew},
+		{"", sent, 13, verdict.Pass, ""},
+		{"", answered, 10, verdict.Pass, ""},
+		{"reset-of-next-window", sent, 14, verdict.Fail, ""},
+	} {
+		s := named(t, "window-edge")
+		out := against(t, s, x.fault)
+		all := out.Timeline.Observations // 40 are due 25 ms before it, and 40 as long after it
+		for i := range x.n {
+			if x.what == sent {
+				all[40+i].At -= 50 * time.Millisecond
+			} else {
+				all[39-i].FirstByte += 26 * time.Millisecond
+			}
+		}
+		Judge(&out, s, out.Timeline)
+		told := x.want != verdict.Inconclusive || strings.Contains(out.Detail, x.what)
+		if out.Verdict != x.want || out.Reason != x.reason || !told {
+			t.Errorf("fault %q, %d %s: got %s %s %s, want %s %s", x.fault, x.n, x.what, out.Verdict,
+				out.Reason, out.Detail, x.want, x.reason)
+		}
+	}
+}
+
 // named returns a bundled scenario.
 func named(t *testing.T, id string) *scenario.Scenario {
 	t.Helper()

@@ -407,6 +407,8 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	default:
 		if why := stretched(s, tl); why != "" {
 			*out = inconclusive(*out, verdict.ScheduleMissed, why)
+		} else if why, reason := strayed(s, tl); why != "" {
+			*out = inconclusive(*out, reason, why)
 		}
 	}
 }
