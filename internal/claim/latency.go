@@ -54,10 +54,12 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 				"as long again before it is written and before it is read, so the time may be ours",
 				text, millis(late))}
 	}
-	if over := r.slowerThan(b.Max+way, obs); over <= len(obs)-rank {
+	away := union(append(r.stalls(), r.standstills(b.Max+way, b.Outcome)...))
+	if over := slowerThan(b.Max+way, obs, away); over <= len(obs)-rank {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
 			Text: fmt.Sprintf("%s; but of those over it only %d are so without the time in which requests "+
-				"were sent late or the recorder stood still, so the time may be ours", text, over)}
+				"were sent late, the recorder stood still, or nothing at all was answered, so the time may "+
+				"be that of a machine", text, over)}
 	}
 	if b.Quantile < 1 && rank == len(obs) {
 		return tooFew(id, fmt.Sprintf("%s; but so few answers have no %s below their largest", text, name))
@@ -83,17 +85,46 @@ func (r *recording) way() time.Duration {
 	return fastest
 }
 
+// standstills returns the times longer than most in which nothing at all was answered, and after which all
+// that waited were. Who came last waited no longer than most, or answers of another outcome waited as long.
+// So it is where a process does not run; where denials are slow, each is, and admissions are not. Ascending.
+//
+//	sent       | | | | | |
+//	answered                ||||||
+//	           |-- nothing -|
+func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall {
+	heard := slices.SortedFunc(slices.Values(r.target),
+		func(a, b *timeline.Observation) int { return cmp.Compare(a.FirstByte, b.FirstByte) })
+	sent := func(o *timeline.Observation, t time.Duration) int { return cmp.Compare(o.Sent, t) }
+	var out []stall
+	for i := 1; i < len(heard); i++ {
+		s := stall{heard[i-1].FirstByte, heard[i].FirstByte}
+		if s.to-s.from <= most {
+			continue
+		}
+		from, _ := slices.BinarySearchFunc(r.target, s.from, sent)
+		to, _ := slices.BinarySearchFunc(r.target, s.to, sent)
+		waited := r.target[from:to]
+		late := func(o *timeline.Observation) bool { return o.FirstByte > s.to+most }
+		alike := func(o *timeline.Observation) bool { return o.Outcome != of && service(o) > most }
+		if len(waited) > 0 && !slices.ContainsFunc(waited, late) &&
+			(service(waited[len(waited)-1]) <= most || slices.ContainsFunc(waited, alike)) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 // slowerThan counts the observations whose service time is over most even without the time in which the
-// recorder was late: when it cannot send what is due it cannot read what has come either, and a target on the
-// same machine may not run.
-func (r *recording) slowerThan(most time.Duration, obs []*timeline.Observation) int {
-	stalls := r.stalls()
+// recorder or the target was away: when the recorder cannot send what is due it cannot read what has come
+// either, and a target on the same machine may not run.
+func slowerThan(most time.Duration, obs []*timeline.Observation, away []stall) int {
 	n := 0
 	for _, o := range obs {
 		took := service(o)
-		first, _ := slices.BinarySearchFunc(stalls, o.Sent,
+		first, _ := slices.BinarySearchFunc(away, o.Sent,
 			func(s stall, t time.Duration) int { return cmp.Compare(s.to, t) })
-		for _, s := range stalls[first:] {
+		for _, s := range away[first:] {
 			if s.from >= o.FirstByte {
 				break
 			}

@@ -99,7 +99,7 @@ func TestLatencyIsNotBlamedOnTheTarget(t *testing.T) {
 	}
 }
 
-// TestLatencyWithoutStalls: a hundred answers a millisecond apart, of which twenty take 30 ms.
+// TestLatencyWithoutStalls: a hundred answers a millisecond apart, of which twenty take 20 to 40 ms.
 func TestLatencyWithoutStalls(t *testing.T) {
 	slow := func(late ...int) *timeline.Timeline {
 		tl := spread(100)
@@ -108,7 +108,7 @@ func TestLatencyWithoutStalls(t *testing.T) {
 			o.At = time.Duration(i) * ms
 			o.Sent, o.FirstByte = o.At, o.At+ms
 			if i >= 40 && i < 60 {
-				o.FirstByte = 70*ms + ms/2
+				o.FirstByte = 80*ms + ms/2
 			}
 		}
 		for _, i := range late {
@@ -133,9 +133,52 @@ func TestLatencyWithoutStalls(t *testing.T) {
 	still := slow()
 	still.Header.Stalls = []timeline.Stall{{From: 39 * ms, To: 42 * ms}, {From: 58 * ms, To: 62 * ms}}
 	run(t, bound(0.9, 10*ms), []row{{"away for a part of it", still, "fail", ""}})
-	still.Header.Stalls[1] = timeline.Stall{From: 43 * ms, To: 71 * ms}
+	still.Header.Stalls[1] = timeline.Stall{From: 43 * ms, To: 81 * ms}
 	run(t, bound(0.9, 10*ms),
-		[]row{{"away in all of it", still, "schedule-missed", "or the recorder stood still"}})
+		[]row{{"away in all of it", still, "schedule-missed", "the recorder stood still"}})
+}
+
+// TestLatencyWithoutStandstills: where nothing is answered for 30 ms and then everything, the machine of the
+// target may have stood still. A limiter that keeps each waiting for 30 ms is slow.
+func TestLatencyWithoutStandstills(t *testing.T) {
+	answered := func(at func(i int) time.Duration) *timeline.Timeline {
+		tl := spread(100)
+		for i := range tl.Observations {
+			o := &tl.Observations[i]
+			o.At = time.Duration(i) * ms
+			o.Sent, o.FirstByte = o.At, o.At+at(i)
+		}
+		return tl
+	}
+	from := func(i int, took time.Duration) time.Duration {
+		if i < 40 {
+			return ms
+		}
+		return max(ms, took)
+	}
+	burst := func(one timeline.Outcome) *timeline.Timeline {
+		tl := answered(func(int) time.Duration { return ms })
+		for i := range 20 {
+			o := &tl.Observations[80+i]
+			o.At, o.Sent, o.FirstByte = 80*ms, 80*ms, 110*ms
+		}
+		tl.Observations[80].Outcome = one
+		tl.Observations[100].Sent, tl.Observations[100].FirstByte = 200*ms, 201*ms
+		return tl
+	}
+	run(t, bound(0.9, 10*ms), []row{
+		{"a standstill", answered(func(i int) time.Duration { return from(i, time.Duration(70-i)*ms) }),
+			"schedule-missed", "sent late, the recorder stood still, or nothing at all was answered"},
+		{"slow from then on", answered(func(i int) time.Duration { return from(i, 30*ms) }), "fail", ""},
+		{"who came last waited too", answered(func(i int) time.Duration {
+			if i > 59 {
+				return from(i, time.Duration(82-i)*ms)
+			}
+			return from(i, time.Duration(70-i)*ms)
+		}), "fail", ""},
+		{"a burst of denials", burst(timeline.Denied), "fail", ""},
+		{"a burst of which one is admitted", burst(timeline.Allowed), "schedule-missed", ""},
+	})
 }
 
 func TestLatencyNamesTheSlowest(t *testing.T) {

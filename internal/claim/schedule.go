@@ -48,6 +48,11 @@ func (r *recording) stalls() []stall {
 			all = append(all, stall{o.At, o.Sent})
 		}
 	}
+	return union(all)
+}
+
+// union returns the times of all, ascending and apart from each other. It sorts all.
+func union(all []stall) []stall {
 	slices.SortFunc(all, func(a, b stall) int { return cmp.Compare(a.from, b.from) })
 	apart := all[:0]
 	for _, s := range all {
