@@ -44,7 +44,7 @@ func writeAcceptance(w io.Writer, r *result.Run, o Options) error {
 	for i := range clean.Scenarios {
 		s, raw := &clean.Scenarios[i], &r.Scenarios[i]
 		x := accepted{Scenario: s, Badge: badgeOf(s.Verdict), Limit: limitText(s), Worth: s.Worth(),
-			Counts: countsText(s.Counts), Head: stepHead, Note: stepNote, Claims: claimRows(s)}
+			Counts: result.CountsText(s.Counts), Head: stepHead, Note: stepNote, Claims: claimRows(s)}
 		if s.Verdict == verdict.Fail && !s.Weighs(o.Strict) {
 			x.Badge.Class = verdict.Inconclusive.String()
 		}

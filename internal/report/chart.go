@@ -108,8 +108,8 @@ func decisionsChart(id string, s *result.Scenario, c clock, parts int) markup {
 		most = max(most, bins[i].total)
 	}
 	f := frame{plotLeft, 30, chartWidth - plotLeft - plotRight, 150}
-	d := newDrawing(id, "Requests over time", "Stacked counts per "+span(width)+": "+countsText(s.Counts),
-		chartWidth, 216)
+	d := newDrawing(id, "Requests over time",
+		"Stacked counts per "+span(width)+": "+result.CountsText(s.Counts), chartWidth, 216)
 	y := scale{lo: 0, hi: float64(most) * 1.08, from: f.y + f.h, to: f.y}
 	x := c.scale(f)
 	d.yAxis(f, y, 5)
@@ -117,7 +117,7 @@ func decisionsChart(id string, s *result.Scenario, c clock, parts int) markup {
 		d.boundaries(f, x, c, w)
 	}
 	d.phases(f, x, c, s.Timeline, true)
-	d.witnesses(f, x, c, conformanceFindings(s))
+	d.witnesses(f, x, c, s.Findings())
 	w := max(0.8, x.at(c.of(width))-x.at(0)-0.6)
 	for i := range bins {
 		at := x.at(c.of(bins[i].from))
@@ -160,29 +160,6 @@ func declaredRate(s *result.Scenario) float64 {
 		return 0
 	}
 	return rate
-}
-
-// conformanceFindings are the findings of the judge, those of the first partition first.
-func conformanceFindings(s *result.Scenario) []verdict.Finding {
-	var out []verdict.Finding
-	if s.Judgement != nil {
-		for i := range s.Judgement.Partitions {
-			p := &s.Judgement.Partitions[i]
-			for _, f := range p.Findings {
-				f.Partition = p.Partition
-				out = append(out, f)
-			}
-		}
-	}
-	if len(out) > 0 {
-		return out
-	}
-	for i := range s.Claims {
-		if s.Claims[i].ID == conformance {
-			out = append(out, s.Claims[i].Findings...)
-		}
-	}
-	return out
 }
 
 // witnesses shades the spans of the first findings.
@@ -324,16 +301,6 @@ func (d *drawing) bands(x, y scale, c clock, t *timeline.Timeline) {
 		flush()
 		d.path(kind.class, p.String(), kind.of.String())
 	}
-}
-
-// attributeFindings are the findings on attributes; ok is false where none was compared.
-func attributeFindings(s *result.Scenario) (out []verdict.Finding, ok bool) {
-	for i := range s.Claims {
-		if len(s.Claims[i].Compared) > 0 {
-			out, ok = append(out, s.Claims[i].Findings...), true
-		}
-	}
-	return out, ok
 }
 
 // wholeClients puts the two sides of each client together, under the name of the plain one.

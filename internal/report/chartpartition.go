@@ -104,8 +104,8 @@ func viewOf(s *result.Scenario, l spec.Limit, part timeline.Part) *view {
 	}
 	v.tightest()
 	others := func(f verdict.Finding) bool { return f.Partition != part.Partition }
-	sides, _ := attributeFindings(s)
-	v.found = slices.DeleteFunc(append(sides, conformanceFindings(s)...), others)
+	sides, _ := s.AttributeFindings()
+	v.found = slices.DeleteFunc(append(sides, s.Findings()...), others)
 	return v
 }
 

@@ -28,7 +28,7 @@ func writeGitHub(w io.Writer, r *result.Run, o Options) error {
 		}
 	}
 	lines := append([]string{headline(clean, o.Strict)}, aboutRun(clean)...)
-	lines = append(lines, countsText(clean.Sum()))
+	lines = append(lines, result.CountsText(clean.Sum()))
 	for _, n := range clean.Notes() {
 		lines = append(lines, n.String())
 	}

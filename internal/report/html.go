@@ -110,7 +110,7 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 	p := page{
 		Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)),
 		Summary: headline(clean, o.Strict), Measured: aboutRun(clean),
-		Counts: countsText(clean.Sum()), About: provenance(clean),
+		Counts: result.CountsText(clean.Sum()), About: provenance(clean),
 	}
 	p.fill(r, clean, o)
 	if o.Simulated {
@@ -188,7 +188,7 @@ func badgeOf(v verdict.Verdict) badge {
 func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 	c := card{Scenario: s, Anchor: anchor, Badge: badgeOf(s.Verdict), Limit: limitText(s),
 		Worth:  worthRows(s),
-		Counts: countsText(s.Counts), Answers: answersText(s), Facts: facts(s),
+		Counts: result.CountsText(s.Counts), Answers: answersText(s), Facts: facts(s),
 		Latency: latencyChart(anchor+"-l", s)}
 	c.Outcomes = []outcomeCell{{"allowed", quantity.Thousands(s.Counts.Allowed)},
 		{"denied", quantity.Thousands(s.Counts.Denied)}, {"unknown", quantity.Thousands(s.Counts.Unknown)}}
@@ -237,8 +237,8 @@ func claimRows(s *result.Scenario) (out []claimRow) {
 func (c *card) pictures(raw *result.Scenario) {
 	axis := newClock(raw.Timeline)
 	all := raw.Timeline.ByPartition()
-	found := conformanceFindings(raw)
-	if sides, ok := attributeFindings(raw); ok {
+	found := raw.Findings()
+	if sides, ok := raw.AttributeFindings(); ok {
 		all, found = wholeClients(all), sides
 	}
 	c.witnesses(raw, axis, all, found)

@@ -231,7 +231,7 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 
 func TestWitnessChartLeavesOutTheMiddle(t *testing.T) {
 	tl := load(6000)
-	f := conformanceFindings(ptr(failing(t)))[0]
+	f := ptr(failing(t)).Findings()[0]
 	f.Observations, f.From, f.To = nil, 0, time.Minute
 	part := timeline.Part{Observations: tl.Observations}
 	for i := range 1000 {

@@ -179,7 +179,7 @@ func TestUnequalCountsShow(t *testing.T) {
 		{Planned: 3, Sent: 2,
 			Denied: 2}: "3 planned != 2 sent + 0 unsent; 2 sent = 0 allowed + 2 denied + 0 unknown",
 	} {
-		if got := countsText(c); got != want {
+		if got := result.CountsText(c); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -198,7 +198,7 @@ func junitProperties(r *result.Run, s *result.Scenario) []junitProperty {
 	if r.Hint != nil {
 		add("hint", r.Hint.Text)
 	}
-	add("requests", countsText(s.Counts))
+	add("requests", result.CountsText(s.Counts))
 	add("timeline", s.TimelinePath)
 	for _, text := range s.Remarks() {
 		add("note", text)

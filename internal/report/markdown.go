@@ -23,7 +23,7 @@ func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 		m.line("%s", mdText(line))
 	}
 	m.line("")
-	m.line("%s", mdText(countsText(clean.Sum())))
+	m.line("%s", mdText(result.CountsText(clean.Sum())))
 	for i, n := range clean.Notes() {
 		if i == 0 {
 			m.line("")

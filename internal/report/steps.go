@@ -34,7 +34,7 @@ func stepsOf(s *result.Scenario) (out []*step) {
 		return nil
 	}
 	witness := map[int]bool{}
-	for _, f := range conformanceFindings(s) {
+	for _, f := range s.Findings() {
 		for _, seq := range f.Observations {
 			witness[seq] = true
 		}

@@ -113,7 +113,7 @@ func (s *screen) generators(r *result.Run) {
 
 // totals writes the numbers that add up.
 func (s *screen) totals(r *result.Run) {
-	for _, equation := range strings.Split(countsText(r.Sum()), "; ") {
+	for _, equation := range strings.Split(result.CountsText(r.Sum()), "; ") {
 		s.line("%s", equation)
 	}
 }

@@ -1,0 +1,27 @@
+package result
+
+import (
+	"fmt"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// CountsText prints the numbers that must add up, as two equations, such as 3 planned = 3 sent + 0 unsent;
+// 3 sent = 2 allowed + 1 denied + 0 unknown. One that does not hold has != in place of =.
+func CountsText(c timeline.Counts) string {
+	planned := fmt.Sprintf("%s planned %s %s sent + %s unsent", quantity.Thousands(c.Planned),
+		equals(c.Planned == c.Sent+c.Unsent),
+		quantity.Thousands(c.Sent), quantity.Thousands(c.Unsent))
+	sent := fmt.Sprintf("%s sent %s %s allowed + %s denied + %s unknown", quantity.Thousands(c.Sent),
+		equals(c.Sent == c.Allowed+c.Denied+c.Unknown), quantity.Thousands(c.Allowed),
+		quantity.Thousands(c.Denied), quantity.Thousands(c.Unknown))
+	return planned + "; " + sent
+}
+
+func equals(holds bool) string {
+	if holds {
+		return "="
+	}
+	return "!="
+}

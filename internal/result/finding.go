@@ -1,0 +1,38 @@
+package result
+
+import "github.com/rlcheck/rlcheck/internal/verdict"
+
+// Findings are those of the judge, those of the first partition first, each with its partition. Of a scenario
+// that was read without a judgement they are those of the claim of conformance. May be empty.
+func (s *Scenario) Findings() []verdict.Finding {
+	var out []verdict.Finding
+	if s.Judgement != nil {
+		for i := range s.Judgement.Partitions {
+			p := &s.Judgement.Partitions[i]
+			for _, f := range p.Findings {
+				f.Partition = p.Partition
+				out = append(out, f)
+			}
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for i := range s.Claims {
+		if s.Claims[i].ID == string(verdict.ClaimConformance) {
+			out = append(out, s.Claims[i].Findings...)
+		}
+	}
+	return out
+}
+
+// AttributeFindings are the findings on attributes, in the order of the claims; ok is false where none was
+// compared.
+func (s *Scenario) AttributeFindings() (out []verdict.Finding, ok bool) {
+	for i := range s.Claims {
+		if len(s.Claims[i].Compared) > 0 {
+			out, ok = append(out, s.Claims[i].Findings...), true
+		}
+	}
+	return out, ok
+}
