@@ -229,7 +229,6 @@ func besideCard(id string, x *Beside) markup {
 		right.Timeline.Observations[i].Outcome = x.Right[i]
 	}
 	right.Judgement, right.Claims, right.Counts = nil, nil, right.Timeline.Counts()
-	c, parts := newClock(x.Timeline), len(result.ClientsOf(x.Timeline))
 	picture := func(caption string, legend, m markup) markup {
 		return tag("<figure>\n<figcaption>%s <span class=\"legend\">%s</span></figcaption>\n"+
 			"<div class=\"chart\">%s</div></figure>\n", caption, legend, m)
@@ -237,46 +236,13 @@ func besideCard(id string, x *Beside) markup {
 	head, rows := x.rows()
 	return tag("<section class=\"card %s\">\n<h2>%s %s</h2>\n<p class=\"title\">%s</p>\n", mark.Class,
 		badgeTag(mark), plain(x.ID), x.sentence()) +
-		picture("What was observed", legendOutcomes, decisionsChart(id+"o", &x.Scenario, c, parts)) +
+		picture("What was observed", legendOutcomes, decisionsOf(id+"o", &x.Scenario)) +
 		picture("What a right limiter would have decided", legendOutcomes,
-			decisionsChart(id+"r", &right, c, parts)) +
+			decisionsOf(id+"r", &right)) +
 		picture("Where they differ", `<span><i class="over"></i>admitted, it denies</span> `+
-			`<span><i class="d"></i>denied, it admits</span>`, x.differences(id+"d", c)) +
+			`<span><i class="d"></i>denied, it admits</span>`, differencesChart(id+"d", x.sentence(), x.Timeline, x.Right)) +
 		tag("<div class=\"scroll\"><table>\n<thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div>\n"+
 			"</section>\n", headings(1, head...), each(rows, func(row []string) markup {
 			return tag("<tr>%s</tr>\n", cells("td", row))
 		}))
-}
-
-// differences draws how many requests were decided otherwise, a bar a bin.
-func (x *Beside) differences(id string, c clock) markup {
-	width := time.Duration(max(1, niceStep(c.of(c.end)/mostBins)*c.one))
-	bins := make([]besideTally, int(c.end/width)+1)
-	most := 1
-	for i := range x.Timeline.Observations {
-		o := &x.Timeline.Observations[i]
-		b := &bins[min(int(max(o.Sent, 0)/width), len(bins)-1)]
-		b.add(o, x.Right[i])
-		most = max(most, b.over+b.under)
-	}
-	f := frame{plotLeft, 22, chartWidth - plotLeft - plotRight, 70}
-	d := newDrawing(id, "Where they differ", x.sentence(), chartWidth, 128)
-	y := scale{lo: 0, hi: float64(most) * 1.08, from: f.y + f.h, to: f.y}
-	at := c.scale(f)
-	d.yAxis(f, y, 3)
-	d.phases(f, at, c, x.Timeline, false)
-	w := max(1.5, at.at(c.of(width))-at.at(0)-0.6)
-	for i, b := range bins {
-		left, from := at.at(c.of(time.Duration(i)*width)), y.at(float64(b.over))
-		if b.over > 0 {
-			d.rect("over", left, from, w, y.at(0)-from, fmt.Sprintf("%d admitted, it denies", b.over))
-		}
-		if b.under > 0 {
-			top := y.at(float64(b.over + b.under))
-			d.rect("d", left, top, w, from-top, fmt.Sprintf("%d denied, it admits", b.under))
-		}
-	}
-	d.xAxis(f, at, 10, c.unit)
-	d.text("label", f.x, 12, "start", "requests decided otherwise per "+span(width))
-	return d.html()
 }

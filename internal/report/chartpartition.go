@@ -109,6 +109,17 @@ func viewOf(s *result.Scenario, l spec.Limit, part timeline.Part) *view {
 	return v
 }
 
+// nearness is how near a partition comes to its limit at least, as the charts show it: 1 at its bound, more
+// where too many were admitted. known is false where nothing is drawn.
+func nearness(s *result.Scenario, part timeline.Part) (share float64, known bool) {
+	l, left := chartLimit(s, part)
+	if left != "" {
+		return 0, false
+	}
+	share = viewOf(s, l, part).use.share()
+	return share, share >= 0
+}
+
 // tightest finds the usage of the policy that comes nearest to its bound, or goes furthest beyond it.
 func (v *view) tightest() {
 	for i, p := range v.s.Limit {

@@ -31,10 +31,8 @@ func clientsOf(s *result.Scenario) []result.Client {
 	}
 	near := map[string]float64{}
 	for _, part := range tl.ByPartition() {
-		if l, left := chartLimit(s, part); left == "" {
-			if share := viewOf(s, l, part).use.share(); share >= 0 {
-				near[part.Partition] = share
-			}
+		if share, known := nearness(s, part); known {
+			near[part.Partition] = share
 		}
 	}
 	for i := range out {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -55,11 +54,7 @@ type card struct {
 	Worth    []worthRow
 	Failures []quotedEvidence
 	Troubles []troubleRow
-	Time     []markup
-	Parts    []markup
-	PartNote string
-	Left     []string // why partitions are not drawn
-	Witness  []markup
+	Pictures pictures
 	Latency  markup
 	Rows     []latencyCells
 	Claims   []claimRow
@@ -215,7 +210,7 @@ func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 			l.values()})
 	}
 	if raw.Timeline != nil && len(raw.Timeline.Observations) > 0 {
-		c.pictures(raw)
+		c.Pictures = recordingCharts(anchor, raw)
 	}
 	return c
 }
@@ -231,74 +226,6 @@ func claimRows(s *result.Scenario) (out []claimRow) {
 		out = append(out, claimRow{badgeOf(x.Verdict), x.ID, text})
 	}
 	return out
-}
-
-// pictures draws the recording.
-func (c *card) pictures(raw *result.Scenario) {
-	axis := newClock(raw.Timeline)
-	all := raw.Timeline.ByPartition()
-	found := raw.Findings()
-	if sides, ok := raw.AttributeFindings(); ok {
-		all, found = wholeClients(all), sides
-	}
-	c.witnesses(raw, axis, all, found)
-	if raw.Excerpt != "" { // of a part, no sum up to an instant would be true
-		return
-	}
-	c.Time = append(c.Time, decisionsChart(c.Anchor+"-d", raw, axis, len(all)))
-	if chart := answersChart(c.Anchor+"-a", raw, axis); chart != "" && raw.Timed() {
-		c.Time = append(c.Time, chart)
-	}
-	c.partitions(raw, axis, all, found)
-}
-
-// witnesses draws the first findings.
-func (c *card) witnesses(raw *result.Scenario, axis clock, all []timeline.Part, found []verdict.Finding) {
-	for i := range found[:min(len(found), mostWitnesses)] {
-		for _, p := range all {
-			if p.Partition == found[i].Partition {
-				id := fmt.Sprintf("%s-w%d", c.Anchor, i)
-				c.Witness = append(c.Witness, witnessChart(id, axis, &found[i], p, drawnWindows(raw, p)))
-			}
-		}
-	}
-	c.Witness = slices.DeleteFunc(c.Witness, func(h markup) bool { return h == "" })
-}
-
-// partitions draws some partitions against their limits, and of one with a short witness the time of that.
-func (c *card) partitions(raw *result.Scenario, axis clock, all []timeline.Part, found []verdict.Finding) {
-	lefts := map[string]int{}
-	var drawn []timeline.Part
-	for _, p := range all {
-		if _, left := chartLimit(raw, p); left != "" {
-			lefts[left]++
-		} else {
-			drawn = append(drawn, p)
-		}
-	}
-	chosen := chosenPartitions(drawn, found)
-	views, width := make([]*view, len(chosen)), chartWidth
-	for i, p := range chosen {
-		l, _ := chartLimit(raw, p)
-		views[i] = viewOf(raw, l, p)
-		if _, ok := views[i].near(axis); ok || len(chosen) > 1 {
-			width = (chartWidth - 16) / 2
-		}
-	}
-	for i, v := range views {
-		id := fmt.Sprintf("%s-p%d", c.Anchor, i)
-		c.Parts = append(c.Parts, v.chart(id, axis, width, false))
-		if near, ok := v.near(axis); ok {
-			c.Parts = append(c.Parts, v.chart(id+"z", near, width, true))
-		}
-	}
-	if len(chosen) > 0 && len(all) > len(chosen) {
-		c.PartNote = fmt.Sprintf("%d of %s partitions, those with a finding first",
-			len(chosen), quantity.Thousands(len(all)))
-	}
-	for _, why := range frequencies(lefts) {
-		c.Left = append(c.Left, "no chart against the limit, partitions: "+why)
-	}
 }
 
 func worthRows(s *result.Scenario) []worthRow {
@@ -318,27 +245,6 @@ func worthRows(s *result.Scenario) []worthRow {
 		out = append(out, row)
 	}
 	return out
-}
-
-// intervalBar draws a measured interval beside the declared value, or the ends of a declared range; empty
-// where an end is open.
-func intervalBar(declared, most float64, v verdict.Interval) markup {
-	if v = result.FiniteEnds(v); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
-		return ""
-	}
-	d := &drawing{}
-	d.b.WriteString(`<svg class="bar" viewBox="0 0 160 18" aria-hidden="true">`)
-	lo, hi := min(v.Lo, declared), max(v.Hi, most)
-	pad := max((hi-lo)*0.3, declared*0.02, 1e-9)
-	x := scale{lo: lo - pad, hi: hi + pad, from: 4, to: 156}
-	d.line("axis", 0, 9, 160, 9)
-	from, to := x.at(v.Lo), x.at(v.Hi)
-	d.rect("interval", from-2, 5, to-from+4, 8, "")
-	d.line("declared", x.at(declared), 1, x.at(declared), 17)
-	if most > declared {
-		d.line("declared", x.at(most), 1, x.at(most), 17)
-	}
-	return d.html()
 }
 
 // facts are what a reader needs to know of where a scenario ran.

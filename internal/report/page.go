@@ -139,18 +139,18 @@ const (
 // drawings are the pictures of the recording.
 func (c card) drawings() markup {
 	witness := when(len(c.Failures) > 0, ` <span><i class="witness"></i>witness</span>`)
-	return when(len(c.Time) > 0, tag("<figure>\n<figcaption>Requests over time <span "+
+	return when(len(c.Pictures.Time) > 0, tag("<figure>\n<figcaption>Requests over time <span "+
 		"class=\"legend\">%s%s</span>"+
-		"</figcaption>\n%s</figure>", markup(legendOutcomes), witness, charts(c.Time))) +
-		when(len(c.Witness) > 0, tag("\n<figure>\n<figcaption>The witness, request by request "+
+		"</figcaption>\n%s</figure>", markup(legendOutcomes), witness, charts(c.Pictures.Time))) +
+		when(len(c.Pictures.Witness) > 0, tag("\n<figure>\n<figcaption>The witness, request by request "+
 			"<span class=\"legend\">%s; faint: not needed for the proof</span></figcaption>\n%s</figure>",
-			markup(legendOutcomes), charts(c.Witness))) +
-		when(len(c.Parts) > 0, tag("\n<figure>\n<figcaption>Against the limit%s <span "+
+			markup(legendOutcomes), charts(c.Pictures.Witness))) +
+		when(len(c.Pictures.Parts) > 0, tag("\n<figure>\n<figcaption>Against the limit%s <span "+
 			"class=\"legend\">%s</span>"+
 			"</figcaption>\n<div class=\"parts\">%s</div></figure>", some(" <small>(%s)</small>",
-			c.PartNote),
-			markup(legendLimit), charts(c.Parts))) +
-		lines("\n<p class=\"counts\">%s</p>", c.Left)
+			c.Pictures.Note),
+			markup(legendLimit), charts(c.Pictures.Parts))) +
+		lines("\n<p class=\"counts\">no chart against the limit, partitions: %s</p>", frequencies(c.Pictures.Left))
 }
 
 // headings are the head of a table; those after the first n are of numbers.
