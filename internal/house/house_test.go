@@ -57,6 +57,7 @@ var layers = map[string]int{
 	"internal/scenario":          11,
 	"internal/compare":           11,
 	"internal/identify":          11,
+	"internal/report/sample":     11,
 	"internal/report":            12,
 	"internal/trial":             12,
 	"internal/selftest":          13,

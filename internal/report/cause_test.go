@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -32,7 +33,7 @@ func claimed(id, claim string, kind verdict.Kind, text string) result.Scenario {
 // TestOneCauseIsToldOnce: what differs in numbers alone is one cause; another kind, claim or sentence is
 // another one.
 func TestOneCauseIsToldOnce(t *testing.T) {
-	r := runOf(
+	r := sample.Run(
 		claimed("a", "quota", "remaining-too-high", "#0 is told that 20 remain; 19 do"),
 		claimed("b", "quota", "remaining-too-high", "#7, #8 and 3 more is told that 1,020 remain; 19 do"),
 		claimed("c", "quota", "remaining-too-low", "#0 is told that 20 remain; 19 do"),
@@ -52,13 +53,14 @@ func TestOneCauseIsToldOnce(t *testing.T) {
 func TestOneHintIsOneCause(t *testing.T) {
 	with := func(id, hint string, burst float64) result.Scenario {
 		s := claimed(id, conformance, verdict.OverAdmission, "21 requests allowed within "+id)
-		s.Limit = mustLimit(t, "token-bucket,rate=10/s,burst=20")
+		s.Limit = sample.Limit(t, "token-bucket,rate=10/s,burst=20")
 		s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Hint: hint,
-			Measured: verdict.Measured{Burst: between(burst, burst)}}
+			Measured: verdict.Measured{Burst: sample.Between(burst, burst)}}
 		s.Counts.Denied = 1
 		return s
 	}
-	r := runOf(with("1", "a burst of 21", 21), with("2", "a burst of 21", 21), with("3", "a burst of 22", 22),
+	r := sample.Run(with("1", "a burst of 21", 21), with("2", "a burst of 21", 21),
+		with("3", "a burst of 22", 22),
 		with("4", "", 23), with("5", "", 23), with("6", "", 24))
 	want := []string{"1 and 1 more: 21 requests allowed within 1",
 		"4 and 1 more: 21 requests allowed within 4",
@@ -73,7 +75,7 @@ func TestOneHintIsOneCause(t *testing.T) {
 func TestTheNearestPolicyIsTheCause(t *testing.T) {
 	with := func(id, more string) result.Scenario {
 		s := claimed(id, conformance, verdict.OverAdmission, "21 requests allowed within "+id)
-		limit := mustLimit(t, "token-bucket,rate=10/s,burst=21")
+		limit := sample.Limit(t, "token-bucket,rate=10/s,burst=21")
 		s.Judgement = &verdict.Judgement{Verdict: verdict.Fail,
 			Hint:         "a burst of 21 would explain all of this (" + limit.String() + ")" + more,
 			Explanations: []verdict.Explanation{{Text: "a burst of 21", Limit: limit, Sure: true}}}
@@ -90,7 +92,7 @@ func TestTheNearestPolicyIsTheCause(t *testing.T) {
 		"different":  {[]result.Scenario{with("a", fixed), with("b", "")}, near},
 		"third same": {[]result.Scenario{with("a", fixed), with("b", ""), with("c", fixed)}, near},
 	} {
-		r := runOf(x.all...)
+		r := sample.Run(x.all...)
 		all := causesOf(r, plainRun(r), false)
 		if len(all) != 1 || all[0].e.hint != x.hint {
 			t.Errorf("%s: got %d causes, the first with hint %q, want one with %q", name, len(all),
@@ -105,7 +107,7 @@ func TestTheClearestWitnessIsShown(t *testing.T) {
 	long.Claims[0].Findings[0].Observations = []int{1, 2}
 	recommended := claimed("recommended", "x", "k", "0 requests")
 	recommended.Kind = result.Recommended
-	r := runOf(recommended, long, claimed("short", "x", "k", "1 requests"))
+	r := sample.Run(recommended, long, claimed("short", "x", "k", "1 requests"))
 	all := causesOf(r, plainRun(r), false)
 	const also = "also: recommended, long"
 	if len(all) != 1 || !all[0].counts || all[0].witness != "short" || all[0].also() != also {
@@ -120,7 +122,7 @@ func TestGitHubShowsTenOfAKind(t *testing.T) {
 		for i := range n {
 			all = append(all, claimed(fmt.Sprintf("s%d", i), fmt.Sprintf("claim-%d", i), "k", "text"))
 		}
-		got := string(render(t, "github", runOf(all...), Options{}))
+		got := string(render(t, "github", sample.Run(all...), Options{}))
 		if errors := strings.Count(got, "::error "); errors != 10 {
 			t.Errorf("of %d causes: got %d errors, want 10", n, errors)
 		}
@@ -136,16 +138,16 @@ func TestGitHubShowsTenOfAKind(t *testing.T) {
 func TestManyScenariosFitOneScreen(t *testing.T) {
 	var pass, fail []result.Scenario
 	for i := range 36 {
-		s := passing(t)
+		s := sample.Passing(t)
 		s.ID = fmt.Sprintf("scenario-%d", i)
 		pass = append(pass, s)
 		fail = append(fail, claimed(s.ID, s.ID, "k", "text"))
 	}
-	got := string(render(t, "table", measuredRun(pass...), Options{}))
+	got := string(render(t, "table", sample.Measured(pass...), Options{}))
 	if n := strings.Count(got, "\n"); n > 36+12 {
 		t.Errorf("36 scenarios that pass: got %d lines, want at most 48:\n%s", n, got)
 	}
-	got = string(render(t, "table", runOf(fail...), Options{}))
+	got = string(render(t, "table", sample.Run(fail...), Options{}))
 	if !strings.Contains(got, "24 more causes in ") || !strings.Contains(got, "scenario-35") {
 		t.Errorf("neither shows all causes nor says how many it leaves out:\n%s", got)
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// differencesChart draws how many requests of a recording were decided otherwise than right decides them, a bar
-// a bin. right has an outcome for each observation, Unknown where none is known; desc says in a sentence what
-// the picture shows.
+// differencesChart draws how many requests of a recording were decided otherwise than right decides them, a
+// bar a bin. right has an outcome for each observation, Unknown where none is known; desc says in a sentence
+// what the picture shows.
 func differencesChart(id, desc string, t *timeline.Timeline, right []timeline.Outcome) markup {
 	c := newClock(t)
 	width := time.Duration(max(1, niceStep(c.of(c.end)/mostBins)*c.one))

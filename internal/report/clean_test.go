@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -70,7 +71,7 @@ func TestMarkdownEscapes(t *testing.T) {
 
 // Every format but the recordings, on texts that try to be something else.
 func TestHostileTextsStayText(t *testing.T) {
-	r := runOf(hostile(t))
+	r := sample.Run(sample.Hostile(t))
 	r.ID, r.Version, r.Command = "r\x1b[2J", "v</title><script>", []string{"<!--", "\u202e"}
 	for _, format := range []string{"table", "json", "junit", "markdown", "github", "html", "csv",
 		"openmetrics"} {
@@ -94,7 +95,7 @@ func TestHostileTextsStayText(t *testing.T) {
 }
 
 func TestGitHubWritesOnlyItsOwnCommands(t *testing.T) {
-	got := string(render(t, "github", runOf(hostile(t), unreachable(t)), Options{}))
+	got := string(render(t, "github", sample.Run(sample.Hostile(t), sample.Unreachable(t)), Options{}))
 	for _, l := range strings.Split(strings.TrimSuffix(got, "\n"), "\n") {
 		if !regexp.MustCompile(`^::(error|warning|notice) title=[^:]*(,file=[^:,]*)?::`).MatchString(l) {
 			t.Errorf("not a command of ours: %s", l)
@@ -106,15 +107,15 @@ func TestGitHubWritesOnlyItsOwnCommands(t *testing.T) {
 }
 
 func TestNoFormatWritesNaN(t *testing.T) {
-	broken := passing(t)
-	broken.Judgement.Measured.Rate = between(math.Inf(-1), math.Inf(1))
+	broken := sample.Passing(t)
+	broken.Judgement.Measured.Rate = sample.Between(math.Inf(-1), math.Inf(1))
 	broken.Header.Audit.CPUShare = math.NaN()
 	none := result.Scenario{ID: "none"}
-	nothing := onlyUnknown(t)
+	nothing := sample.Unknown(t)
 	nothing.Timeline.Observations, nothing.Timeline.Header.Ended, nothing.Latency = nil, 0, latency.Summary{}
 	for name, r := range map[string]*result.Run{
-		"broken": runOf(broken), "zero": runOf(none), "nothing": runOf(nothing), "empty": {},
-		"unknown": runOf(onlyUnknown(t)),
+		"broken": sample.Run(broken), "zero": sample.Run(none), "nothing": sample.Run(nothing), "empty": {},
+		"unknown": sample.Run(sample.Unknown(t)),
 	} {
 		for _, format := range []string{"table", "json", "junit", "markdown", "github", "html",
 			"openmetrics"} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/compare"
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
@@ -28,9 +29,9 @@ func sideOf(name string, n, factor int, of func() result.Scenario) compare.Side 
 
 func comparisons(t *testing.T) map[string]*compare.Comparison {
 	t.Helper()
-	good := func() result.Scenario { return passing(t) }
-	bad := func() result.Scenario { s := failing(t); s.ID = "burst"; return s }
-	hostile := func() result.Scenario { s := passing(t); s.ID = "<b>|\x1b[31m\u202e"; return s }
+	good := func() result.Scenario { return sample.Passing(t) }
+	bad := func() result.Scenario { s := sample.Failing(t); s.ID = "burst"; return s }
+	hostile := func() result.Scenario { s := sample.Passing(t); s.ID = "<b>|\x1b[31m\u202e"; return s }
 	out := map[string]*compare.Comparison{}
 	for name, x := range map[string]struct {
 		old, new compare.Side

@@ -8,23 +8,24 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 func TestPrefixMaxIsThatOfASlice(t *testing.T) {
-	d := dice(1)
+	d := sample.Dice(1)
 	for n := 1; n < 20; n++ {
 		tree, plain, started := newPrefixMax(n), make([]float64, n), make([]bool, n)
 		for range 60 {
-			k := int(d.next(int64(n)))
-			if x := float64(d.next(50)); !started[k] {
+			k := int(d.Next(int64(n)))
+			if x := float64(d.Next(50)); !started[k] {
 				tree.start(k, x)
 				plain[k] += x
 				started[k] = true
 			}
-			k, x := int(d.next(int64(n))), float64(d.next(9))
+			k, x := int(d.Next(int64(n))), float64(d.Next(9))
 			tree.add(k, x)
 			want := math.Inf(-1)
 			for i := range plain {
@@ -44,21 +45,21 @@ func TestPrefixMaxIsThatOfASlice(t *testing.T) {
 
 // observed plays random requests against the reference limiter of spec: decided somewhere in their intervals,
 // in the order of the decisions.
-func observed(t *testing.T, text string, d *dice, started time.Time) (spec.Limit, *timeline.Timeline) {
+func observed(t *testing.T, text string, d *sample.Dice, started time.Time) (spec.Limit, *timeline.Timeline) {
 	t.Helper()
-	limit := mustLimit(t, text)
+	limit := sample.Limit(t, text)
 	limiter, err := reference.NewLimit(limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	type request struct{ s, d, e time.Duration }
 	requests := make([]request, 120)
-	at, latency := time.Duration(0), 1+d.next(int64(300*time.Millisecond))
+	at, latency := time.Duration(0), 1+d.Next(int64(300*time.Millisecond))
 	for i := range requests {
-		at += time.Duration(d.next(int64(60 * time.Millisecond)))
+		at += time.Duration(d.Next(int64(60 * time.Millisecond)))
 		r := request{s: at}
-		r.d = r.s + time.Duration(d.next(latency))
-		r.e = r.d + time.Duration(d.next(latency))
+		r.d = r.s + time.Duration(d.Next(latency))
+		r.e = r.d + time.Duration(d.Next(latency))
 		requests[i] = r
 	}
 	slices.SortFunc(requests, func(a, b request) int { return cmp.Compare(a.d, b.d) })
@@ -94,7 +95,7 @@ var chartedSpecs = []string{
 // What the charts call the most possible must hold for every right limiter, whatever the latency: else they
 // accuse it.
 func TestRightLimitersStayBelowTheDrawnBounds(t *testing.T) {
-	d := dice(20)
+	d := sample.Dice(20)
 	started := time.Date(2026, 11, 20, 10, 0, 0, 123_456_789, time.UTC)
 	for _, spec := range chartedSpecs {
 		tight := false
@@ -130,7 +131,7 @@ func TestRightLimitersStayBelowTheDrawnBounds(t *testing.T) {
 // A batch that arrives between two requests lets more through at once than the bucket holds: the bound must
 // allow it.
 func TestABatchIsWithinTheBound(t *testing.T) {
-	limit := mustLimit(t, "token-bucket,rate=10/s,burst=5,refill=interval,fill=3")
+	limit := sample.Limit(t, "token-bucket,rate=10/s,burst=5,refill=interval,fill=3")
 	limiter, err := reference.NewLimit(limit)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +160,7 @@ func reaches(text string) bool {
 
 // The units in use, held against their definitions: the largest excess over all spans that end at y.
 func TestUnitsInUseFollowTheirDefinition(t *testing.T) {
-	d := dice(5)
+	d := sample.Dice(5)
 	limit, tl := observed(t, "token-bucket,rate=10/s,burst=5", &d, time.Time{})
 	all := admissions(tl.Observations, tl.Header, 0)
 	certain := func(x, y time.Duration) (n float64) {
@@ -222,13 +223,13 @@ func TestWindowsAreCountedApart(t *testing.T) {
 }
 
 func TestDecimateKeepsTheExtremes(t *testing.T) {
-	d := dice(9)
+	d := sample.Dice(9)
 	var points []point
 	for i := range 50_000 {
-		points = append(points, point{time.Duration(i) * time.Millisecond, float64(d.next(1000))})
+		points = append(points, point{time.Duration(i) * time.Millisecond, float64(d.Next(1000))})
 	}
 	points[31_415].v = 5000
-	c := clock{end: 50 * second, unit: "s", one: 1e9}
+	c := clock{end: 50 * time.Second, unit: "s", one: 1e9}
 	out := decimate(points, c.scale(frame{0, 0, 500, 100}), c)
 	if len(out) > 4*501 || peak(out) != 5000 || out[0] != points[0] ||
 		out[len(out)-1] != points[len(points)-1] {

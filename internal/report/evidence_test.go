@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestMendOfARecordingCutOutOfTraffic: where an earlier run may explain what was seen, or nothing that should
 // be denied was answered, more requests would not help.
 func TestMendOfARecordingCutOutOfTraffic(t *testing.T) {
-	s := passing(t)
+	s := sample.Passing(t)
 	s.Verdict, s.Reason, s.Detail = verdict.Inconclusive, verdict.TooFew,
 		"the burst is known to be at least 20"
 	told := func() string { return troubles(&s)[0].mend }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
@@ -40,6 +41,17 @@ func render(t testing.TB, format string, r *result.Run, o Options) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// fixtures are the runs of package sample, with their clients.
+func fixtures(t testing.TB) map[string]*result.Run {
+	out := sample.Runs(t)
+	for _, r := range out {
+		for i := range r.Scenarios {
+			r.Scenarios[i].Clients = clientsOf(&r.Scenarios[i])
+		}
+	}
+	return out
 }
 
 func TestGolden(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -33,7 +34,7 @@ func TestHeadlineTellsFailuresApart(t *testing.T) {
 		{[]result.Scenario{fail, needs}, false, "2 scenarios: 1 FAIL (f), 1 not judged, in 41.2 s"},
 		{nil, false, "nothing was judged in 41.2 s"},
 	} {
-		if got := headline(runOf(x.in...), x.strict); got != x.want {
+		if got := headline(sample.Run(x.in...), x.strict); got != x.want {
 			t.Errorf("got %q, want %q", got, x.want)
 		}
 	}
@@ -42,26 +43,26 @@ func TestHeadlineTellsFailuresApart(t *testing.T) {
 // TestPolicyLines: what is not measured, refuted or contradictory is said, not printed as an interval.
 func TestPolicyLines(t *testing.T) {
 	of := func(id string, m verdict.Measured) result.Scenario {
-		return result.Scenario{ID: id, Limit: mustLimit(t, "token-bucket,rate=10/s,burst=20"),
+		return result.Scenario{ID: id, Limit: sample.Limit(t, "token-bucket,rate=10/s,burst=20"),
 			Verdict:   verdict.Pass,
 			Judgement: &verdict.Judgement{Measured: m}}
 	}
 	run := func(all ...result.Scenario) *result.Run {
-		r := measuredRun(all...)
+		r := sample.Measured(all...)
 		for _, s := range all[1:] {
 			r.Policy.Measured = r.Policy.Measured.Intersect(s.Judgement.Measured)
 		}
 		return r
 	}
-	good := verdict.Measured{Burst: between(20, 20), Rate: between(9.97, 10.04)}
-	five := verdict.Measured{Burst: between(5, 5), Rate: between(9, 11)}
-	slow := verdict.Measured{Burst: between(20, 20), Rate: between(3, 4)}
+	good := verdict.Measured{Burst: sample.Between(20, 20), Rate: sample.Between(9.97, 10.04)}
+	five := verdict.Measured{Burst: sample.Between(5, 5), Rate: sample.Between(9, 11)}
+	slow := verdict.Measured{Burst: sample.Between(20, 20), Rate: sample.Between(3, 4)}
 	burst := verdict.Measured{Burst: good.Burst}
 	const ok = "measured burst 20..20 (declared 20), "
 	const two = " (2 scenarios that declare token-bucket,rate=10/s,burst=20)"
 	const untold = "rate not known: the declared burst does not hold"
-	waiting := of("a", verdict.Measured{Burst: between(3, 21), Rate: good.Rate})
-	waiting.Limit = mustLimit(t, "leaky-bucket-queue,rate=10/s,queue=20")
+	waiting := of("a", verdict.Measured{Burst: sample.Between(3, 21), Rate: good.Rate})
+	waiting.Limit = sample.Limit(t, "leaky-bucket-queue,rate=10/s,queue=20")
 	for name, x := range map[string]struct {
 		r    *result.Run
 		want string
@@ -69,7 +70,7 @@ func TestPolicyLines(t *testing.T) {
 		"one":             {run(of("a", good)), ok + "rate 9.97..10.04/s (declared 10/s)"},
 		"nothing of rate": {run(of("a", burst)), ok + "rate not measured (declared 10/s)"},
 		"another burst":   {run(of("a", five)), "measured burst 5..5 (declared 20), " + untold},
-		"no burst at all": {run(of("a", verdict.Measured{Burst: between(2, 1)})),
+		"no burst at all": {run(of("a", verdict.Measured{Burst: sample.Between(2, 1)})),
 			"measured no single burst: none fits the recording of a, " + untold},
 		"one of two measured": {oneOf(run(of("a", good)), of("b", good)),
 			ok + "rate 9.97..10.04/s (declared 10/s) " +
@@ -78,7 +79,7 @@ func TestPolicyLines(t *testing.T) {
 			"measured no single burst: a measured 20..20, b 5..5, " + untold + two},
 		"contradictory rates": {run(of("a", good), of("b", slow)),
 			ok + "no single rate: a measured 9.97..10.04/s, b 3..4/s" + two},
-		"nothing": {runOf(of("a", good)), ""},
+		"nothing": {sample.Run(of("a", good)), ""},
 		"a queue, of which shorter ones would look the same": {run(waiting), "measured at once at most 21 " +
 			"(declared 21; a shorter queue would look the same), rate 9.97..10.04/s (declared 10/s)"},
 	} {

@@ -14,42 +14,25 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// load is n requests in a minute on 6 keys, each denied but every tenth.
-func load(n int) *timeline.Timeline {
-	tl := &timeline.Timeline{Observations: make([]timeline.Observation, n)}
-	d := dice(3)
-	for i := range tl.Observations {
-		sent := time.Duration(i) * time.Minute / time.Duration(n)
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Partition: string(rune('a' + i%6)),
-			Phase: "overload", At: sent, Cost: 1},
-			Sent: sent, FirstByte: sent + time.Duration(150_000+d.next(400_000)), Answered: true,
-			Outcome: timeline.Denied, Status: 429}
-		if i%10 == 0 {
-			o.Outcome, o.Status = timeline.Allowed, 200
-		}
-		tl.Observations[i] = o
-	}
-	return tl
-}
-
 func TestPageStaysSmall(t *testing.T) {
-	s := scenarioOf(t, "load", "A long run", "token-bucket,rate=100/s,burst=20", load(60_000))
-	got := render(t, "html", runOf(s), Options{})
+	s := sample.Scenario(t, "load", "A long run", "token-bucket,rate=100/s,burst=20", sample.Load(60_000))
+	got := render(t, "html", sample.Run(s), Options{})
 	if len(got) > 1<<20 {
 		t.Errorf("60000 observations: a page of %d bytes, want at most 1 MiB", len(got))
 	}
-	if small := render(t, "html", runOf(failing(t)), Options{}); len(small) > 512<<10 {
+	if small := render(t, "html", sample.Run(sample.Failing(t)), Options{}); len(small) > 512<<10 {
 		t.Errorf("680 observations: a page of %d bytes, want at most 512 KiB", len(small))
 	}
 }
 
 func TestBinsCountEveryObservation(t *testing.T) {
-	tl := load(2_003)
+	tl := sample.Load(2_003)
 	bins, width := binned(tl, newClock(tl))
 	var got timeline.Counts
 	for _, b := range bins {
@@ -145,7 +128,7 @@ func TestPageIsWellFormed(t *testing.T) {
 }
 
 func TestChartsTellWhatTheyShow(t *testing.T) {
-	got := string(render(t, "html", runOf(failing(t)), Options{}))
+	got := string(render(t, "html", sample.Run(sample.Failing(t)), Options{}))
 	for _, want := range []string{
 		"21 requests allowed within 0.001 s; at most 20 + floor(10/s * 0.001 s) = 20 are possible",
 		`<desc id="s1-p0-d">70 units admitted, at most `, // the text alternative has the numbers
@@ -172,7 +155,7 @@ func TestChartsTellWhatTheyShow(t *testing.T) {
 }
 
 func TestOverAdmissionIsDrawn(t *testing.T) {
-	s := failing(t)
+	s := sample.Failing(t)
 	part := s.Timeline.ByPartition()[0]
 	u := viewOf(&s, s.Limit, part).use
 	if got := peak(u.points); got <= u.most || u.most != 20 {
@@ -184,8 +167,8 @@ func TestOverAdmissionIsDrawn(t *testing.T) {
 // TestChartsAccuseNoRightLimiter: a partition is drawn against the limit that counts it, its ranges at their
 // loose ends, or not at all.
 func TestChartsAccuseNoRightLimiter(t *testing.T) {
-	tl := record(1, 40, 100) // a burst of 40 at 10/s
-	right, none := mustLimit(t, "token-bucket,rate=10/s,burst=40"), spec.Limit(nil)
+	tl := sample.Record(1, 40, 100) // a burst of 40 at 10/s
+	right, none := sample.Limit(t, "token-bucket,rate=10/s,burst=40"), spec.Limit(nil)
 	for name, x := range map[string]struct {
 		limit string
 		own   map[string]spec.Limit
@@ -201,14 +184,14 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 		"forgotten":            {"token-bucket,rate=10/s,burst=40,ttl=1s", nil, false},
 		"that of the scenario": {"token-bucket,rate=10/s,burst=40", nil, true},
 	} {
-		s := scenarioOf(t, "x", "A title", x.limit, tl)
+		s := sample.Scenario(t, "x", "A title", x.limit, tl)
 		s.Limits = x.own
-		back, err := ReadJSON(bytes.NewReader(render(t, "json", runOf(s), Options{})))
+		back, err := ReadJSON(bytes.NewReader(render(t, "json", sample.Run(s), Options{})))
 		if err != nil {
 			t.Fatal(err)
 		}
 		back.Scenarios[0].Timeline = tl
-		for _, r := range []*result.Run{runOf(s), back} {
+		for _, r := range []*result.Run{sample.Run(s), back} {
 			one := &r.Scenarios[0]
 			part := tl.ByPartition()[0]
 			limit, _ := chartLimit(one, part)
@@ -230,8 +213,8 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 }
 
 func TestWitnessChartLeavesOutTheMiddle(t *testing.T) {
-	tl := load(6000)
-	f := ptr(failing(t)).Findings()[0]
+	tl := sample.Load(6000)
+	f := ptr(sample.Failing(t)).Findings()[0]
 	f.Observations, f.From, f.To = nil, 0, time.Minute
 	part := timeline.Part{Observations: tl.Observations}
 	for i := range 1000 {
@@ -251,8 +234,8 @@ func TestWitnessChartLeavesOutTheMiddle(t *testing.T) {
 func ptr[T any](x T) *T { return &x }
 
 func BenchmarkPageOfAMillion(b *testing.B) {
-	s := scenarioOf(b, "load", "A long run", "token-bucket,rate=100/s,burst=20", load(1_000_000))
-	r := runOf(s)
+	s := sample.Scenario(b, "load", "A long run", "token-bucket,rate=100/s,burst=20", sample.Load(1_000_000))
+	r := sample.Run(s)
 	for b.Loop() {
 		b.ReportMetric(float64(len(render(b, "html", r, Options{}))), "bytes")
 	}
@@ -276,10 +259,10 @@ func TestInstants(t *testing.T) {
 
 // Where windows begin is measured, not declared: no row may say that it was not measured.
 func TestPageTellsWhereWindowsBegin(t *testing.T) {
-	s := passing(t)
-	s.Limit = mustLimit(t, "fixed-window,rate=100/1m")
-	s.Judgement.Measured.Phase = between(-107e6, -105e6)
-	page := string(render(t, "html", runOf(s), Options{}))
+	s := sample.Passing(t)
+	s.Limit = sample.Limit(t, "fixed-window,rate=100/1m")
+	s.Judgement.Measured.Phase = sample.Between(-107e6, -105e6)
+	page := string(render(t, "html", sample.Run(s), Options{}))
 	for _, want := range []string{"windows begin <small>(measured at -0.107 s .. -0.105 s)</small>",
 		"<dt>windows begin</dt><dd>measured at -0.107 s .. -0.105 s </dd>"} {
 		if !strings.Contains(page, want) {
@@ -296,10 +279,10 @@ func TestPageTellsWhereWindowsBegin(t *testing.T) {
 
 // A search that was capped is told beside what was measured, as no parameter.
 func TestACappedSearchIsTold(t *testing.T) {
-	s := passing(t)
+	s := sample.Passing(t)
 	s.Judgement.Partitions[0].Search.Capped = true
 	note := fmt.Sprintf("not every order was tried in 1 of %d partitions", len(s.Judgement.Partitions))
-	page := string(render(t, "html", runOf(s), Options{}))
+	page := string(render(t, "html", sample.Run(s), Options{}))
 	if !strings.Contains(page, note+"<br>") || !strings.Contains(page, "<dt>"+note+"</dt><dd> </dd>") {
 		t.Errorf("the page does not say %q, or says that it was measured", note)
 	}
@@ -307,10 +290,10 @@ func TestACappedSearchIsTold(t *testing.T) {
 
 // A phase that begins at the right edge, as a last burst does, has its name before its line.
 func TestTheLastPhaseHasAName(t *testing.T) {
-	s := passing(t)
+	s := sample.Passing(t)
 	last := &s.Timeline.Observations[len(s.Timeline.Observations)-1]
 	last.Phase = "full-again"
-	if page := string(render(t, "html", runOf(s), Options{})); !strings.Contains(page,
+	if page := string(render(t, "html", sample.Run(s), Options{})); !strings.Contains(page,
 		`text-anchor="end">full-again</text>`) {
 		t.Error("the name of the last phase is left out")
 	}
@@ -318,9 +301,10 @@ func TestTheLastPhaseHasAName(t *testing.T) {
 
 // Failures that count come first, passes last and folded; each that did not pass leads to the next.
 func TestFailuresComeFirst(t *testing.T) {
-	recommended := failing(t)
+	recommended := sample.Failing(t)
 	recommended.Kind, recommended.ID = result.Recommended, "second"
-	page := string(render(t, "html", runOf(passing(t), unreachable(t), recommended, failing(t)), Options{}))
+	r := sample.Run(sample.Passing(t), sample.Unreachable(t), recommended, sample.Failing(t))
+	page := string(render(t, "html", r, Options{}))
 	last := 0
 	for _, want := range []string{`<section class="card fail" id="s4"`, `<a href="#s3">next: FAIL second</a>`,
 		`<section class="card inconclusive" id="s3"`, `<a href="#s2">next: INCONCLUSIVE sustained</a>`,
@@ -332,7 +316,7 @@ func TestFailuresComeFirst(t *testing.T) {
 		}
 		last = at
 	}
-	alone := string(render(t, "html", runOf(passing(t)), Options{}))
+	alone := string(render(t, "html", sample.Run(sample.Passing(t)), Options{}))
 	if strings.Contains(alone, `<details class="card`) {
 		t.Error("the only scenario is folded")
 	}
@@ -340,17 +324,17 @@ func TestFailuresComeFirst(t *testing.T) {
 
 // The page begins with the verdict, what was measured, and each thing to act on once, as the table does.
 func TestPageBeginsWithWhatNeedsAction(t *testing.T) {
-	one := failing(t)
-	page := string(render(t, "html", runOf(passing(t), one, unreachable(t)), Options{}))
+	one := sample.Failing(t)
+	page := string(render(t, "html", sample.Run(sample.Passing(t), one, sample.Unreachable(t)), Options{}))
 	header, _, _ := strings.Cut(page, `<table class="overview">`)
-	for _, want := range []string{headline(runOf(passing(t), one, unreachable(t)), false),
+	for _, want := range []string{headline(sample.Run(sample.Passing(t), one, sample.Unreachable(t)), false),
 		`<a href="#s2">overload-10x</a>`, `<a href="#s3">sustained</a>`,
 		"at most 20 + floor", "mend: start the target"} {
 		if !strings.Contains(header, want) {
 			t.Errorf("above the overview stands no %q", want)
 		}
 	}
-	alone := string(render(t, "html", runOf(one), Options{}))
+	alone := string(render(t, "html", sample.Run(one), Options{}))
 	if header, _, _ = strings.Cut(alone, `<table class="overview">`); strings.Contains(header, "floor") {
 		t.Error("the only scenario is told twice")
 	}
@@ -358,8 +342,8 @@ func TestPageBeginsWithWhatNeedsAction(t *testing.T) {
 
 // Of many that fail the first few are open, and the others folded: else the page is as tall as they are many.
 func TestManyFailuresAreFolded(t *testing.T) {
-	one := failing(t)
-	page := string(render(t, "html", runOf(one, one, one, one, one), Options{}))
+	one := sample.Failing(t)
+	page := string(render(t, "html", sample.Run(one, one, one, one, one), Options{}))
 	open := strings.Count(page, `<section class="card fail"`)
 	folded := strings.Count(page, `<details class="card fail"`)
 	if open != mostOpen || folded != 5-mostOpen {
@@ -369,7 +353,7 @@ func TestManyFailuresAreFolded(t *testing.T) {
 
 // Which statuses came is told, and why requests had none.
 func TestStatusesAreTold(t *testing.T) {
-	tl := load(300)
+	tl := sample.Load(300)
 	for i := range 7 {
 		o := &tl.Observations[i]
 		o.Status = 404
@@ -377,10 +361,10 @@ func TestStatusesAreTold(t *testing.T) {
 			o.Answered, o.Status, o.Error = false, 0, "timeout"
 		}
 	}
-	s := scenarioOf(t, "x", "A title", "token-bucket,rate=10/s,burst=40", tl)
+	s := sample.Scenario(t, "x", "A title", "token-bucket,rate=10/s,burst=40", tl)
 	want := "answers: 264 × 429 (denied), 29 × 200 (allowed), 4 × 404 (denied), 1 × 404 (allowed); " +
 		"not answered: 2 × timeout"
-	if page := string(render(t, "html", runOf(s), Options{})); !strings.Contains(page, want) {
+	if page := string(render(t, "html", sample.Run(s), Options{})); !strings.Contains(page, want) {
 		t.Errorf("got %q, want %q", answersText(&s), want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -22,7 +23,8 @@ func TestVerdictJSONIsThatOfTheDesign(t *testing.T) {
 		Findings: []verdict.Finding{{Kind: verdict.OverAdmission, Partition: "k1", Seen: 110, Bound: 109,
 			From: 12 * time.Millisecond,
 			To:   942 * time.Millisecond, Observations: []int{4, 5}, Text: "110 <= x"}},
-		Measured: verdict.Measured{Burst: between(20, 20), Rate: verdict.Interval{Lo: 9.97, LoSet: true}},
+		Measured: verdict.Measured{Burst: sample.Between(20, 20),
+			Rate: verdict.Interval{Lo: 9.97, LoSet: true}},
 	}}}
 	got, err := VerdictJSON(j)
 	if err != nil {
@@ -53,8 +55,8 @@ func TestVerdictJSONIsThatOfTheDesign(t *testing.T) {
 // An interval whose ends have passed each other holds no value: it is printed as one without ends, and read
 // back as empty.
 func TestAnEmptyIntervalHasNoEnds(t *testing.T) {
-	got, err := VerdictJSON(&verdict.Judgement{Measured: verdict.Measured{Burst: between(632, 348),
-		Rate: between(20, 20)}})
+	got, err := VerdictJSON(&verdict.Judgement{Measured: verdict.Measured{Burst: sample.Between(632, 348),
+		Rate: sample.Between(20, 20)}})
 	if err != nil {
 		t.Fatal(err)
 	}

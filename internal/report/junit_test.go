@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -40,7 +41,8 @@ type parsedSuites struct {
 func TestJUnitCountsWhatTheRunCounts(t *testing.T) {
 	for kind, want := range map[string]int{result.Required: 1, result.Recommended: 1, result.Informative: 0} {
 		for _, reason := range []verdict.Reason{verdict.TooFew, verdict.Unreachable} {
-			r := runOf(result.Scenario{ID: "x", Kind: kind, Verdict: verdict.Inconclusive, Reason: reason,
+			r := sample.Run(result.Scenario{ID: "x", Kind: kind, Verdict: verdict.Inconclusive,
+				Reason: reason,
 				Detail: "nothing came"})
 			var got parsedSuites
 			if err := xml.Unmarshal(render(t, "junit", r, Options{InconclusiveIsError: true}),
@@ -159,7 +161,7 @@ func TestJUnitReadsBack(t *testing.T) {
 
 func TestJUnitFailureHasTheWitness(t *testing.T) {
 	var got parsedSuites
-	if err := xml.Unmarshal(render(t, "junit", runOf(failing(t)), Options{}), &got); err != nil {
+	if err := xml.Unmarshal(render(t, "junit", sample.Run(sample.Failing(t)), Options{}), &got); err != nil {
 		t.Fatal(err)
 	}
 	f := got.Suites[0].Cases[0].Failure
@@ -176,18 +178,18 @@ func TestJUnitFailureHasTheWitness(t *testing.T) {
 
 // A verdict that no claim explains must not vanish: a suite of passing cases would be green.
 func TestJUnitShowsAVerdictThatNoClaimExplains(t *testing.T) {
-	s := unreachable(t)
+	s := sample.Unreachable(t)
 	s.Claims = nil
-	failed := failing(t)
+	failed := sample.Failing(t)
 	failed.Claims = nil
-	late := passing(t) // all claims passed, but the target went away
+	late := sample.Passing(t) // all claims passed, but the target went away
 	late.Verdict, late.Reason = verdict.Inconclusive, verdict.Unreachable
 	for _, x := range []struct {
 		s    result.Scenario
 		want [3]int
 	}{{s, [3]int{1, 0, 1}}, {failed, [3]int{1, 1, 0}}, {late, [3]int{3, 0, 1}}} {
 		var got parsedSuites
-		if err := xml.Unmarshal(render(t, "junit", runOf(x.s), Options{}), &got); err != nil {
+		if err := xml.Unmarshal(render(t, "junit", sample.Run(x.s), Options{}), &got); err != nil {
 			t.Fatal(err)
 		}
 		if have := [3]int{got.Tests, got.Failures, got.Errors}; have != x.want {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -25,7 +26,7 @@ func unpromising(t testing.TB) *result.Run {
 		Claims: claims}
 	proxy := result.Scenario{ID: "proxy-repeats", Kind: result.Required, Reason: none,
 		Detail: "there is no origin"}
-	return runOf(passing(t), whole, part, proxy)
+	return sample.Run(sample.Passing(t), whole, part, proxy)
 }
 
 func TestNotesSayWhatWasNotJudged(t *testing.T) {
@@ -38,7 +39,7 @@ func TestNotesSayWhatWasNotJudged(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("notes (-want +got):\n%s", d)
 	}
-	if n := runOf(passing(t), failing(t)).Notes(); len(n) > 0 {
+	if n := sample.Run(sample.Passing(t), sample.Failing(t)).Notes(); len(n) > 0 {
 		t.Errorf("a run that judged all: got %v, want no notes", n)
 	}
 }

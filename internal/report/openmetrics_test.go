@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -55,9 +56,9 @@ func TestOpenMetricsFollowsItsGrammar(t *testing.T) {
 // TestOpenMetricsMeasuresNothingWhereNoValueFits: the interval of a parameter of which every value is refuted
 // has no ends.
 func TestOpenMetricsMeasuresNothingWhereNoValueFits(t *testing.T) {
-	s := failing(t)
-	s.Judgement.Measured = verdict.Measured{Burst: between(21, 21), Rate: between(80, 10.98)}
-	text := string(render(t, "openmetrics", runOf(s), Options{}))
+	s := sample.Failing(t)
+	s.Judgement.Measured = verdict.Measured{Burst: sample.Between(21, 21), Rate: sample.Between(80, 10.98)}
+	text := string(render(t, "openmetrics", sample.Run(s), Options{}))
 	rate := strings.Contains(text, "\nrlcheck_measured_rate{")
 	if rate || !strings.Contains(text, "\nrlcheck_measured_burst{") {
 		t.Errorf("got %s\nwant no rate, and a burst", text)

@@ -150,7 +150,8 @@ func (c card) drawings() markup {
 			"</figcaption>\n<div class=\"parts\">%s</div></figure>", some(" <small>(%s)</small>",
 			c.Pictures.Note),
 			markup(legendLimit), charts(c.Pictures.Parts))) +
-		lines("\n<p class=\"counts\">no chart against the limit, partitions: %s</p>", frequencies(c.Pictures.Left))
+		lines("\n<p class=\"counts\">no chart against the limit, partitions: %s</p>",
+			frequencies(c.Pictures.Left))
 }
 
 // headings are the head of a table; those after the first n are of numbers.

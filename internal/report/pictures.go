@@ -67,8 +67,9 @@ func (p *pictures) witnesses(id string, s *result.Scenario, axis clock, all []ti
 	for i := range found[:min(len(found), mostWitnesses)] {
 		for _, part := range all {
 			if part.Partition == found[i].Partition {
-				p.Witness = append(p.Witness, witnessChart(fmt.Sprintf("%s-w%d", id, i), axis, &found[i], part,
-					drawnWindows(s, part)))
+				at := fmt.Sprintf("%s-w%d", id, i)
+				p.Witness = append(p.Witness,
+					witnessChart(at, axis, &found[i], part, drawnWindows(s, part)))
 			}
 		}
 	}

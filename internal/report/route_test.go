@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	generator "github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -71,7 +72,7 @@ func TestACertificateIsMissing(t *testing.T) {
 
 // A target that denies nothing may not be the limited route; one that denies at all is.
 func TestNeverDenied(t *testing.T) {
-	s := failing(t)
+	s := sample.Failing(t)
 	s.Statuses = []timeline.StatusCount{{Status: 200, Outcome: timeline.Allowed, Answers: 680}}
 	s.Counts = timeline.Counts{Sent: 680, Allowed: 680}
 	const want = "nothing was ever denied: is this the limited route?"

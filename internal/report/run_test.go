@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -72,14 +73,14 @@ func TestUnknownFormatNamesTheKnownOnes(t *testing.T) {
 }
 
 func TestFormatsOfRecordingsNeedOne(t *testing.T) {
-	none := runOf(passing(t))
+	none := sample.Run(sample.Passing(t))
 	none.Scenarios[0].Timeline = nil
 	for _, format := range []string{"ndjson", "csv", "hlog"} {
 		if err := Write(io.Discard, format, none, Options{}); !errors.Is(err, errNoRecording) {
 			t.Errorf("%s without a recording: got %v, want %v", format, err, errNoRecording)
 		}
 	}
-	two := runOf(passing(t), failing(t))
+	two := sample.Run(sample.Passing(t), sample.Failing(t))
 	for _, format := range []string{"ndjson", "hlog"} {
 		if err := Write(io.Discard, format, two, Options{}); err == nil ||
 			!strings.Contains(err.Error(), "2 recordings") {
@@ -89,7 +90,7 @@ func TestFormatsOfRecordingsNeedOne(t *testing.T) {
 }
 
 func TestEveryFormatReportsAWriterThatFails(t *testing.T) {
-	r := runOf(failing(t))
+	r := sample.Run(sample.Failing(t))
 	full := errors.New("no space left on device")
 	for _, format := range Formats() {
 		if err := Write(failingWriter{full}, format, r, Options{}); !errors.Is(err, full) {
@@ -103,7 +104,7 @@ type failingWriter struct{ err error }
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
 func TestWritingChangesNothing(t *testing.T) {
-	r := runOf(hostile(t), passing(t))
+	r := sample.Run(sample.Hostile(t), sample.Passing(t))
 	before := render(t, "json", r, Options{})
 	for _, format := range []string{"table", "junit", "markdown", "github", "html", "csv", "openmetrics"} {
 		render(t, format, r, Options{})
@@ -114,8 +115,8 @@ func TestWritingChangesNothing(t *testing.T) {
 }
 
 func TestRecordingsReadBack(t *testing.T) {
-	s := failing(t)
-	r := runOf(s)
+	s := sample.Failing(t)
+	r := sample.Run(s)
 	tl, err := timeline.Read(bytes.NewReader(render(t, "ndjson", r, Options{})), "x", timeline.Options{})
 	if err != nil {
 		t.Fatal(err)

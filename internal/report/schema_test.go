@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -85,8 +86,8 @@ func TestReportsFitTheirSchema(t *testing.T) {
 }
 
 func TestVerdictsFitTheirSchema(t *testing.T) {
-	several := verdict.Measured{Burst: between(632, 348),
-		Policies: []verdict.Measured{{Rate: between(9, 11)}}}
+	several := verdict.Measured{Burst: sample.Between(632, 348),
+		Policies: []verdict.Measured{{Rate: sample.Between(9, 11)}}}
 	s, judged := compiled(t, "verdict"),
 		[]*verdict.Judgement{{}, {Partitions: []verdict.PartitionVerdict{{}}},
 			{Measured: several, Diagnosis: &verdict.Diagnosis{}}}

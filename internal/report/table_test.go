@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -50,16 +51,16 @@ func TestTableIsColouredOnlyOnRequest(t *testing.T) {
 }
 
 func TestManyFindingsAreSummedUp(t *testing.T) {
-	s := failing(t)
+	s := sample.Failing(t)
 	f := s.Claims[0].Findings[0]
 	for range 6 {
 		s.Claims[0].Findings = append(s.Claims[0].Findings, f)
 	}
-	got := string(render(t, "table", runOf(s), Options{Width: 200}))
+	got := string(render(t, "table", sample.Run(s), Options{Width: 200}))
 	if n := strings.Count(got, "21 requests allowed"); n != 1 || !strings.Contains(got, "7 findings in all") {
 		t.Errorf("got %d of 7 findings, want the clearest, and their number:\n%s", n, got)
 	}
-	got = string(render(t, "table", runOf(s), Options{Width: 200, Verbose: true}))
+	got = string(render(t, "table", sample.Run(s), Options{Width: 200, Verbose: true}))
 	if n := strings.Count(got, "21 requests allowed"); n != 3 {
 		t.Errorf("got %d of 7 findings, want 3", n)
 	}
@@ -74,7 +75,7 @@ func TestManyFindingsAreSummedUp(t *testing.T) {
 // A witness without its recording (a report read back) names no request as first or last that it cannot know
 // to be so.
 func TestSpanTextWithoutARecording(t *testing.T) {
-	s := failing(t)
+	s := sample.Failing(t)
 	f := &s.Claims[0].Findings[0]
 	if got, want := spanText(nil, f),
 		"partition k1: 21 requests (#2 .. #36), first sent 0.002021 s, last first byte "+
@@ -117,18 +118,18 @@ func TestMeasuredIntervals(t *testing.T) {
 		in   verdict.Interval
 		want string
 	}{
-		{between(20, 20), "measured 20..20/s"},
+		{sample.Between(20, 20), "measured 20..20/s"},
 		// outwards: the printed interval holds the measured one
-		{between(9.9712, 10.0388), "measured 9.97..10.04/s"},
-		{between(99.12, 100.39), "measured 99.1..100.4/s"},
-		{between(0.016666, 0.016667), "measured 0.0166..0.0167/s"},
-		{between(123456.7, 123457.1), "measured 123456..123458/s"},
-		{between(100, 100), "measured 100..100/s"},
+		{sample.Between(9.9712, 10.0388), "measured 9.97..10.04/s"},
+		{sample.Between(99.12, 100.39), "measured 99.1..100.4/s"},
+		{sample.Between(0.016666, 0.016667), "measured 0.0166..0.0167/s"},
+		{sample.Between(123456.7, 123457.1), "measured 123456..123458/s"},
+		{sample.Between(100, 100), "measured 100..100/s"},
 		{verdict.Interval{Lo: 18, LoSet: true}, "measured at least 18/s"},
 		{verdict.Interval{Hi: 22, HiSet: true}, "measured at most 22/s"},
 		{verdict.Interval{Hi: 0, HiSet: true}, "measured at most 0/s"}, // everything was denied
 		{verdict.Interval{}, "not measured"},
-		{between(12, 11), "measured: no value fits"},
+		{sample.Between(12, 11), "measured: no value fits"},
 	} {
 		if got := result.Measured(x.in, "/s", quantity.PerSecond); got != x.want {
 			t.Errorf("measured(%v): got %q, want %q", x.in, got, x.want)
@@ -139,9 +140,9 @@ func TestMeasuredIntervals(t *testing.T) {
 // A long id and times of many digits leave less room for quantiles: the median, the 99th percentile and the
 // longest stay.
 func TestLatenciesFitTheTerminal(t *testing.T) {
-	s := passing(t)
+	s := sample.Passing(t)
 	s.ID = "forged-client-address-of-nobody"
-	r := runOf(s)
+	r := sample.Run(s)
 	for width, want := range map[int]string{100: "ANSWERS P50 P90 P99 P99.9 MAX", 80: "P50 P90 P99 P99.9 MAX",
 		72: "P50 P90 P99 MAX", 66: "P50 P99 MAX"} {
 		text := string(render(t, "table", r, Options{Width: width, Verbose: true}))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -22,11 +23,11 @@ import (
 // in its first 20 ms.
 func windowed(t *testing.T, spec string) result.Scenario {
 	t.Helper()
-	d := dice(4)
+	d := sample.Dice(4)
 	_, tl := observed(t, spec, &d, time.Date(2026, 11, 20, 10, 0, 0, 420_000_000, time.UTC))
-	s := scenarioOf(t, "windows", "A title", spec, tl)
+	s := sample.Scenario(t, "windows", "A title", spec, tl)
 	f := verdict.Finding{Kind: verdict.OverAdmission, Text: "too many"}
-	f.From, f.To = 2*second, 2*second+20*time.Millisecond
+	f.From, f.To = 2*time.Second, 2*time.Second+20*time.Millisecond
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.FirstByte >= f.From && o.Sent <= f.To {
 			f.Observations = append(f.Observations, o.Seq)
@@ -51,7 +52,7 @@ func TestWhereWindowsBeginIsDrawn(t *testing.T) {
 			s.Header.WallError = 400 * time.Millisecond
 			want = "a window begins at 1.180000 s .. 1.980000 s (by the target&#39;s clock)"
 		}
-		page := string(render(t, "html", runOf(s), Options{}))
+		page := string(render(t, "html", sample.Run(s), Options{}))
 		if !strings.Contains(page, want) {
 			t.Errorf("%s: the page does not say %q", spec, want)
 		}
@@ -59,8 +60,8 @@ func TestWhereWindowsBeginIsDrawn(t *testing.T) {
 	s := windowed(t, "fixed-window,rate=8/700ms,align=unknown")
 	s.Verdict = verdict.Pass
 	s.Judgement = &verdict.Judgement{Verdict: verdict.Pass, Partitions: []verdict.PartitionVerdict{
-		{Verdict: verdict.Pass, Measured: verdict.Measured{Phase: between(100e6, 110e6)}}}}
-	page := string(render(t, "html", runOf(s), Options{}))
+		{Verdict: verdict.Pass, Measured: verdict.Measured{Phase: sample.Between(100e6, 110e6)}}}}
+	page := string(render(t, "html", sample.Run(s), Options{}))
 	if !strings.Contains(page, "a window begins at 0.800000 s .. 0.810000 s (measured)") {
 		t.Error("where windows begin was measured, and is not drawn")
 	}
@@ -69,7 +70,7 @@ func TestWhereWindowsBeginIsDrawn(t *testing.T) {
 // The line that nothing may cross is the quota, wherever windows begin.
 func TestTheLineOfTheBoundIsTheQuota(t *testing.T) {
 	for _, spec := range chartedSpecs {
-		if l := mustLimit(t, spec); len(l) > 1 || !l[0].Windowed() {
+		if l := sample.Limit(t, spec); len(l) > 1 || !l[0].Windowed() {
 			continue
 		}
 		s := windowed(t, spec)
@@ -81,7 +82,7 @@ func TestTheLineOfTheBoundIsTheQuota(t *testing.T) {
 		if u.left != "" || u.most != 8 {
 			t.Errorf("%s: the bound is %v of %s, want the quota of 8", spec, u.most, u.what)
 		}
-		page := string(render(t, "html", runOf(s), Options{}))
+		page := string(render(t, "html", sample.Run(s), Options{}))
 		if !strings.Contains(page, ">quota 8</text>") || strings.Contains(page, "two windows") {
 			t.Errorf("%s: the quota does not stand at the line", spec)
 		}
@@ -90,13 +91,13 @@ func TestTheLineOfTheBoundIsTheQuota(t *testing.T) {
 
 // The fullest window, held against its definition at many phases.
 func TestTheFullestWindowFollowsItsDefinition(t *testing.T) {
-	d := dice(11)
+	d := sample.Dice(11)
 	_, tl := observed(t, "fixed-window,rate=8/700ms,align=unknown", &d, time.Time{})
 	all := admissions(tl.Observations, tl.Header, 0)
 	const w, from = 150 * time.Millisecond, -40 * time.Millisecond
 	points := inPhases(all, w, from, from+w-1)
 	for range 400 {
-		phase := from + time.Duration(d.next(int64(w)))
+		phase := from + time.Duration(d.Next(int64(w)))
 		single, pair := map[int64]float64{}, map[int64]float64{}
 		for _, a := range all {
 			for k := floorDiv(a.s-phase, w) - 1; k <= floorDiv(a.e-phase, w); k++ {
@@ -148,18 +149,18 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 		"fixed-window,rate=8/600ms..700ms":                  "in use: the length of the windows is a range",
 		"fixed-window,rate=8/700ms,align=first,refresh=all": "in use: requests open the windows",
 	} {
-		s := scenarioOf(t, "x", "A title", spec, record(1, 40, 100))
-		if page := string(render(t, "html", runOf(s), Options{})); !strings.Contains(page, want) {
+		s := sample.Scenario(t, "x", "A title", spec, sample.Record(1, 40, 100))
+		if page := string(render(t, "html", sample.Run(s), Options{})); !strings.Contains(page, want) {
 			t.Errorf("%s: the page does not say %q", spec, want)
 		}
 	}
-	s := scenarioOf(t, "x", "A title", "token-bucket,rate=10/s,burst=40", record(1, 40, 100))
+	s := sample.Scenario(t, "x", "A title", "token-bucket,rate=10/s,burst=40", sample.Record(1, 40, 100))
 	s.Limits = map[string]spec.Limit{"burst": nil}
-	page := string(render(t, "html", runOf(s), Options{}))
+	page := string(render(t, "html", sample.Run(s), Options{}))
 	if !strings.Contains(page, "1 × no limit is declared for some of the requests") {
 		t.Error("the page does not say why a partition is not drawn")
 	}
-	page = string(render(t, "html", runOf(onlyUnknown(t)), Options{}))
+	page = string(render(t, "html", sample.Run(sample.Unknown(t)), Options{}))
 	told := strings.Contains(page, "1 × no request was allowed or denied")
 	if !told || strings.Contains(page, "against its limit</title>") {
 		t.Error("a partition without a decision is drawn, or it is not said that it is not")
@@ -170,20 +171,20 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 func TestAShortWitnessIsDrawnNear(t *testing.T) {
 	s := windowed(t, "fixed-window,rate=8/700ms,phase=200ms")
 	s.Timeline.Header.Ended, s.Header.Ended = time.Minute, time.Minute
-	page := string(render(t, "html", runOf(s), Options{}))
+	page := string(render(t, "html", sample.Run(s), Options{}))
 	for _, want := range []string{`id="s1-p0z-t"`, "the time of the witness", ">2.01 s</text>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has not %q", want)
 		}
 	}
-	long := record(1, 21, 100)
+	long := sample.Record(1, 21, 100)
 	f := verdict.Finding{From: 0, To: long.End()}
 	v := witnessView{f: &f, in: map[int]bool{}}
 	for i := range long.Observations {
 		v.near, v.in[i] = append(v.near, &long.Observations[i]), true
 	}
 	zooms := v.zooms()
-	if len(zooms) != 2 || zooms[0].To > 10*time.Millisecond || zooms[1].From < second {
+	if len(zooms) != 2 || zooms[0].To > 10*time.Millisecond || zooms[1].From < time.Second {
 		t.Errorf("got the parts %v, want those of the burst and of the overload", zooms)
 	}
 }
@@ -192,16 +193,16 @@ func TestAShortWitnessIsDrawnNear(t *testing.T) {
 func TestTextsOfPicturesStayApart(t *testing.T) {
 	runs := fixtures(t)
 	for i, spec := range append(slices.Clone(chartedSpecs), "fixed-window,rate=8/2s,align=unknown") {
-		runs[fmt.Sprint("windowed", i)] = runOf(windowed(t, spec))
+		runs[fmt.Sprint("windowed", i)] = sample.Run(windowed(t, spec))
 	}
-	tail := load(300) // the median far to the left, the slowest to the right
+	tail := sample.Load(300) // the median far to the left, the slowest to the right
 	for i := range tail.Observations {
 		tail.Observations[i].FirstByte = tail.Observations[i].Sent + 1200*time.Microsecond
 		if i%100 == 0 {
 			tail.Observations[i].FirstByte += 210 * time.Millisecond
 		}
 	}
-	runs["tail"] = runOf(scenarioOf(t, "x", "A title", "token-bucket,rate=10/s,burst=40", tail))
+	runs["tail"] = sample.Run(sample.Scenario(t, "x", "A title", "token-bucket,rate=10/s,burst=40", tail))
 	for name, r := range runs {
 		for _, d := range drawingsOf(t, render(t, "html", r, Options{})) {
 			for i, a := range d.texts {

@@ -1,4 +1,6 @@
-package report
+// Package sample has runs of every kind for the tests of the reports: one that passes, one that fails, one
+// whose texts try to be something else. They are the same for ever, so that golden files can print them.
+package sample
 
 import (
 	"fmt"
@@ -13,18 +15,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-const second = time.Second
+// Dice is a small generator of the same numbers for ever.
+type Dice uint64
 
-// dice is a small generator of the same numbers for ever.
-type dice uint64
-
-func (d *dice) next(n int64) int64 {
+// Next returns a number of at least 0 and less than n.
+func (d *Dice) Next(n int64) int64 {
 	*d = *d*6364136223846793005 + 1442695040888963407
 	return int64(uint64(*d)>>33) % n
 }
 
-// mustLimit parses a SPEC.
-func mustLimit(t testing.TB, text string) spec.Limit {
+// Limit parses a SPEC.
+func Limit(t testing.TB, text string) spec.Limit {
 	t.Helper()
 	l, err := spec.Parse(text)
 	if err != nil {
@@ -33,9 +34,9 @@ func mustLimit(t testing.TB, text string) spec.Limit {
 	return l
 }
 
-// record plays a burst of 40 requests, a rest, and an overload of `rate` requests a second for 3 s on each of
+// Record plays a burst of 40 requests, a rest, and an overload of `rate` requests a second for 3 s on each of
 // n partitions, against token buckets of 10/s that really have the given burst. Answers take 0.2 to 1.2 ms.
-func record(n, burst, rate int) *timeline.Timeline {
+func Record(n, burst, rate int) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
 		Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), WallError: 500 * time.Millisecond,
 		Spreads:   []timeline.Spread{{Phase: "burst", Requests: 40 * n, Width: 812 * time.Microsecond}},
@@ -43,12 +44,12 @@ func record(n, burst, rate int) *timeline.Timeline {
 		Audit: timeline.Audit{CPUShare: 0.42, LongestGC: 87 * time.Microsecond, Collections: 3,
 			Connections: 8},
 	}}
-	d := dice(7)
+	d := Dice(7)
 	for k := range n {
 		name := fmt.Sprintf("k%d", k+1)
 		at := func(phase string, due time.Duration) {
-			sent := due + 2*time.Millisecond + time.Duration(d.next(200_000))
-			took := 200*time.Microsecond + time.Duration(d.next(1_000_000))
+			sent := due + 2*time.Millisecond + time.Duration(d.Next(200_000))
+			took := 200*time.Microsecond + time.Duration(d.Next(1_000_000))
 			tl.Observations = append(tl.Observations, timeline.Observation{
 				Arrival: timeline.Arrival{Partition: name, Phase: phase, At: due + 2*time.Millisecond,
 					Cost: 1},
@@ -58,7 +59,7 @@ func record(n, burst, rate int) *timeline.Timeline {
 			at("burst", 0)
 		}
 		for i := range 3 * rate {
-			at("overload", 2*second+time.Duration(i)*second/time.Duration(rate))
+			at("overload", 2*time.Second+time.Duration(i)*time.Second/time.Duration(rate))
 		}
 	}
 	slices.SortStableFunc(tl.Observations,
@@ -95,33 +96,52 @@ func decide(tl *timeline.Timeline, burst int) {
 	}
 }
 
-// scenarioOf wraps a recording.
-func scenarioOf(t testing.TB, id, title, spec string, tl *timeline.Timeline) result.Scenario {
+// Load is n requests in a minute on 6 keys, each denied but every tenth.
+func Load(n int) *timeline.Timeline {
+	tl := &timeline.Timeline{Observations: make([]timeline.Observation, n)}
+	d := Dice(3)
+	for i := range tl.Observations {
+		sent := time.Duration(i) * time.Minute / time.Duration(n)
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Partition: string(rune('a' + i%6)),
+			Phase: "overload", At: sent, Cost: 1},
+			Sent: sent, FirstByte: sent + time.Duration(150_000+d.Next(400_000)), Answered: true,
+			Outcome: timeline.Denied, Status: 429}
+		if i%10 == 0 {
+			o.Outcome, o.Status = timeline.Allowed, 200
+		}
+		tl.Observations[i] = o
+	}
+	return tl
+}
+
+// Scenario wraps a recording.
+func Scenario(t testing.TB, id, title, spec string, tl *timeline.Timeline) result.Scenario {
 	return result.Scenario{
 		ID: id, Title: title, Kind: result.Required, Source: "SOURCES.md#" + id,
 		File:   "scenarios/" + id + ".yaml",
-		Target: "http://127.0.0.1:8080/", Store: "memory", Limit: mustLimit(t, spec), Counts: tl.Counts(),
-		Latency: latency.Summarize(tl), Header: tl.Header, Timeline: tl, Duration: 5 * second,
+		Target: "http://127.0.0.1:8080/", Store: "memory", Limit: Limit(t, spec), Counts: tl.Counts(),
+		Latency: latency.Summarize(tl), Header: tl.Header, Timeline: tl, Duration: 5 * time.Second,
 		TimelinePath: "reports/2026-11-20T10-00-00/" + id + "/timeline.ndjson",
 	}
 }
 
-func between(lo, hi float64) verdict.Interval {
+// Between is the interval from lo to hi.
+func Between(lo, hi float64) verdict.Interval {
 	return verdict.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true}
 }
 
-// passing is a scenario that passed.
-func passing(t testing.TB) result.Scenario {
-	s := scenarioOf(t, "burst", "A full start admits exactly its burst at once",
-		"token-bucket,rate=10/s,burst=20", record(2, 20, 100))
-	m := verdict.Measured{Burst: between(20, 20), Rate: between(9.971, 10.039)}
+// Passing is a scenario that passed.
+func Passing(t testing.TB) result.Scenario {
+	s := Scenario(t, "burst", "A full start admits exactly its burst at once",
+		"token-bucket,rate=10/s,burst=20", Record(2, 20, 100))
+	m := verdict.Measured{Burst: Between(20, 20), Rate: Between(9.971, 10.039)}
 	s.Verdict = verdict.Pass
 	s.Fresh = true
 	s.Judgement = &verdict.Judgement{Verdict: verdict.Pass, Measured: m,
 		Partitions: []verdict.PartitionVerdict{
 			{Partition: "k1", Verdict: verdict.Pass, Measured: m, Judged: 340},
 			{Partition: "k2", Verdict: verdict.Pass,
-				Measured: verdict.Measured{Burst: between(20, 20),
+				Measured: verdict.Measured{Burst: Between(20, 20),
 					Rate: verdict.Interval{Lo: 9.9, LoSet: true}}, Judged: 340},
 		}}
 	s.Claims = []verdict.Claim{
@@ -132,11 +152,11 @@ func passing(t testing.TB) result.Scenario {
 	return s
 }
 
-// failing is a scenario that failed: the target has a burst of 21 where 20 is declared, and a header claim
+// Failing is a scenario that failed: the target has a burst of 21 where 20 is declared, and a header claim
 // failed too.
-func failing(t testing.TB) result.Scenario {
-	tl := record(2, 21, 100)
-	s := scenarioOf(t, "overload-10x", "At ten times the limit, admissions stay at the limit",
+func Failing(t testing.TB) result.Scenario {
+	tl := Record(2, 21, 100)
+	s := Scenario(t, "overload-10x", "At ten times the limit, admissions stay at the limit",
 		"token-bucket,rate=10/s,burst=20", tl)
 	f := verdict.Finding{Kind: verdict.OverAdmission, Partition: "k1", Seen: 21, Bound: 20, Rule: "AL-UPPER",
 		Text: "21 requests allowed within 0.001 s; at most 20 + floor(10/s * 0.001 s) = 20 are possible"}
@@ -150,7 +170,7 @@ func failing(t testing.TB) result.Scenario {
 		}
 	}
 	s.Verdict = verdict.Fail
-	m := verdict.Measured{Burst: between(21, 21), Rate: between(9.96, 10.05)}
+	m := verdict.Measured{Burst: Between(21, 21), Rate: Between(9.96, 10.05)}
 	s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Measured: m,
 		Partitions: []verdict.PartitionVerdict{
 			{Partition: "k1", Verdict: verdict.Fail, Findings: []verdict.Finding{f}, Measured: m,
@@ -169,10 +189,10 @@ func failing(t testing.TB) result.Scenario {
 	return s
 }
 
-// unreachable is a scenario whose target did not answer.
-func unreachable(t testing.TB) result.Scenario {
+// Unreachable is a scenario whose target did not answer.
+func Unreachable(t testing.TB) result.Scenario {
 	tl := &timeline.Timeline{Header: timeline.Header{Unsent: 40}}
-	s := scenarioOf(t, "sustained", "At nine tenths of the limit nothing is denied",
+	s := Scenario(t, "sustained", "At nine tenths of the limit nothing is denied",
 		"gcra,rate=100/1m,burst=5", tl)
 	s.Reason, s.Detail = verdict.Unreachable, "dial 127.0.0.1:8080: connection refused"
 	s.Claims = []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
@@ -180,16 +200,16 @@ func unreachable(t testing.TB) result.Scenario {
 	return s
 }
 
-// onlyUnknown is a scenario in which no request was answered.
-func onlyUnknown(t testing.TB) result.Scenario {
-	tl := record(1, 20, 10)
+// Unknown is a scenario in which no request was answered.
+func Unknown(t testing.TB) result.Scenario {
+	tl := Record(1, 20, 10)
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
 		o.Outcome, o.Status, o.Answered, o.FirstByte, o.Done, o.Error, o.Fields = timeline.Unknown, 0, false,
 			0, 0, "timeout", nil
 	}
-	tl.Header.Ended = 10 * second
-	s := scenarioOf(t, "boundary-double-burst", "No window shows twice its quota", "fixed-window,rate=100/1m",
+	tl.Header.Ended = 10 * time.Second
+	s := Scenario(t, "boundary-double-burst", "No window shows twice its quota", "fixed-window,rate=100/1m",
 		tl)
 	s.Reason, s.Detail = verdict.TooFew, "70 of 70 requests were not answered"
 	s.Judgement = &verdict.Judgement{Reason: verdict.TooFew,
@@ -199,11 +219,11 @@ func onlyUnknown(t testing.TB) result.Scenario {
 	return s
 }
 
-// hostile is a failing scenario all of whose texts try to be something else.
-func hostile(t testing.TB) result.Scenario {
+// Hostile is a failing scenario all of whose texts try to be something else.
+func Hostile(t testing.TB) result.Scenario {
 	const bad = "</script><b onload=x>&amp;\x1b[31m\u202eevil\u2066 100% `|` @bob =1+1 \"q\" 'a' ]]> " +
 		"\r\n::error::x \xff \u009b2J"
-	s := failing(t)
+	s := Failing(t)
 	s.ID, s.Title, s.Source, s.Detail = "hostile"+bad, bad, bad, bad
 	s.File, s.Target, s.TimelinePath = "a,b:c%"+bad, "http://user:secret@127.0.0.1/?q="+"%3Cscript%3E",
 		"reports/it's "+bad
@@ -231,8 +251,8 @@ func hostile(t testing.TB) result.Scenario {
 	return s
 }
 
-// runOf wraps scenarios.
-func runOf(scenarios ...result.Scenario) *result.Run {
+// Run wraps scenarios.
+func Run(scenarios ...result.Scenario) *result.Run {
 	return &result.Run{
 		ID: "2026-11-20T10-00-00", Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC),
 		Duration: 41200 * time.Millisecond,
@@ -241,9 +261,9 @@ func runOf(scenarios ...result.Scenario) *result.Run {
 	}
 }
 
-// measuredRun wraps scenarios of one limit, with what the first of them measured.
-func measuredRun(scenarios ...result.Scenario) *result.Run {
-	r := runOf(scenarios...)
+// Measured wraps scenarios of one limit, with what the first of them measured.
+func Measured(scenarios ...result.Scenario) *result.Run {
+	r := Run(scenarios...)
 	r.Policy = &result.Policy{Limit: scenarios[0].Limit, Measured: scenarios[0].Judgement.Measured}
 	for i := range scenarios {
 		r.Policy.From = append(r.Policy.From, scenarios[i].ID)
@@ -251,22 +271,22 @@ func measuredRun(scenarios ...result.Scenario) *result.Run {
 	return r
 }
 
-// alike is a run in which five scenarios fail for one cause and one of them for another, two stay open for
+// Alike is a run in which five scenarios fail for one cause and one of them for another, two stay open for
 // want of a denial, and two are answered 404.
-func alike(t testing.TB) *result.Run {
+func Alike(t testing.TB) *result.Run {
 	var all []result.Scenario
 	for i, id := range []string{"burst", "sustained", "recovery", "overload-10x", "replicas"} {
-		s := failing(t)
+		s := Failing(t)
 		s.ID = id
 		s.Judgement.Hint = "a burst of 21 would explain all of this (token-bucket,rate=10/s,burst=21)"
-		s.Judgement.Measured = verdict.Measured{Burst: between(21, 21), Rate: between(1, 0)}
+		s.Judgement.Measured = verdict.Measured{Burst: Between(21, 21), Rate: Between(1, 0)}
 		if i != 3 {
 			s.Claims = s.Claims[:1]
 		}
 		all = append(all, s)
 	}
 	for i, id := range []string{"retry-after", "window-edge", "tiers", "route-limits"} {
-		s := onlyUnknown(t)
+		s := Unknown(t)
 		s.ID, s.Limit = id, all[0].Limit
 		s.Detail = fmt.Sprintf("%d of %d requests were not answered", 10+i, 10+i)
 		if i >= 2 {
@@ -276,14 +296,14 @@ func alike(t testing.TB) *result.Run {
 		}
 		all = append(all, s)
 	}
-	r := measuredRun(all...)
+	r := Measured(all...)
 	r.Policy.From = r.Policy.From[:5]
 	return r
 }
 
-// fixtures are the runs that the golden files print.
-func fixtures(t testing.TB) map[string]*result.Run {
-	interrupted := runOf(passing(t))
+// Runs are runs of every kind, by the names of the golden files that print them.
+func Runs(t testing.TB) map[string]*result.Run {
+	interrupted := Run(Passing(t))
 	interrupted.Interrupted = true
 	s := &interrupted.Scenarios[0]
 	s.Verdict, s.Reason, s.Detail, s.Header.Interrupted = verdict.Inconclusive, verdict.Interrupted,
@@ -291,25 +311,19 @@ func fixtures(t testing.TB) map[string]*result.Run {
 	s.Kind, s.Judgement = result.Recommended, nil
 	s.Claims = []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
 		Reason: verdict.Interrupted, Text: "not judged"}}
-	bad := runOf(hostile(t))
+	bad := Run(Hostile(t))
 	bad.ID, bad.Version, bad.Command = "r\x1b[2J", "v</title><script>", []string{"rlcheck", "<!--", "\u202e"}
-	recommended := failing(t)
+	recommended := Failing(t)
 	recommended.Kind = result.Recommended
-	out := map[string]*result.Run{
-		"pass":        measuredRun(passing(t)),
-		"fail":        measuredRun(failing(t)),
-		"unreachable": runOf(unreachable(t)),
-		"unknown":     runOf(onlyUnknown(t)),
+	return map[string]*result.Run{
+		"pass":        Measured(Passing(t)),
+		"fail":        Measured(Failing(t)),
+		"unreachable": Run(Unreachable(t)),
+		"unknown":     Run(Unknown(t)),
 		"interrupted": interrupted,
 		"empty":       {ID: "empty"},
 		"hostile":     bad,
-		"mixed":       runOf(passing(t), recommended, unreachable(t), onlyUnknown(t)),
-		"alike":       alike(t),
+		"mixed":       Run(Passing(t), recommended, Unreachable(t), Unknown(t)),
+		"alike":       Alike(t),
 	}
-	for _, r := range out {
-		for i := range r.Scenarios {
-			r.Scenarios[i].Clients = clientsOf(&r.Scenarios[i])
-		}
-	}
-	return out
 }
