@@ -57,6 +57,8 @@ var layers = map[string]int{
 	"internal/scenario":          11,
 	"internal/compare":           11,
 	"internal/identify":          11,
+	"internal/report/columns":    11,
+	"internal/report/plain":      11,
 	"internal/report/sample":     11,
 	"internal/report":            12,
 	"internal/trial":             12,
@@ -73,7 +75,7 @@ var users = map[string][]string{
 	"github.com/alicebob/miniredis/v2":        {"internal/redis"},
 	"github.com/dunglas/httpsfv":              {"internal/headers"},
 	"github.com/klauspost/compress/zstd":      {"internal/timeline"},
-	"github.com/olekukonko/tablewriter":       {"internal/report"},
+	"github.com/olekukonko/tablewriter":       {"internal/report/columns"},
 	"go.yaml.in/yaml/v4":                      {"internal/scenario/tree"},
 	"github.com/google/jsonschema-go":         {"internal/scenario"},
 	"github.com/spf13/cobra":                  {"cmd/rlcheck"},
@@ -82,7 +84,7 @@ var users = map[string][]string{
 	"golang.org/x/term":                       {"cmd/rlcheck"},
 	"golang.org/x/sys":                        {"internal/load"},
 	"golang.org/x/net":                        {"internal/http2"},
-	"github.com/mattn/go-runewidth":           {"internal/report"},
+	"github.com/mattn/go-runewidth":           {"internal/report/columns"},
 }
 
 // The ceilings, in lines.

@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -37,7 +38,7 @@ type acceptedStep struct {
 // writeAcceptance writes one page for a release (shape of ITU-T Y.1564): a row a step of the load, what was
 // measured, and where to sign.
 func writeAcceptance(w io.Writer, r *result.Run, o Options) error {
-	clean := plainRun(r)
+	clean := plain.Run(r)
 	p := acceptance{Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)), Summary: headline(clean,
 		o.Strict),
 		About: provenance(clean)}

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/olekukonko/tablewriter/tw"
-
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -39,8 +38,7 @@ func (s *screen) attributes(x *result.Scenario) error {
 		rows = append(rows, []string{c.Attribute, c.Plain, c.Other, c.Expected, observed})
 	}
 	s.line("")
-	left := tw.AlignLeft
-	if err := s.table(comparedHead, []tw.Align{left, left, left, left, left}, rows); err != nil {
+	if err := s.table(comparedHead, "lllll", rows); err != nil {
 		return err
 	}
 	for i, line := range notShown(all) {
@@ -81,17 +79,18 @@ func (m *markdown) attributes(x *result.Scenario) {
 	m.row("attribute", "sent", "sent otherwise", "expected", "observed")
 	m.row("---", "---", "---", "---", "---")
 	for _, c := range all {
-		observed := mdText(c.Observed)
+		observed := plain.Markdown(c.Observed)
 		if c.Failed() {
 			observed = "**" + observed + "**"
 		}
-		m.row(mdCode(c.Attribute, true), mdText(c.Plain), mdText(c.Other), c.Expected, observed)
+		m.row(plain.Code(c.Attribute, true), plain.Markdown(c.Plain), plain.Markdown(c.Other), c.Expected,
+			observed)
 	}
 	for i, line := range notShown(all) {
 		if i == 0 {
 			m.line("")
 		}
-		m.line("- %s", mdText(line))
+		m.line("- %s", plain.Markdown(line))
 	}
 }
 

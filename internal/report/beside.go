@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -41,13 +41,13 @@ func WriteBeside(w io.Writer, format string, all []Beside, o Options) error {
 	}
 	for i := range all {
 		x := &all[i]
-		s.wrapped(0, s.bold(plain(x.ID))+": "+x.sentence())
+		s.wrapped(0, s.bold(plain.Text(x.ID))+": "+x.sentence())
 		if o.Quiet {
 			continue
 		}
 		s.line("\n%s", x.strips(min(s.width-20, 100)))
 		head, rows := x.rows()
-		align := append([]tw.Align{tw.AlignLeft}, slices.Repeat([]tw.Align{tw.AlignRight}, len(head)-1)...)
+		align := "l" + strings.Repeat("r", len(head)-1)
 		if err := s.table(head, align, rows); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (x *Beside) rows() (head []string, rows [][]string) {
 		if t.first >= 0 {
 			first = quantity.Instant(t.first)
 		}
-		row := []string{clip(plain(t.name), 24)}
+		row := []string{columns.Clip(plain.Text(t.name), 24)}
 		for _, n := range []int{t.sent, t.allowed, t.right, t.over, t.under} {
 			row = append(row, quantity.Thousands(n))
 		}
@@ -235,7 +235,7 @@ func besideCard(id string, x *Beside) markup {
 	}
 	head, rows := x.rows()
 	return tag("<section class=\"card %s\">\n<h2>%s %s</h2>\n<p class=\"title\">%s</p>\n", mark.Class,
-		badgeTag(mark), plain(x.ID), x.sentence()) +
+		badgeTag(mark), plain.Text(x.ID), x.sentence()) +
 		picture("What was observed", legendOutcomes, decisionsOf(id+"o", &x.Scenario)) +
 		picture("What a right limiter would have decided", legendOutcomes,
 			decisionsOf(id+"r", &right)) +

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -15,7 +16,7 @@ import (
 // causeLines prints causes in short: who, and what.
 func causeLines(r *result.Run) []string {
 	var out []string
-	all := causesOf(r, plainRun(r), false)
+	all := causesOf(r, plain.Run(r), false)
 	for i := range all {
 		out = append(out, all[i].who()+": "+all[i].sentence())
 	}
@@ -93,7 +94,7 @@ func TestTheNearestPolicyIsTheCause(t *testing.T) {
 		"third same": {[]result.Scenario{with("a", fixed), with("b", ""), with("c", fixed)}, near},
 	} {
 		r := sample.Run(x.all...)
-		all := causesOf(r, plainRun(r), false)
+		all := causesOf(r, plain.Run(r), false)
 		if len(all) != 1 || all[0].e.hint != x.hint {
 			t.Errorf("%s: got %d causes, the first with hint %q, want one with %q", name, len(all),
 				all[0].e.hint, x.hint)
@@ -108,7 +109,7 @@ func TestTheClearestWitnessIsShown(t *testing.T) {
 	recommended := claimed("recommended", "x", "k", "0 requests")
 	recommended.Kind = result.Recommended
 	r := sample.Run(recommended, long, claimed("short", "x", "k", "1 requests"))
-	all := causesOf(r, plainRun(r), false)
+	all := causesOf(r, plain.Run(r), false)
 	const also = "also: recommended, long"
 	if len(all) != 1 || !all[0].counts || all[0].witness != "short" || all[0].also() != also {
 		t.Errorf("got %+v, want one cause that counts, of short, recommended and long", all)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -121,7 +123,7 @@ func (d *drawing) phases(f frame, x scale, c clock, t *timeline.Timeline, named 
 	for _, p := range phaseStarts(t) {
 		at := x.at(c.of(p.from))
 		d.line("phase", at, f.y, at, f.y+f.h)
-		name := clip(plain(p.name), 24)
+		name := columns.Clip(plain.Text(p.name), 24)
 		need := float64(len(name))*5.6 + 8
 		switch end := f.x + f.w + plotRight; {
 		case !named || at < free:

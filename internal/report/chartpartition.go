@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -148,9 +150,10 @@ func (v *view) chart(id string, c clock, width float64, near bool) markup {
 	d := newDrawing(id, "Partition "+quoted(v.part.Partition)+" against its limit", fmt.Sprintf(
 		"%s units admitted, at most %s possible by the end; %s", count(v.admitted),
 		count(limitBy(v.s.Limit, v.s.Header, -tick, c.end)), text), width, height)
-	name := "partition " + quoted(clipMiddle(plain(v.part.Partition), 40))
+	name := "partition " + quoted(columns.ClipMiddle(plain.Text(v.part.Partition), 40))
 	if near {
-		name = "the time of the witness, partition " + quoted(clipMiddle(plain(v.part.Partition), 24))
+		name = "the time of the witness, partition " +
+			quoted(columns.ClipMiddle(plain.Text(v.part.Partition), 24))
 	}
 	d.text("partition", plotLeft, 13, "start", name)
 	d.cumulative(id+"-c", frame{plotLeft, 38, width - plotLeft - plotRight, 130}, c, v)

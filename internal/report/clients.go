@@ -6,12 +6,10 @@ import (
 	"io"
 	"strconv"
 	"time"
-	"unicode/utf8"
-
-	"github.com/olekukonko/tablewriter/pkg/twwidth"
-	"github.com/olekukonko/tablewriter/tw"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
@@ -57,21 +55,9 @@ func clientRow(c *result.Client, denials int) []string {
 	if c.Nearness != nil {
 		near = percent(*c.Nearness)
 	}
-	return []string{tail(plain(c.Partition), 40), quantity.Thousands(c.Allowed),
+	return []string{columns.ClipFront(plain.Text(c.Partition), 40), quantity.Thousands(c.Allowed),
 		quantity.Thousands(c.Denied), share, first,
 		last, near}
-}
-
-// tail shortens a name to its last n columns: names of one run begin alike.
-func tail(text string, n int) string {
-	if twwidth.Width(text) <= n {
-		return text
-	}
-	for twwidth.Width(text) >= n {
-		_, size := utf8.DecodeRuneInString(text)
-		text = text[size:]
-	}
-	return "…" + text
 }
 
 // percent prints a share: 42 %, 0.3 %.
@@ -108,14 +94,13 @@ func (s *screen) clients(raw *result.Scenario) error {
 		return nil
 	}
 	s.line("")
-	left, right := tw.AlignLeft, tw.AlignRight
-	head, align := append([]string{"CLIENT of " + clip(plain(raw.ID), 24)},
-		clientHead[1:]...), []tw.Align{left, right, right, right, right, right, right}
+	head := append([]string{"CLIENT of " + columns.Clip(plain.Text(raw.ID), 24)}, clientHead[1:]...)
+	align := "lrrrrrr"
 	for _, spare := range []int{4, 4} { // the instants
-		if tableWidth(head, rows) <= s.width {
+		if columns.Width(head, rows) <= s.width {
 			break
 		}
-		head, align = without(head, spare), without(align, spare)
+		head, align = without(head, spare), align[:spare]+align[spare+1:]
 		for i := range rows {
 			rows[i] = without(rows[i], spare)
 		}
@@ -143,10 +128,10 @@ func writeClients(w io.Writer, r *result.Run, _ Options) error {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		for _, x := range toClients(s) {
-			c.Write([]string{cell(plain(x.Partition)), strconv.Itoa(x.Sent), strconv.Itoa(x.Allowed),
-				strconv.Itoa(x.Denied), strconv.Itoa(x.Unknown),
+			c.Write([]string{plain.Cell(plain.Text(x.Partition)), strconv.Itoa(x.Sent),
+				strconv.Itoa(x.Allowed), strconv.Itoa(x.Denied), strconv.Itoa(x.Unknown),
 				optional(x.FirstDenialNS), optional(x.LastDenialNS),
-				decimal(&x.DenialShare), decimal(x.Nearness), cell(plain(s.ID))})
+				decimal(&x.DenialShare), decimal(x.Nearness), plain.Cell(plain.Text(s.ID))})
 		}
 	}
 	c.Flush()

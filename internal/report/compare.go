@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/rlcheck/rlcheck/internal/compare"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -39,9 +39,9 @@ func comparisonTable(w io.Writer, c *compare.Comparison, o Options) error {
 	if o.Width == 0 {
 		s.width = defaultWidth
 	}
-	s.wrapped(0, s.paint(c.Verdict, true)+": "+s.bold(plain(comparisonHeadline(c))))
+	s.wrapped(0, s.paint(c.Verdict, true)+": "+s.bold(plain.Text(comparisonHeadline(c))))
 	if !o.Quiet {
-		for _, line := range append(plainAll(c.Why), plainAll(c.Notes)...) {
+		for _, line := range append(plain.All(c.Why), plain.All(c.Notes)...) {
 			s.wrapped(2, line)
 		}
 		s.line("")
@@ -55,22 +55,18 @@ func comparisonTable(w io.Writer, c *compare.Comparison, o Options) error {
 
 // compared writes the tables of a comparison, and what they are worth.
 func (s *screen) compared(c *compare.Comparison, all bool) error {
-	left, right := tw.AlignLeft, tw.AlignRight
 	scenarios, same := comparedScenarios(c, s.width, all)
 	if len(scenarios) > 0 {
-		if err := s.table([]string{"SCENARIO", "VERDICT", "MEASURED"}, []tw.Align{left, left, left},
-			scenarios); err != nil {
+		if err := s.table([]string{"SCENARIO", "VERDICT", "MEASURED"}, "lll", scenarios); err != nil {
 			return err
 		}
 		s.line("")
 	}
 	rows, hidden := comparedLatencies(c, all)
 	if len(rows) > 0 {
-		head, align := []string{"SCENARIO", "LATENCY", "OLD ms", "NEW ms", "CHANGE"}, []tw.Align{left,
-			left, right, right, left}
-		if tableWidth(head, rows) > s.width { // the sides below each other
-			head, align = []string{"SCENARIO", "LATENCY", "NEW, OLD ms", "CHANGE"}, []tw.Align{left, left,
-				right, left}
+		head, align := []string{"SCENARIO", "LATENCY", "OLD ms", "NEW ms", "CHANGE"}, "llrrl"
+		if columns.Width(head, rows) > s.width { // the sides below each other
+			head, align = []string{"SCENARIO", "LATENCY", "NEW, OLD ms", "CHANGE"}, "llrl"
 			for i, r := range rows {
 				rows[i] = []string{r[0], r[1], r[3] + "\n" + r[2], r[4]}
 			}
@@ -170,12 +166,13 @@ func comparedScenarios(c *compare.Comparison, width int, all bool) (rows [][]str
 				hidden++
 				continue
 			}
-			verdicts := plain(s.New.String())
+			verdicts := plain.Text(s.New.String())
 			if s.Change != compare.Same {
-				verdicts = string(s.Change) + ": " + verdicts + "\nwas " + plain(s.Old.String())
+				verdicts = string(s.Change) + ": " + verdicts + "\nwas " + plain.Text(s.Old.String())
 			}
 			room := max(width*5/12, 30)
-			rows = append(rows, []string{clip(plain(s.ID), 32), verdicts, rewrap(parameterText(s), room)})
+			rows = append(rows, []string{columns.Clip(plain.Text(s.ID), 32), verdicts,
+				columns.Rewrap(parameterText(s), room)})
 		}
 	}
 	return rows, hidden
@@ -227,7 +224,7 @@ func comparedLatencies(c *compare.Comparison, all bool) (rows [][]string, hidden
 				hidden++
 				continue
 			}
-			rows = append(rows, []string{clip(plain(s.ID), 24), l.Name(), sampleText(&l.Old),
+			rows = append(rows, []string{columns.Clip(plain.Text(s.ID), 24), l.Name(), sampleText(&l.Old),
 				sampleText(&l.New), shiftText(l.Ratio)})
 		}
 	}
@@ -286,7 +283,7 @@ func comparisonFoot(c *compare.Comparison, hidden int) (out []string) {
 		}
 	}
 	if len(c.OnlyNew) > 0 {
-		out = append(out, "New: "+strings.Join(plainAll(c.OnlyNew), ", ")+".")
+		out = append(out, "New: "+strings.Join(plain.All(c.OnlyNew), ", ")+".")
 	}
 	return append(out, sides+" Latency counts from the plan.")
 }
@@ -295,12 +292,12 @@ func comparisonFoot(c *compare.Comparison, hidden int) (out []string) {
 func comparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 	m := &markdown{}
 	m.line("## rlcheck compare: %s: %s", strings.ToUpper(c.Verdict.String()),
-		mdText(plain(comparisonHeadline(c))))
-	for i, line := range append(plainAll(c.Why), plainAll(c.Notes)...) {
+		plain.Markdown(plain.Text(comparisonHeadline(c))))
+	for i, line := range append(plain.All(c.Why), plain.All(c.Notes)...) {
 		if i == 0 {
 			m.line("")
 		}
-		m.line("- %s", mdText(line))
+		m.line("- %s", plain.Markdown(line))
 	}
 	m.line("")
 	m.row("scenario", "old", "new", "measured")
@@ -309,10 +306,10 @@ func comparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 		s := &c.Scenarios[i]
 		now := mdSign(s.New.Verdict, s.Counts)
 		if text := s.New.String(); strings.Contains(text, "(") {
-			now += " " + mdText(plain(text[strings.Index(text, "("):]))
+			now += " " + plain.Markdown(plain.Text(text[strings.Index(text, "("):]))
 		}
-		m.row(mdCode(plain(s.ID), true), mdText(plain(s.Old.String())), now,
-			strings.ReplaceAll(mdText(parameterText(s)), "\n", "<br>"))
+		m.row(plain.Code(plain.Text(s.ID), true), plain.Markdown(plain.Text(s.Old.String())), now,
+			strings.ReplaceAll(plain.Markdown(parameterText(s)), "\n", "<br>"))
 	}
 	if rows, _ := comparedLatencies(c, true); len(rows) > 0 {
 		m.line("")
@@ -321,14 +318,15 @@ func comparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 		m.row("scenario", "latency", "old", "new", "change")
 		m.row("---", "---", "--:", "--:", "---")
 		for _, r := range rows {
-			m.row(mdCode(r[0], true), r[1], mdText(r[2]), mdText(r[3]), mdText(r[4]))
+			m.row(plain.Code(r[0], true), r[1], plain.Markdown(r[2]), plain.Markdown(r[3]),
+				plain.Markdown(r[4]))
 		}
 		m.line("")
 		m.line("</details>")
 	}
 	for _, text := range comparisonFoot(c, 0) {
 		m.line("")
-		m.line("%s", mdText(text))
+		m.line("%s", plain.Markdown(text))
 	}
 	_, err := io.WriteString(w, m.text.String())
 	return err

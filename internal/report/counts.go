@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
@@ -16,7 +17,7 @@ func limitText(s *result.Scenario) string {
 	if len(s.Limit) == 0 {
 		return ""
 	}
-	return plain(s.Limit.String())
+	return plain.Text(s.Limit.String())
 }
 
 // mostAnswers is how many statuses, and how many kinds of silence, are told.
@@ -37,7 +38,7 @@ func answersText(s *result.Scenario) string {
 	if t != nil {
 		for i := range t.Observations {
 			if o := &t.Observations[i]; !o.Answered {
-				silences[cmp.Or(plain(o.Error), "no error is known")]++
+				silences[cmp.Or(plain.Text(o.Error), "no error is known")]++
 			}
 		}
 	}

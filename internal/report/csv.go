@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -27,7 +28,7 @@ func writeCSV(w io.Writer, r *result.Run, _ Options) error {
 	c.Write(csvHead) // errors are kept until Flush
 	row := make([]string, len(csvHead))
 	for _, s := range recorded {
-		id := cell(plain(s.ID))
+		id := plain.Cell(plain.Text(s.ID))
 		for o := range s.Timeline.All() {
 			csvRow(row, o, id)
 			if err := c.Write(row); err != nil {
@@ -41,7 +42,7 @@ func writeCSV(w io.Writer, r *result.Run, _ Options) error {
 
 func csvRow(row []string, o *timeline.Observation, scenario string) {
 	row[0] = strconv.Itoa(o.Seq)
-	row[1], row[2] = cell(plain(o.Partition)), cell(plain(o.Phase))
+	row[1], row[2] = plain.Cell(plain.Text(o.Partition)), plain.Cell(plain.Text(o.Phase))
 	row[3], row[4] = nanos(o.At), nanos(o.Sent)
 	row[5], row[6], row[7] = "", "", ""
 	if o.Answered {
@@ -54,7 +55,7 @@ func csvRow(row []string, o *timeline.Observation, scenario string) {
 		row[7] = strconv.Itoa(o.Status)
 	}
 	row[8], row[9] = o.Outcome.String(), strconv.FormatInt(o.Cost, 10)
-	row[10], row[11] = cell(plain(o.Error)), scenario
+	row[10], row[11] = plain.Cell(plain.Text(o.Error)), scenario
 }
 
 func nanos(d time.Duration) string { return strconv.FormatInt(int64(d), 10) }

@@ -8,6 +8,7 @@ import (
 
 	generator "github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -139,8 +140,8 @@ func failures(s *result.Scenario) []evidence {
 		return found
 	}
 	d := s.Judgement.Diagnosis
-	first := evidence{claim: conformance, kind: plain(string(d.Kind)), sentence: plain(d.Text)}
-	first.span, first.whole = plain(d.Why), true
+	first := evidence{claim: conformance, kind: plain.Text(string(d.Kind)), sentence: plain.Text(d.Text)}
+	first.span, first.whole = plain.Text(d.Why), true
 	return append([]evidence{first}, found...)
 }
 
@@ -153,7 +154,7 @@ func findings(s *result.Scenario) []evidence {
 			continue
 		}
 		if len(c.Findings) == 0 {
-			out = append(out, evidence{claim: plain(c.ID), sentence: plain(c.Text)})
+			out = append(out, evidence{claim: plain.Text(c.ID), sentence: plain.Text(c.Text)})
 		}
 		for k := range c.Findings {
 			out = append(out, found(s, c.ID, &c.Findings[k]))
@@ -198,17 +199,18 @@ func shown(all []evidence) []evidence {
 
 // found puts one finding into words.
 func found(s *result.Scenario, claim string, f *verdict.Finding) evidence {
-	e := evidence{claim: plain(claim), kind: plain(string(f.Kind)), sentence: plain(f.Text),
-		span: plain(spanText(s.Timeline, f)), requests: len(f.Observations)}
+	e := evidence{claim: plain.Text(claim), kind: plain.Text(string(f.Kind)), sentence: plain.Text(f.Text),
+		span: plain.Text(spanText(s.Timeline, f)), requests: len(f.Observations)}
 	if claim == string(verdict.ClaimAttributes) && f.Seen > f.Bound {
 		e.replay = replayPhase(s, f)
 	}
 	if claim == conformance {
 		if e.replay = replay(s); f.Limit != "" && s.TimelinePath != "" {
-			e.replay = checkCommand(s) + plain(f.Limit) + "' --partition " + shellWord(plain(f.Partition))
+			e.replay = checkCommand(s) + plain.Text(f.Limit) + "' --partition " +
+				plain.ShellWord(plain.Text(f.Partition))
 		}
 		if s.Judgement != nil {
-			e.hint, e.nearest = plain(s.Judgement.Hint), nearest(s.Judgement)
+			e.hint, e.nearest = plain.Text(s.Judgement.Hint), nearest(s.Judgement)
 		}
 	}
 	return e
@@ -218,10 +220,10 @@ func found(s *result.Scenario, claim string, f *verdict.Finding) evidence {
 // recording.
 func nearest(j *verdict.Judgement) string {
 	if len(j.Explanations) == 0 || !j.Explanations[0].Sure {
-		return plain(j.Hint)
+		return plain.Text(j.Hint)
 	}
 	first := j.Explanations[0]
-	return plain(fmt.Sprintf("%s would explain all of this (%s)", first.Text, first.Limit))
+	return plain.Text(fmt.Sprintf("%s would explain all of this (%s)", first.Text, first.Limit))
 }
 
 // replayPhase is the command line that judges all requests of the phase of a finding as those of one client.
@@ -234,8 +236,8 @@ func replayPhase(s *result.Scenario, f *verdict.Finding) string {
 	if !own {
 		limit = s.Limit
 	}
-	return checkCommand(s) + plain(limit.String()) + "' --conformance upper-bound " +
-		"--columns partition=phase,phase=partition --partition " + shellWord(plain(first.Phase))
+	return checkCommand(s) + plain.Text(limit.String()) + "' --conformance upper-bound " +
+		"--columns partition=phase,phase=partition --partition " + plain.ShellWord(plain.Text(first.Phase))
 }
 
 // replay is the command line that judges the recording of s again.
@@ -243,19 +245,19 @@ func replay(s *result.Scenario) string {
 	if len(s.Replay) > 0 {
 		words := make([]string, len(s.Replay))
 		for i, w := range s.Replay {
-			words[i] = shellWord(plain(w))
+			words[i] = plain.ShellWord(plain.Text(w))
 		}
 		return strings.Join(words, " ")
 	}
 	if s.TimelinePath == "" || len(s.Limit) == 0 {
 		return ""
 	}
-	return checkCommand(s) + plain(s.Limit.String()) + "'"
+	return checkCommand(s) + plain.Text(s.Limit.String()) + "'"
 }
 
 // checkCommand is the command line that judges the recording of s again, up to the limit.
 func checkCommand(s *result.Scenario) string {
-	return "rlcheck check " + shellWord(plain(s.TimelinePath)) + " --limit '"
+	return "rlcheck check " + plain.ShellWord(plain.Text(s.TimelinePath)) + " --limit '"
 }
 
 // spanText says which requests a finding rests on, when they were, and which rule says so.
@@ -263,7 +265,7 @@ func spanText(t *timeline.Timeline, f *verdict.Finding) string {
 	if f.Rule == "" {
 		return requestsText(t, f)
 	}
-	return requestsText(t, f) + "; rule " + plain(f.Rule)
+	return requestsText(t, f) + "; rule " + plain.Text(f.Rule)
 }
 
 // requestsText says which requests a finding rests on and when they were. Where the recording is at hand it
@@ -345,7 +347,7 @@ func troubles(s *result.Scenario) []trouble {
 	}
 	var out []trouble
 	add := func(r verdict.Reason, detail string) {
-		t := trouble{plain(string(r)), plain(strings.TrimSpace(detail)), mend(s, r)}
+		t := trouble{plain.Text(string(r)), plain.Text(strings.TrimSpace(detail)), mend(s, r)}
 		if slices.ContainsFunc(out, func(o trouble) bool {
 			return o.reason == t.reason &&
 				o.detail == t.detail

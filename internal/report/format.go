@@ -1,6 +1,6 @@
 // Package report prints what a run found, one file per output format. Everything it prints is in a
 // result.Run; it judges nothing and reads no file, clock or environment. Text that comes from outside passes
-// clean.go before it reaches a reader.
+// package plain before it reaches a reader.
 package report
 
 import (

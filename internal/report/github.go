@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -18,7 +19,7 @@ const mostAnnotations = 10
 // verdict. GitHub shows ten of a kind: the last one says how many more there are. For the step summary use
 // the format markdown.
 func writeGitHub(w io.Writer, r *result.Run, o Options) error {
-	clean := plainRun(r)
+	clean := plain.Run(r)
 	var errors, warnings []cause
 	for _, c := range causesOf(r, clean, o.Strict) {
 		if c.verdict == verdict.Fail && c.counts {
@@ -32,8 +33,8 @@ func writeGitHub(w io.Writer, r *result.Run, o Options) error {
 	for _, n := range clean.Notes() {
 		lines = append(lines, n.String())
 	}
-	notice := "::notice title=" + property("rlcheck: "+verdictWord(clean, o.Strict)) + "::" +
-		annotation(strings.Join(lines, "\n")) + "\n"
+	notice := "::notice title=" + plain.Property("rlcheck: "+verdictWord(clean, o.Strict)) + "::" +
+		plain.Annotation(strings.Join(lines, "\n")) + "\n"
 	_, err := io.WriteString(w, githubLines("error", errors)+githubLines("warning", warnings)+notice)
 	return err
 }
@@ -62,9 +63,10 @@ func githubLines(command string, all []cause) string {
 func githubLine(command, from, title, message string) string {
 	file := ""
 	if from != "" && !strings.HasPrefix(from, "builtin:") {
-		file = ",file=" + property(from)
+		file = ",file=" + plain.Property(from)
 	}
-	return fmt.Sprintf("::%s title=%s%s::%s\n", command, property(title), file, annotation(message))
+	return fmt.Sprintf("::%s title=%s%s::%s\n", command, plain.Property(title), file,
+		plain.Annotation(message))
 }
 
 func nonEmpty(lines []string) []string {

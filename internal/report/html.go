@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -101,7 +102,7 @@ type fact struct{ Name, Value string }
 // writeHTML writes one self-contained page: no script, no request to anywhere, pictures as SVG. A
 // Content-Security-Policy in the page forbids everything but its own style sheet.
 func writeHTML(w io.Writer, r *result.Run, o Options) error {
-	clean := plainRun(r)
+	clean := plain.Run(r)
 	p := page{
 		Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)),
 		Summary: headline(clean, o.Strict), Measured: aboutRun(clean),

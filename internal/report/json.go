@@ -1,13 +1,12 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"time"
-	"unicode/utf8"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -224,8 +223,8 @@ func toRun(r *result.Run, o Options) *jsonRun {
 
 func toScenario(s *result.Scenario) jsonScenario {
 	out := jsonScenario{
-		ID: s.ID, Title: s.Title, Kind: s.Kind, Source: s.Source, File: s.File, Target: withoutUser(s.Target),
-		Origin: withoutUser(s.Origin), Store: s.Store, Fault: s.Fault, Verdict: s.Verdict.String(),
+		ID: s.ID, Title: s.Title, Kind: s.Kind, Source: s.Source, File: s.File, Target: plain.URL(s.Target),
+		Origin: plain.URL(s.Origin), Store: s.Store, Fault: s.Fault, Verdict: s.Verdict.String(),
 		Reason: string(s.Reason),
 		Detail: s.Detail, DurationNS: int64(s.Duration), Timeline: s.TimelinePath,
 		Counts: jsonCounts(s.Counts),
@@ -236,7 +235,7 @@ func toScenario(s *result.Scenario) jsonScenario {
 		Statuses: make([]jsonStatus, len(s.Statuses)),
 	}
 	for i, x := range s.Statuses {
-		out.Statuses[i] = jsonStatus{x.Status, x.Outcome.String(), x.Answers, withoutUser(x.Location)}
+		out.Statuses[i] = jsonStatus{x.Status, x.Outcome.String(), x.Answers, plain.URL(x.Location)}
 	}
 	if len(s.Limit) > 0 {
 		out.Limit = s.Limit.String()
@@ -315,25 +314,6 @@ func wallText(t time.Time) string {
 		return ""
 	}
 	return t.UTC().Format(time.RFC3339Nano)
-}
-
-// escapeHidden writes the hidden characters inside the strings of a JSON text as \u escapes. Outside of
-// strings JSON has only newlines of that kind, which stay.
-func escapeHidden(text []byte) []byte {
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRune(text[i:])
-		if r == '\n' || !hidden(r) {
-			out = append(out, text[i:i+n]...)
-		} else if r > 0xffff {
-			r -= 0x10000
-			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		} else {
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		i += n
-	}
-	return out
 }
 
 // jsonHint is what explains all recordings of a run; absent where nothing fails.

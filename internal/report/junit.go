@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -65,7 +66,7 @@ const wholeScenario = "verdict"
 // never had and did not promise is always skipped. A verdict that none of the claims explains gets a case of
 // its own, named "verdict".
 func writeJUnit(w io.Writer, r *result.Run, o Options) error {
-	clean := plainRun(r)
+	clean := plain.Run(r)
 	all := junitSuites{Name: "rlcheck", Time: junitTime(r.Duration)}
 	for i := range clean.Scenarios {
 		suite := junitScenario(clean, &clean.Scenarios[i], failures(&r.Scenarios[i]), o)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -15,20 +16,20 @@ import (
 // policy, a table of scenarios, what needs action, each cause once; folded below it what each scenario found,
 // and the latencies.
 func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
-	clean := plainRun(r)
+	clean := plain.Run(r)
 	m := &markdown{}
-	m.line("## rlcheck: %s: %s", verdictWord(clean, o.Strict), mdText(headline(clean, o.Strict)))
+	m.line("## rlcheck: %s: %s", verdictWord(clean, o.Strict), plain.Markdown(headline(clean, o.Strict)))
 	for _, line := range aboutRun(clean) {
 		m.line("")
-		m.line("%s", mdText(line))
+		m.line("%s", plain.Markdown(line))
 	}
 	m.line("")
-	m.line("%s", mdText(result.CountsText(clean.Sum())))
+	m.line("%s", plain.Markdown(result.CountsText(clean.Sum())))
 	for i, n := range clean.Notes() {
 		if i == 0 {
 			m.line("")
 		}
-		m.line("- %s", mdText(n.String()))
+		m.line("- %s", plain.Markdown(n.String()))
 	}
 	if len(clean.Scenarios) > 0 {
 		m.scenarios(clean, o)
@@ -45,7 +46,7 @@ func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 		m.steps(r)
 	}
 	m.line("")
-	m.line("<sub>%s</sub>", mdText(provenance(clean)))
+	m.line("<sub>%s</sub>", plain.Markdown(provenance(clean)))
 	_, err := io.WriteString(w, m.text.String())
 	return err
 }
@@ -63,14 +64,14 @@ func (m *markdown) causes(all []cause) {
 	for i := range all {
 		c := &all[i]
 		m.line("")
-		m.line("### %s %s", mdSign(c.verdict, c.counts), mdText(c.who()))
+		m.line("### %s %s", mdSign(c.verdict, c.counts), plain.Markdown(c.who()))
 		m.line("")
-		m.line("- %s", mdText(c.sentence()))
+		m.line("- %s", plain.Markdown(c.sentence()))
 		for _, l := range c.lines()[1:] {
 			if command, ok := strings.CutPrefix(l, "replay: "); ok {
-				m.line("  <br>replay: %s", mdCode(command, false))
+				m.line("  <br>replay: %s", plain.Code(command, false))
 			} else {
-				m.line("  <br>%s", mdText(l))
+				m.line("  <br>%s", plain.Markdown(l))
 			}
 		}
 	}
@@ -118,10 +119,10 @@ func (m *markdown) scenarios(r *result.Run, o Options) {
 		s := &r.Scenarios[i]
 		worths := s.Worth()
 		for k := range worths {
-			worths[k] = mdText(worths[k])
+			worths[k] = plain.Markdown(worths[k])
 		}
-		m.row(mdVerdict(s, o), mdCode(s.ID, true)+"<br>"+mdText(s.Title), strings.Join(worths, "<br>"),
-			quantity.Thousands(s.Counts.Allowed),
+		m.row(mdVerdict(s, o), plain.Code(s.ID, true)+"<br>"+plain.Markdown(s.Title),
+			strings.Join(worths, "<br>"), quantity.Thousands(s.Counts.Allowed),
 			quantity.Thousands(s.Counts.Denied), quantity.Thousands(s.Counts.Unknown),
 			medianAndTail(s.Latency.Allowed.Service),
 			medianAndTail(s.Latency.Denied.Service))
@@ -132,7 +133,7 @@ func (m *markdown) scenarios(r *result.Run, o Options) {
 func mdVerdict(s *result.Scenario, o Options) string {
 	sign := mdSign(s.Verdict, s.Weighs(o.Strict))
 	if s.Verdict == verdict.Fail && !s.Weighs(o.Strict) {
-		sign += " (" + mdText(s.Kind) + ")"
+		sign += " (" + plain.Markdown(s.Kind) + ")"
 	}
 	return sign
 }
@@ -142,22 +143,22 @@ func (m *markdown) failure(raw, s *result.Scenario, o Options) {
 		return
 	}
 	m.line("")
-	m.line("### %s %s", mdVerdict(s, o), mdText(s.ID))
+	m.line("### %s %s", mdVerdict(s, o), plain.Markdown(s.ID))
 	if s.Title != "" {
 		m.line("")
-		m.line("%s", mdText(s.Title))
+		m.line("%s", plain.Markdown(s.Title))
 	}
 	for _, e := range shown(failures(raw)) {
 		m.line("")
-		m.line("- %s%s", mdClaim(e.claim), mdText(e.sentence))
+		m.line("- %s%s", mdClaim(e.claim), plain.Markdown(e.sentence))
 		if e.span != "" {
-			m.line("  <br>%s", mdText(e.span))
+			m.line("  <br>%s", plain.Markdown(e.span))
 		}
 		if e.hint != "" {
-			m.line("  <br>perhaps: %s", mdText(e.hint))
+			m.line("  <br>perhaps: %s", plain.Markdown(e.hint))
 		}
 		if e.replay != "" {
-			m.line("  <br>replay: %s", mdCode(e.replay, false))
+			m.line("  <br>replay: %s", plain.Code(e.replay, false))
 		}
 	}
 }
@@ -166,7 +167,7 @@ func mdClaim(claim string) string {
 	if claim == conformance {
 		return ""
 	}
-	return mdCode(claim, false) + " "
+	return plain.Code(claim, false) + " "
 }
 
 // open lists what stayed inconclusive, each with what to do about it.
@@ -176,12 +177,12 @@ func (m *markdown) open(r *result.Run) {
 		for k, t := range troubles(s) {
 			if k == 0 {
 				m.line("")
-				m.line("### ❔ INCONCLUSIVE %s", mdText(s.ID))
+				m.line("### ❔ INCONCLUSIVE %s", plain.Markdown(s.ID))
 				m.line("")
 			}
-			m.line("- %s", mdText(t.line()))
+			m.line("- %s", plain.Markdown(t.line()))
 			if t.mend != "" {
-				m.line("  <br>mend: %s", mdText(t.mend))
+				m.line("  <br>mend: %s", plain.Markdown(t.mend))
 			}
 		}
 	}
@@ -193,7 +194,7 @@ func (m *markdown) remarks(r *result.Run) {
 		if i == 0 {
 			m.line("")
 		}
-		m.line("- %s", mdText(text))
+		m.line("- %s", plain.Markdown(text))
 	}
 }
 
@@ -209,7 +210,8 @@ func (m *markdown) latencies(r *result.Run) {
 	m.row("scenario", "outcome", "from", "answers", "p50", "p90", "p99", "p99.9", "max")
 	m.row("---", "---", "---", "--:", "--:", "--:", "--:", "--:", "--:")
 	for _, l := range rows {
-		cells := []string{mdCode(l.scenario, true), l.outcome, l.from, quantity.Thousands(int(l.dist.Count))}
+		cells := []string{plain.Code(l.scenario, true), l.outcome, l.from,
+			quantity.Thousands(int(l.dist.Count))}
 		m.row(append(cells, l.values()...)...)
 	}
 	m.line("")

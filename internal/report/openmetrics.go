@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -45,7 +46,7 @@ var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 // writeOpenMetrics writes verdicts, counts, measured policies and latencies as gauges and summaries, for a
 // push gateway or a text file collector. Scenarios are told apart by the label scenario.
 func writeOpenMetrics(w io.Writer, r *result.Run, o Options) error {
-	c := plainRun(r)
+	c := plain.Run(r)
 	m := &metrics{}
 	m.family("rlcheck_run", "info", "", "The run.")
 	m.sample("rlcheck_run_info", 1, "run", c.ID, "version", c.Version, "verdict",

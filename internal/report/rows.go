@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/columns"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -18,20 +17,20 @@ const leastWhy = 16
 // or why it did not pass.
 func (s *screen) rows(r *result.Run, o Options) error {
 	head := []string{"VERDICT", "SCENARIO", "MEASURED, OR WHY", "ALLOWED", "DENIED"}
-	align := []tw.Align{tw.AlignLeft, tw.AlignLeft, tw.AlignLeft, tw.AlignRight, tw.AlignRight}
+	align := "lllrr"
 	var rows [][]string
 	for _, x := range byNeed(r, o.Strict) {
-		rows = append(rows, []string{s.paint(x.Verdict, x.Weighs(o.Strict)), clip(x.ID, s.width*3/8), "",
-			quantity.Thousands(x.Counts.Allowed), quantity.Thousands(x.Counts.Denied)})
+		rows = append(rows, []string{s.paint(x.Verdict, x.Weighs(o.Strict)), columns.Clip(x.ID, s.width*3/8),
+			"", quantity.Thousands(x.Counts.Allowed), quantity.Thousands(x.Counts.Denied)})
 	}
-	room := func() int { return s.width - tableWidth(head, rows) + len(head[2]) }
+	room := func() int { return s.width - columns.Width(head, rows) + len(head[2]) }
 	for len(head) > 3 && room() < leastWhy {
 		last := len(head) - 1
 		head, align, rows = head[:last], align[:last], firstColumns(rows, last)
 	}
 	widest := room()
 	for i, x := range byNeed(r, o.Strict) {
-		rows[i][2] = clip(why(x, o.Strict), widest)
+		rows[i][2] = columns.Clip(why(x, o.Strict), widest)
 	}
 	return s.table(head, align, rows)
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -24,8 +24,8 @@ func WriteSimulation(w io.Writer, r *result.Run, o Options) error {
 		if i > 0 && !o.Quiet {
 			s.line("")
 		}
-		s.wrapped(0, s.bold(plain(x.ID))+": "+limitText(x)+" admits "+quantity.Thousands(x.Counts.Allowed)+
-			" of "+
+		s.wrapped(0, s.bold(plain.Text(x.ID))+": "+limitText(x)+" admits "+
+			quantity.Thousands(x.Counts.Allowed)+" of "+
 			quantity.Plural(x.Counts.Sent, "request")+", denies "+quantity.Thousands(x.Counts.Denied)+" ("+
 			percent(float64(x.Counts.Denied)/float64(max(x.Counts.Sent, 1)))+")")
 		if o.Quiet {
@@ -33,14 +33,13 @@ func WriteSimulation(w io.Writer, r *result.Run, o Options) error {
 		}
 		for _, note := range []string{x.Unfit, result.CacheNote(x.Header.Notes)} {
 			if note != "" {
-				s.wrapped(2, "note: "+plain(note))
+				s.wrapped(2, "note: "+plain.Text(note))
 			}
 		}
 		if rows := phaseRows(x); len(rows) > 1 || o.Verbose && len(rows) > 0 {
 			s.line("")
-			left, right := tw.AlignLeft, tw.AlignRight
 			head := []string{"PHASE", "REQUESTS", "ADMITTED", "DENIED", "FROM", "TO", "FIRST DENIAL"}
-			align := []tw.Align{left, right, right, right, right, right, right}
+			align := "lrrrrrr"
 			if err := s.table(head, align, rows); err != nil {
 				return err
 			}
@@ -72,7 +71,7 @@ func phaseRows(s *result.Scenario) (rows [][]string) {
 		if t.first >= 0 {
 			first = quantity.Instant(t.first)
 		}
-		rows = append(rows, []string{clip(plain(t.name), 32), quantity.Thousands(t.sent),
+		rows = append(rows, []string{columns.Clip(plain.Text(t.name), 32), quantity.Thousands(t.sent),
 			quantity.Thousands(t.allowed),
 			quantity.Thousands(t.denied), quantity.Instant(t.from), quantity.Instant(t.to), first})
 	}

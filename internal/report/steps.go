@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -123,8 +124,9 @@ const stepNote = "ms: p50/p99 of the latency, from the plan. Errors: answers of 
 
 func (x *step) row(s *result.Scenario) []string {
 	l := x.latency.Summary()
-	return []string{plain(x.name), x.offered(s), quantity.Thousands(x.sent), quantity.Thousands(x.allowed),
-		quantity.Thousands(x.denied), quantity.Thousands(x.unknown), medianAndTail(l.Allowed.Corrected),
+	return []string{plain.Text(x.name), x.offered(s), quantity.Thousands(x.sent),
+		quantity.Thousands(x.allowed), quantity.Thousands(x.denied), quantity.Thousands(x.unknown),
+		medianAndTail(l.Allowed.Corrected),
 		medianAndTail(l.Denied.Corrected), quantity.Thousands(x.errors), quantity.Thousands(x.lost)}
 }
 
@@ -137,14 +139,14 @@ func (m *markdown) steps(r *result.Run) {
 			continue
 		}
 		m.line("")
-		m.line("<details><summary>Phases of %s</summary>", mdText(plain(s.ID)))
+		m.line("<details><summary>Phases of %s</summary>", plain.Markdown(plain.Text(s.ID)))
 		m.line("")
 		m.row(stepHead...)
 		m.row(append([]string{"---"}, strings.Split(strings.Repeat("--: ", len(stepHead)-1),
 			" ")[:len(stepHead)-1]...)...)
 		for _, x := range all {
 			cells := x.row(s)
-			cells[0] = mdCode(cells[0], true)
+			cells[0] = plain.Code(cells[0], true)
 			m.row(cells...)
 		}
 		m.line("")

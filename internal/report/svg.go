@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"html"
 	"math"
 	"strconv"
@@ -76,7 +77,7 @@ func num(x float64) string {
 }
 
 // esc is s, cleaned, as text of an element or value of an attribute.
-func esc(s string) string { return html.EscapeString(plain(s)) }
+func esc(s string) string { return html.EscapeString(plain.Text(s)) }
 
 // steps builds the d of a path.
 type steps struct {

@@ -5,12 +5,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/pkg/twwidth"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
-
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -36,7 +33,7 @@ const longScreen = 24
 // what needs action, each cause once. Verbose writes instead of the causes what each scenario found, its
 // latencies, and how well the generator kept its plan; quiet, the verdict alone.
 func writeTable(w io.Writer, r *result.Run, o Options) error {
-	clean := plainRun(r)
+	clean := plain.Run(r)
 	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
 	if o.Width == 0 {
 		s.width = defaultWidth
@@ -130,32 +127,13 @@ func (s *screen) line(format string, args ...any) { fmt.Fprintf(&s.text, format+
 
 // wrapped writes text from column indent on, later lines two columns further.
 func (s *screen) wrapped(indent int, text string) {
-	lines := wrap(text, s.width-indent-2)
+	lines := columns.Wrap(text, s.width-indent-2)
 	for i, l := range lines {
 		if i > 0 {
 			l = "  " + l
 		}
 		s.line("%s%s", strings.Repeat(" ", indent), l)
 	}
-}
-
-// wrap breaks text at spaces into lines of at most width columns; a longer word stands on a line of its own,
-// whole, so that it can be copied.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case twwidth.Width(line)+1+twwidth.Width(word) <= width:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line = word
-		}
-	}
-	return append(lines, line)
 }
 
 // paint prints a verdict, coloured where that is allowed; a failure that does not count is not red.
@@ -186,18 +164,17 @@ func (s *screen) escape(code, text string) string {
 // scenarios writes a row a scenario: in columns where they fit, else with what belongs together below each
 // other.
 func (s *screen) scenarios(r *result.Run, o Options) error {
-	left, right := tw.AlignLeft, tw.AlignRight
 	head := []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED)", "ALLOWED", "DENIED", "UNKNOWN",
 		"P50/P99 ms"}
-	align := []tw.Align{left, left, left, right, right, right, right}
+	align := "lllrrrr"
 	var rows [][]string
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
-		rows = append(rows, []string{s.verdictCell(x, o), clip(x.ID, 32), strings.Join(x.Worth(), "\n"),
-			quantity.Thousands(x.Counts.Allowed),
+		rows = append(rows, []string{s.verdictCell(x, o), columns.Clip(x.ID, 32),
+			strings.Join(x.Worth(), "\n"), quantity.Thousands(x.Counts.Allowed),
 			quantity.Thousands(x.Counts.Denied), quantity.Thousands(x.Counts.Unknown), tails(x)})
 	}
-	if tableWidth(head, rows) <= s.width {
+	if columns.Width(head, rows) <= s.width {
 		return s.table(head, align, rows)
 	}
 	head = []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED), REQUESTS, P50/P99 ms"}
@@ -209,11 +186,11 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 		}
 		rows[i] = []string{row[0], row[1], body}
 	}
-	room := s.width - tableWidth(head[:2], firstColumns(rows, 2)) - 2
+	room := s.width - columns.Width(head[:2], firstColumns(rows, 2)) - 2
 	for i := range rows {
-		rows[i][2] = rewrap(rows[i][2], room)
+		rows[i][2] = columns.Rewrap(rows[i][2], room)
 	}
-	head[2] = rewrap(head[2], room)
+	head[2] = columns.Rewrap(head[2], room)
 	return s.table(head, align[:3], rows)
 }
 
@@ -249,88 +226,11 @@ func firstColumns(rows [][]string, n int) [][]string {
 	return out
 }
 
-// rewrap wraps each line of text; the second half of a pair "a | b" is kept together.
-func rewrap(text string, width int) string {
-	var out []string
-	for _, l := range strings.Split(text, "\n") {
-		if a, b, pair := strings.Cut(l, " | "); pair && twwidth.Width(l) > width {
-			out = append(out, a, b)
-		} else {
-			out = append(out, wrap(l, width)...)
-		}
+// table writes rows below a head. Cells are clean already and may have several lines.
+func (s *screen) table(head []string, align string, rows [][]string) error {
+	lines, err := columns.Table(head, align, rows)
+	for _, l := range lines {
+		s.line("%s", l)
 	}
-	return strings.Join(out, "\n")
-}
-
-// clip shortens text to n columns.
-func clip(text string, n int) string {
-	if twwidth.Width(text) <= n {
-		return text
-	}
-	return twwidth.Truncate(text, n-1) + "…"
-}
-
-// clipMiddle cuts a name to n columns and keeps more of its end: names of one run begin alike.
-func clipMiddle(name string, n int) string {
-	if twwidth.Width(name) <= n {
-		return name
-	}
-	begin := twwidth.Truncate(name, n/4) + "…"
-	runes := []rune(name)
-	for twwidth.Width(begin+string(runes)) > n {
-		runes = runes[1:]
-	}
-	return begin + string(runes)
-}
-
-// tableWidth is the width of the table that table writes, in columns.
-func tableWidth(head []string, rows [][]string) int {
-	total := 0
-	for i := range head {
-		most := 0
-		for _, row := range append([][]string{head}, rows...) {
-			for _, l := range strings.Split(row[i], "\n") {
-				most = max(most, twwidth.Width(l))
-			}
-		}
-		total += most + 2
-	}
-	return total - 1
-}
-
-// table writes rows below a head and a rule, without borders. Cells are clean already and may have several
-// lines.
-func (s *screen) table(head []string, align []tw.Align, rows [][]string) error {
-	var b strings.Builder
-	t := tablewriter.NewTable(&b,
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
-			Borders: tw.BorderNone,
-			Symbols: tw.NewSymbols(tw.StyleLight),
-			Settings: tw.Settings{
-				Lines:      tw.Lines{ShowHeaderLine: tw.On},
-				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
-			},
-		})),
-		tablewriter.WithEastAsian(tw.Off), // else it asks the environment
-		tablewriter.WithHeaderAutoFormat(tw.Off),
-		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
-		tablewriter.WithRowAutoWrap(tw.WrapNone),
-		tablewriter.WithHeaderAlignmentConfig(tw.CellAlignment{PerColumn: align}),
-		tablewriter.WithRowAlignmentConfig(tw.CellAlignment{PerColumn: align}),
-	)
-	t.Header(head)
-	if err := t.Bulk(rows); err != nil {
-		return err
-	}
-	if err := t.Render(); err != nil {
-		return err
-	}
-	for _, l := range strings.Split(strings.TrimRight(b.String(), "\n"), "\n") {
-		// the line below the head is as long as the padded cells, one more than what is printed
-		if strings.HasPrefix(l, "─") {
-			l = strings.TrimSuffix(l, "─")
-		}
-		s.line("%s", strings.TrimRight(l, " "))
-	}
-	return nil
+	return err
 }

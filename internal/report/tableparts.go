@@ -6,8 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/olekukonko/tablewriter/tw"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -64,13 +65,12 @@ func (s *screen) latencies(r *result.Run) error {
 	}
 	s.line("")
 	head := append([]string{"LATENCY, ms", "OUTCOME", "FROM", "ANSWERS"}, quantileNames...)
-	align := []tw.Align{tw.AlignLeft, tw.AlignLeft, tw.AlignLeft, tw.AlignRight, tw.AlignRight, tw.AlignRight,
-		tw.AlignRight,
-		tw.AlignRight, tw.AlignRight}
+	align := "lllrrrrrr"
 	var cells [][]string
 	scenario, outcome := "", ""
 	for _, l := range rows {
-		row := []string{clip(l.scenario, 32), l.outcome, l.from, quantity.Thousands(int(l.dist.Count))}
+		row := []string{columns.Clip(l.scenario, 32), l.outcome, l.from,
+			quantity.Thousands(int(l.dist.Count))}
 		if l.scenario == scenario && l.outcome == outcome {
 			row[1], row[3] = "", ""
 		}
@@ -82,11 +82,11 @@ func (s *screen) latencies(r *result.Run) error {
 	}
 	// the number of answers is in the first table too
 	for _, spare := range []string{"ANSWERS", "P99.9", "P90"} {
-		if tableWidth(head, cells) <= s.width {
+		if columns.Width(head, cells) <= s.width {
 			break
 		}
 		i := slices.Index(head, spare)
-		head, align = without(head, i), without(align, i)
+		head, align = without(head, i), align[:i]+align[i+1:]
 		for n, row := range cells {
 			cells[n] = without(row, i)
 		}
@@ -127,7 +127,9 @@ func recorder(s *result.Scenario) string {
 }
 
 // protocolText is what the target spoke: HTTP/2, TLS 1.3. Empty where it is not known.
-func protocolText(s *result.Scenario) string { return strings.Join(plainAll(s.Header.Protocols), "; ") }
+func protocolText(s *result.Scenario) string {
+	return strings.Join(plain.All(s.Header.Protocols), "; ")
+}
 
 // generatorText says how well the generator kept its plan; empty where nothing was measured.
 func generatorText(s *result.Scenario) string {
@@ -138,7 +140,7 @@ func generatorText(s *result.Scenario) string {
 	}
 	for _, k := range s.Header.Phases {
 		if text := slipped(k); text != "" {
-			parts = append(parts, plain(k.Phase)+": "+text)
+			parts = append(parts, plain.Text(k.Phase)+": "+text)
 		}
 	}
 	for _, x := range s.Header.Spreads {
@@ -156,7 +158,7 @@ func generatorText(s *result.Scenario) string {
 		parts = append(parts, fmt.Sprintf("GC pause %s", quantity.Brief(a.LongestGC)))
 	}
 	for _, n := range s.Header.Notes {
-		parts = append(parts, plain(n))
+		parts = append(parts, plain.Text(n))
 	}
 	return strings.Join(parts, "; ")
 }

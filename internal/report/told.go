@@ -1,6 +1,7 @@
 package report
 
 import (
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -37,9 +38,9 @@ func (m *markdown) told(s *result.Scenario) {
 	for i, c := range told(s) {
 		if i == 0 {
 			m.line("")
-			m.line("%s", mdCode(s.ID, false))
+			m.line("%s", plain.Code(s.ID, false))
 			m.line("")
 		}
-		m.line("- %s: %s", mdText(c.Kind.Of(c.ID)), mdText(c.Text))
+		m.line("- %s: %s", plain.Markdown(c.Kind.Of(c.ID)), plain.Markdown(c.Text))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -187,7 +188,7 @@ func marshal(v any) ([]byte, error) {
 	text := numberLists.ReplaceAllFunc(b.Bytes(), func(list []byte) []byte {
 		return bytes.ReplaceAll(whiteLines.ReplaceAll(list, nil), []byte(","), []byte(", "))
 	})
-	return escapeHidden(text), nil
+	return plain.JSON(text), nil
 }
 
 // numberLists finds the lists of numbers in an indented JSON text, to put each on one line. A string cannot

@@ -1,0 +1,60 @@
+package plain
+
+import (
+	"testing"
+)
+
+func TestPlainShowsWhatIsHidden(t *testing.T) {
+	for _, x := range []struct{ in, want string }{
+		{"plain, ünïcode, 日本, ‘quotes’ — and a % sign", "plain, ünïcode, 日本, ‘quotes’ — and a % sign"},
+		{"\x1b[31mred", `\x1b[31mred`},
+		{"a\nb\rc\td\x00\x7f", `a\nb\rc\td\x00\x7f`},
+		{"\u009b2J", `\u009b2J`},                 // a control sequence of one byte in Latin-1
+		{"\u202eevil\u2069", `\u202eevil\u2069`}, // right to left
+		{"zero\u200bwidth\ufeff", `zero\u200bwidth\ufeff`},
+		{"\u2028", `\u2028`}, // a line separator
+		{"\U000e0041", `\U000e0041`},
+		{"\ufffe\uffff", `\ufffe\uffff`}, // not allowed in XML
+		{"\xff\xc3", `\xff\xc3`},
+		{"", ""},
+	} {
+		if got := Text(x.in); got != x.want {
+			t.Errorf("plain(%q): got %q, want %q", x.in, got, x.want)
+		}
+	}
+}
+
+func TestCellDisarmsFormulas(t *testing.T) {
+	for in, want := range map[string]string{"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@x": "'@x",
+		"\tx": "'\tx", "k1": "k1", "": "", "a=b": "a=b"} {
+		if got := Cell(in); got != want {
+			t.Errorf("cell(%q): got %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestMarkdownEscapes(t *testing.T) {
+	for _, x := range []struct{ got, want string }{
+		{Markdown("a|b <i> *x* `c` @bob"), "a\\|b &lt;i&gt; \\*x\\* \\`c\\` @<!-- -->bob"},
+		{Markdown("see http://evil.example"), "see http&#58;//evil.example"},
+		{Markdown("1. not a list"), `1\. not a list`},
+		{Markdown("- not a list"), `\- not a list`},
+		{Markdown("110 requests"), "110 requests"},
+		{Code("a`b", false), "``a`b``"},
+		{Code("`a`", false), "`` `a` ``"},
+		{Code("a|b", true), "`a\\|b`"},
+		{Code("a|b", false), "`a|b`"},
+		{Code("", true), ""},
+		{Annotation("50% of\r\nit: a,b"), "50%25 of%0D%0Ait: a,b"},
+		{Property("50% of\r\nit: a,b"), "50%25 of%0D%0Ait%3A a%2Cb"},
+		{ShellWord("reports/x-1.ndjson"), "reports/x-1.ndjson"},
+		{ShellWord("it's $HOME"), `'it'\''s $HOME'`},
+		{ShellWord(""), "''"},
+		{URL("http://u:p@h:1/x?y=1"), "http://h:1/x?y=1"},
+		{URL("http://h/%zz"), "http://h/%zz"},
+	} {
+		if x.got != x.want {
+			t.Errorf("got %q, want %q", x.got, x.want)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+// Package plain makes texts that come from outside fit for a reader: what a target said cannot steer a
+// terminal, hide what stands beside it, or become markup, a formula or a command.
+package plain
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text returns s fit for one line of a terminal, a page or an XML file: control characters (ESC, newlines,
+// C1), marks that reorder or hide text, and bytes that are no UTF-8 become visible escapes (\x1b, \n, \u202e,
+// \xff). Everything a target said passes through it before it reaches a reader. A string that needs nothing
+// is returned as it is.
+func Text(s string) string {
+	if strings.IndexFunc(s, hidden) < 0 && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < 0x80 && hidden(r):
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r > 0xffff && hidden(r):
+			fmt.Fprintf(&b, `\U%08x`, r)
+		case hidden(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// hidden tells whether r changes what a reader sees without being seen itself: controls, formats
+// (bidirectional marks, zero-width characters, tags), line and paragraph separators, private use, and what
+// XML does not allow. Unicode's general categories Cc, Cf, Co, Cs, Zl and Zp, with the noncharacters.
+func hidden(r rune) bool {
+	if r < 0x7f {
+		return r < 0x20
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) ||
+		r&0xfffe == 0xfffe
+}
+
+// All returns each of ss as Text returns it, in their order.
+func All(ss []string) []string {
+	out := make([]string, len(ss))
+	for i, s := range ss {
+		out[i] = Text(s)
+	}
+	return out
+}
+
+// userInfo finds the user name and password of what does not parse as a URL, but looks like one.
+var userInfo = regexp.MustCompile(`//[^/?#]*@`)
+
+// URL returns a URL without its user name and password. What has none is returned as it is.
+func URL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return userInfo.ReplaceAllLiteralString(s, "//")
+	}
+	if u.User == nil {
+		return s
+	}
+	u.User = nil
+	return u.String()
+}
