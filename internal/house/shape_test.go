@@ -30,8 +30,13 @@ func ceilingsOf(pkg string) ceilings {
 
 // crowded are the packages of more than 20 files, tests left out.
 var crowded = map[string]int{
-	"cmd/rlcheck": 61, "internal/claim": 35, "internal/load": 42, "internal/report": 45,
-	"internal/scenario": 30, "internal/timeline": 27, "internal/trial": 24,
+	"cmd/rlcheck":       61,
+	"internal/claim":    35,
+	"internal/load":     42,
+	"internal/report":   33,
+	"internal/scenario": 30,
+	"internal/timeline": 27,
+	"internal/trial":    24,
 }
 
 // TestPackagesAreSmall: a stranger finds the room for a line by its name, and the file in it at a glance.

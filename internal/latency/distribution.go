@@ -61,6 +61,10 @@ func (d *Distribution) Quantile(q float64) time.Duration {
 	return d.Max
 }
 
+// PerDecade is how many buckets the reports have from a power of ten to the next. A report that is read back
+// has these and no finer ones.
+const PerDecade = 20
+
 // LogBuckets returns the distribution for a logarithmic axis: buckets that begin at Lowest*10^(k/perDecade),
 // from that of the smallest to that of the largest value, empty ones between them included. Values under
 // Lowest are in a bucket of their own, from 0 or Min; those over Highest are in the last one. It returns nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/chart"
 	"github.com/rlcheck/rlcheck/internal/report/columns"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -229,18 +230,19 @@ func besideCard(id string, x *Beside) markup {
 		right.Timeline.Observations[i].Outcome = x.Right[i]
 	}
 	right.Judgement, right.Claims, right.Counts = nil, nil, right.Timeline.Counts()
-	picture := func(caption string, legend, m markup) markup {
+	picture := func(caption string, legend markup, m chart.SVG) markup {
 		return tag("<figure>\n<figcaption>%s <span class=\"legend\">%s</span></figcaption>\n"+
 			"<div class=\"chart\">%s</div></figure>\n", caption, legend, m)
 	}
 	head, rows := x.rows()
 	return tag("<section class=\"card %s\">\n<h2>%s %s</h2>\n<p class=\"title\">%s</p>\n", mark.Class,
 		badgeTag(mark), plain.Text(x.ID), x.sentence()) +
-		picture("What was observed", legendOutcomes, decisionsOf(id+"o", &x.Scenario)) +
+		picture("What was observed", legendOutcomes, chart.Decisions(id+"o", &x.Scenario)) +
 		picture("What a right limiter would have decided", legendOutcomes,
-			decisionsOf(id+"r", &right)) +
+			chart.Decisions(id+"r", &right)) +
 		picture("Where they differ", `<span><i class="over"></i>admitted, it denies</span> `+
-			`<span><i class="d"></i>denied, it admits</span>`, differencesChart(id+"d", x.sentence(), x.Timeline, x.Right)) +
+			`<span><i class="d"></i>denied, it admits</span>`,
+			chart.Differences(id+"d", x.sentence(), x.Timeline, x.Right)) +
 		tag("<div class=\"scroll\"><table>\n<thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div>\n"+
 			"</section>\n", headings(1, head...), each(rows, func(row []string) markup {
 			return tag("<tr>%s</tr>\n", cells("td", row))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/chart"
 	"github.com/rlcheck/rlcheck/internal/report/columns"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -29,7 +30,7 @@ func clientsOf(s *result.Scenario) []result.Client {
 	}
 	near := map[string]float64{}
 	for _, part := range tl.ByPartition() {
-		if share, known := nearness(s, part); known {
+		if share, known := chart.Nearness(s, part); known {
 			near[part.Partition] = share
 		}
 	}

@@ -228,7 +228,7 @@ func nearest(j *verdict.Judgement) string {
 
 // replayPhase is the command line that judges all requests of the phase of a finding as those of one client.
 func replayPhase(s *result.Scenario, f *verdict.Finding) string {
-	first, _ := ends(s.Timeline, f.Observations)
+	first, _ := ends(s.Timeline, f)
 	if first == nil || s.TimelinePath == "" {
 		return ""
 	}
@@ -278,13 +278,13 @@ func requestsText(t *timeline.Timeline, f *verdict.Finding) string {
 	if len(f.Observations) == 0 {
 		return where + quantity.Seconds(f.From) + " .. " + quantity.Seconds(f.To)
 	}
-	if first, last := ends(t, f.Observations); first != nil {
+	if first, last := ends(t, f); first != nil {
 		if first == last {
 			return fmt.Sprintf("%s#%d sent %s, first byte %s", where, first.Seq, quantity.Seconds(first.Sent),
-				answered(first))
+				result.FirstByte(first))
 		}
 		return fmt.Sprintf("%sfirst #%d sent %s, last #%d first byte %s", where, first.Seq,
-			quantity.Seconds(first.Sent), last.Seq, answered(last))
+			quantity.Seconds(first.Sent), last.Seq, result.FirstByte(last))
 	}
 	return fmt.Sprintf("%s%s (#%d .. #%d), first sent %s, last first byte %s", where,
 		quantity.Plural(len(f.Observations), "request"),
@@ -292,21 +292,13 @@ func requestsText(t *timeline.Timeline, f *verdict.Finding) string {
 		quantity.Seconds(f.To))
 }
 
-// answered prints when the answer to o began.
-func answered(o *timeline.Observation) string {
-	if !o.Answered {
-		return "never"
-	}
-	return quantity.Seconds(o.FirstByte)
-}
-
-// ends returns the observations of the witness that were sent first and answered last; nil where t lacks one
-// of them.
-func ends(t *timeline.Timeline, witness []int) (first, last *timeline.Observation) {
+// ends returns the observations of the witness of f that were sent first and answered last; nil where t lacks
+// one of them.
+func ends(t *timeline.Timeline, f *verdict.Finding) (first, last *timeline.Observation) {
 	if t == nil {
 		return nil, nil
 	}
-	in := members(witness)
+	in := f.Members()
 	n := 0
 	for i := range t.Observations {
 		o := &t.Observations[i]
@@ -325,14 +317,6 @@ func ends(t *timeline.Timeline, witness []int) (first, last *timeline.Observatio
 		return nil, nil
 	}
 	return first, last
-}
-
-func members(seqs []int) map[int]bool {
-	m := make(map[int]bool, len(seqs))
-	for _, q := range seqs {
-		m[q] = true
-	}
-	return m
 }
 
 // trouble is why a scenario is Inconclusive, in words: the reason, what it means here, and what to do about

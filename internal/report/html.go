@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/chart"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -55,8 +56,8 @@ type card struct {
 	Worth    []worthRow
 	Failures []quotedEvidence
 	Troubles []troubleRow
-	Pictures pictures
-	Latency  markup
+	Pictures chart.Pictures
+	Latency  chart.SVG
 	Rows     []latencyCells
 	Claims   []claimRow
 	Compared []verdict.Comparison
@@ -80,7 +81,7 @@ type outcomeCell struct{ Name, Count string }
 // worthRow is one declared parameter and what was measured of it.
 type worthRow struct {
 	Declared, Measured string
-	Bar                markup
+	Bar                chart.SVG
 }
 
 type quotedEvidence struct{ Claim, Sentence, Span, Hint, Replay string }
@@ -185,7 +186,7 @@ func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 	c := card{Scenario: s, Anchor: anchor, Badge: badgeOf(s.Verdict), Limit: limitText(s),
 		Worth:  worthRows(s),
 		Counts: result.CountsText(s.Counts), Answers: answersText(s), Facts: facts(s),
-		Latency: latencyChart(anchor+"-l", s)}
+		Latency: chart.Latency(anchor+"-l", s)}
 	c.Outcomes = []outcomeCell{{"allowed", quantity.Thousands(s.Counts.Allowed)},
 		{"denied", quantity.Thousands(s.Counts.Denied)}, {"unknown", quantity.Thousands(s.Counts.Unknown)}}
 	if s.Verdict == verdict.Fail && !s.Weighs(o.Strict) {
@@ -211,7 +212,7 @@ func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 			l.values()})
 	}
 	if raw.Timeline != nil && len(raw.Timeline.Observations) > 0 {
-		c.Pictures = recordingCharts(anchor, raw)
+		c.Pictures = chart.Recording(anchor, raw)
 	}
 	return c
 }
@@ -242,7 +243,7 @@ func worthRows(s *result.Scenario) []worthRow {
 		case row.Measured == "":
 			row.Measured = "not measured"
 		}
-		row.Bar = intervalBar(line.Declared, line.Most, line.Measured)
+		row.Bar = chart.Interval(line.Declared, line.Most, line.Measured)
 		out = append(out, row)
 	}
 	return out

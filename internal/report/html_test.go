@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/chart"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 func TestPageStaysSmall(t *testing.T) {
@@ -28,34 +28,6 @@ func TestPageStaysSmall(t *testing.T) {
 	}
 	if small := render(t, "html", sample.Run(sample.Failing(t)), Options{}); len(small) > 512<<10 {
 		t.Errorf("680 observations: a page of %d bytes, want at most 512 KiB", len(small))
-	}
-}
-
-func TestBinsCountEveryObservation(t *testing.T) {
-	tl := sample.Load(2_003)
-	bins, width := binned(tl, newClock(tl))
-	var got timeline.Counts
-	for _, b := range bins {
-		n := 0
-		for i := range tl.Observations {
-			if at := tl.Observations[i].Sent; at >= b.from && at < b.from+width {
-				n++
-			}
-		}
-		if b.total != n {
-			t.Errorf("bin from %v: got %d requests, want %d", b.from, b.total, n)
-		}
-		got.Allowed += b.n[timeline.Allowed]
-		got.Denied += b.n[timeline.Denied]
-		got.Unknown += b.n[timeline.Unknown]
-		got.Sent += b.total
-	}
-	got.Planned = got.Sent
-	if want := tl.Counts(); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if len(bins) > mostBins+1 {
-		t.Errorf("got %d bins, want at most %d", len(bins), mostBins+1)
 	}
 }
 
@@ -154,16 +126,6 @@ func TestChartsTellWhatTheyShow(t *testing.T) {
 	}
 }
 
-func TestOverAdmissionIsDrawn(t *testing.T) {
-	s := sample.Failing(t)
-	part := s.Timeline.ByPartition()[0]
-	u := viewOf(&s, s.Limit, part).use
-	if got := peak(u.points); got <= u.most || u.most != 20 {
-		t.Errorf("in use: got at most %v of %v, want over 20: the page would not show the failure", got,
-			u.most)
-	}
-}
-
 // TestChartsAccuseNoRightLimiter: a partition is drawn against the limit that counts it, its ranges at their
 // loose ends, or not at all.
 func TestChartsAccuseNoRightLimiter(t *testing.T) {
@@ -194,44 +156,18 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 		for _, r := range []*result.Run{sample.Run(s), back} {
 			one := &r.Scenarios[0]
 			part := tl.ByPartition()[0]
-			limit, _ := chartLimit(one, part)
+			share, known := chart.Nearness(one, part)
 			page := string(render(t, "html", r, Options{}))
-			if drawn := strings.Contains(page, "against its limit</title>"); drawn != x.drawn ||
-				drawn != (len(limit) > 0) {
+			drawn := strings.Contains(page, "against its limit</title>")
+			if drawn != x.drawn || drawn != known {
 				t.Errorf("%s: drawn: %v, want %v", name, drawn, x.drawn)
 			}
-			if len(limit) == 0 {
-				continue
-			}
-			u := viewOf(one, limit, part).use
-			if got := peak(u.points); got > u.most {
-				t.Errorf("%s: got %v in use of %v: the page accuses a limiter that is right", name, got,
-					u.most)
+			if share > 1 {
+				t.Errorf("%s: got %v of the limit in use: the page accuses a right limiter", name, share)
 			}
 		}
 	}
 }
-
-func TestWitnessChartLeavesOutTheMiddle(t *testing.T) {
-	tl := sample.Load(6000)
-	f := ptr(sample.Failing(t)).Findings()[0]
-	f.Observations, f.From, f.To = nil, 0, time.Minute
-	part := timeline.Part{Observations: tl.Observations}
-	for i := range 1000 {
-		f.Observations = append(f.Observations, i)
-	}
-	near, left := nearby(&f, part.Observations)
-	if len(near) != mostRows || left != 1000+mostRows/4-mostRows {
-		t.Errorf("got %d rows and %d left out, want %d and %d", len(near), left, mostRows,
-			1000+mostRows/4-mostRows)
-	}
-	got := string(witnessChart("w", newClock(tl), &f, part, windows{}))
-	if !strings.Contains(got, "700 requests in the middle not drawn") {
-		t.Error("the chart does not say what it leaves out")
-	}
-}
-
-func ptr[T any](x T) *T { return &x }
 
 func BenchmarkPageOfAMillion(b *testing.B) {
 	s := sample.Scenario(b, "load", "A long run", "token-bucket,rate=100/s,burst=20", sample.Load(1_000_000))
@@ -285,17 +221,6 @@ func TestACappedSearchIsTold(t *testing.T) {
 	page := string(render(t, "html", sample.Run(s), Options{}))
 	if !strings.Contains(page, note+"<br>") || !strings.Contains(page, "<dt>"+note+"</dt><dd> </dd>") {
 		t.Errorf("the page does not say %q, or says that it was measured", note)
-	}
-}
-
-// A phase that begins at the right edge, as a last burst does, has its name before its line.
-func TestTheLastPhaseHasAName(t *testing.T) {
-	s := sample.Passing(t)
-	last := &s.Timeline.Observations[len(s.Timeline.Observations)-1]
-	last.Phase = "full-again"
-	if page := string(render(t, "html", sample.Run(s), Options{})); !strings.Contains(page,
-		`text-anchor="end">full-again</text>`) {
-		t.Error("the name of the last phase is left out")
 	}
 }
 

@@ -273,7 +273,7 @@ func toLatency(l latency.Summary) jsonLatency {
 
 func toDistribution(d latency.Distribution) jsonDistribution {
 	out := jsonDistribution{Distribution: d, Buckets: [][3]int64{}}
-	for _, b := range d.LogBuckets(perDecade) {
+	for _, b := range d.LogBuckets(latency.PerDecade) {
 		if b.Count > 0 {
 			out.Buckets = append(out.Buckets, [3]int64{int64(b.From), int64(b.To), b.Count})
 		}

@@ -186,3 +186,5 @@ func TestUnequalCountsShow(t *testing.T) {
 		}
 	}
 }
+
+func ptr[T any](x T) *T { return &x }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"html"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/report/chart"
 )
 
 // markup is HTML that is safe to print: its texts are escaped.
@@ -17,7 +19,7 @@ type markup string
 func tag(format string, args ...any) markup {
 	for i, a := range args {
 		switch x := a.(type) {
-		case markup:
+		case markup, chart.SVG:
 		case string:
 			args[i] = html.EscapeString(x)
 		default:
@@ -74,8 +76,8 @@ func cells(element string, row []string) markup {
 }
 
 // charts are pictures below one another.
-func charts(pictures []markup) markup {
-	return each(pictures, func(m markup) markup { return tag("<div class=\"chart\">%s</div>\n", m) })
+func charts(pictures []chart.SVG) markup {
+	return each(pictures, func(m chart.SVG) markup { return tag("<div class=\"chart\">%s</div>\n", m) })
 }
 
 // claimTable is the table of claims.

@@ -1,6 +1,10 @@
 package result
 
-import "github.com/rlcheck/rlcheck/internal/verdict"
+import (
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
 
 // Findings are those of the judge, those of the first partition first, each with its partition. Of a scenario
 // that was read without a judgement they are those of the claim of conformance. May be empty.
@@ -35,4 +39,12 @@ func (s *Scenario) AttributeFindings() (out []verdict.Finding, ok bool) {
 		}
 	}
 	return out, ok
+}
+
+// FirstByte prints when the answer to o began, in seconds; never where none came.
+func FirstByte(o *timeline.Observation) string {
+	if !o.Answered {
+		return "never"
+	}
+	return quantity.Seconds(o.FirstByte)
 }

@@ -81,6 +81,15 @@ type Finding struct {
 	Rule string
 }
 
+// Members are the Observations as a set.
+func (f *Finding) Members() map[int]bool {
+	in := make(map[int]bool, len(f.Observations))
+	for _, seq := range f.Observations {
+		in[seq] = true
+	}
+	return in
+}
+
 // Claim is the verdict on one expectation of a scenario: conformance, a header field, a latency.
 type Claim struct {
 	// ID is stable: conformance, retry-after-honored, storm-fixed, ... Kind is what the claim is about.

@@ -6,7 +6,8 @@ import (
 
 func TestPlainShowsWhatIsHidden(t *testing.T) {
 	for _, x := range []struct{ in, want string }{
-		{"plain, ünïcode, 日本, ‘quotes’ — and a % sign", "plain, ünïcode, 日本, ‘quotes’ — and a % sign"},
+		{"plain, ünïcode, 日本, ‘quotes’ — and a % sign",
+			"plain, ünïcode, 日本, ‘quotes’ — and a % sign"},
 		{"\x1b[31mred", `\x1b[31mred`},
 		{"a\nb\rc\td\x00\x7f", `a\nb\rc\td\x00\x7f`},
 		{"\u009b2J", `\u009b2J`},                 // a control sequence of one byte in Latin-1

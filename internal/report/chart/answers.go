@@ -1,4 +1,4 @@
-package report
+package chart
 
 import (
 	"fmt"
@@ -10,17 +10,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// answersChart shows the service time of each answer by the time its request was sent; of a long recording,
+// answers shows the service time of each answer by the time its request was sent; of a long recording,
 // for each bin the median to the slowest of each outcome.
-func answersChart(id string, s *result.Scenario, c clock) markup {
+func answers(id string, s *result.Scenario, c clock) SVG {
 	lo, hi, answers := serviceRange(s.Timeline)
 	if answers == 0 {
 		return ""
 	}
-	f := frame{plotLeft, 22, chartWidth - plotLeft - plotRight, 118}
+	f := frame{plotLeft, 22, fullWidth - plotLeft - plotRight, 118}
 	d := newDrawing(id, "Service time of each answer",
 		fmt.Sprintf("%s between %s and %s", quantity.Plural(answers, "answer"),
-			quantity.Brief(lo), quantity.Brief(hi)), chartWidth, 176)
+			quantity.Brief(lo), quantity.Brief(hi)), fullWidth, 176)
 	y := scale{lo: float64(lo) / 1e6 / 1.15, hi: float64(hi) / 1e6 * 1.15, from: f.y + f.h, to: f.y,
 		log: true}
 	x := c.scale(f)
@@ -35,7 +35,7 @@ func answersChart(id string, s *result.Scenario, c clock) markup {
 		d.bands(x, y, c, s.Timeline)
 	}
 	d.xAxis(f, x, 10, c.unit)
-	return d.html()
+	return d.svg()
 }
 
 func serviceRange(t *timeline.Timeline) (lo, hi time.Duration, n int) {

@@ -1,4 +1,4 @@
-package report
+package chart
 
 import (
 	"fmt"
@@ -158,7 +158,7 @@ func declaredWindows(s *result.Scenario) (windows, bool) {
 
 // drawnWindows are those of the policy that the charts of a partition draw; none where they draw no limit.
 func drawnWindows(s *result.Scenario, part timeline.Part) windows {
-	l, left := chartLimit(s, part)
+	l, left := drawnLimit(s, part)
 	if left != "" || s.Excerpt != "" { // requests that are not at hand may have opened windows
 		return windows{}
 	}

@@ -1,4 +1,4 @@
-package report
+package chart
 
 import (
 	"fmt"
@@ -37,22 +37,22 @@ func binned(t *timeline.Timeline, c clock) (bins []bin, width time.Duration) {
 	return bins, width
 }
 
-// decisionsOf is the decisionsChart of the whole recording of a scenario.
-func decisionsOf(id string, s *result.Scenario) markup {
-	return decisionsChart(id, s, newClock(s.Timeline), len(result.ClientsOf(s.Timeline)))
+// Decisions draws the first picture of Recording alone: the requests of a scenario over time.
+func Decisions(id string, s *result.Scenario) SVG {
+	return decisions(id, s, newClock(s.Timeline), len(result.ClientsOf(s.Timeline)))
 }
 
-// decisionsChart shows allowed, denied and unknown requests over time, stacked, exact counts per bin, against
+// decisions shows allowed, denied and unknown requests over time, stacked, exact counts per bin, against
 // what the declared rate refills in a bin for all partitions together.
-func decisionsChart(id string, s *result.Scenario, c clock, parts int) markup {
+func decisions(id string, s *result.Scenario, c clock, parts int) SVG {
 	bins, width := binned(s.Timeline, c)
 	most := 1
 	for i := range bins {
 		most = max(most, bins[i].total)
 	}
-	f := frame{plotLeft, 30, chartWidth - plotLeft - plotRight, 150}
+	f := frame{plotLeft, 30, fullWidth - plotLeft - plotRight, 150}
 	d := newDrawing(id, "Requests over time",
-		"Stacked counts per "+span(width)+": "+result.CountsText(s.Counts), chartWidth, 216)
+		"Stacked counts per "+span(width)+": "+result.CountsText(s.Counts), fullWidth, 216)
 	y := scale{lo: 0, hi: float64(most) * 1.08, from: f.y + f.h, to: f.y}
 	x := c.scale(f)
 	d.yAxis(f, y, 5)
@@ -81,7 +81,7 @@ func decisionsChart(id string, s *result.Scenario, c clock, parts int) markup {
 	}
 	d.xAxis(f, x, 10, c.unit)
 	d.text("label", f.x, 12, "start", "requests per "+span(width)+", by the time they were sent")
-	return d.html()
+	return d.svg()
 }
 
 func binTitle(b *bin, width time.Duration) string {

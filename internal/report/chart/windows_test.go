@@ -1,4 +1,4 @@
-package report
+package chart
 
 import (
 	"encoding/xml"
@@ -52,7 +52,7 @@ func TestWhereWindowsBeginIsDrawn(t *testing.T) {
 			s.Header.WallError = 400 * time.Millisecond
 			want = "a window begins at 1.180000 s .. 1.980000 s (by the target&#39;s clock)"
 		}
-		page := string(render(t, "html", sample.Run(s), Options{}))
+		page := drawn(s)
 		if !strings.Contains(page, want) {
 			t.Errorf("%s: the page does not say %q", spec, want)
 		}
@@ -61,7 +61,7 @@ func TestWhereWindowsBeginIsDrawn(t *testing.T) {
 	s.Verdict = verdict.Pass
 	s.Judgement = &verdict.Judgement{Verdict: verdict.Pass, Partitions: []verdict.PartitionVerdict{
 		{Verdict: verdict.Pass, Measured: verdict.Measured{Phase: sample.Between(100e6, 110e6)}}}}
-	page := string(render(t, "html", sample.Run(s), Options{}))
+	page := drawn(s)
 	if !strings.Contains(page, "a window begins at 0.800000 s .. 0.810000 s (measured)") {
 		t.Error("where windows begin was measured, and is not drawn")
 	}
@@ -82,7 +82,7 @@ func TestTheLineOfTheBoundIsTheQuota(t *testing.T) {
 		if u.left != "" || u.most != 8 {
 			t.Errorf("%s: the bound is %v of %s, want the quota of 8", spec, u.most, u.what)
 		}
-		page := string(render(t, "html", sample.Run(s), Options{}))
+		page := drawn(s)
 		if !strings.Contains(page, ">quota 8</text>") || strings.Contains(page, "two windows") {
 			t.Errorf("%s: the quota does not stand at the line", spec)
 		}
@@ -150,17 +150,17 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 		"fixed-window,rate=8/700ms,align=first,refresh=all": "in use: requests open the windows",
 	} {
 		s := sample.Scenario(t, "x", "A title", spec, sample.Record(1, 40, 100))
-		if page := string(render(t, "html", sample.Run(s), Options{})); !strings.Contains(page, want) {
+		if page := drawn(s); !strings.Contains(page, want) {
 			t.Errorf("%s: the page does not say %q", spec, want)
 		}
 	}
 	s := sample.Scenario(t, "x", "A title", "token-bucket,rate=10/s,burst=40", sample.Record(1, 40, 100))
 	s.Limits = map[string]spec.Limit{"burst": nil}
-	page := string(render(t, "html", sample.Run(s), Options{}))
+	page := drawn(s)
 	if !strings.Contains(page, "1 × no limit is declared for some of the requests") {
 		t.Error("the page does not say why a partition is not drawn")
 	}
-	page = string(render(t, "html", sample.Run(sample.Unknown(t)), Options{}))
+	page = drawn(sample.Unknown(t))
 	told := strings.Contains(page, "1 × no request was allowed or denied")
 	if !told || strings.Contains(page, "against its limit</title>") {
 		t.Error("a partition without a decision is drawn, or it is not said that it is not")
@@ -171,7 +171,7 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 func TestAShortWitnessIsDrawnNear(t *testing.T) {
 	s := windowed(t, "fixed-window,rate=8/700ms,phase=200ms")
 	s.Timeline.Header.Ended, s.Header.Ended = time.Minute, time.Minute
-	page := string(render(t, "html", sample.Run(s), Options{}))
+	page := drawn(s)
 	for _, want := range []string{`id="s1-p0z-t"`, "the time of the witness", ">2.01 s</text>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has not %q", want)
@@ -191,7 +191,7 @@ func TestAShortWitnessIsDrawnNear(t *testing.T) {
 
 // Every text of a picture is inside of it, and none runs into another.
 func TestTextsOfPicturesStayApart(t *testing.T) {
-	runs := fixtures(t)
+	runs := sample.Runs(t)
 	for i, spec := range append(slices.Clone(chartedSpecs), "fixed-window,rate=8/2s,align=unknown") {
 		runs[fmt.Sprint("windowed", i)] = sample.Run(windowed(t, spec))
 	}
@@ -204,7 +204,7 @@ func TestTextsOfPicturesStayApart(t *testing.T) {
 	}
 	runs["tail"] = sample.Run(sample.Scenario(t, "x", "A title", "token-bucket,rate=10/s,burst=40", tail))
 	for name, r := range runs {
-		for _, d := range drawingsOf(t, render(t, "html", r, Options{})) {
+		for _, d := range drawingsOf(t, drawn(r.Scenarios...)) {
 			for i, a := range d.texts {
 				if a.from < -2 || a.to > d.width+2 {
 					t.Errorf("%s: %q leaves its picture", name, a.text)
@@ -231,9 +231,9 @@ type pictured struct {
 }
 
 // drawingsOf reads the pictures of a page. A letter is taken to be 5.3 units wide.
-func drawingsOf(t *testing.T, page []byte) (out []pictured) {
+func drawingsOf(t *testing.T, page string) (out []pictured) {
 	t.Helper()
-	d := xml.NewDecoder(strings.NewReader(string(page)))
+	d := xml.NewDecoder(strings.NewReader(page))
 	d.AutoClose, d.Entity, d.Strict = xml.HTMLAutoClose, xml.HTMLEntity, false
 	attr := func(x xml.StartElement, name string) string {
 		for _, a := range x.Attr {

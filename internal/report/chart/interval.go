@@ -1,13 +1,13 @@
-package report
+package chart
 
 import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// intervalBar draws a measured interval beside the declared value, or the ends of a declared range; empty
+// Interval draws a measured interval beside the declared value, or the ends of a declared range; empty
 // where an end is open.
-func intervalBar(declared, most float64, v verdict.Interval) markup {
+func Interval(declared, most float64, v verdict.Interval) SVG {
 	if v = result.FiniteEnds(v); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
 		return ""
 	}
@@ -23,5 +23,5 @@ func intervalBar(declared, most float64, v verdict.Interval) markup {
 	if most > declared {
 		d.line("declared", x.at(most), 1, x.at(most), 17)
 	}
-	return d.html()
+	return d.svg()
 }

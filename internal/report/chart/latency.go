@@ -1,4 +1,4 @@
-package report
+package chart
 
 import (
 	"fmt"
@@ -10,19 +10,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// perDecade is how many bars the histograms have from a power of ten to the next.
-const perDecade = 20
-
 // lane is one half of the histogram: the answers of one outcome.
 type lane struct {
 	name, class        string
 	service, corrected latency.Distribution
 }
 
-// latencyChart shows the service times of allowed and denied answers, one above the other on one logarithmic
+// Latency shows the service times of allowed and denied answers, one above the other on one logarithmic
 // axis, as filled bars; the outline is the latency counted from the plan. Heights are logarithmic too, so
 // that one slow answer among a million is seen. Empty without answers.
-func latencyChart(id string, s *result.Scenario) markup {
+func Latency(id string, s *result.Scenario) SVG {
 	lanes := []lane{
 		{"allowed", "a", s.Latency.Allowed.Service, s.Latency.Allowed.Corrected},
 		{"denied", "d", s.Latency.Denied.Service, s.Latency.Denied.Corrected},
@@ -32,14 +29,14 @@ func latencyChart(id string, s *result.Scenario) markup {
 		return ""
 	}
 	const height, gap = 84.0, 34.0
-	f := frame{plotLeft, 48, chartWidth - plotLeft - plotRight, 2*height + gap}
+	f := frame{plotLeft, 48, fullWidth - plotLeft - plotRight, 2*height + gap}
 	desc := ""
 	for _, l := range lanes {
 		desc += fmt.Sprintf("%s %s: p50 %s, p99 %s, max %s. ", quantity.Thousands(int(l.service.Count)),
 			l.name, quantity.Brief(l.service.P50),
 			quantity.Brief(l.service.P99), quantity.Brief(l.service.Max))
 	}
-	d := newDrawing(id, "Latency of allowed and denied answers", desc, chartWidth, f.y+f.h+30)
+	d := newDrawing(id, "Latency of allowed and denied answers", desc, fullWidth, f.y+f.h+30)
 	d.text("label", f.x, 12, "start",
 		"answers per bar (logarithmic) by service time; outline: latency counted from the plan")
 	x := scale{lo: lo, hi: hi, from: f.x, to: f.x + f.w, log: true}
@@ -48,7 +45,7 @@ func latencyChart(id string, s *result.Scenario) markup {
 		d.lane(l, x, scale{lo: 0, hi: math.Log10(float64(most)) + 0.35, from: base, to: base - height})
 	}
 	d.latencyAxis(f, x)
-	return d.html()
+	return d.svg()
 }
 
 // histogramRange is the span of all lanes in milliseconds and their highest bar.
@@ -56,7 +53,7 @@ func histogramRange(lanes []lane) (lo, hi float64, most int64) {
 	lo, hi = math.Inf(1), 0
 	for _, l := range lanes {
 		for _, dist := range []latency.Distribution{l.service, l.corrected} {
-			for _, b := range dist.LogBuckets(perDecade) {
+			for _, b := range dist.LogBuckets(latency.PerDecade) {
 				lo, hi = min(lo, ms(max(b.From, time.Microsecond))), max(hi, ms(b.To))
 				most = max(most, b.Count)
 			}
@@ -77,7 +74,7 @@ func (d *drawing) lane(l lane, x, y scale) {
 		}
 	}
 	height := func(n int64) float64 { return y.at(math.Log10(float64(n)) + 0.3) }
-	for _, b := range l.service.LogBuckets(perDecade) {
+	for _, b := range l.service.LogBuckets(latency.PerDecade) {
 		if b.Count > 0 {
 			from, to := x.at(ms(b.From)), x.at(ms(b.To))
 			title := fmt.Sprintf("%s .. %s: %s %s", quantity.Brief(b.From), quantity.Brief(b.To),
@@ -100,7 +97,7 @@ func (d *drawing) lane(l lane, x, y scale) {
 // outline draws a histogram as its upper edge.
 func (d *drawing) outline(dist latency.Distribution, x, y scale, height func(int64) float64) {
 	var edge steps
-	for i, b := range dist.LogBuckets(perDecade) {
+	for i, b := range dist.LogBuckets(latency.PerDecade) {
 		from, to := x.at(ms(b.From)), x.at(ms(b.To))
 		if i == 0 {
 			edge.to(from, y.from)

@@ -1,4 +1,4 @@
-package report
+package chart
 
 import (
 	"fmt"
@@ -7,10 +7,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// differencesChart draws how many requests of a recording were decided otherwise than right decides them, a
+// Differences draws how many requests of a recording were decided otherwise than right decides them, a
 // bar a bin. right has an outcome for each observation, Unknown where none is known; desc says in a sentence
 // what the picture shows.
-func differencesChart(id, desc string, t *timeline.Timeline, right []timeline.Outcome) markup {
+func Differences(id, desc string, t *timeline.Timeline, right []timeline.Outcome) SVG {
 	c := newClock(t)
 	width := time.Duration(max(1, niceStep(c.of(c.end)/mostBins)*c.one))
 	over, under := make([]int, int(c.end/width)+1), make([]int, int(c.end/width)+1)
@@ -26,8 +26,8 @@ func differencesChart(id, desc string, t *timeline.Timeline, right []timeline.Ou
 		}
 		most = max(most, over[k]+under[k])
 	}
-	f := frame{plotLeft, 22, chartWidth - plotLeft - plotRight, 70}
-	d := newDrawing(id, "Where they differ", desc, chartWidth, 128)
+	f := frame{plotLeft, 22, fullWidth - plotLeft - plotRight, 70}
+	d := newDrawing(id, "Where they differ", desc, fullWidth, 128)
 	y := scale{lo: 0, hi: float64(most) * 1.08, from: f.y + f.h, to: f.y}
 	at := c.scale(f)
 	d.yAxis(f, y, 3)
@@ -45,5 +45,5 @@ func differencesChart(id, desc string, t *timeline.Timeline, right []timeline.Ou
 	}
 	d.xAxis(f, at, 10, c.unit)
 	d.text("label", f.x, 12, "start", "requests decided otherwise per "+span(width))
-	return d.html()
+	return d.svg()
 }

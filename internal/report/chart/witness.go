@@ -1,4 +1,4 @@
-package report
+package chart
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -18,24 +19,24 @@ const (
 	nearHeight    = 150.0
 )
 
-// witnessChart shows the requests of one finding, each as the interval in which it was decided, with the
+// witness shows the requests of one finding, each as the interval in which it was decided, with the
 // requests around them faint, and where windows begin. Below it are the parts of the time axis in which the
 // intervals can be seen, where they are too short for the whole.
-func witnessChart(id string, c clock, f *verdict.Finding, part timeline.Part, win windows) markup {
+func witness(id string, c clock, f *verdict.Finding, part timeline.Part, win windows) SVG {
 	near, left := nearby(f, part.Observations)
 	if len(near) == 0 {
 		return ""
 	}
-	v := witnessView{id: id, f: f, near: near, in: members(f.Observations), end: c.end, windows: win}
+	v := witnessView{id: id, f: f, near: near, in: f.Members(), end: c.end, windows: win}
 	h := rowHeight(len(near)) * float64(len(near))
 	title := fmt.Sprintf("Witness: %s, partition %s", f.Kind, quoted(f.Partition))
 	zooms := v.zooms()
-	area := frame{plotLeft, 34, chartWidth - plotLeft - plotRight, h}
+	area := frame{plotLeft, 34, fullWidth - plotLeft - plotRight, h}
 	total := h + 72
 	if len(zooms) > 0 {
 		total += nearHeight + 62
 	}
-	d := newDrawing(id, title, f.Text, chartWidth, total)
+	d := newDrawing(id, title, f.Text, fullWidth, total)
 	label := "each line is the interval in which a request was decided (sent to first byte)"
 	if left > 0 {
 		label += fmt.Sprintf("; %s in the middle not drawn", quantity.Plural(left, "request"))
@@ -46,7 +47,7 @@ func witnessChart(id string, c clock, f *verdict.Finding, part timeline.Part, wi
 	if len(zooms) > 0 {
 		d.zoomed(&v, zooms, frame{area.x, area.y + h + 62, area.w, nearHeight})
 	}
-	return d.html()
+	return d.svg()
 }
 
 // witnessView is what the parts of a witness chart share.
@@ -176,7 +177,7 @@ func clustersOf(rows []*timeline.Observation, gap time.Duration) ([]check.Span, 
 // nearby returns the observations to draw, ascending by Sent: the witness, and what overlaps its span. Of
 // more than mostRows those in the middle are left out.
 func nearby(f *verdict.Finding, obs []timeline.Observation) (near []*timeline.Observation, left int) {
-	in := members(f.Observations)
+	in := f.Members()
 	var others int
 	for i := range obs {
 		o := &obs[i]
@@ -200,7 +201,7 @@ func rowTitle(o *timeline.Observation) string {
 	if o.Status != 0 {
 		text += fmt.Sprintf(" (%d)", o.Status)
 	}
-	return text + fmt.Sprintf(", sent %s, first byte %s", quantity.Seconds(o.Sent), answered(o))
+	return text + fmt.Sprintf(", sent %s, first byte %s", quantity.Seconds(o.Sent), result.FirstByte(o))
 }
 
 // rowNames writes the numbers of the requests, as many as there is room for.

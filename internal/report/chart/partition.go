@@ -1,4 +1,4 @@
-package report
+package chart
 
 import (
 	"cmp"
@@ -38,10 +38,10 @@ func chosenPartitions(all []timeline.Part, found []verdict.Finding) []timeline.P
 	return out[:min(len(out), mostPartitions)]
 }
 
-// chartLimit returns the limit that counts all requests of a partition, its ranges at the ends that admit
+// drawnLimit returns the limit that counts all requests of a partition, its ranges at the ends that admit
 // the most. It is empty where there is none to draw, and left says why: the charts know nothing of
 // completions, nor of what is forgotten.
-func chartLimit(s *result.Scenario, part timeline.Part) (out spec.Limit, left string) {
+func drawnLimit(s *result.Scenario, part timeline.Part) (out spec.Limit, left string) {
 	seen := map[string]bool{}
 	for i := range part.Observations {
 		phase := part.Observations[i].Phase
@@ -111,10 +111,10 @@ func viewOf(s *result.Scenario, l spec.Limit, part timeline.Part) *view {
 	return v
 }
 
-// nearness is how near a partition comes to its limit at least, as the charts show it: 1 at its bound, more
+// Nearness is how near a partition comes to its limit at least, as the charts show it: 1 at its bound, more
 // where too many were admitted. known is false where nothing is drawn.
-func nearness(s *result.Scenario, part timeline.Part) (share float64, known bool) {
-	l, left := chartLimit(s, part)
+func Nearness(s *result.Scenario, part timeline.Part) (share float64, known bool) {
+	l, left := drawnLimit(s, part)
 	if left != "" {
 		return 0, false
 	}
@@ -136,7 +136,7 @@ func (v *view) tightest() {
 // from a full start, and below it how much of the limit was certainly in use. The second shows a violation
 // that the first is too coarse for: where it is above the line, too many were admitted. A part of the
 // recording is drawn the same way, near.
-func (v *view) chart(id string, c clock, width float64, near bool) markup {
+func (v *view) chart(id string, c clock, width float64, near bool) SVG {
 	tick := limitTick(v.s.Limit)
 	text := v.use.left
 	if text == "" {
@@ -166,7 +166,7 @@ func (v *view) chart(id string, c clock, width float64, near bool) markup {
 	default:
 		d.inUse(id+"-u", f, c, v)
 	}
-	return d.html()
+	return d.svg()
 }
 
 // limitTick is the coarsest clock among the policies.

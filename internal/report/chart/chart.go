@@ -1,4 +1,6 @@
-package report
+// Package chart draws a recording as SVG: its requests over time, a partition against its limit, the witness
+// of a finding, latencies. What it says of a limit holds for every right limiter, but no verdict rests on it.
+package chart
 
 import (
 	"fmt"
@@ -13,9 +15,9 @@ import (
 
 // Sizes of the charts, in units of the page's width.
 const (
-	chartWidth = 1040.0
-	plotLeft   = 62.0
-	plotRight  = 14.0
+	fullWidth = 1040.0
+	plotLeft  = 62.0
+	plotRight = 14.0
 	// mostBins is how many bins a chart over time has at most, mostDots how many observations are drawn one
 	// by one.
 	mostBins = 200
@@ -28,21 +30,21 @@ var outcomes = []struct {
 	class string
 }{{timeline.Allowed, "a"}, {timeline.Denied, "d"}, {timeline.Unknown, "u"}}
 
-// pictures are the charts of one recording.
-type pictures struct {
+// Pictures are the charts of one recording.
+type Pictures struct {
 	// Time are those over the whole recording, Witness those of the first findings, Parts those of partitions
 	// against their limits. Each may be empty.
-	Time, Witness, Parts []markup
+	Time, Witness, Parts []SVG
 	// Note says how many of the partitions are drawn; empty where all are.
 	Note string
 	// Left says why partitions are not drawn, and of how many.
 	Left map[string]int
 }
 
-// recordingCharts draws the recording of a scenario, which has observations. id is unique in the page. Texts
-// of s are cleaned where they are drawn.
-func recordingCharts(id string, s *result.Scenario) pictures {
-	p := pictures{Left: map[string]int{}}
+// Recording draws the recording of a scenario, which has observations. id is unique in the page. Texts of s
+// are cleaned where they are drawn.
+func Recording(id string, s *result.Scenario) Pictures {
+	p := Pictures{Left: map[string]int{}}
 	axis := newClock(s.Timeline)
 	all := s.Timeline.ByPartition()
 	found := s.Findings()
@@ -53,8 +55,8 @@ func recordingCharts(id string, s *result.Scenario) pictures {
 	if s.Excerpt != "" { // of a part, no sum up to an instant would be true
 		return p
 	}
-	p.Time = append(p.Time, decisionsChart(id+"-d", s, axis, len(all)))
-	if chart := answersChart(id+"-a", s, axis); chart != "" && s.Timed() {
+	p.Time = append(p.Time, decisions(id+"-d", s, axis, len(all)))
+	if chart := answers(id+"-a", s, axis); chart != "" && s.Timed() {
 		p.Time = append(p.Time, chart)
 	}
 	p.partitions(id, s, axis, all, found)
@@ -62,38 +64,38 @@ func recordingCharts(id string, s *result.Scenario) pictures {
 }
 
 // witnesses draws the first findings.
-func (p *pictures) witnesses(id string, s *result.Scenario, axis clock, all []timeline.Part,
+func (p *Pictures) witnesses(id string, s *result.Scenario, axis clock, all []timeline.Part,
 	found []verdict.Finding) {
 	for i := range found[:min(len(found), mostWitnesses)] {
 		for _, part := range all {
 			if part.Partition == found[i].Partition {
 				at := fmt.Sprintf("%s-w%d", id, i)
 				p.Witness = append(p.Witness,
-					witnessChart(at, axis, &found[i], part, drawnWindows(s, part)))
+					witness(at, axis, &found[i], part, drawnWindows(s, part)))
 			}
 		}
 	}
-	p.Witness = slices.DeleteFunc(p.Witness, func(h markup) bool { return h == "" })
+	p.Witness = slices.DeleteFunc(p.Witness, func(h SVG) bool { return h == "" })
 }
 
 // partitions draws some partitions against their limits, and of one with a short witness the time of that.
-func (p *pictures) partitions(id string, s *result.Scenario, axis clock, all []timeline.Part,
+func (p *Pictures) partitions(id string, s *result.Scenario, axis clock, all []timeline.Part,
 	found []verdict.Finding) {
 	var drawn []timeline.Part
 	for _, part := range all {
-		if _, left := chartLimit(s, part); left != "" {
+		if _, left := drawnLimit(s, part); left != "" {
 			p.Left[left]++
 		} else {
 			drawn = append(drawn, part)
 		}
 	}
 	chosen := chosenPartitions(drawn, found)
-	views, width := make([]*view, len(chosen)), chartWidth
+	views, width := make([]*view, len(chosen)), fullWidth
 	for i, part := range chosen {
-		l, _ := chartLimit(s, part)
+		l, _ := drawnLimit(s, part)
 		views[i] = viewOf(s, l, part)
 		if _, ok := views[i].near(axis); ok || len(chosen) > 1 {
-			width = (chartWidth - 16) / 2
+			width = (fullWidth - 16) / 2
 		}
 	}
 	for i, v := range views {

@@ -1,4 +1,4 @@
-package report
+package chart
 
 import (
 	"fmt"
@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 )
+
+// SVG is a picture that is safe to print in a page of HTML: its texts are cleaned and escaped.
+type SVG string
 
 // drawing is one SVG image, written by hand: no script, no style but classes, every text escaped.
 type drawing struct {
@@ -26,7 +29,7 @@ func newDrawing(id, title, desc string, w, h float64) *drawing {
 }
 
 // html ends the image.
-func (d *drawing) html() markup { return markup(d.b.String() + "</svg>") }
+func (d *drawing) svg() SVG { return SVG(d.b.String() + "</svg>") }
 
 func (d *drawing) rect(class string, x, y, w, h float64, title string) {
 	fmt.Fprintf(&d.b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, num(x), num(y), num(w),
