@@ -85,9 +85,9 @@ func (r *recording) way() time.Duration {
 	return fastest
 }
 
-// standstills returns the times longer than most in which nothing at all was answered, and after which all
-// that waited were. Who came last waited no longer than most, or answers of another outcome waited as long.
-// So it is where a process does not run; where denials are slow, each is, and admissions are not. Ascending.
+// standstills returns the times longer than most in which nothing at all was answered, and of which who came
+// last waited no longer than most, or answers of another outcome waited as long. So it is where a process
+// does not run; where denials are slow, each is, and admissions are not. They ascend.
 //
 //	sent       | | | | | |
 //	answered                ||||||
@@ -105,10 +105,8 @@ func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall
 		from, _ := slices.BinarySearchFunc(r.target, s.from, sent)
 		to, _ := slices.BinarySearchFunc(r.target, s.to, sent)
 		waited := r.target[from:to]
-		late := func(o *timeline.Observation) bool { return o.FirstByte > s.to+most }
 		alike := func(o *timeline.Observation) bool { return o.Outcome != of && service(o) > most }
-		if len(waited) > 0 && !slices.ContainsFunc(waited, late) &&
-			(service(waited[len(waited)-1]) <= most || slices.ContainsFunc(waited, alike)) {
+		if n := len(waited); n > 0 && (service(waited[n-1]) <= most || slices.ContainsFunc(waited, alike)) {
 			out = append(out, s)
 		}
 	}
