@@ -56,16 +56,20 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
 	o := e.reportOptions()
 	o.Strict, o.InconclusiveIsError = f.strict, f.failOn == "inconclusive"
-	whole := e.emit(dir.reports(), r, o) && len(w.errs) == 0
-	whole = e.emit(outs, r, o) && whole
+	kept := e.emit(dir.reports(), r, o) && len(w.errs) == 0
+	whole := e.emit(outs, r, o) && kept
 	if left := len(r.NotBegun); left > 0 {
 		why := "interrupted"
 		if !r.Interrupted {
-			why = "stopped, nothing listens at the target"
+			why = "stopped, the target takes no connection"
 		}
 		e.say.notef("%s, %s not begun", why, quantity.Plural(left, "scenario"))
 	}
-	e.say.notef("kept in %s", dir.path)
+	if kept {
+		e.say.notef("kept in %s", dir.path)
+	} else {
+		e.say.notef("kept in %s in part (make room, or choose another folder with --out)", dir.path)
+	}
 	verdict := statusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)
 	if !whole {
 		return exitStatus(afterTrouble(statusOf(verdict)))
@@ -96,7 +100,7 @@ func (w *work) all(ctx context.Context) {
 // hintTime is for how long identify is asked, after a FAIL, what explains all recordings.
 const hintTime = time.Second
 
-// dead tells whether nothing listened at the target of a scenario in all that was recorded of it.
+// dead tells whether the target of a scenario took no connection in all that was recorded of it.
 func (w *work) dead(i int) bool {
 	tried := false
 	for j, c := range w.courses {

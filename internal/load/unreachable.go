@@ -22,10 +22,12 @@ func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 	return text, true
 }
 
-// Refused tells whether nothing listened at the address whenever a request of tl was to be sent.
+// Refused tells whether no connection could be made whenever a request of tl was to be sent, for a reason
+// that does not pass: nothing listens at the address, or what does speaks otherwise, or is not trusted.
 func Refused(tl *timeline.Timeline) bool {
 	word, count := commonest(tl)
-	return count == tl.Sent() && slices.Contains([]string{wordRefused, wordNoSocket}, word)
+	return count == tl.Sent() && slices.Contains([]string{wordRefused, wordNoSocket, wordNoProxy, wordHTTP2,
+		wordNoHTTP2, wordWantsTLS, wordNoTLS, wordCertificate}, word)
 }
 
 // Remedy says what the reader can do about a target that is Unreachable; empty where it is not, or nothing

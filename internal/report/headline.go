@@ -65,7 +65,7 @@ func interruption(r *result.Run) string {
 	case r.Interrupted && n > 0:
 		return fmt.Sprintf("; interrupted, %d not begun%s", n, few(r.NotBegun))
 	case n > 0:
-		return fmt.Sprintf("; stopped, nothing listens at the target: %d not begun%s", n, few(r.NotBegun))
+		return fmt.Sprintf("; stopped, the target takes no connection: %d not begun%s", n, few(r.NotBegun))
 	case r.Interrupted:
 		return "; interrupted"
 	}
