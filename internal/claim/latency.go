@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -85,32 +86,50 @@ func (r *recording) way() time.Duration {
 	return fastest
 }
 
-// standstills returns the times longer than most in which nothing at all was answered, and of which who came
-// last waited no longer than most, or answers of another outcome waited as long. So it is where a process
-// does not run; where denials are slow, each is, and admissions are not. They ascend.
+// standstills returns times in which the target was slow whatever it was to say. In some, longer than most,
+// nothing at all was answered, and then at once what had been sent over some time. They last until all that
+// came meanwhile is answered. So it is where a process does not run; a slow limiter lets each request wait.
 //
 //	sent       | | | | | |
 //	answered                ||||||
 //	           |-- nothing -|
+//
+// In the others an answer of another outcome than of waited longer than most. A queue keeps what it admits
+// waiting, so that tells nothing of it.
 func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall {
 	heard := slices.SortedFunc(slices.Values(r.target),
 		func(a, b *timeline.Observation) int { return cmp.Compare(a.FirstByte, b.FirstByte) })
-	sent := func(o *timeline.Observation, t time.Duration) int { return cmp.Compare(o.Sent, t) }
+	queued := slices.ContainsFunc(r.limit, func(p spec.Policy) bool { return p.Queued() })
 	var out []stall
-	for i := 1; i < len(heard); i++ {
-		s := stall{heard[i-1].FirstByte, heard[i].FirstByte}
-		if s.to-s.from <= most {
+	for i, o := range heard {
+		if o.Outcome != of && service(o) > most && !queued {
+			out = append(out, stall{o.Sent, o.FirstByte})
+		}
+		if i == 0 || o.FirstByte-heard[i-1].FirstByte <= most || !atOnce(heard[i:], most/5) {
 			continue
 		}
-		from, _ := slices.BinarySearchFunc(r.target, s.from, sent)
-		to, _ := slices.BinarySearchFunc(r.target, s.to, sent)
-		waited := r.target[from:to]
-		alike := func(o *timeline.Observation) bool { return o.Outcome != of && service(o) > most }
-		if n := len(waited); n > 0 && (service(waited[n-1]) <= most || slices.ContainsFunc(waited, alike)) {
-			out = append(out, s)
+		s := stall{heard[i-1].FirstByte, o.FirstByte}
+		for _, x := range heard[i:] {
+			if x.Sent < o.FirstByte {
+				s.to = x.FirstByte
+			}
 		}
+		out = append(out, s)
 	}
 	return out
+}
+
+// atOnce tells whether the first answers of heard, those of some width, are of requests that were sent over
+// at least twice as long. heard is not empty and ascends by FirstByte.
+func atOnce(heard []*timeline.Observation, width time.Duration) bool {
+	first, last := heard[0].Sent, heard[0].Sent
+	for _, o := range heard {
+		if o.FirstByte > heard[0].FirstByte+width {
+			break
+		}
+		first, last = min(first, o.Sent), max(last, o.Sent)
+	}
+	return last-first >= 2*width
 }
 
 // slowerThan counts the observations whose service time is over most even without the time in which the

@@ -170,15 +170,31 @@ func TestLatencyWithoutStandstills(t *testing.T) {
 		{"a standstill", answered(func(i int) time.Duration { return from(i, time.Duration(70-i)*ms) }),
 			"schedule-missed", "sent late, the recorder stood still, or nothing at all was answered"},
 		{"slow from then on", answered(func(i int) time.Duration { return from(i, 30*ms) }), "fail", ""},
-		{"who came last waited too", answered(func(i int) time.Duration {
+		{"two standstills", answered(func(i int) time.Duration {
 			if i > 59 {
-				return from(i, time.Duration(82-i)*ms)
+				return from(i, time.Duration(85-i)*ms)
+			}
+			return from(i, time.Duration(70-i)*ms)
+		}), "schedule-missed", ""},
+		{"what came meanwhile is answered slowly", answered(func(i int) time.Duration {
+			if i > 49 && i < 70 {
+				return time.Duration(70+2*(i-49)-i) * ms
+			}
+			return from(i, time.Duration(70-i)*ms)
+		}), "schedule-missed", ""},
+		{"slow after it", answered(func(i int) time.Duration {
+			if i > 69 {
+				return 30 * ms
 			}
 			return from(i, time.Duration(70-i)*ms)
 		}), "fail", ""},
 		{"a burst of denials", burst(timeline.Denied), "fail", ""},
 		{"a burst of which one is admitted", burst(timeline.Allowed), "schedule-missed", ""},
 	})
+	queue := parse(t, "leaky-bucket-queue,rate=10/s,queue=5")
+	if c := judge(burst(timeline.Allowed), queue, bound(0.9, 10*ms), noWaits)[0]; c.Verdict != verdict.Fail {
+		t.Errorf("a queue keeps what it admits waiting: got %s (%s), want fail", c.Verdict, c.Text)
+	}
 }
 
 func TestLatencyNamesTheSlowest(t *testing.T) {
