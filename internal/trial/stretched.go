@@ -57,14 +57,15 @@ func stretched(s *scenario.Scenario, tl *timeline.Timeline) string {
 }
 
 // sides are when the two groups of a boundary phase are due, and how many of the earlier one there are, were
-// sent after the boundary, and may have been decided after it.
+// sent after the boundary, and were answered before it.
 type sides struct {
-	before, after          time.Duration
-	n, sentLate, heardLate int
+	before, after   time.Duration
+	n, late, inTime int
 }
 
 // strayed says which boundary phase shows nothing of its boundary, with the reason: over a quarter of the
-// requests that were due before it came after it, or may have. Empty where none did.
+// requests that were due before it were sent after it, or all may have been decided after it. A target may
+// take its time with what it admits, so one answer in time is enough. Empty where none did.
 //
 //	due      ||||    |    ||||
 //	sent             | ||||||||    it stood still
@@ -101,12 +102,12 @@ func strayed(s *scenario.Scenario, tl *timeline.Timeline) (why string, r verdict
 		x := edges[name]
 		switch {
 		case x == nil:
-		case 4*x.sentLate > x.n:
+		case 4*x.late > x.n:
 			return fmt.Sprintf("phase %s: %d of %d requests that were due before the boundary were sent "+
-				"after it", name, x.sentLate, x.n), verdict.ScheduleMissed
-		case 4*x.heardLate > x.n:
-			return fmt.Sprintf("phase %s: %d of %d requests that were sent before the boundary were "+
-				"answered after it, and may be decided after it", name, x.heardLate, x.n), verdict.TooFew
+				"after it", name, x.late, x.n), verdict.ScheduleMissed
+		case x.inTime == 0 && x.n > 0:
+			return fmt.Sprintf("phase %s: all %d requests that were sent before the boundary were answered "+
+				"after it, and may be decided after it", name, x.n), verdict.TooFew
 		}
 	}
 	return "", ""
@@ -116,11 +117,10 @@ func strayed(s *scenario.Scenario, tl *timeline.Timeline) (why string, r verdict
 func (x *sides) add(o *timeline.Observation) {
 	boundary := x.before + (x.after-x.before)/2
 	x.n++
-	switch {
-	case o.Sent >= boundary:
-		x.sentLate++
-		x.heardLate++
-	case o.Answered && o.FirstByte >= boundary:
-		x.heardLate++
+	if o.Sent >= boundary {
+		x.late++
+	}
+	if o.Answered && o.FirstByte < boundary {
+		x.inTime++
 	}
 }

@@ -47,9 +47,9 @@ func TestABoundaryThatWasMissedIsNoPass(t *testing.T) {
 		reason      verdict.Reason
 	}{
 		{"", sent, 14, verdict.Inconclusive, verdict.ScheduleMissed},
-		{"", answered, 11, verdict.Inconclusive, verdict.TooFew},
+		{"", answered, 40, verdict.Inconclusive, verdict.TooFew},
 		{"", sent, 13, verdict.Pass, ""},
-		{"", answered, 10, verdict.Pass, ""},
+		{"", answered, 39, verdict.Pass, ""},
 		{"reset-of-next-window", sent, 14, verdict.Fail, ""},
 	} {
 		s := named(t, "window-edge")
