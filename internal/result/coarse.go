@@ -53,17 +53,35 @@ func (s *Scenario) Coarse() (why, mend string) {
 func locksOut(p spec.Policy) bool { return p.Count == spec.CountAll || p.Ban > 0 }
 
 // Slow is the mend where a client that asks one request after the other is hardly denied, as the limit gives
-// back a unit while an answer is under way; empty where it is not so.
+// back a unit while an answer is under way, or where even the fastest answer takes long; empty where it is
+// not so.
 func (s *Scenario) Slow() string {
 	if s.Timeline == nil || s.Target == "" {
 		return ""
 	}
 	wait, _ := s.usualWait()
 	rate, _ := s.refill()
-	if rate*wait.Seconds() < 1 {
-		return ""
+	if rate*wait.Seconds() >= 1 {
+		return nearer + ": an answer took " + givenBack(rate, wait)
 	}
-	return nearer + ": an answer took " + givenBack(rate, wait)
+	if fastest := s.fastest(); fastest >= farFrom {
+		return nearer + ": no answer took less than " + quantity.Brief(fastest)
+	}
+	return ""
+}
+
+// farFrom is how long the fastest answer of a target takes that is far away: as long before a boundary the
+// first requests are sent.
+const farFrom = 25 * time.Millisecond
+
+// fastest is how long the fastest answer took, 0 where there is none or the recording is not in memory.
+func (s *Scenario) fastest() (d time.Duration) {
+	for i := range s.Timeline.Observations {
+		if o := &s.Timeline.Observations[i]; o.Answered && (d == 0 || o.FirstByte-o.Sent < d) {
+			d = o.FirstByte - o.Sent
+		}
+	}
+	return d
 }
 
 // refill is the highest rate of what refills, a second, and the coarsest clock.

@@ -53,3 +53,22 @@ func TestCoarseNamesWhatHelps(t *testing.T) {
 		}
 	}
 }
+
+// TestAFarTargetIsNamed: of windows, which give nothing back meanwhile, the fastest answer tells.
+func TestAFarTargetIsNamed(t *testing.T) {
+	l, err := spec.Parse("fixed-window,rate=5/1m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for fastest, want := range map[time.Duration]string{25*time.Millisecond - 1: "",
+		25 * time.Millisecond: "send from nearer to the target: no answer took less than 25.0 ms"} {
+		tl := &timeline.Timeline{}
+		for _, took := range []time.Duration{time.Second, fastest, 2 * fastest} {
+			tl.Observations = append(tl.Observations, timeline.Observation{Answered: true, FirstByte: took})
+		}
+		tl.Observations = append(tl.Observations, timeline.Observation{})
+		if got := (&Scenario{Target: "http://a/", Limit: l, Timeline: tl}).Slow(); got != want {
+			t.Errorf("fastest %s: got %q, want %q", fastest, got, want)
+		}
+	}
+}
