@@ -342,6 +342,11 @@ func TestIntactWaits(t *testing.T) {
 		}
 	}
 	const lateDate = "Fri, 20 Nov 2026 13:00:05 GMT"
+	until := func(s int) string { return fmt.Sprintf("Fri, 20 Nov 2026 12:00:%02d GMT", s) }
+	dated := func(s int) func(*timeline.Observation) { // 10 s after the Date, but for one
+		return both(set("Retry-After", until(10), 2, 3, 4), set("Retry-After", until(15), 12, 14),
+			set("Retry-After", until(s), 13))
+	}
 	overlap := func(o *timeline.Observation) {
 		if o.Seq == 13 {
 			o.FirstByte += 10 * ms
@@ -374,6 +379,8 @@ func TestIntactWaits(t *testing.T) {
 		{"shorter", log, tens, set("Retry-After", "7", 13), "field-changed",
 			"no denial of the origin's bursts tells a shorter wait than #2: Retry-After: 10; through the " +
 				"proxy 1 of 3 do: #13 has Retry-After: 7, and 2.010 s is all that noise explains"},
+		{"as short as an old Date explains", log, tens, dated(12), "pass", ""},
+		{"shorter than that", log, tens, dated(11), "field-changed", "3.010 s is all that noise explains"},
 		{"longer, and no bound known", log, nil, set("Retry-After", "13", 13), "field-changed",
 			"tells a longer wait than #2"},
 		{"as long as noise explains", log, nil, set("Retry-After", "12", 13), "pass", ""},

@@ -2,6 +2,7 @@ package claim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -20,9 +21,10 @@ type opening struct {
 
 // apart finds a wait in the opening of a partition through the proxy that is shorter or longer than every one
 // in those at the origin. In a fresh partition a denial waits for the admissions of its own opening, so two
-// true waits differ by no more than the spans of the openings; the notation adds less than a second on each
-// side, a Date another. This needs limiters whose waits follow from the burst alone, not from when it was
-// sent nor from which of several policies denies, and partitions that nobody else has used.
+// true waits differ by no more than the spans of the openings. The notation adds less than a second, a Date
+// that is cut to the second another, and one that is old a third. This needs limiters whose waits follow from
+// the burst alone, not from when it was sent nor from which of several policies denies, and partitions that
+// nobody else has used.
 func (j *comparison) apart(limit spec.Limit) {
 	if j.r.shared || j.r.used || len(limit) != 1 || byTheClock(limit[0]) {
 		return
@@ -34,6 +36,9 @@ func (j *comparison) apart(limit spec.Limit) {
 	}
 	noise := at.span + through.span + 2*time.Second + 2*j.r.tl.Header.ClockError
 	noise += 2 * max(limit[0].Tick, j.r.tl.Header.Tick)
+	if slices.ContainsFunc(slices.Concat(at.denials, through.denials), countsFromDate) {
+		noise += staleDate
+	}
 	short, long := waitRange(at.denials)
 	if wait(long)-wait(short) > noise {
 		j.note("the origin tells waits from %s to %s to one burst, so they are not compared",
@@ -64,6 +69,9 @@ func byTheClock(p spec.Policy) bool {
 	return p.Windowed() && p.Align != spec.AlignFirst || p.Refill == spec.RefillInterval ||
 		p.Start == spec.StartUnknown || p.LevelTo > 0
 }
+
+// countsFromDate tells whether o, which tells a wait, tells it as a date.
+func countsFromDate(o *timeline.Observation) bool { t, _ := told(o); return t.isDate }
 
 // wait returns the wait that o tells, which it must.
 func wait(o *timeline.Observation) time.Duration { t, _ := told(o); return t.wait }
