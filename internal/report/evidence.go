@@ -87,13 +87,21 @@ func unheardMend(s *result.Scenario, r verdict.Reason) string {
 		"silence declares denied: {unanswered: true} (--set denied.unanswered=true)"
 }
 
-// slowMend is the mend of a run that showed too little as answers came late; empty for others.
+// slowMend is the mend of a run that showed too little as answers came late, or as nobody said which clock
+// the target has; empty for others.
 func slowMend(s *result.Scenario, r verdict.Reason) string {
 	if r != verdict.TooFew {
 		return ""
 	}
+	if slices.ContainsFunc(s.Header.Notes, ofOurClock) {
+		return "say how far its clock may be from ours: --wall-error 1ms for a server on this machine, " +
+			"--wall-error 500ms for one behind a tunnel"
+	}
 	return s.Slow()
 }
+
+// ofOurClock tells whether a note says that a recording fails where the target has our clock.
+func ofOurClock(note string) bool { return strings.HasPrefix(note, result.OurClock) }
 
 // mend says what the reader of s can do about a reason. What an earlier run used of its partitions may
 // explain what is seen until it is forgotten.

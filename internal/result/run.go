@@ -138,6 +138,9 @@ type Scenario struct {
 	Excerpt string
 }
 
+// OurClock begins the note of a recording that fails where the target has our clock, which nobody said.
+const OurClock = "this fails if the target has the clock of this machine"
+
 // Unverified is the note of a recording whose target may have been anybody.
 const Unverified = "certificates were not verified (target.insecure)"
 

@@ -108,7 +108,7 @@ func (r *reading) cut(h *timeline.Header) {
 
 // doubtClock judges a recording again that fails where the target has the clock of this machine, as was
 // assumed of one on loopback: behind a tunnel or in a virtual machine it has another. What is left holds for
-// both.
+// both; what fails by one of them is no Pass.
 func doubtClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
 	if out.Verdict != verdict.Fail || tl.Header.WallError >= otherClock || !readsClock(s) {
 		return
@@ -116,10 +116,15 @@ func doubtClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timelin
 	assumed := tl.Header.WallError
 	tl.Header.WallError, out.Claims = otherClock, nil
 	judge(out, s, tl)
-	if out.Verdict != verdict.Fail {
-		tl.Header.Notes = append(tl.Header.Notes, fmt.Sprintf(
-			"this fails if the target has the clock of this machine (say so with --wall-error %s)", assumed))
-		out.Header = tl.Header
+	if out.Verdict == verdict.Fail {
+		return
+	}
+	tl.Header.Notes = append(tl.Header.Notes, fmt.Sprintf("%s (say so with --wall-error %s)", result.OurClock,
+		assumed))
+	out.Header = tl.Header
+	if out.Verdict == verdict.Pass {
+		*out = inconclusive(*out, verdict.TooFew, fmt.Sprintf("%s, and not if its clock may be %s off",
+			result.OurClock, otherClock))
 	}
 }
 

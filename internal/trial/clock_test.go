@@ -15,7 +15,8 @@ import (
 )
 
 // TestClocksOfTargetsMayBeWrong: a limiter that counts 5 in each window of 4 s is right also if its clock is
-// far from ours, as its Dates show. One that has the right time, or tells no other, is held to it.
+// far from ours, as its Dates show. One that has the right time, or tells no other, is held to it. One that
+// is near and has no Date may have either, where nobody says which.
 func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 	const src = "id: x\ntitle: x\nkind: required\nlimit: \"fixed-window,rate=5/4s\"\nphases:\n  - {name: " +
 		"a, shape: constant, rate: 5/s, duration: 11s}\n" +
@@ -44,7 +45,9 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 		{"never set", never, never, 4 * time.Second, verdict.Pass, 0, 0, false},
 		{"ahead, and not told", 65 * time.Second, 0, 4 * time.Second, verdict.Fail, otherClock, 0, false},
 		{"a tunnel to another clock", tunnel, tunnel, 4 * time.Second, verdict.Pass, otherClock, 0, false},
-		{"the same without a Date", tunnel, 0, 4 * time.Second, verdict.Pass, otherClock, 0, true},
+		{"the same without a Date", tunnel, 0, 4 * time.Second, verdict.Inconclusive, otherClock, 0, true},
+		{"the same, said to be another", tunnel, 0, 4 * time.Second, verdict.Pass, otherClock, otherClock,
+			true},
 		{"the same, said to be ours", tunnel, 0, 4 * time.Second, verdict.Fail, sameClock, sameClock, true},
 		{"too short windows", 65 * time.Second, 65 * time.Second, 2 * time.Second, verdict.Fail, 0, 0, false},
 	} {
