@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/client"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -105,20 +106,20 @@ func (e *env) readClients(name string, f checkFlags) (*timeline.Timeline, error)
 		defer file.Close()
 		in = file
 	}
-	read := timeline.Read
+	read := ndjson.Read
 	switch f.format {
 	case "ndjson":
 	case "csv":
-		read = timeline.ReadCSV
+		read = ndjson.ReadCSV
 	default:
 		return nil, usagef("--format %q: --client reads what clients were answered, which a log does not "+
 			"tell: ndjson or csv (record it with rlcheck serve --record FILE)", f.format)
 	}
-	outcome, err := f.outcome(timeline.StatusOutcome)
+	outcome, err := f.outcome(ndjson.StatusOutcome)
 	if err != nil {
 		return nil, err
 	}
-	return read(in, name, timeline.Options{Columns: f.columns, Outcome: outcome})
+	return read(in, name, ndjson.Options{Columns: f.columns, Outcome: outcome})
 }
 
 // clientScenario is a recording of clients with the verdict on them.

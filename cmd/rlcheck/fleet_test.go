@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/redis"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // logged is a target that admits everything and logs when it decided. Its answers name the line of the log.
@@ -108,7 +108,7 @@ func recordsTheLog(t *testing.T, closed, tries int) int {
 		t.Fatalf("%v, %v: %s", missing, err, out)
 	}
 	defer f.Close()
-	tl, err := timeline.Read(f, "timeline", timeline.Options{})
+	tl, err := ndjson.Read(f, "timeline", ndjson.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -262,12 +263,12 @@ func identified(s *scenario.Scenario, res *identify.Result, m *manifest, started
 // keepIdentified keeps the recording and the report; it tells whether all was kept.
 func (e *env) keepIdentified(dir *runDir, r *result.Run, res *identify.Result) bool {
 	err := dir.keep(r.Scenarios[0].ID, timelineName, func(w io.Writer) error {
-		return timeline.Write(w,
+		return ndjson.Write(w,
 			res.Timeline)
 	})
 	if err == nil && res.Clients != nil && len(res.Clients.Timeline.Observations) > 0 {
 		err = dir.keep("", identify.ClientsFile, func(w io.Writer) error {
-			return timeline.Write(w, res.Clients.Timeline)
+			return ndjson.Write(w, res.Clients.Timeline)
 		})
 	}
 	if err == nil {
@@ -345,11 +346,11 @@ func (e *env) recordings(name string) ([]*timeline.Timeline, error) {
 			return nil, err
 		}
 		defer file.Close()
-		read := timeline.Read
+		read := ndjson.Read
 		if filepath.Ext(name) == ".csv" {
-			read = timeline.ReadCSV
+			read = ndjson.ReadCSV
 		}
-		tl, err := read(file, name, timeline.Options{Outcome: timeline.StatusOutcome})
+		tl, err := read(file, name, ndjson.Options{Outcome: ndjson.StatusOutcome})
 		return []*timeline.Timeline{tl}, err
 	}
 	r, err := e.readRun(name)

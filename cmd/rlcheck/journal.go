@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -33,7 +34,7 @@ type recording struct {
 }
 
 // begin makes the journal. What an earlier try left in the place of the timeline is kept elsewhere by then.
-func (k *recording) begin() *timeline.JournalWriter {
+func (k *recording) begin() *ndjson.JournalWriter {
 	for _, path := range k.dir.recordings(k.id) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			k.errs = append(k.errs, err)
@@ -44,7 +45,7 @@ func (k *recording) begin() *timeline.JournalWriter {
 		return nil // the plan could not be kept either, and that was said
 	}
 	k.journal = f
-	return timeline.NewJournal(f, k.red.Replace)
+	return ndjson.NewJournal(f, k.red.Replace)
 }
 
 // largeRecording is how many requests take so much memory that it is worth the time to collect often while

@@ -15,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -49,9 +50,9 @@ func (e *env) judge(name string, f *checkFlags) (*verdict.Judgement, timeline.Co
 	case slices.Contains(accesslog.Formats(), accesslog.Format(f.format)):
 		return e.judgeLog(in, name, f)
 	case f.format == "csv":
-		return e.judgeTimeline(in, name, f, timeline.NewCSVReader)
+		return e.judgeTimeline(in, name, f, ndjson.NewCSVReader)
 	case f.format == "ndjson":
-		return e.judgeTimeline(in, name, f, timeline.NewReader)
+		return e.judgeTimeline(in, name, f, ndjson.NewReader)
 	}
 	return nil, timeline.Counts{},
 		usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, "+
@@ -59,7 +60,7 @@ func (e *env) judge(name string, f *checkFlags) (*verdict.Judgement, timeline.Co
 }
 
 // opener begins to read a recording of one form.
-type opener func(io.Reader, string, timeline.Options) *timeline.Reader
+type opener func(io.Reader, string, ndjson.Options) *ndjson.Reader
 
 // judgeTimeline judges a recording that has the members of a timeline.
 func (e *env) judgeTimeline(in io.Reader, name string, f *checkFlags, open opener) (
@@ -68,15 +69,15 @@ func (e *env) judgeTimeline(in io.Reader, name string, f *checkFlags, open opene
 	if err := f.logOnly(); err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	outcome, err := f.outcome(timeline.StatusOutcome)
+	outcome, err := f.outcome(ndjson.StatusOutcome)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	opts := timeline.Options{Columns: f.columns, Outcome: outcome}
+	opts := ndjson.Options{Columns: f.columns, Outcome: outcome}
 	r := open(in, name, opts)
 	j, counts, err := e.judgeStream(r, name, f)
 	if err == nil {
-		_ = f.kept.around(j, f.again(in, func(in io.Reader) *timeline.Reader { return open(in, name, opts) }))
+		_ = f.kept.around(j, f.again(in, func(in io.Reader) *ndjson.Reader { return open(in, name, opts) }))
 		e.remarkTimeline(r, name, f)
 	}
 	return j, counts, f.otherFormat(name, err)
@@ -92,7 +93,7 @@ func (f *checkFlags) otherFormat(name string, err error) error {
 }
 
 // remarkTimeline says what a recording lacks for the limits, and what of it was not read.
-func (e *env) remarkTimeline(r *timeline.Reader, name string, f *checkFlags) {
+func (e *env) remarkTimeline(r *ndjson.Reader, name string, f *checkFlags) {
 	if !f.ends && slices.ContainsFunc(f.judges.Limits(), spec.Limit.Completes) {
 		e.remark(f, true, endless("no observation has done_ns", "done_ns of each"))
 	}
@@ -122,12 +123,12 @@ func ours(in io.Reader) bool {
 
 // foreign tells whether a file seems to have another format: its first line is no JSON.
 func foreign(err error) bool {
-	var problems timeline.Errors
-	return errors.As(err, &problems) && problems[0].Line == 1 && errors.Is(problems[0], timeline.ErrNotJSON)
+	var problems ndjson.Errors
+	return errors.As(err, &problems) && problems[0].Line == 1 && errors.Is(problems[0], ndjson.ErrNotJSON)
 }
 
 // judgeStream judges a recording as it is read.
-func (e *env) judgeStream(r *timeline.Reader, name string, f *checkFlags) (
+func (e *env) judgeStream(r *ndjson.Reader, name string, f *checkFlags) (
 	*verdict.Judgement, timeline.Counts, error) {
 	// What is kept of a large recording is large and has no pointers: to collect often costs little and saves
 	// much.
@@ -174,7 +175,7 @@ func (e *env) judgeStream(r *timeline.Reader, name string, f *checkFlags) (
 }
 
 // again reads a file a second time, for what was not kept of it; nil where that cannot be.
-func (f *checkFlags) again(in io.Reader, open func(io.Reader) *timeline.Reader) eacher {
+func (f *checkFlags) again(in io.Reader, open func(io.Reader) *ndjson.Reader) eacher {
 	file, ok := in.(*os.File)
 	if !ok || file == os.Stdin {
 		return nil
@@ -198,7 +199,7 @@ func refused(name string, line int, err error) error {
 		return err
 	}
 	what := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "check: "), ": "+check.ErrTooLarge.Error())
-	return timeline.Errors{{File: name, Line: line, What: what, Why: check.ErrTooLarge.Error(),
+	return ndjson.Errors{{File: name, Line: line, What: what, Why: check.ErrTooLarge.Error(),
 		Mend: "times are in nanoseconds, costs in units; a shorter recording fits, or a rate over a " +
 			"shorter time", Err: err}}
 }

@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spell"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // output is one -o FORMAT[=PATH]; an empty path is standard output.
@@ -161,7 +161,7 @@ func packed(path string, write func(io.Writer) error) func(io.Writer) error {
 		return write
 	case longEnd:
 		return func(w io.Writer) error {
-			z := timeline.NewPacker(w)
+			z := ndjson.NewPacker(w)
 			return errors.Join(write(z), z.Close())
 		}
 	case packedEnd:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -153,7 +154,7 @@ func readKept(name string) (*timeline.Timeline, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, tl := timeline.NewReader(f, name, timeline.Options{AllowEmpty: true}), &timeline.Timeline{}
+	r, tl := ndjson.NewReader(f, name, ndjson.Options{AllowEmpty: true}), &timeline.Timeline{}
 	if tl.Header, err = r.Header(); err != nil {
 		return nil, err
 	}

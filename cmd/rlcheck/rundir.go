@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -138,7 +139,7 @@ func (d *runDir) of(scenario, file string) string {
 // keepPlan keeps the scenario as it was read and its schedule.
 func (d *runDir) keepPlan(id string, src []byte, s *timeline.Schedule) error {
 	return errors.Join(writeFile(d.of(id, "scenario.yaml"), src),
-		d.keep(id, "schedule.ndjson", func(w io.Writer) error { return timeline.WriteSchedule(w, s) }))
+		d.keep(id, "schedule.ndjson", func(w io.Writer) error { return ndjson.WriteSchedule(w, s) }))
 }
 
 // keepSoFar keeps the report of what is done already: a run that is killed leaves that much.
@@ -174,9 +175,9 @@ func (d *runDir) end(tl *timeline.Timeline) string {
 // keepTimeline keeps a recording at path, compressed where the name says so.
 func keepTimeline(path string, tl *timeline.Timeline) error {
 	if filepath.Ext(path) == longEnd {
-		return streamFile(path, func(w io.Writer) error { return timeline.Pack(w, tl) })
+		return streamFile(path, func(w io.Writer) error { return ndjson.Pack(w, tl) })
 	}
-	return streamFile(path, packed(path, func(w io.Writer) error { return timeline.Write(w, tl) }))
+	return streamFile(path, packed(path, func(w io.Writer) error { return ndjson.Write(w, tl) }))
 }
 
 func (d *runDir) keep(id, file string, write func(io.Writer) error) error {

@@ -6,8 +6,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/target"
-	"github.com/rlcheck/rlcheck/internal/timeline"
+
 	"time"
 )
 
@@ -37,10 +38,10 @@ func endRecording(path string, ended time.Duration) error {
 		return err
 	}
 	defer file.Close()
-	tl, err := timeline.Read(file, path, timeline.Options{AllowEmpty: true})
+	tl, err := ndjson.Read(file, path, ndjson.Options{AllowEmpty: true})
 	if err != nil {
 		return err
 	}
 	tl.Header.Ended = ended
-	return streamFile(path, func(w io.Writer) error { return timeline.Write(w, tl) })
+	return streamFile(path, func(w io.Writer) error { return ndjson.Write(w, tl) })
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -288,14 +289,14 @@ func (e *env) eachRequest(f *simulateFlags, take func(timeline.Header, *timeline
 		})
 		return withoutCached(l.Header, l.Caches), errors.Join(err, stop)
 	}
-	open := map[string]opener{"ndjson": timeline.NewReader, "csv": timeline.NewCSVReader}[f.read.format]
+	open := map[string]opener{"ndjson": ndjson.NewReader, "csv": ndjson.NewCSVReader}[f.read.format]
 	if open == nil {
 		return timeline.Header{}, usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, "+
 			"envoy, envoy-json, "+
 			"caddy or alb", f.read.format)
 	}
 	var caches headers.Caches
-	r := open(in, name, timeline.Options{Columns: f.read.columns, Outcome: timeline.StatusOutcome})
+	r := open(in, name, ndjson.Options{Columns: f.read.columns, Outcome: ndjson.StatusOutcome})
 	h, err := r.Header()
 	if err == nil {
 		err = r.Each(func(o *timeline.Observation, _ int) bool {
@@ -391,7 +392,7 @@ func (e *env) readBeside(name string) (*result.Run, error) {
 		return nil, err
 	}
 	defer file.Close()
-	tl, err := timeline.Read(file, name, timeline.Options{})
+	tl, err := ndjson.Read(file, name, ndjson.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
@@ -67,7 +68,7 @@ func (m *manifest) cut(d *runDir, id string) *result.Scenario {
 		return &result.Scenario{ID: id, Kind: result.Required, Verdict: verdict.Inconclusive,
 			Reason: verdict.Interrupted, Detail: fmt.Sprintf("%s: %v", why, err)}
 	}
-	plan, err := timeline.ReadSchedule(f, f.Name())
+	plan, err := ndjson.ReadSchedule(f, f.Name())
 	if err != nil {
 		return lost("its plan cannot be read", err)
 	}
@@ -137,7 +138,7 @@ func readCut(d *runDir, id string) (tl *timeline.Timeline, path string, err erro
 
 // readJournal reads a journal: a long one is in a file.
 func readJournal(r io.Reader, name string) (*timeline.Timeline, error) {
-	return timeline.ReadJournal(r, name, mostKept, func() (timeline.Spill, error) { return spill() })
+	return ndjson.ReadJournal(r, name, mostKept, func() (timeline.Spill, error) { return spill() })
 }
 
 // recorded returns what `rlcheck check` reads of a file: a timeline instead of the journal that a killed
@@ -150,7 +151,7 @@ func (e *env) recorded(in io.Reader, f *checkFlags) (io.Reader, error) {
 	}
 	n, _ := file.ReadAt(begin, 0) // a pipe has no places
 	// By its name one that was just made is a journal too, though nothing stands in it yet.
-	if !timeline.IsJournal(begin[:n]) && filepath.Base(file.Name()) != journalName {
+	if !ndjson.IsJournal(begin[:n]) && filepath.Base(file.Name()) != journalName {
 		return in, nil
 	}
 	tl, err := readJournal(file, file.Name())
@@ -164,6 +165,6 @@ func (e *env) recorded(in io.Reader, f *checkFlags) (io.Reader, error) {
 	e.remark(f, false, filepath.Base(file.Name())+": "+notes[len(notes)-1])
 	trial.CutClock(tl)
 	out, to := io.Pipe()
-	go func() { to.CloseWithError(timeline.Write(to, tl)) }() // it ends with the program if nobody reads
+	go func() { to.CloseWithError(ndjson.Write(to, tl)) }() // it ends with the program if nobody reads
 	return out, nil
 }

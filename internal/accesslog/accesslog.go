@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -87,7 +88,7 @@ type Log struct {
 	// partition.
 	Lines, Foreign, Skipped, Unmatched, Keyless int
 	// FirstSkipped is the problem of the first line that was skipped.
-	FirstSkipped *timeline.ParseError
+	FirstSkipped *ndjson.ParseError
 	// Lossy tells that requests may be missing in the midst of the log, so that a denial cannot be held
 	// against it: lines were skipped, or the server promises no line for each request. It is false if the log
 	// is said to be complete.
@@ -181,7 +182,7 @@ func StatusOutcome(status int) timeline.Outcome {
 }
 
 // Read reads a log, plain, gzip or zstd. name stands in error messages. An error about its lines is of type
-// timeline.Errors, with up to ten problems in their order; one about the options is an *OptionError.
+// ndjson.Errors, with up to ten problems in their order; one about the options is an *OptionError.
 func Read(r io.Reader, name string, o Options) (*Log, error) {
 	rd, err := newReader(name, o)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 )
 
 // fuzzed are the ways to read that are fuzzed: those of the samples, and each with lines skipped.
@@ -45,7 +45,7 @@ func FuzzRead(f *testing.F) {
 			equalToRead(t, text, fuzzed(i))
 			return
 		}
-		var errs timeline.Errors
+		var errs ndjson.Errors
 		if !errors.As(err, &errs) || len(errs) == 0 || len(errs) > 10 {
 			t.Fatalf("got %v", err)
 		}

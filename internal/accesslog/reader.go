@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -130,20 +131,20 @@ func (r *reader) fields(t *table) ([]field, error) {
 
 // readAll reads the lines. The error is of type timeline.Errors.
 func (r *reader) readAll(in io.Reader) error {
-	lines := timeline.NewLines(in)
+	lines := ndjson.NewLines(in)
 	for {
 		line, number, ended, err := lines.Next()
 		switch {
 		case err == io.EOF:
 			return r.finish(number)
-		case errors.Is(err, timeline.ErrLongLine):
+		case errors.Is(err, ndjson.ErrLongLine):
 			r.out.Lines++
-			r.bad(number, flaw{what: fmt.Sprintf("line of more than %d bytes", timeline.MaxLine),
+			r.bad(number, flaw{what: fmt.Sprintf("line of more than %d bytes", ndjson.MaxLine),
 				why: "a line has at most 1 MiB"})
 			continue
 		case err != nil:
-			what, why, mend := timeline.ReadFlaw(err)
-			r.problems.add(timeline.ParseError{Line: number, What: what, Why: why, Mend: mend, Err: err})
+			what, why, mend := ndjson.ReadFlaw(err)
+			r.problems.add(ndjson.ParseError{Line: number, What: what, Why: why, Mend: mend, Err: err})
 			return r.problems.list
 		}
 		if len(bytes.TrimSpace(line)) == 0 {
@@ -184,7 +185,7 @@ func sealed(line []byte) bool {
 
 // bad notes a line that cannot be read.
 func (r *reader) bad(number int, f flaw) {
-	e := timeline.ParseError{File: r.problems.file, Line: number, What: f.what, Why: f.why, Mend: f.mend}
+	e := ndjson.ParseError{File: r.problems.file, Line: number, What: f.what, Why: f.why, Mend: f.mend}
 	if !r.o.SkipBad || f.final {
 		r.problems.add(e)
 		return
@@ -354,14 +355,14 @@ func (r *reader) follow(s span) flaw {
 
 // finish tells what is wrong with the whole log.
 func (r *reader) finish(last int) error {
-	nothing := timeline.ParseError{Line: last, What: "no request", Why: "there is nothing to judge"}
+	nothing := ndjson.ParseError{Line: last, What: "no request", Why: "there is nothing to judge"}
 	j, isJSON := r.layout.(*object)
 	_, lone := r.lone()
 	switch n := r.out.Lines; {
 	case r.problems.count > 0:
 	case r.order.n > lone && isJSON && !r.stated: // the other formats have a place for it
 		name := j.t.name(slotStatus)
-		r.problems.add(timeline.ParseError{Line: last, What: "no status",
+		r.problems.add(ndjson.ParseError{Line: last, What: "no status",
 			Why:  fmt.Sprintf("none of %d lines has %q, and without it no outcome is known", n, name),
 			Mend: "log it, or name the member that has it with --columns"})
 	case r.order.n > lone:
@@ -446,14 +447,14 @@ func (r *reader) log() *Log {
 // problems collects what is wrong with one log.
 type problems struct {
 	file  string
-	list  timeline.Errors
+	list  ndjson.Errors
 	count int
 }
 
 // mostProblems is how many problems of a log are reported; the others are counted.
 const mostProblems = 10
 
-func (p *problems) add(e timeline.ParseError) {
+func (p *problems) add(e ndjson.ParseError) {
 	p.count++
 	if len(p.list) == mostProblems {
 		p.list[mostProblems-1].More++

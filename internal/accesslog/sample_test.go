@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
@@ -89,7 +89,7 @@ func sound(t testing.TB, l *Log) {
 		t.Errorf("got %d lines, the parts are %d", l.Lines, n)
 	}
 	var b bytes.Buffer
-	if err := timeline.Write(&b, l.Timeline()); err != nil {
+	if err := ndjson.Write(&b, l.Timeline()); err != nil {
 		t.Errorf("the timeline cannot be written: %v", err)
 	}
 	if l.Header.Started.IsZero() {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -117,7 +118,7 @@ func (l *Log) Each(take func(o *timeline.Observation) bool) error {
 	if give(q.last); on && r.order == l.order || !on && !q.late {
 		return nil
 	}
-	return timeline.Errors{{File: l.again.name, Line: 1, What: "the log changed while it was read",
+	return ndjson.Errors{{File: l.again.name, Line: 1, What: "the log changed while it was read",
 		Why:  errChanged.Error(),
 		Mend: "copy it, and judge the copy", Err: errChanged}}
 }

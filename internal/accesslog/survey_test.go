@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -127,7 +128,7 @@ func TestALogThatChanges(t *testing.T) {
 		}
 		n := 0
 		err = l.Each(func(*timeline.Observation) bool { n++; return true })
-		var errs timeline.Errors
+		var errs ndjson.Errors
 		if c.changed && !errors.As(err, &errs) || !c.changed && (err != nil || n != 50) {
 			t.Errorf("%s: got %d requests, %v", c.name, n, err)
 		}

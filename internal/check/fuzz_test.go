@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/judge"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -131,7 +132,7 @@ func FuzzJudge(f *testing.F) {
 		}
 		tl := (&fuzzReader{recording}).timeline()
 		survives(t, tl, limit, o)
-		if read, err := timeline.Read(bytes.NewReader(recording), "x", timeline.Options{}); err == nil {
+		if read, err := ndjson.Read(bytes.NewReader(recording), "x", ndjson.Options{}); err == nil {
 			survives(t, read, limit, o)
 		}
 	})

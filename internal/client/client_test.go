@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -28,7 +29,7 @@ func read(t *testing.T, text string) *timeline.Timeline {
 			t.Fatalf("line %q: %v", line, err)
 		}
 		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Partition: words[1], Cost: 1},
-			Answered: true, Status: status, Outcome: timeline.StatusOutcome(status)}
+			Answered: true, Status: status, Outcome: ndjson.StatusOutcome(status)}
 		o.Fields = timeline.Fields{{Name: ":method", Value: "GET"}, {Name: ":path", Value: words[2]}}
 		for _, w := range words[4:] {
 			name, value, _ := strings.Cut(w, "=")

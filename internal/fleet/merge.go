@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -109,7 +110,7 @@ func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header
 			continue
 		}
 		x := &source{part: p, number: int32(i) + 1, shift: p.result.Shift - zero,
-			in: timeline.NewReader(g.spool.reader(p.pieces), p.agent, timeline.Options{AllowEmpty: true})}
+			in: ndjson.NewReader(g.spool.reader(p.pieces), p.agent, ndjson.Options{AllowEmpty: true})}
 		theirs, err := x.in.Header()
 		if err != nil {
 			return h, err
@@ -150,7 +151,7 @@ type source struct {
 	// number is what the recording is known by in the merged one.
 	number int32
 	shift  time.Duration
-	in     *timeline.Reader
+	in     *ndjson.Reader
 	header timeline.Header
 	next   timeline.Observation
 	counts counts

@@ -35,7 +35,6 @@ var crowded = map[string]int{
 	"internal/load":     42,
 	"internal/report":   33,
 	"internal/scenario": 30,
-	"internal/timeline": 27,
 	"internal/trial":    24,
 }
 

@@ -11,9 +11,10 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/client"
 	"github.com/rlcheck/rlcheck/internal/httpd"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
-	"github.com/rlcheck/rlcheck/internal/timeline"
+
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -52,7 +53,7 @@ func clientWaits(
 	if _, err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	tl, err := timeline.Read(&file, form, timeline.Options{})
+	tl, err := ndjson.Read(&file, form, ndjson.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

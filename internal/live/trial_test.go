@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
@@ -277,7 +278,7 @@ func keep(t testing.TB, r result.Scenario) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := timeline.Write(f, r.Timeline); err != nil {
+	if err := ndjson.Write(f, r.Timeline); err != nil {
 		t.Fatal(err)
 	}
 	return path

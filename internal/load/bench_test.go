@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -188,18 +189,20 @@ func plainOpen(u *url.URL, n int, gap time.Duration) []time.Duration {
 // BenchmarkClosed measures the processor time of the generator for a request, every one recorded, with 64
 // clients, and prints the ratios to net/http, to wrk and to a bare loop of write and read, which record
 // nothing. The target is another process.
-func BenchmarkClosed(b *testing.B) { benchmarkClosed(b, func() *timeline.JournalWriter { return nil }) }
+func BenchmarkClosed(b *testing.B) {
+	benchmarkClosed(b, func() *ndjson.JournalWriter { return nil })
+}
 
 // BenchmarkClosedJournal is the same with a journal in a file.
 func BenchmarkClosedJournal(b *testing.B) {
-	benchmarkClosed(b, func() *timeline.JournalWriter {
+	benchmarkClosed(b, func() *ndjson.JournalWriter {
 		f := must(os.Create(filepath.Join(b.TempDir(), "journal")))
 		b.Cleanup(func() { f.Close() })
-		return timeline.NewJournal(f, strings.NewReplacer("secret", "REDACTED").Replace)
+		return ndjson.NewJournal(f, strings.NewReplacer("secret", "REDACTED").Replace)
 	})
 }
 
-func benchmarkClosed(b *testing.B, journal func() *timeline.JournalWriter) {
+func benchmarkClosed(b *testing.B, journal func() *ndjson.JournalWriter) {
 	const clients, n = 64, 50_000
 	u := startTarget(b)
 	for b.Loop() {

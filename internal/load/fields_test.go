@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -62,7 +63,7 @@ func TestFieldsAreKeptApart(t *testing.T) {
 
 // A journal is written before much has been gathered, also where its turn has not come.
 func TestTheJournalIsWrittenWhenItIsFull(t *testing.T) {
-	j := newJournal(&Options{Journal: timeline.NewJournal(io.Discard, nil)}, false)
+	j := newJournal(&Options{Journal: ndjson.NewJournal(io.Discard, nil)}, false)
 	for range keepMost {
 		j.add(&entry{shot: &shot{obs: &timeline.Observation{}, owner: &question{}}, over: true})
 	}

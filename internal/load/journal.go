@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -30,7 +31,7 @@ const (
 //	ended  when the request is over
 type journal struct {
 	// to is nil where nobody wants it, kept where the recording is not too long for memory.
-	to   *timeline.JournalWriter
+	to   *ndjson.JournalWriter
 	kept *timeline.Sorter
 
 	mu     sync.Mutex
@@ -167,7 +168,7 @@ func (j *journal) flush(r *recorder) error {
 	j.mu.Lock()
 	events := j.events
 	j.events = j.spare[:0]
-	m := timeline.Mark{At: r.clock.now()} // what is not among the events is sent later
+	m := ndjson.Mark{At: r.clock.now()} // what is not among the events is sent later
 	j.room.Broadcast()
 	j.mu.Unlock()
 	for i := range events {
@@ -179,7 +180,7 @@ func (j *journal) flush(r *recorder) error {
 	for s, i := range j.fresh {
 		j.numbers++
 		j.waiting[s] = pending{j.numbers, events[i].obs.Sent}
-		j.to.Entry(&timeline.Entry{Observation: events[i].obs, Free: s.free(), Open: j.numbers})
+		j.to.Entry(&ndjson.Entry{Observation: events[i].obs, Free: s.free(), Open: j.numbers})
 	}
 	clear(j.fresh)
 	j.await(m.At)
@@ -218,7 +219,7 @@ func (j *journal) take(events []entry, i int) {
 	n, free := j.waiting[e.shot].number, e.shot.free()
 	delete(j.waiting, e.shot)
 	delete(j.fresh, e.shot)
-	j.to.Entry(&timeline.Entry{Observation: e.obs, Free: free, Open: n})
+	j.to.Entry(&ndjson.Entry{Observation: e.obs, Free: free, Open: n})
 	if j.kept != nil {
 		if free {
 			e.obs.Seq = -1

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -28,7 +29,7 @@ func TestJournalIsTheRecordingSoFar(t *testing.T) {
 	}
 	virtual(t, h, func(t *testing.T, o Options) {
 		var b bytes.Buffer
-		o.Journal, o.Timeout = timeline.NewJournal(&b, nil), 700*time.Millisecond
+		o.Journal, o.Timeout = ndjson.NewJournal(&b, nil), 700*time.Millisecond
 		evenly := each(40, 50*time.Millisecond, "k", 10)
 		keys := []string{"k"}
 		tl := must(Record(context.Background(), schedule(
@@ -46,7 +47,7 @@ func TestJournalIsTheRecordingSoFar(t *testing.T) {
 			}
 			rest = rest[at+1:]
 			rest = rest[bytes.IndexByte(rest, '\n'):]
-			so := must(timeline.ReadJournal(bytes.NewReader(b.Bytes()[:b.Len()-len(rest)]), "j",
+			so := must(ndjson.ReadJournal(bytes.NewReader(b.Bytes()[:b.Len()-len(rest)]), "j",
 				1000, spillHere(t)))
 			waited += soFar(t, tl, so)
 			if len(rest) <= 1 {
@@ -119,7 +120,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 
 func TestJournalThatCannotBeWrittenCostsNoRecording(t *testing.T) {
 	virtual(t, func(http.ResponseWriter, *http.Request) {}, func(t *testing.T, o Options) {
-		o.Journal = timeline.NewJournal(full{}, nil)
+		o.Journal = ndjson.NewJournal(full{}, nil)
 		evenly := each(20, 100*time.Millisecond, "k", 0)
 		tl := must(Record(context.Background(), schedule(
 			timeline.Phase{Name: "a", Shape: timeline.Constant, Arrivals: evenly}), o))
@@ -138,7 +139,7 @@ func spillHere(t *testing.T) func() (timeline.Spill, error) {
 // TestAJournalThatIsBehindIsWaitedFor: what it still has to write does not grow without an end.
 func TestAJournalThatIsBehindIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRecorder(&timeline.Schedule{}, &Options{Journal: timeline.NewJournal(io.Discard, nil)})
+		r := newRecorder(&timeline.Schedule{}, &Options{Journal: ndjson.NewJournal(io.Discard, nil)})
 		r.clock = clock{start: time.Now()}
 		s := &shot{obs: &timeline.Observation{Arrival: timeline.Arrival{Cost: 1}},
 			owner: &phase{plan: &timeline.Phase{}}}

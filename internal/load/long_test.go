@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -70,10 +71,10 @@ func TestALongRecordingIsWhole(t *testing.T) {
 		}
 		begins(t, tl, all.Observations)
 		var packed bytes.Buffer
-		if err := timeline.Pack(&packed, tl); err != nil {
+		if err := ndjson.Pack(&packed, tl); err != nil {
 			t.Fatal(err)
 		}
-		again, err := timeline.Read(&packed, "packed", timeline.Options{})
+		again, err := ndjson.Read(&packed, "packed", ndjson.Options{})
 		if err != nil || len(again.Observations) != n || again.Counts() != c {
 			t.Errorf("packed it has %d requests, %v, want %d", len(again.Observations), err, n)
 		}
@@ -100,7 +101,7 @@ func TestALongRecordingWaitsForASlowAnswer(t *testing.T) {
 		tl := r.record(t.Context())
 		defer tl.Spool.Close()
 		var packed bytes.Buffer
-		err := timeline.Pack(&packed, tl)
+		err := ndjson.Pack(&packed, tl)
 		var frame zstd.Header
 		if err := errors.Join(err, frame.Decode(packed.Bytes())); err != nil || frame.HasCheckSum {
 			t.Errorf("%d requests, %v: got a frame %+v, want one without a checksum", n.Load(), err, frame)

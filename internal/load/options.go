@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -101,7 +102,7 @@ type Options struct {
 	// WallError and Tick are copied into the header of the timeline.
 	WallError, Tick time.Duration
 	// Journal gets the recording while it is made; nil: nobody does. The caller closes what it writes to.
-	Journal *timeline.JournalWriter
+	Journal *ndjson.JournalWriter
 	// Spill makes the files of a recording that is too long for memory (LongRecording); nil: none is.
 	Spill func() (timeline.Spill, error)
 	// Progress is called from one goroutine at most every 100 ms, and once at the end; nil: not.

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -140,7 +141,7 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 		journal: newJournal(o, long),
 	}
 	if long && most > PackedRecording {
-		r.journal.kept.Pack(firstFree(s))
+		r.journal.kept.Beside(ndjson.NewPacked(o.Spill, firstFree(s)))
 	}
 	return r
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // errNoRecording is returned by the formats that print recordings.
@@ -21,7 +21,7 @@ func writeNDJSON(w io.Writer, r *result.Run, _ Options) error {
 	case err != nil:
 		return err
 	case len(recorded) == 1:
-		return timeline.Write(w, recorded[0].Timeline)
+		return ndjson.Write(w, recorded[0].Timeline)
 	default:
 		return fmt.Errorf("%d recordings: a timeline file holds one (choose a scenario with --only)",
 			len(recorded))

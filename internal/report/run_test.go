@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -117,14 +117,14 @@ func TestWritingChangesNothing(t *testing.T) {
 func TestRecordingsReadBack(t *testing.T) {
 	s := sample.Failing(t)
 	r := sample.Run(s)
-	tl, err := timeline.Read(bytes.NewReader(render(t, "ndjson", r, Options{})), "x", timeline.Options{})
+	tl, err := ndjson.Read(bytes.NewReader(render(t, "ndjson", r, Options{})), "x", ndjson.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(s.Timeline, tl); d != "" {
 		t.Errorf("ndjson read back (-want +got):\n%s", d)
 	}
-	tl, err = timeline.ReadCSV(bytes.NewReader(render(t, "csv", r, Options{})), "x", timeline.Options{})
+	tl, err = ndjson.ReadCSV(bytes.NewReader(render(t, "csv", r, Options{})), "x", ndjson.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -29,7 +30,7 @@ type Recorder struct {
 	start  time.Time
 
 	mu sync.Mutex
-	w  *timeline.Writer
+	w  *ndjson.Writer
 	// open are the observations from number written on, in the order of arrival; nil: not answered yet.
 	open    []*timeline.Observation
 	written int
@@ -42,7 +43,7 @@ type Recorder struct {
 // NewRecorder records the requests to t, which must have no requests yet, in the form of a timeline to w.
 // Each line is written as soon as all requests that arrived before it are answered.
 func NewRecorder(t *Target, w io.Writer) (*Recorder, error) {
-	r := &Recorder{target: t, start: time.Now(), w: timeline.NewWriter(w),
+	r := &Recorder{target: t, start: time.Now(), w: ndjson.NewWriter(w),
 		begun: map[int]*timeline.Observation{}}
 	h := timeline.Header{Started: r.start.UTC()}
 	if len(t.rules) == 0 {

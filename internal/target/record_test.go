@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -26,7 +27,7 @@ func recorder(t *testing.T, file *bytes.Buffer, o Options) *Recorder {
 // recorded reads what a Recorder wrote.
 func recorded(t *testing.T, text []byte) *timeline.Timeline {
 	t.Helper()
-	tl, err := timeline.Read(bytes.NewReader(text), "recording", timeline.Options{AllowEmpty: true})
+	tl, err := ndjson.Read(bytes.NewReader(text), "recording", ndjson.Options{AllowEmpty: true})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

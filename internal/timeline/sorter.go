@@ -20,8 +20,20 @@ type Sorter struct {
 	last       Observation
 	// floor is the time from which on those were sent that may still come, as far as it is told.
 	floor time.Duration
-	// ready are the lines of the first run, compressed; nil where nobody wants them, or there is a second.
-	ready *ready
+	// twin is told what is in the first run; nil where there is none, or a second run.
+	twin Twin
+}
+
+// Twin takes the observations of a Sorter in their order while they come, as long as it has only one run: so
+// that a recording is kept in another form, too, when it ends. One goroutine uses it.
+type Twin interface {
+	// Add takes the next observation, whose Seq is negative where it has no number yet. It keeps nothing of o
+	// but its fields. It reports false where the form cannot be used.
+	Add(o *Observation) bool
+	// End ends them, once. It reports false as Add does.
+	End() bool
+	// Close removes what was made of them. Nothing is called afterwards.
+	Close()
 }
 
 // sortWindow is how many observations a Sorter holds, and sortWait how many times more where earlier ones may
@@ -83,9 +95,9 @@ func NewSorter(open func() (Spill, error)) *Sorter {
 	return &Sorter{open: open, window: sortWindow, floor: math.MaxInt64}
 }
 
-// Pack has the lines of the recording compressed as it comes, for Pack at its end; free is the first number
-// for those without one. Where the order costs a second run that is in vain. Called before the first Add.
-func (s *Sorter) Pack(free int) { s.ready = newReady(s.open, free) }
+// Beside has t take the observations, too. It is closed where their order costs a second run, and else with
+// the Spool. Called before the first Add.
+func (s *Sorter) Beside(t Twin) { s.twin = t }
 
 // Add takes an observation. It keeps a copy; the fields must not be changed.
 func (s *Sorter) Add(o *Observation) {
@@ -126,9 +138,9 @@ func (s *Sorter) pass() {
 	}
 	x := s.held.pop()
 	s.runs[len(s.runs)-1].Add(x)
-	if s.ready != nil && (len(s.runs) > 1 || !s.ready.add(x)) {
-		s.ready.close()
-		s.ready = nil
+	if s.twin != nil && (len(s.runs) > 1 || !s.twin.Add(x)) {
+		s.twin.Close()
+		s.twin = nil
 	}
 	s.last = *x
 	s.spare = append(s.spare, x)
@@ -144,10 +156,12 @@ func (s *Sorter) Finish() *Spool {
 	case 0:
 		return NewSpool(s.open)
 	case 1:
-		if s.ready != nil && s.ready.end() {
-			s.runs[0].ready = s.ready
+		out := s.runs[0]
+		if out.twin = s.twin; s.twin != nil && !s.twin.End() {
+			s.twin.Close()
+			out.twin = nil
 		}
-		return s.runs[0]
+		return out
 	default:
 		return s.merge()
 	}

@@ -1,22 +1,11 @@
 package timeline
 
 import (
-	"cmp"
 	"encoding/binary"
-	"io"
 	"math"
 	"slices"
-	"sync"
 	"time"
 )
-
-// Spill is where a Spool puts what it does not hold in memory: it is written once, from the beginning to the
-// end, and read at any place.
-type Spill interface {
-	io.Writer
-	io.ReaderAt
-	io.Closer
-}
 
 // Spool keeps the observations of a long recording, in the order in which they are added, in some sixteen
 // bytes each: differences of times, and texts that were there before by their number. The last block is in
@@ -25,42 +14,21 @@ type Spool struct {
 	// N is the number of observations.
 	N int
 
-	shelf   *shelf
+	shelf   *Shelf
 	block   []byte
 	last    Observation
-	strings slots[string]
-	sets    slots[*Field]
+	strings Slots[string]
+	sets    Slots[*Field]
 	// free is one more than the number of the first observation without one, 0 where they have none; change
 	// changes what is read. They belong to one view of what is kept.
 	free   int
 	change func(o *Observation)
-	// ready are its lines, compressed; nil where they are not.
-	ready *ready
+	// twin has been told all of them, in their order; nil for none.
+	twin Twin
 }
 
-// shelf is the file of a spool, nil until it is opened, and its size. Several may read it.
-type shelf struct {
-	open func() (Spill, error)
-	file Spill
-	size int64
-	mu   sync.Mutex
-	err  error
-}
-
-// failed keeps the first error, and returns it.
-func (f *shelf) failed(err error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.err = cmp.Or(f.err, err)
-	return f.err
-}
-
-// Sizes of a spool: a block is written when it has so many bytes. A text or set of fields has a number as
-// long as not so many others came after it.
-const (
-	spoolBlock = 256 << 10
-	spoolSlots = 1 << 12
-)
+// spoolBlock is how many bytes a block of a spool has when it is written.
+const spoolBlock = 256 << 10
 
 // The bits of the byte that an observation in a spool begins with, above its outcome. spoolRare tells that
 // another byte follows, with what few observations have.
@@ -93,32 +61,8 @@ func rare(o *Observation) (bits byte) {
 	return bits
 }
 
-// slots gives numbers to what comes again and again. A new one takes the place of the oldest.
-type slots[K comparable] struct {
-	at   map[K]int
-	keys [spoolSlots]K
-	next int
-}
-
-// find returns the number of k, or gives it one; known is false for that.
-func (s *slots[K]) find(k K) (n int, known bool) {
-	if n, known = s.at[k]; known {
-		return n, true
-	}
-	if s.at == nil {
-		s.at = make(map[K]int, spoolSlots)
-	}
-	n = s.next % spoolSlots
-	if s.next >= spoolSlots {
-		delete(s.at, s.keys[n])
-	}
-	s.at[k], s.keys[n] = n, k
-	s.next++
-	return n, false
-}
-
 // NewSpool returns an empty Spool. open makes its file, when the first block is full.
-func NewSpool(open func() (Spill, error)) *Spool { return &Spool{shelf: &shelf{open: open}} }
+func NewSpool(open func() (Spill, error)) *Spool { return &Spool{shelf: NewShelf(open)} }
 
 // Add appends an observation. One whose Seq is negative has no number yet (From). Fields that are one slice
 // are kept once: they must not be changed.
@@ -188,7 +132,7 @@ func (s *Spool) text(b []byte, text string) []byte {
 	if text == "" {
 		return append(b, 0)
 	}
-	n, known := s.strings.find(text)
+	n, known := s.strings.Find(text)
 	if known {
 		return binary.AppendUvarint(b, uint64(n)+2)
 	}
@@ -200,7 +144,7 @@ func (s *Spool) fields(b []byte, f Fields) []byte {
 	if len(f) == 0 {
 		return append(b, 0)
 	}
-	n, known := s.sets.find(&f[0])
+	n, known := s.sets.Find(&f[0])
 	if known {
 		return binary.AppendUvarint(b, uint64(n)+2)
 	}
@@ -213,31 +157,10 @@ func (s *Spool) fields(b []byte, f Fields) []byte {
 
 // spill writes the block, with its length in front, to the file.
 func (s *Spool) spill() {
-	f := s.shelf
 	n := binary.BigEndian.AppendUint64(nil, uint64(len(s.block)))
-	f.write(n)
-	f.write(s.block)
+	_, _ = s.shelf.Write(n) // it keeps its error
+	_, _ = s.shelf.Write(s.block)
 	s.block = s.block[:0]
-}
-
-// write appends b, to a new file at first.
-func (f *shelf) write(b []byte) {
-	if f.file == nil && f.failed(nil) == nil {
-		file, err := f.open()
-		f.file = file
-		f.failed(err)
-	}
-	if f.failed(nil) == nil {
-		_, err := f.file.Write(b)
-		f.size += int64(len(b))
-		f.failed(err)
-	}
-}
-
-// read fills b with what is at a place, and tells whether it could.
-func (f *shelf) read(b []byte, at int64) bool {
-	_, err := f.file.ReadAt(b, at)
-	return f.failed(err) == nil
 }
 
 // From returns a view of s in which observations without a number have those from free on, in their order.
@@ -260,11 +183,20 @@ func (s *Spool) With(change func(o *Observation)) *Spool {
 	return &out
 }
 
+// Twin returns what has the same observations as s in another form (Sorter.Beside), and the first number of
+// those without one; nil where there is none, s is a view that changed them, or its file had an error.
+func (s *Spool) Twin() (t Twin, free int) {
+	if s.change != nil || s.Err() != nil {
+		return nil, 0
+	}
+	return s.twin, s.free - 1
+}
+
 // Open makes another file like that of s.
 func (s *Spool) Open() (Spill, error) { return s.shelf.open() }
 
 // Err is the first error of the file; nil for none.
-func (s *Spool) Err() error { return s.shelf.failed(nil) }
+func (s *Spool) Err() error { return s.shelf.Err() }
 
 // Unroll makes the observations of s, which are in their order but for those without a number, those of t:
 // all of them in memory where they are not more than most, and s is closed. Else s is its Spool, and a
@@ -298,10 +230,10 @@ func (t *Timeline) Unroll(s *Spool, most int) {
 
 // Close removes the file. Nothing can be read any more.
 func (s *Spool) Close() {
-	s.ready.close()
-	if f := s.shelf.file; f != nil {
-		_ = f.Close() // nobody needs what was in it
+	if s.twin != nil {
+		s.twin.Close()
 	}
+	s.shelf.Close()
 }
 
 // Each calls take for every observation, in their order, until it returns false; o is overwritten by the
@@ -314,14 +246,14 @@ func (s *Spool) Each(take func(o *Observation) bool) {
 	p := spoolReader{Spool: s, free: s.free}
 	var size [8]byte
 	var room []byte
-	for at := int64(0); at < s.shelf.size; {
-		if !s.shelf.read(size[:], at) {
+	for at := int64(0); at < s.shelf.Size(); {
+		if _, err := s.shelf.ReadAt(size[:], at); err != nil {
 			return
 		}
 		at += int64(len(size))
 		n := int(binary.BigEndian.Uint64(size[:]))
 		room = slices.Grow(room[:0], n)[:n]
-		if !s.shelf.read(room, at) || !p.play(room, take) {
+		if _, err := s.shelf.ReadAt(room, at); err != nil || !p.play(room, take) {
 			return
 		}
 		at += int64(n)
@@ -335,8 +267,8 @@ type spoolReader struct {
 	free    int
 	o       Observation
 	seq     int
-	texts   [spoolSlots]string
-	fields  [spoolSlots]Fields
+	texts   [MostSlots]string
+	fields  [MostSlots]Fields
 	strings int
 	sets    int
 	rest    []byte
@@ -439,7 +371,7 @@ func (p *spoolReader) text() string {
 		n := p.number()
 		text := string(p.rest[:n])
 		p.rest = p.rest[n:]
-		p.texts[p.strings%spoolSlots] = text
+		p.texts[p.strings%MostSlots] = text
 		p.strings++
 		return text
 	default:
@@ -453,7 +385,7 @@ func (p *spoolReader) set() Fields {
 		return nil
 	case 1:
 		f := make(Fields, p.number())
-		at := p.sets % spoolSlots
+		at := p.sets % MostSlots
 		p.sets++
 		for i := range f {
 			f[i] = Field{Name: p.text(), Value: p.text()}

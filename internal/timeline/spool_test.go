@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -55,8 +56,8 @@ func TestASpoolKeepsWhatItWasGiven(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 700, 15_000} {
 		s, want := NewSpool(tempFile(t)), manyObservations(n, random)
-		if n > 0 { // one that is added to the type later must not be forgotten
-			fill(reflect.ValueOf(&want[n-1]).Elem())
+		if n > 0 { // a member that is added to the type later must not be forgotten
+			fill(t, &want[n-1])
 		}
 		for i := range want {
 			s.Add(&want[i])
@@ -70,6 +71,30 @@ func TestASpoolKeepsWhatItWasGiven(t *testing.T) {
 			t.Error("all of it is in memory")
 		}
 		s.Close()
+	}
+}
+
+// fill sets every member to a value that is not zero.
+func fill(t *testing.T, o *Observation) {
+	v := reflect.ValueOf(o).Elem()
+	for i, f := range reflect.VisibleFields(v.Type()) {
+		if f.Anonymous {
+			continue
+		}
+		switch x := v.FieldByIndex(f.Index); x.Kind() {
+		case reflect.String:
+			x.SetString(f.Name)
+		case reflect.Bool:
+			x.SetBool(true)
+		case reflect.Int, reflect.Int32, reflect.Int64:
+			x.SetInt(int64(i) + 2)
+		case reflect.Uint8:
+			x.SetUint(uint64(Denied))
+		case reflect.Slice:
+			x.Set(reflect.ValueOf(Fields{{"A", "1"}, {"B", "2"}}))
+		default:
+			t.Fatalf("%s: no value is known for a %v", f.Name, x.Kind())
+		}
 	}
 }
 
@@ -125,12 +150,14 @@ func TestASorterOrders(t *testing.T) {
 	}
 }
 
+var errFull = errors.New("disk full")
+
 // full is a file that takes nothing.
 type full struct{ *os.File }
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// A file that cannot be written is an error, and no shorter recording.
+// A file that cannot be written is an error, and no shorter
 func TestASpoolTellsThatItsFileIsFull(t *testing.T) {
 	s := NewSpool(func() (Spill, error) {
 		f, err := os.CreateTemp(t.TempDir(), "spool")
@@ -146,13 +173,69 @@ func TestASpoolTellsThatItsFileIsFull(t *testing.T) {
 	if part := taken(view); len(part) != 0 {
 		t.Errorf("got %d observations that are not the recording", len(part))
 	}
-	tl := &Timeline{Spool: s}
-	if err := Write(&discard{}, tl); !errors.Is(view.Err(), errFull) || !errors.Is(err, errFull) {
-		t.Errorf("got %v and %v", view.Err(), err)
+	if !errors.Is(view.Err(), errFull) {
+		t.Errorf("got %v, want %v", view.Err(), errFull)
 	}
 	s.Close()
 }
 
-type discard struct{}
+// twin takes observations until it has most of them.
+type twin struct {
+	taken  []Observation
+	most   int
+	closed bool
+}
 
-func (*discard) Write(b []byte) (int, error) { return len(b), nil }
+func (w *twin) Add(o *Observation) bool {
+	w.taken = append(w.taken, *o)
+	return len(w.taken) < w.most
+}
+func (w *twin) End() bool { return true }
+func (w *twin) Close()    { w.closed = true }
+
+// TestASorterHasATwinAsLongAsItHasOneRun: it takes all observations in their order. Where that costs a second
+// run, it takes no more, or the view is another one, there is none.
+func TestASorterHasATwinAsLongAsItHasOneRun(t *testing.T) {
+	all := manyObservations(1000, rand.New(rand.NewPCG(1, 6)))
+	swapped := slices.Concat(all[1:301], all[:1], all[301:])
+	for name, tt := range map[string]struct {
+		all    []Observation
+		await  bool
+		most   int
+		change func(*Observation)
+		none   bool
+	}{
+		"in order":     {all: all},
+		"in two runs":  {all: swapped, none: true},
+		"awaited":      {all: swapped, await: true},
+		"awaited long": {all: slices.Concat(all[500:], all[:500]), await: true, none: true},
+		"unusable":     {all: all, most: 7, none: true},
+		"changed":      {all: all, change: func(*Observation) {}, none: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, w := NewSorter(tempFile(t)), &twin{most: cmp.Or(tt.most, 10_000)}
+			s.window = 100
+			s.Beside(w)
+			if tt.await {
+				s.Await(all[0].Sent)
+			}
+			for i := range tt.all {
+				s.Add(&tt.all[i])
+			}
+			spool := s.Finish().From(7)
+			if tt.change != nil {
+				spool = spool.With(tt.change)
+			}
+			got, free := spool.Twin()
+			if (got == nil) != tt.none || !tt.none && free != 7 {
+				t.Errorf("got a twin: %t, its first number %d", got != nil, free)
+			}
+			if !tt.none && !slices.EqualFunc(w.taken, all, sameObservation) {
+				t.Errorf("it took %d observations, not those of the spool", len(w.taken))
+			}
+			if spool.Close(); !w.closed {
+				t.Error("it was not closed")
+			}
+		})
+	}
+}

@@ -1,5 +1,5 @@
-// Package timeline holds what was planned and what happened: the schedule of a run, the observations recorded
-// of it, and the NDJSON files both are kept in. It knows neither HTTP nor any algorithm.
+// Package timeline holds what was planned and what happened: the schedule of a run and the observations
+// recorded of it, in memory or, where they are too many, in a Spool. It knows neither HTTP nor any algorithm.
 //
 // Time is a time.Duration since the start of the recording, monotonic. Wall time appears once, in the Header.
 package timeline

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -52,7 +53,7 @@ safety: {max_requests: 1000000, max_rate: 1000000/s}
 				b.Fatalf("got %+v, want %d requests", out.Counts, n)
 			}
 		}},
-		{"write", func() { err = timeline.Write(io.Discard, tl) }},
+		{"write", func() { err = ndjson.Write(io.Discard, tl) }},
 		{"latencies", func() { err = latency.WriteLog(io.Discard, tl, tl.Header.Started) }},
 	} {
 		b.Run(step.name, func(b *testing.B) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -23,7 +24,7 @@ func journaled(t *testing.T, s *scenario.Scenario) (out result.Scenario, text []
 	synctest.Test(t, func(*testing.T) {
 		out = Scenario(context.Background(), s, Options{
 			ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer(),
-			Journal: func() *timeline.JournalWriter { return timeline.NewJournal(&b, nil) },
+			Journal: func() *ndjson.JournalWriter { return ndjson.NewJournal(&b, nil) },
 		})
 		time.Sleep(time.Minute)
 	})
@@ -45,7 +46,7 @@ func TestCutRecordingsAccuseNobody(t *testing.T) {
 			whole, text := journaled(t, s)
 			for k := 1; k <= cuts; k++ {
 				at := len(text) * k / cuts
-				tl, err := timeline.ReadJournal(bytes.NewReader(text[:at]), "journal", 1<<20,
+				tl, err := ndjson.ReadJournal(bytes.NewReader(text[:at]), "journal", 1<<20,
 					func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "s") })
 				if err != nil {
 					t.Fatalf("cut at %d of %d bytes: %v", at, len(text), err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
@@ -124,7 +125,7 @@ func digestOf(s *scenario.Scenario, schedule *timeline.Schedule, opts load.Optio
 		all.Encode([]string{opts.URL.String(), opts.Partition.String(), opts.Method, string(opts.Body)}),
 		all.Encode(opts.Header), all.Encode(keys), all.Encode(s.Target), all.Encode(s.Partition),
 		all.Encode(s.Denied), all.Encode(s.Allowed), all.Encode(s.Safety),
-		timeline.WriteSchedule(h, schedule))
+		ndjson.WriteSchedule(h, schedule))
 	return hex.EncodeToString(h.Sum(nil)[:16]), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -65,10 +66,10 @@ func TestCostsThatAreFreeAreFreeAgain(t *testing.T) {
 func judgedAgain(t *testing.T, tl *timeline.Timeline) *verdict.Judgement {
 	t.Helper()
 	var file bytes.Buffer
-	if err := timeline.Write(&file, tl); err != nil {
+	if err := ndjson.Write(&file, tl); err != nil {
 		t.Fatal(err)
 	}
-	r := timeline.NewReader(&file, "kept", timeline.Options{})
+	r := ndjson.NewReader(&file, "kept", ndjson.Options{})
 	h, err := r.Header()
 	if err != nil {
 		t.Fatal(err)

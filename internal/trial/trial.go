@@ -18,6 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -44,7 +45,7 @@ type Options struct {
 	Planned func(*timeline.Schedule)
 	// Journal is called after Planned and returns what gets the recording while it is made; nil for
 	// nothing, as is its result.
-	Journal func() *timeline.JournalWriter
+	Journal func() *ndjson.JournalWriter
 	// Recorded is called with the recording before it is judged, which may take long; may be nil. It must
 	// not change it. The judgement may still widen its WallError.
 	Recorded func(*timeline.Timeline)
@@ -150,7 +151,7 @@ func record(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoint
 }
 
 // journal returns what gets the recording while it is made, with what is known of its header; nil for none.
-func journal(s *scenario.Scenario, o Options, ends *endpoints) *timeline.JournalWriter {
+func journal(s *scenario.Scenario, o Options, ends *endpoints) *ndjson.JournalWriter {
 	if o.Journal == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -8,39 +8,42 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // The shapes and aims that a schedule file may name.
 var (
-	shapes = []Shape{AtOnce, Constant, Ramp, Silence, Boundary, Closed, HonorRetryAfter, Backoff, Steps,
-		Poisson, Hook}
-	aims = []Aim{"", AimClock, AimReset, AimProbe, AimFirst}
+	shapes = []timeline.Shape{timeline.AtOnce, timeline.Constant, timeline.Ramp, timeline.Silence,
+		timeline.Boundary, timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff, timeline.Steps,
+		timeline.Poisson, timeline.Hook}
+	aims = []timeline.Aim{"", timeline.AimClock, timeline.AimReset, timeline.AimProbe, timeline.AimFirst}
 )
 
 // phaseJSON is the line of a phase; arrivals lines follow it.
 type phaseJSON struct {
-	Phase         string   `json:"phase"`
-	Shape         Shape    `json:"shape"`
-	Arrivals      int      `json:"arrivals,omitempty"`
-	Origin        bool     `json:"origin,omitempty"`
-	Duration      int64    `json:"duration_ns,omitempty"`
-	Partitions    []string `json:"partitions,omitempty"`
-	Clients       int      `json:"clients,omitempty"`
-	Requests      int      `json:"requests,omitempty"`
-	Cost          int64    `json:"cost,omitempty"`
-	Aim           Aim      `json:"aim,omitempty"`
-	Window        int64    `json:"window_ns,omitempty"`
-	ProbeRequests int      `json:"probe_requests,omitempty"`
-	Forge         []string `json:"forge,omitempty"`
-	Request       Request  `json:"request,omitzero"`
-	Retry         Retry    `json:"retry,omitzero"`
-	Event         Event    `json:"event,omitzero"`
+	Phase         string           `json:"phase"`
+	Shape         timeline.Shape   `json:"shape"`
+	Arrivals      int              `json:"arrivals,omitempty"`
+	Origin        bool             `json:"origin,omitempty"`
+	Duration      int64            `json:"duration_ns,omitempty"`
+	Partitions    []string         `json:"partitions,omitempty"`
+	Clients       int              `json:"clients,omitempty"`
+	Requests      int              `json:"requests,omitempty"`
+	Cost          int64            `json:"cost,omitempty"`
+	Aim           timeline.Aim     `json:"aim,omitempty"`
+	Window        int64            `json:"window_ns,omitempty"`
+	ProbeRequests int              `json:"probe_requests,omitempty"`
+	Forge         []string         `json:"forge,omitempty"`
+	Request       timeline.Request `json:"request,omitzero"`
+	Retry         timeline.Retry   `json:"retry,omitzero"`
+	Event         timeline.Event   `json:"event,omitzero"`
 }
 
 // WriteSchedule writes s to w: NDJSON, a header line, then for each phase its line and a line for each of its
 // arrivals. A phase with Arrive has only their number, under requests. It refuses what ReadSchedule would
 // refuse about one arrival: see there.
-func WriteSchedule(w io.Writer, s *Schedule) error {
+func WriteSchedule(w io.Writer, s *timeline.Schedule) error {
 	buf := []byte(`{"rlcheck":"` + scheduleVersion + `"}` + "\n")
 	for i := range s.Phases {
 		p := &s.Phases[i]
@@ -68,7 +71,7 @@ func WriteSchedule(w io.Writer, s *Schedule) error {
 	return err
 }
 
-func phaseLine(p *Phase) ([]byte, error) {
+func phaseLine(p *timeline.Phase) ([]byte, error) {
 	j := phaseJSON{
 		Phase: p.Name, Shape: p.Shape, Arrivals: len(p.Arrivals), Origin: p.Origin,
 		Duration:   int64(p.Duration),
@@ -119,12 +122,12 @@ func (j *phaseJSON) flaw() (what, why string) {
 
 // arrivalFlaw says what is wrong with an arrival of a phase, the one before it being sound; empty if nothing
 // is.
-func arrivalFlaw(p *Phase, i int) (what, why string) {
+func arrivalFlaw(p *timeline.Phase, i int) (what, why string) {
 	a := &p.Arrivals[i]
 	switch {
 	case a.Seq < 0:
 		return fmt.Sprintf("seq %d", a.Seq), "arrivals are numbered from 0"
-	case a.At < 0 && p.Shape != Boundary:
+	case a.At < 0 && p.Shape != timeline.Boundary:
 		return fmt.Sprintf("at_ns %d", a.At), "times count from the beginning of the phase"
 	case i > 0 && a.At < p.Arrivals[i-1].At:
 		return fmt.Sprintf("at_ns %d", a.At),
@@ -140,7 +143,7 @@ func arrivalFlaw(p *Phase, i int) (what, why string) {
 }
 
 // appendArrival appends the line of an arrival. What it has in common with its phase is left out.
-func appendArrival(b []byte, p *Phase, a *Arrival) []byte {
+func appendArrival(b []byte, p *timeline.Phase, a *timeline.Arrival) []byte {
 	b = append(b, `{"seq":`...)
 	b = strconv.AppendInt(b, int64(a.Seq), 10)
 	if a.Partition != "" {
@@ -165,9 +168,9 @@ func appendArrival(b []byte, p *Phase, a *Arrival) []byte {
 // ReadSchedule reads a schedule file, plain, gzip or zstd. name stands in error messages. An error is of type
 // Errors. The first line is the header; every phase has its line, with a shape, followed by as many arrivals
 // as it names, ascending by at_ns.
-func ReadSchedule(r io.Reader, name string) (*Schedule, error) {
-	p := &planReader{Reader: newReader(r, name, Options{}), schedule: &Schedule{}}
-	var o Observation
+func ReadSchedule(r io.Reader, name string) (*timeline.Schedule, error) {
+	p := &planReader{Reader: newReader(r, name, Options{}), schedule: &timeline.Schedule{}}
+	var o timeline.Observation
 	for {
 		line, err := p.lines.next()
 		if err != nil && p.noLine(err) == stepEnd {
@@ -190,12 +193,12 @@ func ReadSchedule(r io.Reader, name string) (*Schedule, error) {
 // planReader reads a schedule. It takes an arrival for an observation that has fewer members.
 type planReader struct {
 	*Reader
-	schedule *Schedule
+	schedule *timeline.Schedule
 	// due is how many arrivals the last phase has yet to have.
 	due int
 }
 
-func (r *planReader) line(line []byte, o *Observation) {
+func (r *planReader) line(line []byte, o *timeline.Observation) {
 	if !r.fastLine(line, o) {
 		all, ok := r.members(line)
 		if !ok {
@@ -250,7 +253,7 @@ func (r *planReader) phase(all []member) {
 		}
 	}
 	r.due = j.Arrivals
-	r.schedule.Phases = append(r.schedule.Phases, Phase{
+	r.schedule.Phases = append(r.schedule.Phases, timeline.Phase{
 		Name: j.Phase, Shape: j.Shape, Origin: j.Origin, Duration: time.Duration(j.Duration),
 		Partitions: append([]string(nil), j.Partitions...),
 		Clients:    j.Clients, Requests: j.Requests, Cost: j.Cost, Aim: j.Aim,
@@ -299,7 +302,7 @@ func (r *planReader) phaseMember(m member, j *phaseJSON) {
 }
 
 // arrival adds an arrival to the last phase.
-func (r *planReader) arrival(o *Observation) {
+func (r *planReader) arrival(o *timeline.Observation) {
 	if len(r.schedule.Phases) == 0 {
 		r.add("an arrival before the first phase", "every phase has its line, then its arrivals", "")
 		return

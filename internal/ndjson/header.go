@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // The versions of the files, the values of the member "rlcheck" of their first lines.
@@ -70,7 +72,7 @@ type auditJSON struct {
 const startedLayout = "2006-01-02T15:04:05.000000000Z07:00"
 
 // newHeaderJSON returns the form of a header in a timeline.
-func newHeaderJSON(h Header) headerJSON {
+func newHeaderJSON(h timeline.Header) headerJSON {
 	j := headerJSON{
 		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError),
 		Drift: h.DriftPPM, Tick: int64(h.Tick),
@@ -80,7 +82,7 @@ func newHeaderJSON(h Header) headerJSON {
 		Protocols:   h.Protocols,
 		Interrupted: h.Interrupted, Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC),
 			h.Audit.Collections, h.Audit.Connections},
-		Judged: h.Judged.json(),
+		Judged: newTermsJSON(&h.Judged),
 	}
 	if !h.Started.IsZero() {
 		j.Started = h.Started.UTC().Format(startedLayout)
@@ -99,7 +101,7 @@ func newHeaderJSON(h Header) headerJSON {
 }
 
 // headerLine returns the header line of a timeline without its line end.
-func headerLine(h Header) ([]byte, error) {
+func headerLine(h timeline.Header) ([]byte, error) {
 	j := newHeaderJSON(h)
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -134,21 +136,23 @@ func (j *headerJSON) flaw() (what, why string) {
 			return fmt.Sprintf("%s %d", x.name, x.v), "it is never negative"
 		}
 	}
-	if j.Drift > MaxDriftPPM {
-		return fmt.Sprintf("drift_ppm %d", j.Drift), fmt.Sprintf("it is at most %d, a tenth", MaxDriftPPM)
+	if j.Drift > timeline.MaxDriftPPM {
+		return fmt.Sprintf("drift_ppm %d", j.Drift), fmt.Sprintf("it is at most %d, a tenth",
+			timeline.MaxDriftPPM)
 	}
 	return j.Judged.flaw()
 }
 
 // header returns the header of values without a flaw.
-func (j *headerJSON) header() Header {
-	h := Header{
+func (j *headerJSON) header() timeline.Header {
+	h := timeline.Header{
 		WallError: time.Duration(j.WallError), ClockError: time.Duration(j.ClockError), DriftPPM: j.Drift,
 		Tick:  time.Duration(j.Tick),
 		Ended: time.Duration(j.Ended), CompleteFrom: time.Duration(j.From),
 		CompleteUntil: time.Duration(j.Until), Unsent: j.Unsent, Interrupted: j.Interrupted,
-		Audit: Audit{j.Audit.CPUShare, time.Duration(j.Audit.LongestGC), j.Audit.Collections,
-			j.Audit.Connections},
+		Audit: timeline.Audit{CPUShare: j.Audit.CPUShare, LongestGC: time.Duration(j.Audit.LongestGC),
+			Collections: j.Audit.Collections,
+			Connections: j.Audit.Connections},
 	}
 	h.Judged = j.Judged.terms()
 	if started, err := time.Parse(time.RFC3339Nano, j.Started); err == nil {
@@ -158,14 +162,17 @@ func (j *headerJSON) header() Header {
 	h.Counted = append(h.Counted, j.Counted...)
 	h.Protocols = append(h.Protocols, j.Protocols...)
 	for _, s := range j.Spreads {
-		h.Spreads = append(h.Spreads, Spread{s.Phase, s.Requests, time.Duration(s.Width)})
+		h.Spreads = append(h.Spreads, timeline.Spread{Phase: s.Phase, Requests: s.Requests,
+			Width: time.Duration(s.Width)})
 	}
 	for _, s := range j.Stalls {
-		h.Stalls = append(h.Stalls, Stall{time.Duration(s.From), time.Duration(s.To)})
+		h.Stalls = append(h.Stalls, timeline.Stall{From: time.Duration(s.From), To: time.Duration(s.To)})
 	}
 	for _, k := range j.Phases {
-		h.Phases = append(h.Phases, Kept{k.Phase, k.Sent, k.Unsent, time.Duration(k.LateP99),
-			time.Duration(k.LateMax), time.Duration(k.Stalled), time.Duration(k.ReadLag)})
+		h.Phases = append(h.Phases, timeline.Kept{Phase: k.Phase, Sent: k.Sent, Unsent: k.Unsent,
+			LateP99: time.Duration(k.LateP99),
+			LateMax: time.Duration(k.LateMax), Stalled: time.Duration(k.Stalled),
+			ReadLag: time.Duration(k.ReadLag)})
 	}
 	return h
 }

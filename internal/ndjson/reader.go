@@ -1,4 +1,7 @@
-package timeline
+// Package ndjson reads and writes the files that timelines and schedules are kept in: a line of JSON for each
+// observation, plain or compressed, and the journal of a recording that is being made. It reads CSV, too, and
+// the lines of files in other forms.
+package ndjson
 
 import (
 	"bytes"
@@ -8,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // Options change how a timeline is read. The zero value reads what Writer writes.
 type Options struct {
 	// Outcome tells the outcome of a status where a line names none; nil means StatusOutcome.
-	Outcome func(status int) Outcome
+	Outcome func(status int) timeline.Outcome
 	// AllowEmpty accepts a file without an observation.
 	AllowEmpty bool
 	// Columns maps the names of members (sent_ns, outcome, ...) to the names that the file has for them,
@@ -24,21 +29,21 @@ type Options struct {
 
 // StatusOutcome is the outcome of a status by itself: 2xx and 3xx are Allowed, 429 is Denied, all else is
 // Unknown.
-func StatusOutcome(status int) Outcome {
+func StatusOutcome(status int) timeline.Outcome {
 	switch {
 	case status >= 200 && status < 400:
-		return Allowed
+		return timeline.Allowed
 	case status == 429:
-		return Denied
+		return timeline.Denied
 	default:
-		return Unknown
+		return timeline.Unknown
 	}
 }
 
 // Read reads a timeline file: NDJSON, plain, gzip or zstd. name stands in error messages. An error is of type
 // Errors and tells up to ten problems of the file; the timeline is nil then. See Reader for what a line
 // needs.
-func Read(r io.Reader, name string, opts Options) (*Timeline, error) {
+func Read(r io.Reader, name string, opts Options) (*timeline.Timeline, error) {
 	return NewReader(r, name, opts).all()
 }
 
@@ -56,11 +61,11 @@ type Reader struct {
 	problems problems
 	// decode reads a line into o and seen. It returns false if the line was no observation: it has then taken
 	// it or added a problem.
-	decode func(line []byte, o *Observation) bool
-	header Header
+	decode func(line []byte, o *timeline.Observation) bool
+	header timeline.Header
 	headed bool
 	// first is an observation that Header read ahead, if held.
-	first Observation
+	first timeline.Observation
 	held  bool
 	begun bool
 
@@ -75,7 +80,7 @@ type Reader struct {
 	cursor cursor
 	keys   keys
 	names  interner
-	spare  Fields
+	spare  timeline.Fields
 	seqs   seqSet
 	prev   time.Duration
 	n      int // observations so far, sound or not
@@ -169,12 +174,12 @@ func newReader(r io.Reader, name string, opts Options) *Reader {
 
 // Header returns the header; the zero value if the file has none. It may be called at any time. Errors are
 // those of Next.
-func (r *Reader) Header() (Header, error) {
+func (r *Reader) Header() (timeline.Header, error) {
 	if !r.begun {
 		err := r.Next(&r.first)
 		r.held = err == nil
 		if err != nil && err != io.EOF {
-			return Header{}, err
+			return timeline.Header{}, err
 		}
 	}
 	return r.header, nil
@@ -183,7 +188,7 @@ func (r *Reader) Header() (Header, error) {
 // Next reads the next observation into o and overwrites all of it. It returns io.EOF after the last one. Any
 // other error is final and of type Errors: at the first problem Next reads on to the end of the file to find
 // the others, and returns no further observation.
-func (r *Reader) Next(o *Observation) error {
+func (r *Reader) Next(o *timeline.Observation) error {
 	r.begun = true
 	if r.held {
 		r.held = false
@@ -215,7 +220,7 @@ const (
 	stepEnd
 )
 
-func (r *Reader) advance(o *Observation) step {
+func (r *Reader) advance(o *timeline.Observation) step {
 	line, err := r.lines.next()
 	if err != nil {
 		return r.noLine(err)
@@ -265,9 +270,9 @@ func (r *Reader) finish() error {
 }
 
 // all reads the whole file.
-func (r *Reader) all() (*Timeline, error) {
-	t := &Timeline{}
-	var o Observation
+func (r *Reader) all() (*timeline.Timeline, error) {
+	t := &timeline.Timeline{}
+	var o timeline.Observation
 	for {
 		err := r.Next(&o)
 		if err == io.EOF {

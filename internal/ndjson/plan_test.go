@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -7,20 +7,27 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
+// Schedule keeps the tables narrow.
+type Schedule = timeline.Schedule
+
 func planExample() *Schedule {
-	return &Schedule{Phases: []Phase{
-		{Name: "burst", Shape: AtOnce, Arrivals: []Arrival{
+	return &Schedule{Phases: []timeline.Phase{
+		{Name: "burst", Shape: timeline.AtOnce, Arrivals: []timeline.Arrival{
 			{Seq: 0, Partition: "k1", Phase: "burst", Cost: 1},
 			{Seq: 1, Partition: "k2", Phase: "burst", Cost: 3, Origin: true}}},
-		{Name: "rest", Shape: Silence, Duration: time.Second},
-		{Name: "edge", Shape: Boundary, Aim: AimProbe, Window: time.Minute, Requests: 2, ProbeRequests: 5,
-			Origin: true, Arrivals: []Arrival{
+		{Name: "rest", Shape: timeline.Silence, Duration: time.Second},
+		{Name: "edge", Shape: timeline.Boundary, Aim: timeline.AimProbe, Window: time.Minute, Requests: 2,
+			ProbeRequests: 5,
+			Origin:        true, Arrivals: []timeline.Arrival{
 				{Seq: 2, Phase: "edge", At: -time.Millisecond, Cost: 1, Origin: true},
 				{Seq: 3, Phase: "", At: time.Millisecond, Cost: 1}}},
-		{Name: "recover", Shape: HonorRetryAfter, Clients: 4, Partitions: []string{"k1", ""}, Requests: 50,
-			Cost: 1, Duration: 5 * time.Second,
+		{Name: "recover", Shape: timeline.HonorRetryAfter, Clients: 4, Partitions: []string{"k1", ""},
+			Requests: 50,
+			Cost:     1, Duration: 5 * time.Second,
 			Forge: []string{"X-Forwarded-For"}},
 	}}
 }
@@ -46,10 +53,10 @@ func TestSchedulesAreReadAsWritten(t *testing.T) {
 	}
 	full := &Schedule{}
 	fill(reflect.ValueOf(full).Elem())
-	long := &Schedule{Phases: []Phase{{Shape: Constant}}}
+	long := &Schedule{Phases: []timeline.Phase{{Shape: timeline.Constant}}}
 	for i := range 10_000 {
 		long.Phases[0].Arrivals = append(long.Phases[0].Arrivals,
-			Arrival{Seq: i, At: time.Duration(i), Cost: 1})
+			timeline.Arrival{Seq: i, At: time.Duration(i), Cost: 1})
 	}
 	for name, want := range map[string]*Schedule{"example": planExample(), "every member": full, "long": long,
 		"empty": {}} {
@@ -95,8 +102,12 @@ func TestSchedulesThatCouldNotBeReadAreNotWritten(t *testing.T) {
 // Of a phase that lists no arrivals a file has their number.
 func TestAPlanThatIsNotListedHasANumber(t *testing.T) {
 	var b bytes.Buffer
-	made := &Schedule{Phases: []Phase{{Name: "c", Shape: Constant, Requests: 9, Partitions: []string{"k"},
-		Arrive: func(i int) Arrival { return Arrival{Seq: i, At: time.Duration(i), Cost: 1} }}}}
+	made := &Schedule{Phases: []timeline.Phase{{Name: "c", Shape: timeline.Constant, Requests: 9,
+		Partitions: []string{"k"},
+		Arrive: func(i int) timeline.Arrival {
+			return timeline.Arrival{Seq: i, At: time.Duration(i),
+				Cost: 1}
+		}}}}
 	if err := WriteSchedule(&b, made); err != nil {
 		t.Fatal(err)
 	}

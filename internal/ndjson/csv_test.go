@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -8,10 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // csvOf writes tl the way somebody else would, with encoding/csv.
-func csvOf(tb testing.TB, tl *Timeline) []byte {
+func csvOf(tb testing.TB, tl *timeline.Timeline) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	w.Write(memberNames[:])
@@ -60,15 +62,16 @@ func TestColumnsCanHaveOtherNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Observation{
-		{Arrival: Arrival{Partition: "10.0.0.1", At: 5, Cost: 1}, Sent: 5, FirstByte: 9, Answered: true,
-			Status: 200, Outcome: Allowed,
+	want := []timeline.Observation{
+		{Arrival: timeline.Arrival{Partition: "10.0.0.1", At: 5, Cost: 1}, Sent: 5, FirstByte: 9,
+			Answered: true,
+			Status:   200, Outcome: timeline.Allowed,
 			Body: "a,\"b\"\nc"},
-		{Arrival: Arrival{Seq: 1, Partition: "10.0.0.2", At: 7, Cost: 1}, Sent: 7, Status: 429,
-			Outcome: Denied,
-			Fields:  Fields{{"Retry-After", "2"}}},
+		{Arrival: timeline.Arrival{Seq: 1, Partition: "10.0.0.2", At: 7, Cost: 1}, Sent: 7, Status: 429,
+			Outcome: timeline.Denied,
+			Fields:  timeline.Fields{{Name: "Retry-After", Value: "2"}}},
 	}
-	same(t, got, &Timeline{Observations: want})
+	same(t, got, &timeline.Timeline{Observations: want})
 }
 
 func TestAMappedColumnHidesOneOfThatName(t *testing.T) {
@@ -100,8 +103,8 @@ func TestAColumnOfEachFieldOrOneOfAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Fields{{"A", "1"}, {"C", "3"},
-		{"X-B", "2, 4"}}); !reflect.DeepEqual(got.Observations[0].Fields, want) {
+	if want := (timeline.Fields{{Name: "A", Value: "1"}, {Name: "C", Value: "3"},
+		{Name: "X-B", Value: "2, 4"}}); !reflect.DeepEqual(got.Observations[0].Fields, want) {
 		t.Errorf("got %q, want %q", got.Observations[0].Fields, want)
 	}
 }
@@ -125,10 +128,12 @@ func TestMembersOfNDJSONCanHaveOtherNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Observation{
-		{Arrival: Arrival{Partition: "a", At: 5, Cost: 7}, Sent: 5, FirstByte: 9, Answered: true, Status: 200,
-			Outcome: Allowed},
-		{Arrival: Arrival{Seq: 1, Partition: "b", At: 7, Cost: 1}, Sent: 7, Status: 429, Outcome: Denied},
+	want := []timeline.Observation{
+		{Arrival: timeline.Arrival{Partition: "a", At: 5, Cost: 7}, Sent: 5, FirstByte: 9, Answered: true,
+			Status:  200,
+			Outcome: timeline.Allowed},
+		{Arrival: timeline.Arrival{Seq: 1, Partition: "b", At: 7, Cost: 1}, Sent: 7, Status: 429,
+			Outcome: timeline.Denied},
 	}
 	if !reflect.DeepEqual(got.Observations, want) {
 		t.Errorf("got %+v, want %+v", got.Observations, want)
@@ -149,12 +154,12 @@ x:3: column "client_id": no line has it (it is to be partition)`
 // An empty name in Options.Columns says that the file has no other one for a member.
 func TestANameThatMeansSomethingElse(t *testing.T) {
 	columns := map[string]string{"partition": "", "cost": ""}
-	for _, read := range []func() (*Timeline, error){
-		func() (*Timeline, error) {
+	for _, read := range []func() (*timeline.Timeline, error){
+		func() (*timeline.Timeline, error) {
 			return Read(strings.NewReader(`{"sent_ns":1,"outcome":"allowed","key":"x","weight":3}`), "x",
 				Options{Columns: columns})
 		},
-		func() (*Timeline, error) {
+		func() (*timeline.Timeline, error) {
 			return ReadCSV(strings.NewReader("sent_ns,outcome,key,weight\n1,allowed,x,3\n"), "x",
 				Options{Columns: columns})
 		},

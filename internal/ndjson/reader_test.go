@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 func TestDefaults(t *testing.T) {
@@ -19,34 +21,43 @@ func TestDefaults(t *testing.T) {
 {"sent_ns":9,"outcome":"allowed"}
 {"sent_ns":9,"status":0}`
 	got := mustRead(t, []byte(file))
-	arrival := func(seq int, at time.Duration) Arrival { return Arrival{Seq: seq, At: at, Cost: 1} }
-	same(t, got, &Timeline{Observations: []Observation{
-		{Arrival: arrival(0, 5), Sent: 5, FirstByte: 9, Answered: true, Status: 204, Outcome: Allowed},
-		{Arrival: arrival(1, 6), Sent: 6, FirstByte: 9, Answered: true, Status: 301, Outcome: Denied},
-		{Arrival: arrival(2, 7), Sent: 7, FirstByte: 9, Answered: true, Status: 429, Outcome: Denied},
-		{Arrival: arrival(3, 8), Sent: 8, FirstByte: 9, Answered: true, Status: 503, Outcome: Unknown},
-		{Arrival: arrival(4, 9), Sent: 9, Error: "timeout", Outcome: Unknown},
-		{Arrival: arrival(5, 9), Sent: 9, Outcome: Allowed},
-		{Arrival: arrival(6, 9), Sent: 9, Outcome: Unknown},
+	arrival := func(seq int, at time.Duration) timeline.Arrival {
+		return timeline.Arrival{Seq: seq, At: at,
+			Cost: 1}
+	}
+	same(t, got, &timeline.Timeline{Observations: []timeline.Observation{
+		{Arrival: arrival(0, 5), Sent: 5, FirstByte: 9, Answered: true, Status: 204,
+			Outcome: timeline.Allowed},
+		{Arrival: arrival(1, 6), Sent: 6, FirstByte: 9, Answered: true, Status: 301,
+			Outcome: timeline.Denied},
+		{Arrival: arrival(2, 7), Sent: 7, FirstByte: 9, Answered: true, Status: 429,
+			Outcome: timeline.Denied},
+		{Arrival: arrival(3, 8), Sent: 8, FirstByte: 9, Answered: true, Status: 503,
+			Outcome: timeline.Unknown},
+		{Arrival: arrival(4, 9), Sent: 9, Error: "timeout", Outcome: timeline.Unknown},
+		{Arrival: arrival(5, 9), Sent: 9, Outcome: timeline.Allowed},
+		{Arrival: arrival(6, 9), Sent: 9, Outcome: timeline.Unknown},
 	}})
 }
 
 func TestTheOutcomeOfAStatusIsAnOption(t *testing.T) {
-	opts := Options{Outcome: func(status int) Outcome {
-		return map[int]Outcome{200: Denied,
-			503: Allowed}[status]
+	opts := Options{Outcome: func(status int) timeline.Outcome {
+		return map[int]timeline.Outcome{200: timeline.Denied,
+			503: timeline.Allowed}[status]
 	}}
 	got, err := Read(strings.NewReader(`{"sent_ns":1,"status":200}`+"\n"+`{"sent_ns":1,"status":503}`), "x",
 		opts)
-	if err != nil || got.Observations[0].Outcome != Denied || got.Observations[1].Outcome != Allowed {
+	if err != nil || got.Observations[0].Outcome != timeline.Denied ||
+		got.Observations[1].Outcome != timeline.Allowed {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
 func TestStatusOutcome(t *testing.T) {
-	for status, want := range map[int]Outcome{0: Unknown, 100: Unknown, 199: Unknown, 200: Allowed,
-		399: Allowed, 400: Unknown,
-		428: Unknown, 429: Denied, 430: Unknown, 503: Unknown} {
+	for status, want := range map[int]timeline.Outcome{0: timeline.Unknown, 100: timeline.Unknown,
+		199: timeline.Unknown, 200: timeline.Allowed,
+		399: timeline.Allowed, 400: timeline.Unknown,
+		428: timeline.Unknown, 429: timeline.Denied, 430: timeline.Unknown, 503: timeline.Unknown} {
 		if got := StatusOutcome(status); got != want {
 			t.Errorf("status %d is %v, want %v", status, got, want)
 		}
@@ -55,7 +66,8 @@ func TestStatusOutcome(t *testing.T) {
 
 func TestFieldsBecomeCanonical(t *testing.T) {
 	const file = `{"sent_ns":1,"status":429,"fields":{"x-b":"1","RETRY-after":"2","a":"3","X-B":"4","n":null,"bad name":"5"}}`
-	want := Fields{{"A", "3"}, {"Retry-After", "2"}, {"X-B", "1, 4"}, {"bad name", "5"}}
+	want := timeline.Fields{{Name: "A", Value: "3"}, {Name: "Retry-After", Value: "2"}, {Name: "X-B",
+		Value: "1, 4"}, {Name: "bad name", Value: "5"}}
 	if got := mustRead(t, []byte(file)).Observations[0].Fields; !reflect.DeepEqual(got, want) {
 		t.Errorf("slow: got %q, want %q", got, want)
 	}
@@ -66,18 +78,20 @@ func TestFieldsBecomeCanonical(t *testing.T) {
 }
 
 func TestManyFieldsDoNotOverwriteThoseOfOthers(t *testing.T) {
-	tl := &Timeline{}
+	tl := &timeline.Timeline{}
 	for i := range 100 {
-		o := Observation{Arrival: Arrival{Seq: i, Cost: 1}, Outcome: Allowed}
+		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Outcome: timeline.Allowed}
 		for k := range i {
-			o.Fields = append(o.Fields, Field{Name: "X" + string(rune('a'+k/10)) + string(rune('a'+k%10)),
+			o.Fields = append(o.Fields, timeline.Field{Name: "X" + string(rune('a'+k/10)) +
+				string(rune('a'+k%10)),
 				Value: string(rune('a' + i%26))})
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
 	got := mustRead(t, mustWrite(t, tl))
 	for i := range got.Observations { // appending must not reach into the next one
-		got.Observations[i].Fields = append(got.Observations[i].Fields, Field{"Z", "z"})[:i:i]
+		got.Observations[i].Fields = append(got.Observations[i].Fields, timeline.Field{Name: "Z",
+			Value: "z"})[:i:i]
 		if i == 0 {
 			got.Observations[i].Fields = nil
 		}
@@ -90,8 +104,8 @@ func TestTheHeaderCanBeReadAtAnyTime(t *testing.T) {
 	text := mustWrite(t, tl)
 	for before := range 4 {
 		r := NewReader(bytes.NewReader(text), "x", Options{})
-		got := &Timeline{}
-		var o Observation
+		got := &timeline.Timeline{}
+		var o timeline.Observation
 		for i := range 3 {
 			if i == before {
 				r.Header()
@@ -121,14 +135,14 @@ func TestTheHeaderCanBeReadAtAnyTime(t *testing.T) {
 
 func TestTheStartMayBeInAnyZone(t *testing.T) {
 	const file = `{"started":"2026-11-20T12:00:00.5+02:00","later":{"x":1},"rlcheck":"timeline/v1","notes":[]}` + "\n" + `{"sent_ns":1,"status":200}`
-	want := Header{Started: time.Date(2026, 11, 20, 10, 0, 0, 500_000_000, time.UTC)}
+	want := timeline.Header{Started: time.Date(2026, 11, 20, 10, 0, 0, 500_000_000, time.UTC)}
 	if got := mustRead(t, []byte(file)).Header; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
 func TestAnEmptyRecordingIsAnOption(t *testing.T) {
-	want := &Timeline{Header: Header{Interrupted: true}}
+	want := &timeline.Timeline{Header: timeline.Header{Interrupted: true}}
 	got, err := Read(bytes.NewReader(mustWrite(t, want)), "x", Options{AllowEmpty: true})
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +187,7 @@ func mutate(rng *rand.Rand, line []byte) []byte {
 // agree reads a line on both paths and returns whether the fast one took it.
 func agree(t *testing.T, line []byte) bool {
 	t.Helper()
-	var a, b Observation
+	var a, b timeline.Observation
 	one, two := newReader(nil, "x", Options{}), newReader(nil, "x", Options{})
 	if !one.fastLine(line, &a) {
 		return false

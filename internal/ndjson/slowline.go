@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/spell"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // member is a member of a JSON object.
@@ -138,7 +139,7 @@ func (r *Reader) addForm(what, why string) {
 }
 
 // slowLine reads any line: the header, unusual spellings, and lines with problems.
-func (r *Reader) slowLine(line []byte, o *Observation) bool {
+func (r *Reader) slowLine(line []byte, o *timeline.Observation) bool {
 	all, ok := r.members(line)
 	if !ok {
 		return false
@@ -151,8 +152,8 @@ func (r *Reader) slowLine(line []byte, o *Observation) bool {
 }
 
 // slowMembers fills o from members.
-func (r *Reader) slowMembers(all []member, o *Observation) bool {
-	*o = Observation{}
+func (r *Reader) slowMembers(all []member, o *timeline.Observation) bool {
+	*o = timeline.Observation{}
 	r.seen, r.strays.set = 0, 0
 	before := r.problems.count
 	twice := memberSet(0)
@@ -174,7 +175,7 @@ func (r *Reader) slowMembers(all []member, o *Observation) bool {
 	return r.problems.count == before
 }
 
-func (r *Reader) slowMember(which memberSet, m member, o *Observation) {
+func (r *Reader) slowMember(which memberSet, m member, o *timeline.Observation) {
 	r.seen |= which
 	switch {
 	case which&memberIntegers != 0:
@@ -183,7 +184,7 @@ func (r *Reader) slowMember(which memberSet, m member, o *Observation) {
 			r.add(m.String(), why, mend)
 			return
 		}
-		o.setInteger(which, v)
+		setInteger(o, which, v)
 	case which == memberFields:
 		r.slowFields(m, o)
 	case which == memberOrigin:
@@ -213,12 +214,12 @@ func (r *Reader) addOutcome(text string) {
 	r.add("outcome "+excerpt(text), "an outcome is allowed, denied or unknown", mend)
 }
 
-func (r *Reader) slowFields(m member, o *Observation) {
+func (r *Reader) slowFields(m member, o *timeline.Observation) {
 	if m.raw[0] != '{' {
 		r.add("fields "+excerpt(m.raw), "an object of header fields belongs here", "")
 		return
 	}
-	var fields Fields
+	var fields timeline.Fields
 	for _, f := range objectMembers(m.raw) {
 		if f.null() {
 			continue
@@ -228,14 +229,14 @@ func (r *Reader) slowFields(m member, o *Observation) {
 			r.add("field "+f.String(), "the value of a header field is a string", "")
 			continue
 		}
-		fields = append(fields, Field{Name: f.name, Value: value})
+		fields = append(fields, timeline.Field{Name: f.name, Value: value})
 	}
 	o.Fields = normalFields(fields)
 }
 
 // normalFields brings fields into the form that Fields promises: names canonical and ascending, repeated ones
 // joined. It works in place and returns nil for none.
-func normalFields(fields Fields) Fields {
+func normalFields(fields timeline.Fields) timeline.Fields {
 	if len(fields) == 0 {
 		return nil
 	}
@@ -247,7 +248,7 @@ func normalFields(fields Fields) Fields {
 	if ordered {
 		return fields
 	}
-	slices.SortStableFunc(fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(fields, func(a, b timeline.Field) int { return strings.Compare(a.Name, b.Name) })
 	last := 0
 	for _, f := range fields[1:] {
 		if f.Name == fields[last].Name {

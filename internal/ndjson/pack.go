@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"encoding/binary"
@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // packWindow is how far back the compressor looks: some seventy lines. With a window of 4 MiB it takes twice
@@ -22,7 +24,7 @@ func newPacker(w io.Writer, more ...zstd.EOption) io.WriteCloser {
 	z, err := zstd.NewWriter(w, append(more, zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithWindowSize(packWindow), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))...)
 	if err != nil {
-		panic("timeline: zstd: " + err.Error()) // the options are constants
+		panic("ndjson: zstd: " + err.Error()) // the options are constants
 	}
 	return z
 }
@@ -37,7 +39,7 @@ func newPacker(w io.Writer, more ...zstd.EOption) io.WriteCloser {
 // The frame has no checksum, which would be one of all of it. Two frames are no way: some readers end after
 // the first.
 type ready struct {
-	shelf
+	*timeline.Shelf
 	z io.WriteCloser
 	w *Writer
 	// free is the first number for observations without one, next that of the next one.
@@ -46,22 +48,18 @@ type ready struct {
 	begin []byte
 }
 
-func newReady(open func() (Spill, error), free int) *ready {
-	r := &ready{shelf: shelf{open: open}, free: free, next: free}
+// NewPacked returns what keeps the observations of a Sorter as Pack writes them, so that Pack copies it; open
+// makes its file, and free is the first number for observations without one.
+func NewPacked(open func() (timeline.Spill, error), free int) timeline.Twin {
+	r := &ready{Shelf: timeline.NewShelf(open), free: free, next: free}
 	r.z = newPacker(r, zstd.WithEncoderCRC(false))
 	r.w = NewWriter(r.z)
 	r.w.known = &fieldTexts{}
 	return r
 }
 
-// Write takes in what is compressed.
-func (r *ready) Write(b []byte) (int, error) {
-	r.write(b)
-	return len(b), r.failed(nil)
-}
-
-// add takes the next observation. It reports false where the lines cannot be used.
-func (r *ready) add(o *Observation) bool {
+// Add takes the next observation. It reports false where the lines cannot be used.
+func (r *ready) Add(o *timeline.Observation) bool {
 	seq := o.Seq
 	if seq < 0 {
 		o.Seq = r.next
@@ -72,11 +70,14 @@ func (r *ready) add(o *Observation) bool {
 	return err == nil
 }
 
-// end ends the lines. It reports false where they cannot be used, as where they are so few that the header
+// End ends the lines. It reports false where they cannot be used, as where they are so few that the header
 // of their frame tells how many bytes there are.
-func (r *ready) end() bool {
+func (r *ready) End() bool {
 	begin := make([]byte, zstd.HeaderMaxSize)
-	if errors.Join(r.w.Flush(), r.z.Close()) != nil || r.size < int64(len(begin)) || !r.read(begin, 0) {
+	if errors.Join(r.w.Flush(), r.z.Close()) != nil || r.Size() < int64(len(begin)) {
+		return false
+	}
+	if _, err := r.ReadAt(begin, 0); err != nil {
 		return false
 	}
 	var frame zstd.Header
@@ -87,15 +88,8 @@ func (r *ready) end() bool {
 	return true
 }
 
-// close removes the file. r may be nil.
-func (r *ready) close() {
-	if r != nil && r.file != nil {
-		_ = r.file.Close() // nobody needs what was in it
-	}
-}
-
 // pack writes a recording with a header.
-func (r *ready) pack(w io.Writer, h Header) error {
+func (r *ready) pack(w io.Writer, h timeline.Header) error {
 	line, err := headerLine(h)
 	if err != nil {
 		return err
@@ -108,16 +102,18 @@ func (r *ready) pack(w io.Writer, h Header) error {
 		line = line[n:]
 	}
 	_, err = w.Write(out)
-	_, copied := io.Copy(w, io.NewSectionReader(r.file, int64(len(r.begin)), r.size-int64(len(r.begin))))
+	_, copied := io.Copy(w, io.NewSectionReader(r, int64(len(r.begin)), r.Size()-int64(len(r.begin))))
 	return errors.Join(err, copied)
 }
 
-// Pack writes t to w, compressed with zstd. What was compressed while it was recorded (Sorter.Pack) is
-// copied, unless it was changed since.
-func Pack(w io.Writer, t *Timeline) error {
-	s := t.Spool
-	if s != nil && s.ready != nil && s.change == nil && s.free == s.ready.free+1 && s.Err() == nil {
-		return s.ready.pack(w, t.Header)
+// Pack writes t to w, compressed with zstd. What was compressed while it was recorded (NewPacked) is copied,
+// unless it was changed since.
+func Pack(w io.Writer, t *timeline.Timeline) error {
+	if t.Spool != nil {
+		twin, free := t.Spool.Twin()
+		if r, ok := twin.(*ready); ok && r.free == free {
+			return r.pack(w, t.Header)
+		}
 	}
 	z := NewPacker(w)
 	return errors.Join(Write(z, t), z.Close())

@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 // interner keeps one copy of each text that comes again and again: names of partitions and phases, header
 // fields.

@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // addTables adds the files of a table of problems as seeds.
@@ -64,7 +66,7 @@ func FuzzReadCSV(f *testing.F) {
 
 // checkRead checks that a recording that could be read is written and read the same, and the form of the
 // errors otherwise.
-func checkRead(t *testing.T, file []byte, tl *Timeline, err error) {
+func checkRead(t *testing.T, file []byte, tl *timeline.Timeline, err error) {
 	t.Helper()
 	if err != nil {
 		if !bytes.HasPrefix(file, []byte("\x1f\x8b")) {
@@ -111,7 +113,7 @@ func FuzzReadJournal(f *testing.F) {
 	f.Add([]byte(head + one + `{"mark":5}` + "\n" + end + `{"mark":9,"notes":["x"]}` + "\n{"))
 	f.Add([]byte(head + one + one + one + `{"mark":5}` + "\n"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		none := func() (Spill, error) { return nil, errFull } // so little needs no file
+		none := func() (timeline.Spill, error) { return nil, errFull } // so little needs no file
 		tl, err := ReadJournal(bytes.NewReader(file), "j", 1000, none)
 		if err != nil {
 			if !bytes.HasPrefix(file, []byte("\x1f\x8b")) {

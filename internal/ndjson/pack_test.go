@@ -1,47 +1,42 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestARecordingThatWasPackedWhileItWasMadeIsTheSame, also with a header of several blocks. Where it has
 // other numbers, was changed, or its order cost a second run, it is packed anew.
 func TestARecordingThatWasPackedWhileItWasMadeIsTheSame(t *testing.T) {
-	all := manyObservations(25_000, rand.New(rand.NewPCG(*seed, 6)))
-	header := Header{Notes: slices.Repeat([]string{strings.Repeat("note ", 1000)}, 20)}
+	all := benchTimeline(25_000).Observations
+	header := timeline.Header{Notes: slices.Repeat([]string{strings.Repeat("note ", 1000)}, 20)}
 	for name, tt := range map[string]struct {
 		free   int
-		all    []Observation
-		change func(o *Observation)
-		await  bool
+		all    []timeline.Observation
+		change func(o *timeline.Observation)
 		anew   bool
 	}{
-		"in order":       {free: 7, all: all},
-		"other numbers":  {free: 8, all: all, anew: true},
-		"changed":        {free: 7, all: all, change: func(o *Observation) { o.Partition = "x" }, anew: true},
-		"in two runs":    {free: 7, all: slices.Concat(all[9000:], all[:9000]), anew: true},
-		"awaited":        {free: 7, all: slices.Concat(all[1:301], all[:1], all[301:]), await: true},
-		"awaited long":   {free: 7, all: slices.Concat(all[9000:], all[:9000]), await: true, anew: true},
+		"in order":      {free: 7, all: all},
+		"other numbers": {free: 8, all: all, anew: true},
+		"changed": {free: 7, all: all, change: func(o *timeline.Observation) { o.Partition = "x" },
+			anew: true},
+		"in two runs":    {free: 7, all: slices.Concat(all[8000:], all[:8000]), anew: true},
 		"in one segment": {free: 7, all: all[:3], anew: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sorter := NewSorter(tempFile(t))
-			sorter.window = 100
-			sorter.Pack(7)
-			if tt.await {
-				sorter.Await(all[0].Sent)
-			}
+			sorter := timeline.NewSorter(tempFile(t))
+			sorter.Beside(NewPacked(tempFile(t), 7))
 			for _, o := range tt.all {
 				o.Seq = -1
 				sorter.Add(&o)
 			}
-			long := &Timeline{Header: header, Spool: sorter.Finish().From(tt.free)}
+			long := &timeline.Timeline{Header: header, Spool: sorter.Finish().From(tt.free)}
 			defer long.Spool.Close()
 			if tt.change != nil {
 				long.Spool = long.Spool.With(tt.change)

@@ -1,21 +1,23 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // decodeJSON reads a line of NDJSON: by the fast path where it can, with encoding/json otherwise.
-func (r *Reader) decodeJSON(line []byte, o *Observation) bool {
+func (r *Reader) decodeJSON(line []byte, o *timeline.Observation) bool {
 	return r.fastLine(line, o) || r.slowLine(line, o)
 }
 
 // fastLine reads a line that looks like those that Writer writes: whole numbers of at most 18 digits, no
 // member twice, none null. It returns false for every other line, sound or not, and leaves o undefined then.
-func (r *Reader) fastLine(line []byte, o *Observation) bool {
-	*o = Observation{}
+func (r *Reader) fastLine(line []byte, o *timeline.Observation) bool {
+	*o = timeline.Observation{}
 	r.seen, r.strays.set = 0, 0
 	c := &r.cursor
 	c.text, c.at = line, 0
@@ -74,7 +76,7 @@ func (r *Reader) nextKey(k int) (m memberSet, name []byte, ok bool) {
 	return m, name, true
 }
 
-func (r *Reader) fastMember(m memberSet, name []byte, o *Observation) bool {
+func (r *Reader) fastMember(m memberSet, name []byte, o *timeline.Observation) bool {
 	c := &r.cursor
 	switch {
 	case r.seen&m != 0:
@@ -84,7 +86,7 @@ func (r *Reader) fastMember(m memberSet, name []byte, o *Observation) bool {
 		if !ok {
 			return false
 		}
-		o.setInteger(m, v)
+		setInteger(o, m, v)
 	case m == memberFields:
 		if !r.fastFields(o) {
 			return false
@@ -113,7 +115,7 @@ func special[T string | []byte](name T) bool {
 	return string(name) == "rlcheck" || string(name) == "shape"
 }
 
-func (r *Reader) fastFields(o *Observation) bool {
+func (r *Reader) fastFields(o *timeline.Observation) bool {
 	c := &r.cursor
 	if !c.take('{') {
 		return false
@@ -129,7 +131,7 @@ func (r *Reader) fastFields(o *Observation) bool {
 		if text, ok = c.string(); !ok {
 			return false
 		}
-		fields = append(fields, Field{Name: name, Value: r.names.get(text)})
+		fields = append(fields, timeline.Field{Name: name, Value: r.names.get(text)})
 		if c.take(',') {
 			continue
 		}
@@ -151,7 +153,7 @@ func (r *Reader) fastFields(o *Observation) bool {
 func (r *Reader) reserve() int {
 	const block, room = 256, 16
 	if cap(r.spare)-len(r.spare) < room {
-		r.spare = make(Fields, 0, block)
+		r.spare = make(timeline.Fields, 0, block)
 	}
 	return len(r.spare)
 }

@@ -1,12 +1,13 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
 	"errors"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // zstdOf compresses text.
@@ -21,7 +22,7 @@ func zstdOf(t *testing.T, text string) string {
 
 // What zstd made of a recording is read as the recording, also of several frames.
 func TestZstdIsRead(t *testing.T) {
-	want := &Timeline{Observations: manyObservations(3000, rand.New(rand.NewPCG(*seed, 4)))}
+	want := benchTimeline(3000)
 	text := string(mustWrite(t, want))
 	half := len(text) / 2
 	same(t, mustRead(t, []byte(zstdOf(t, text[:half])+zstdOf(t, text[half:]))), want)
@@ -32,8 +33,8 @@ func TestZstdIsRead(t *testing.T) {
 
 // A long recording is written and packed as any other, also where its fields are other ones again and again.
 func TestALongRecordingIsPacked(t *testing.T) {
-	want := &Timeline{Observations: manyObservations(25_000, rand.New(rand.NewPCG(*seed, 5)))}
-	long := &Timeline{Spool: NewSpool(tempFile(t))}
+	want := benchTimeline(25_000)
+	long := &timeline.Timeline{Header: want.Header, Spool: timeline.NewSpool(tempFile(t))}
 	defer long.Spool.Close()
 	for i := range want.Observations {
 		long.Spool.Add(&want.Observations[i])

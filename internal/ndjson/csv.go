@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // ReadCSV reads a recording from a CSV file (RFC 4180, comma), plain, gzip or zstd. See NewCSVReader.
-func ReadCSV(r io.Reader, name string, opts Options) (*Timeline, error) {
+func ReadCSV(r io.Reader, name string, opts Options) (*timeline.Timeline, error) {
 	return NewCSVReader(r, name, opts).all()
 }
 
@@ -44,7 +46,7 @@ type column struct {
 
 const fieldPrefix = "fields."
 
-func (r *rowReader) decode(line []byte, o *Observation) bool {
+func (r *rowReader) decode(line []byte, o *timeline.Observation) bool {
 	line, ok := r.whole(line)
 	if !ok {
 		return false
@@ -63,7 +65,7 @@ func (r *rowReader) decode(line []byte, o *Observation) bool {
 		return false
 	}
 	before := r.problems.count
-	*o = Observation{}
+	*o = timeline.Observation{}
 	r.seen = 0
 	for i, c := range r.columns {
 		if cell := r.row.cell(i); len(cell) > 0 {
@@ -116,10 +118,11 @@ func (r *rowReader) addRagged(line []byte) {
 }
 
 // cell reads one cell that is not empty.
-func (r *rowReader) cell(c column, cell []byte, o *Observation) {
+func (r *rowReader) cell(c column, cell []byte, o *timeline.Observation) {
 	switch {
 	case c.field != "":
-		o.Fields = append(o.Fields, Field{Name: r.names.get([]byte(c.field)), Value: r.names.get(cell)})
+		o.Fields = append(o.Fields, timeline.Field{Name: r.names.get([]byte(c.field)),
+			Value: r.names.get(cell)})
 	case c.member == memberFields:
 		others := o.Fields
 		r.fieldsCell(cell, o)
@@ -134,7 +137,7 @@ func (r *rowReader) cell(c column, cell []byte, o *Observation) {
 			r.add(nameOf(c.member)+" "+excerpt(cell), why, mend)
 			return
 		}
-		o.setInteger(c.member, v)
+		setInteger(o, c.member, v)
 	case c.member != 0:
 		r.seen |= c.member
 		if !r.setText(o, c.member, cell) {
@@ -144,7 +147,7 @@ func (r *rowReader) cell(c column, cell []byte, o *Observation) {
 }
 
 // fieldsCell reads a cell that has all header fields.
-func (r *rowReader) fieldsCell(cell []byte, o *Observation) {
+func (r *rowReader) fieldsCell(cell []byte, o *timeline.Observation) {
 	r.cursor.text, r.cursor.at = cell, 0
 	if r.fastFields(o) && r.cursor.at == len(cell) {
 		return

@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the tables of testdata/problems should expect")
@@ -181,8 +183,8 @@ func TestALineHasAtMostOneMebibyte(t *testing.T) {
 func TestNothingComesAfterAProblem(t *testing.T) {
 	good := `{"sent_ns":1,"status":200}` + "\n"
 	r := NewReader(strings.NewReader(good+"{}\n"+good+"{}\n"), "x", Options{})
-	var o Observation
-	if err := r.Next(&o); err != nil || o.Outcome != Allowed {
+	var o timeline.Observation
+	if err := r.Next(&o); err != nil || o.Outcome != timeline.Allowed {
 		t.Fatalf("first: %+v, %v", o, err)
 	}
 	for range 2 {

@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // journalVersion is the value of the member "rlcheck" of the first line of a journal.
@@ -30,7 +32,7 @@ type JournalWriter struct {
 	// WallError is that of the header where it is larger than what the recorder says.
 	WallError time.Duration
 	// Judged is that of the header.
-	Judged Terms
+	Judged timeline.Terms
 
 	w      io.Writer
 	redact func(string) string
@@ -55,7 +57,7 @@ type markJSON struct {
 
 // Entry is one request of a journal.
 type Entry struct {
-	Observation
+	timeline.Observation
 	// Free tells that it has no number yet.
 	Free bool
 	// Open is the number, from 1, of one that was open at a mark; 0 for all others.
@@ -65,8 +67,8 @@ type Entry struct {
 // Mark is an instant before which nothing is missing in a journal, and what came since the mark before.
 type Mark struct {
 	At      time.Duration
-	Spreads []Spread
-	Stalls  []Stall
+	Spreads []timeline.Spread
+	Stalls  []timeline.Stall
 	Notes   []string
 }
 
@@ -80,7 +82,7 @@ func NewJournal(w io.Writer, redact func(string) string) *JournalWriter {
 }
 
 // Begin writes the header line. Free is the first number for requests that have none yet.
-func (w *JournalWriter) Begin(h Header, free int) error {
+func (w *JournalWriter) Begin(h timeline.Header, free int) error {
 	if w == nil {
 		return nil
 	}
@@ -106,7 +108,7 @@ func (w *JournalWriter) Entry(e *Entry) {
 	o.Body, o.Error = w.redact(o.Body), w.redact(o.Error)
 	for i, f := range o.Fields {
 		if v := w.redact(f.Value); v != f.Value {
-			o.Fields = append(Fields(nil), o.Fields...) // they are those of the recorder
+			o.Fields = append(timeline.Fields(nil), o.Fields...) // they are those of the recorder
 			o.Fields[i].Value = v
 		}
 	}

@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // IsJournal tells whether a file that begins with text is a journal.
@@ -19,9 +21,10 @@ func IsJournal(text []byte) bool { return bytes.HasPrefix(text, []byte(`{"rlchec
 // missing. Without a mark there is no observation. Of more than most observations it has a Spool (see
 // Unroll), whose files open makes. An error is of type Errors, or that of a file; lines behind the last mark
 // may be cut or broken and make none.
-func ReadJournal(r io.Reader, name string, most int, open func() (Spill, error)) (*Timeline, error) {
-	j := &journalReader{Reader: newReader(r, name, Options{AllowEmpty: true}), kept: NewSorter(open),
-		open: map[int]Observation{}}
+func ReadJournal(r io.Reader, name string, most int,
+	open func() (timeline.Spill, error)) (*timeline.Timeline, error) {
+	j := &journalReader{Reader: newReader(r, name, Options{AllowEmpty: true}), kept: timeline.NewSorter(open),
+		open: map[int]timeline.Observation{}}
 	for {
 		line, err := j.lines.next()
 		if err != nil {
@@ -45,8 +48,8 @@ func ReadJournal(r io.Reader, name string, most int, open func() (Spill, error))
 type journalReader struct {
 	*Reader
 	// kept has the requests that were over before the last mark, open those that were not, by their number.
-	kept *Sorter
-	open map[int]Observation
+	kept *timeline.Sorter
+	open map[int]timeline.Observation
 	// later are the entries behind the last mark.
 	later []Entry
 	free  int
@@ -130,8 +133,8 @@ func (r *journalReader) take(e *Entry) {
 	r.keep(&e.Observation)
 }
 
-func (r *journalReader) keep(o *Observation) {
-	if !o.Answered && o.Error == Interrupted {
+func (r *journalReader) keep(o *timeline.Observation) {
+	if !o.Answered && o.Error == timeline.Interrupted {
 		r.waiting++
 	}
 	r.kept.Add(o)
@@ -168,12 +171,12 @@ func (r *journalReader) entry(line []byte) {
 }
 
 // timeline returns what was whole at the last mark.
-func (r *journalReader) timeline(most int) (*Timeline, error) {
+func (r *journalReader) timeline(most int) (*timeline.Timeline, error) {
 	for _, n := range slices.Sorted(maps.Keys(r.open)) {
 		o := r.open[n]
 		r.keep(&o)
 	}
-	t := &Timeline{Header: r.header}
+	t := &timeline.Timeline{Header: r.header}
 	t.Header.Interrupted = true
 	note := "the recording is cut before anything of it was kept"
 	if r.marked {

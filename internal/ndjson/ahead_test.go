@@ -1,10 +1,12 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestEachIsNext: all observations come, in their order, whatever their number is beside that of a batch.
@@ -12,8 +14,8 @@ func TestEachIsNext(t *testing.T) {
 	for _, n := range []int{1, aheadSize - 1, aheadSize, aheadSize + 1, 7*aheadSize + 3} {
 		want := benchTimeline(n)
 		r := NewReader(bytes.NewReader(mustWrite(t, want)), "x", Options{})
-		var got []Observation
-		if err := r.Each(func(o *Observation, line int) bool {
+		var got []timeline.Observation
+		if err := r.Each(func(o *timeline.Observation, line int) bool {
 			if got = append(got, *o); line != len(got)+1 {
 				t.Errorf("observation %d: got line %d", len(got), line)
 			}
@@ -32,7 +34,7 @@ func TestEachStops(t *testing.T) {
 	for _, most := range []int{1, aheadSize, 3*aheadSize + 1} {
 		n := 0
 		err := NewReader(bytes.NewReader(text), "x",
-			Options{}).Each(func(*Observation, int) bool { n++; return n < most })
+			Options{}).Each(func(*timeline.Observation, int) bool { n++; return n < most })
 		if err != nil || n != most {
 			t.Errorf("got %d observations, %v, want %d", n, err, most)
 		}
@@ -45,7 +47,7 @@ func TestEachTellsWhatNextTells(t *testing.T) {
 	for _, bad := range []string{"{\n", `{"sent_ns":-1,"status":200}` + "\n{}\n"} {
 		r := NewReader(strings.NewReader(good+bad), "x", Options{})
 		n := 0
-		err := r.Each(func(*Observation, int) bool { n++; return true })
+		err := r.Each(func(*timeline.Observation, int) bool { n++; return true })
 		_, want := Read(strings.NewReader(good+bad), "x", Options{})
 		if err == nil || want == nil || err.Error() != want.Error() || n != aheadSize+9 {
 			t.Errorf("got %v after %d, want %v", err, n, want)

@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // Writer writes a timeline file: NDJSON, a header line and then a line an observation. It writes whole lines
@@ -29,7 +31,7 @@ func NewWriter(w io.Writer) *Writer {
 }
 
 // Write writes t to w. It refuses what Read would refuse: see Writer.Observe.
-func Write(w io.Writer, t *Timeline) error {
+func Write(w io.Writer, t *timeline.Timeline) error {
 	tw := NewWriter(w)
 	if err := tw.Header(t.Header); err != nil {
 		return err
@@ -49,7 +51,7 @@ func Write(w io.Writer, t *Timeline) error {
 }
 
 // Header writes the header line, which stands before all observations. Times in it must not be negative.
-func (w *Writer) Header(h Header) error {
+func (w *Writer) Header(h timeline.Header) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -68,7 +70,7 @@ func (w *Writer) Header(h Header) error {
 // or are negative, whose cost is below 1, whose partition is no UTF-8 or whose line is longer than MaxLine is
 // refused and nothing of it is written; the Writer can go on with the next one. An error of the underlying
 // writer is final.
-func (w *Writer) Observe(o *Observation) error {
+func (w *Writer) Observe(o *timeline.Observation) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -101,7 +103,7 @@ func (w *Writer) Flush() error {
 }
 
 // flaw says why o may not stand in a file after the observations before it; empty if it may.
-func (w *Writer) flaw(o *Observation) string {
+func (w *Writer) flaw(o *timeline.Observation) string {
 	switch {
 	case o.Seq < 0:
 		return "its number is negative"
@@ -121,7 +123,7 @@ func (w *Writer) flaw(o *Observation) string {
 		return fmt.Sprintf("status %d: a status has at most three digits", o.Status)
 	case !soundName(o.Partition):
 		return fmt.Sprintf("partition %s: its name is UTF-8, without U+FFFD", excerpt(o.Partition))
-	case o.Outcome > Denied:
+	case o.Outcome > timeline.Denied:
 		return fmt.Sprintf("outcome %d: no such outcome", o.Outcome)
 	}
 	return ""
@@ -130,16 +132,16 @@ func (w *Writer) flaw(o *Observation) string {
 // fieldTexts are sets of fields as they stand in a line: answers have the same ones again and again. A set
 // that was seen must not be changed.
 type fieldTexts struct {
-	sets  slots[*Field]
-	texts [spoolSlots][]byte
+	sets  timeline.Slots[*timeline.Field]
+	texts [timeline.MostSlots][]byte
 }
 
 // append appends a set. A nil fieldTexts knows none.
-func (t *fieldTexts) append(b []byte, f Fields) []byte {
+func (t *fieldTexts) append(b []byte, f timeline.Fields) []byte {
 	if len(f) == 0 || t == nil {
 		return appendFields(b, f)
 	}
-	n, seen := t.sets.find(&f[0])
+	n, seen := t.sets.Find(&f[0])
 	if !seen {
 		t.texts[n] = appendFields(t.texts[n][:0], f)
 	}
@@ -147,7 +149,7 @@ func (t *fieldTexts) append(b []byte, f Fields) []byte {
 }
 
 // appendObservation appends a line, without its end.
-func appendObservation(b []byte, o *Observation, known *fieldTexts) []byte {
+func appendObservation(b []byte, o *timeline.Observation, known *fieldTexts) []byte {
 	b = append(b, `{"seq":`...)
 	b = strconv.AppendInt(b, int64(o.Seq), 10)
 	if o.Partition != "" {
@@ -197,7 +199,7 @@ func appendObservation(b []byte, o *Observation, known *fieldTexts) []byte {
 	return append(b, '}')
 }
 
-func appendFields(b []byte, fields Fields) []byte {
+func appendFields(b []byte, fields timeline.Fields) []byte {
 	for i, f := range fields {
 		if i == 0 {
 			b = append(b, `,"fields":{`...)

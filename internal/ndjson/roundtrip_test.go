@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 var seed = flag.Uint64("seed", 1, "seed of the random tests")
@@ -24,13 +26,15 @@ func TestDesignExampleIsReadAndWrittenToTheByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Timeline{
-		Header: Header{Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC),
+	want := &timeline.Timeline{
+		Header: timeline.Header{Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC),
 			WallError: 500 * time.Millisecond},
-		Observations: []Observation{{
-			Arrival: Arrival{Partition: "k1", Phase: "burst", Cost: 1}, Sent: 1021, FirstByte: 181220,
-			Done:     190112,
-			Answered: true, Status: 200, Outcome: Allowed, Fields: Fields{{"Retry-After", "2"}},
+		Observations: []timeline.Observation{{
+			Arrival: timeline.Arrival{Partition: "k1", Phase: "burst", Cost: 1}, Sent: 1021,
+			FirstByte: 181220,
+			Done:      190112,
+			Answered:  true, Status: 200, Outcome: timeline.Allowed,
+			Fields: timeline.Fields{{Name: "Retry-After", Value: "2"}},
 		}},
 	}
 	got := mustRead(t, text)
@@ -43,7 +47,7 @@ func TestDesignExampleIsReadAndWrittenToTheByte(t *testing.T) {
 // TestEveryMemberIsKept fills every member of the types, so that one added later cannot be forgotten in the
 // files.
 func TestEveryMemberIsKept(t *testing.T) {
-	want := &Timeline{Observations: make([]Observation, 1)}
+	want := &timeline.Timeline{Observations: make([]timeline.Observation, 1)}
 	fill(reflect.ValueOf(&want.Header).Elem())
 	fill(reflect.ValueOf(&want.Observations).Elem())
 	want.Observations[0].FirstByte = want.Observations[0].Sent + 1
@@ -63,17 +67,17 @@ func fill(v reflect.Value) {
 		case *time.Time:
 			*p = time.Unix(next, 1).UTC()
 			return
-		case *Outcome:
-			*p = Denied
+		case *timeline.Outcome:
+			*p = timeline.Denied
 			return
-		case *Shape:
-			*p = Boundary
+		case *timeline.Shape:
+			*p = timeline.Boundary
 			return
-		case *Aim:
-			*p = AimProbe
+		case *timeline.Aim:
+			*p = timeline.AimProbe
 			return
-		case *Fields:
-			*p = Fields{{"A", "1"}, {"B", "2"}}
+		case *timeline.Fields:
+			*p = timeline.Fields{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}
 			return
 		case *map[string][]string:
 			*p = map[string][]string{"a": {"b", "c"}}
@@ -133,18 +137,21 @@ func TestRandomTimelinesAreReadAsWritten(t *testing.T) {
 	}
 }
 
-func randomTimeline(rng *rand.Rand) *Timeline {
-	tl := &Timeline{Header: Header{Started: time.Unix(rng.Int64N(1e10), rng.Int64N(1e9)).UTC(),
+func randomTimeline(rng *rand.Rand) *timeline.Timeline {
+	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(rng.Int64N(1e10),
+		rng.Int64N(1e9)).UTC(),
 		Unsent: rng.IntN(3)}}
 	sent := time.Duration(0)
 	for _, seq := range rng.Perm(rng.IntN(5) + 1) {
 		sent += time.Duration(rng.Int64N(1 << rng.IntN(58)))
-		o := Observation{
-			Arrival: Arrival{Seq: seq * 50, Partition: randomText(rng), Phase: randomText(rng), At: sent / 2,
+		o := timeline.Observation{
+			Arrival: timeline.Arrival{Seq: seq * 50, Partition: randomText(rng), Phase: randomText(rng),
+				At:     sent / 2,
 				Cost:   1 + rng.Int64N(3),
 				Origin: rng.IntN(2) == 0},
-			Sent: sent, Observer: rng.Int32N(3), Outcome: Outcome(rng.IntN(3)), Error: randomText(rng),
-			Body: strings.ReplaceAll(randomText(rng), "\r\n", "\n"),
+			Sent: sent, Observer: rng.Int32N(3), Outcome: timeline.Outcome(rng.IntN(3)),
+			Error: randomText(rng),
+			Body:  strings.ReplaceAll(randomText(rng), "\r\n", "\n"),
 		}
 		if rng.IntN(3) > 0 {
 			o.Answered, o.FirstByte, o.Status = true, sent+time.Duration(rng.Int64N(1e9)), rng.IntN(1000)
@@ -154,7 +161,7 @@ func randomTimeline(rng *rand.Rand) *Timeline {
 		}
 		for _, name := range []string{"Date", "Retry-After", "X-Ratelimit-Limit"} {
 			if rng.IntN(2) > 0 {
-				o.Fields = append(o.Fields, Field{name, randomText(rng)})
+				o.Fields = append(o.Fields, timeline.Field{Name: name, Value: randomText(rng)})
 			}
 		}
 		tl.Observations = append(tl.Observations, o)
@@ -260,7 +267,7 @@ func (o *oneByte) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func mustRead(t *testing.T, text []byte) *Timeline {
+func mustRead(t *testing.T, text []byte) *timeline.Timeline {
 	t.Helper()
 	tl, err := Read(bytes.NewReader(text), "x", Options{})
 	if err != nil {
@@ -273,7 +280,7 @@ func mustRead(t *testing.T, text []byte) *Timeline {
 	return tl
 }
 
-func mustWrite(t *testing.T, tl *Timeline) []byte {
+func mustWrite(t *testing.T, tl *timeline.Timeline) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Write(&b, tl); err != nil {
@@ -282,7 +289,7 @@ func mustWrite(t *testing.T, tl *Timeline) []byte {
 	return b.Bytes()
 }
 
-func same(t *testing.T, got, want *Timeline) {
+func same(t *testing.T, got, want *timeline.Timeline) {
 	t.Helper()
 	if !reflect.DeepEqual(got.Header, want.Header) {
 		t.Errorf("header: got %+v, want %+v", got.Header, want.Header)
@@ -299,9 +306,10 @@ func same(t *testing.T, got, want *Timeline) {
 
 // TestHowThePlanWasKeptIsRead: what a recorder says of its phases stands in the file, as it was.
 func TestHowThePlanWasKeptIsRead(t *testing.T) {
-	want := []Kept{{"a", 3, 1, 5, 7, 11, 13}, {Phase: "b"}}
+	want := []timeline.Kept{{Phase: "a", Sent: 3, Unsent: 1, LateP99: 5, LateMax: 7, Stalled: 11,
+		ReadLag: 13}, {Phase: "b"}}
 	var b bytes.Buffer
-	if err := Write(&b, &Timeline{Header: Header{Phases: want}}); err != nil {
+	if err := Write(&b, &timeline.Timeline{Header: timeline.Header{Phases: want}}); err != nil {
 		t.Fatal(err)
 	}
 	tl, err := Read(&b, "x", Options{AllowEmpty: true})

@@ -1,11 +1,15 @@
-package timeline
+package ndjson
 
 import "io"
+
+import (
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
 
 // ahead is a number of observations that were read ahead, each with its line, and what Next returned instead
 // of one more; nil if nothing.
 type ahead struct {
-	observations []Observation
+	observations []timeline.Observation
 	lines        []int
 	err          error
 }
@@ -21,10 +25,10 @@ const (
 // observation is overwritten later. The error is that of Next, nil at the end of the file or where take
 // returned false; observations in front of a problem were taken by then. Nothing may be read from r
 // afterwards.
-func (r *Reader) Each(take func(o *Observation, line int) bool) error {
+func (r *Reader) Each(take func(o *timeline.Observation, line int) bool) error {
 	full, empty := make(chan ahead, aheadBatches), make(chan ahead, aheadBatches)
 	for range aheadBatches {
-		empty <- ahead{observations: make([]Observation, aheadSize), lines: make([]int, aheadSize)}
+		empty <- ahead{observations: make([]timeline.Observation, aheadSize), lines: make([]int, aheadSize)}
 	}
 	go func() {
 		defer close(full)

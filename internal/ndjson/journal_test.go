@@ -1,15 +1,17 @@
-package timeline
+package ndjson
 
 import (
 	"bytes"
 	"errors"
-	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // journal is one of two marks: three requests are over and one is open at the first, which is over at the
@@ -20,17 +22,17 @@ func journal(t *testing.T) []byte {
 	w := NewJournal(&b, strings.NewReplacer("secret", "REDACTED").Replace)
 	w.DriftPPM, w.CompleteFrom = 200, 1
 	started := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	h := Header{Started: started, WallError: time.Second, Tick: time.Millisecond}
+	h := timeline.Header{Started: started, WallError: time.Second, Tick: time.Millisecond}
 	if err := w.Begin(h, 10); err != nil {
 		t.Fatal(err)
 	}
 	entry := func(seq int, sent, first time.Duration, open int) *Entry {
 		e := &Entry{Free: seq < 0, Open: open}
-		e.Arrival = Arrival{Seq: seq, Partition: "k", Phase: "p", At: sent, Cost: 1}
-		e.Sent, e.Error = sent, Interrupted
+		e.Arrival = timeline.Arrival{Seq: seq, Partition: "k", Phase: "p", At: sent, Cost: 1}
+		e.Sent, e.Error = sent, timeline.Interrupted
 		if first > 0 {
-			e.FirstByte, e.Answered, e.Status, e.Outcome, e.Error = first, true, 200, Allowed, ""
-			e.Body, e.Fields = `secret ,"open":7`, Fields{{"Via", "a secret"}}
+			e.FirstByte, e.Answered, e.Status, e.Outcome, e.Error = first, true, 200, timeline.Allowed, ""
+			e.Body, e.Fields = `secret ,"open":7`, timeline.Fields{{Name: "Via", Value: "a secret"}}
 		}
 		return e
 	}
@@ -38,12 +40,14 @@ func journal(t *testing.T) []byte {
 	w.Entry(entry(1, 20, 50, 0))
 	w.Entry(entry(-1, 10, 60, 0))
 	w.Entry(entry(0, 5, 0, 1))
-	if err := w.Mark(Mark{At: 100, Stalls: []Stall{{50, 90}}, Notes: []string{"one secret"}}); err != nil {
+	if err := w.Mark(Mark{At: 100, Stalls: []timeline.Stall{{From: 50, To: 90}},
+		Notes: []string{"one secret"}}); err != nil {
 		t.Fatal(err)
 	}
 	w.Entry(entry(0, 5, 150, 1))
 	w.Entry(entry(2, 120, 160, 0))
-	mark := Mark{At: 200, Spreads: []Spread{{"p", 2, 7}}, Notes: []string{"two"}}
+	mark := Mark{At: 200, Spreads: []timeline.Spread{{Phase: "p", Requests: 2, Width: 7}},
+		Notes: []string{"two"}}
 	if err := w.Mark(mark); err != nil {
 		t.Fatal(err)
 	}
@@ -92,9 +96,10 @@ func TestJournalHasWhatAHeaderNeeds(t *testing.T) {
 	if err != nil || bytes.Contains(text, []byte("secret")) {
 		t.Fatalf("%v, %s", err, text)
 	}
-	want := Header{Started: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), WallError: time.Second,
+	want := timeline.Header{Started: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), WallError: time.Second,
 		DriftPPM: 200, Tick: time.Millisecond, CompleteFrom: 1, Ended: 200,
-		Spreads: []Spread{{"p", 2, 7}}, Stalls: []Stall{{50, 90}}, Interrupted: true,
+		Spreads: []timeline.Spread{{Phase: "p", Requests: 2, Width: 7}}, Stalls: []timeline.Stall{{From: 50,
+			To: 90}}, Interrupted: true,
 		Notes: []string{"one REDACTED", "two",
 			"the recording is cut: it ends at 0s, when 0 requests had no answer yet"}}
 	if d := cmp.Diff(want, tl.Header); d != "" {
@@ -136,13 +141,18 @@ func TestJournalIsNotReadOverDamage(t *testing.T) {
 	}
 }
 
+// tempFile makes the files of long recordings.
+func tempFile(t *testing.T) func() (timeline.Spill, error) {
+	return func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "spool") }
+}
+
 // TestALongJournalIsInAFile: what does not fit into memory is the same, and a file that cannot be made is an
 // error and no shorter recording.
 func TestALongJournalIsInAFile(t *testing.T) {
 	var b bytes.Buffer
 	w := NewJournal(&b, nil)
-	all := manyObservations(5000, rand.New(rand.NewPCG(4, 4)))
-	err := w.Begin(Header{Started: time.Unix(1_800_000_000, 0).UTC()}, 0)
+	all := benchTimeline(5000).Observations
+	err := w.Begin(timeline.Header{Started: time.Unix(1_800_000_000, 0).UTC()}, 0)
 	for i, o := range all {
 		if at := i + 7 - 2*(i%8); at < len(all) { // not in the order of their sends
 			o = all[at]
@@ -166,15 +176,17 @@ func TestALongJournalIsInAFile(t *testing.T) {
 	if err != nil || long.Spool == nil || len(long.Observations) != 4999/4 {
 		t.Fatalf("got %v, and %d observations in memory", err, len(long.Observations))
 	}
-	if !slices.EqualFunc(taken(long.Spool), short.Observations, sameObservation) {
-		t.Error("they are not those in memory")
+	var got []timeline.Observation
+	for o := range long.All() {
+		got = append(got, *o)
 	}
+	same(t, &timeline.Timeline{Header: short.Header, Observations: got}, short)
 	long.Spool.Close()
 	none := errors.New("no room")
-	open := func() (Spill, error) { return nil, none }
+	open := func() (timeline.Spill, error) { return nil, none }
 	text := slices.Clone(b.Bytes()[:bytes.IndexByte(b.Bytes(), '\n')+1]) // its header
 	for range 8 {
-		for _, o := range manyObservations(5000, rand.New(rand.NewPCG(4, 5))) {
+		for _, o := range benchTimeline(5000).Observations {
 			text = append(appendObservation(text, &o, nil), '\n')
 		}
 	}
@@ -197,7 +209,7 @@ func TestAJournalHoldsLittle(t *testing.T) {
 	var most largestWrite
 	w := NewJournal(&most, nil)
 	for range 10_000 {
-		w.Entry(&Entry{Observation: Observation{Arrival: Arrival{Partition: "k", Cost: 1}}})
+		w.Entry(&Entry{Observation: timeline.Observation{Arrival: timeline.Arrival{Partition: "k", Cost: 1}}})
 	}
 	if err := w.Mark(Mark{At: 1}); err != nil || most == 0 || most > 2*flushAt {
 		t.Errorf("got %v, and %d bytes at once, want at most %d", err, most, 2*flushAt)

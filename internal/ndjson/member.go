@@ -1,4 +1,4 @@
-package timeline
+package ndjson
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // memberSet is a set of members of an observation.
@@ -90,7 +92,7 @@ func memberOf[T string | []byte](name T) memberSet {
 }
 
 // setInteger sets an integer member. Its range is checked later.
-func (o *Observation) setInteger(m memberSet, v int64) {
+func setInteger(o *timeline.Observation, m memberSet, v int64) {
 	switch m {
 	case memberSeq:
 		o.Seq = int(v)
@@ -115,7 +117,7 @@ func (o *Observation) setInteger(m memberSet, v int64) {
 }
 
 // setText sets a text member. It returns false for a word that is no outcome.
-func (r *Reader) setText(o *Observation, m memberSet, text []byte) bool {
+func (r *Reader) setText(o *timeline.Observation, m memberSet, text []byte) bool {
 	switch m {
 	case memberPartition:
 		o.Partition = r.names.get(text)
@@ -128,11 +130,11 @@ func (r *Reader) setText(o *Observation, m memberSet, text []byte) bool {
 	case memberOutcome:
 		switch string(text) {
 		case "allowed":
-			o.Outcome = Allowed
+			o.Outcome = timeline.Allowed
 		case "denied":
-			o.Outcome = Denied
+			o.Outcome = timeline.Denied
 		case "unknown":
-			o.Outcome = Unknown
+			o.Outcome = timeline.Unknown
 		default:
 			return false
 		}
@@ -162,7 +164,7 @@ func isNumber(text string) bool {
 
 // complete fills in the defaults of o, of which the members in r.seen were read, and checks it against the
 // rules and the observations before it. It returns false if it added a problem.
-func (r *Reader) complete(o *Observation) bool {
+func (r *Reader) complete(o *timeline.Observation) bool {
 	r.ever |= r.seen
 	if r.seen&memberSent == 0 {
 		mend := r.strays.instead(memberSent)
@@ -177,7 +179,7 @@ func (r *Reader) complete(o *Observation) bool {
 	before := r.problems.count
 	if r.strays.set != 0 {
 		has := r.seen
-		if o.Outcome == Unknown && o.Status == 0 {
+		if o.Outcome == timeline.Unknown && o.Status == 0 {
 			has |= memberFirstByte // no answer came
 		}
 		r.addStrays(has)
@@ -200,7 +202,7 @@ func (r *Reader) complete(o *Observation) bool {
 	return r.problems.count == before
 }
 
-func (r *Reader) inferOutcome(o *Observation) {
+func (r *Reader) inferOutcome(o *timeline.Observation) {
 	switch {
 	case r.seen&memberStatus != 0:
 		o.Outcome = r.opts.Outcome(o.Status)
@@ -212,7 +214,7 @@ func (r *Reader) inferOutcome(o *Observation) {
 }
 
 // checkTimes checks that time runs forward within o and from the observation before it.
-func (r *Reader) checkTimes(o *Observation) {
+func (r *Reader) checkTimes(o *timeline.Observation) {
 	if o.At < 0 || o.Sent < 0 || o.Answered && o.FirstByte < 0 || o.Done < 0 {
 		r.addNegative(o)
 	}
@@ -238,7 +240,7 @@ func (r *Reader) checkTimes(o *Observation) {
 	}
 }
 
-func (r *Reader) addNegative(o *Observation) {
+func (r *Reader) addNegative(o *timeline.Observation) {
 	for _, t := range []struct {
 		m  memberSet
 		at time.Duration
@@ -251,7 +253,7 @@ func (r *Reader) addNegative(o *Observation) {
 
 // checkPartition refuses names of which bytes were lost: two of them could have become one, and would share a
 // quota.
-func (r *Reader) checkPartition(o *Observation) {
+func (r *Reader) checkPartition(o *timeline.Observation) {
 	if !soundName(o.Partition) {
 		r.add("partition "+excerpt(o.Partition), "the name of a partition is UTF-8, without U+FFFD",
 			"write other bytes in hex or base64")
@@ -268,7 +270,7 @@ func soundName(s string) bool {
 }
 
 // checkNumbers checks the members that are no times.
-func (r *Reader) checkNumbers(o *Observation) {
+func (r *Reader) checkNumbers(o *timeline.Observation) {
 	if o.Cost < 1 {
 		r.add(fmt.Sprintf("cost %d", o.Cost), "a request costs at least 1", "")
 	}

@@ -1,10 +1,12 @@
-package timeline
+package ndjson
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestEightDigits: eight bytes at a time give the number that one at a time would, and nothing but digits is
@@ -34,7 +36,7 @@ func TestKeysThatChange(t *testing.T) {
 	r := newReader(nil, "x", Options{})
 	for round := range 200 {
 		text := fmt.Sprintf(`{"seq":%d,"sent_ns":5,"outcome":"denied"}`, round)
-		want := Observation{Arrival: Arrival{Seq: round}, Sent: 5, Outcome: Denied}
+		want := timeline.Observation{Arrival: timeline.Arrival{Seq: round}, Sent: 5, Outcome: timeline.Denied}
 		switch round % 7 {
 		case 1:
 			text = fmt.Sprintf(`{"sent_ns":5,"seq":%d,"outcome":"denied"}`, round)
@@ -43,18 +45,19 @@ func TestKeysThatChange(t *testing.T) {
 		case 3:
 			text = fmt.Sprintf(`{"sent_ns":5,"x":"seq","outcome":"denied","seq":%d}`, round)
 		case 4:
-			text, want.Outcome, want.Cost = fmt.Sprintf(`{"seq":%d,"sent_ns":5,"cost":3}`, round), Unknown, 3
+			text = fmt.Sprintf(`{"seq":%d,"sent_ns":5,"cost":3}`, round)
+			want.Outcome, want.Cost = timeline.Unknown, 3
 		case 5:
 			text = fmt.Sprintf(`{"sent_nsx":7,"sent_ns":5,"outcome":"denied","seq":%d}`, round)
 		}
-		var got Observation
+		var got timeline.Observation
 		if !r.fastLine([]byte(text), &got) || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 			t.Fatalf("%s: got %+v, want %+v", text, got, want)
 		}
 	}
 	for _, text := range []string{`{"seq":1,"seq":2,"sent_ns":5}`, `{"seq":1,"sent_ns"`,
 		`{"seq":1,"sent_ns":`, `{"seq":1,`, `{"se`} {
-		if r.fastLine([]byte(text), &Observation{}) {
+		if r.fastLine([]byte(text), &timeline.Observation{}) {
 			t.Errorf("%s was read", text)
 		}
 	}
