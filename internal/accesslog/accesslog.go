@@ -154,15 +154,6 @@ func (l *Log) All() iter.Seq[*timeline.Observation] {
 	}
 }
 
-// Timeline returns all observations of a log that Read returned in memory, some 200 bytes each.
-func (l *Log) Timeline() *timeline.Timeline {
-	tl := &timeline.Timeline{Header: l.Header, Observations: make([]timeline.Observation, len(l.records))}
-	for i := range tl.Observations {
-		l.observation(i, &tl.Observations[i])
-	}
-	return tl
-}
-
 func (l *Log) observation(i int, o *timeline.Observation) {
 	rec := &l.records[i]
 	l.fill(o, rec, partitionOf(l.names, rec.partition))

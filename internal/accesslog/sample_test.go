@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
@@ -95,4 +96,13 @@ func sound(t testing.TB, l *Log) {
 	if l.Header.Started.IsZero() {
 		t.Error("the wall time of zero is not known")
 	}
+}
+
+// Timeline returns all observations of a log that Read returned in memory, some 200 bytes each.
+func (l *Log) Timeline() *timeline.Timeline {
+	tl := &timeline.Timeline{Header: l.Header, Observations: make([]timeline.Observation, len(l.records))}
+	for i := range tl.Observations {
+		l.observation(i, &tl.Observations[i])
+	}
+	return tl
 }

@@ -215,13 +215,3 @@ func NameRules(of ClaimKind, findings []Finding) {
 		}
 	}
 }
-
-// RuleNames are all rules that findings may name by the kind of their claim, each once or more.
-func RuleNames() (out []string) {
-	for _, of := range rules {
-		for _, name := range of {
-			out = append(out, name)
-		}
-	}
-	return out
-}
