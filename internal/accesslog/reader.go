@@ -129,7 +129,7 @@ func (r *reader) fields(t *table) ([]field, error) {
 	return all, nil
 }
 
-// readAll reads the lines. The error is of type timeline.Errors.
+// readAll reads the lines. The error is of type ndjson.Errors.
 func (r *reader) readAll(in io.Reader) error {
 	lines := ndjson.NewLines(in)
 	for {

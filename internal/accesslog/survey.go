@@ -74,7 +74,7 @@ var errChanged = errors.New("its lines are not those of the first reading")
 
 // Each calls take for every observation, ascending by Sent, those that began at the same instant ascending by
 // line, until it returns false. The observation is overwritten by the next one. A log that Survey returned is
-// read again: the error is of type timeline.Errors where it has changed.
+// read again: the error is of type ndjson.Errors where it has changed.
 func (l *Log) Each(take func(o *timeline.Observation) bool) error {
 	if l.again == nil {
 		for o := range l.All() {

@@ -35,6 +35,7 @@ var layers = map[string]int{
 	"internal/eventloop":         1,
 	"internal/redis":             1,
 	"internal/check/history":     2,
+	"internal/load/pacing":       1,
 	"internal/load":              2,
 	"internal/latency":           2,
 	"internal/fleet":             2,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -86,7 +87,7 @@ func told(t *testing.T, h http.Handler, limit string, o Options, as func(*Live))
 			time.Sleep(100 * time.Microsecond)
 		})}
 		go func() { _ = server.Serve(p) }()
-		live := &Live{Load: load.Options{Dial: p.dial, Classify: statuses, Pacer: load.SleepPacer(),
+		live := &Live{Load: load.Options{Dial: p.dial, Classify: statuses, Pacer: pacing.Sleep(),
 			URL: &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/items"}}}
 		if as != nil {
 			as(live)

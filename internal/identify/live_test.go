@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -20,7 +21,7 @@ func sending(t *testing.T, h http.HandlerFunc, use func(*testing.T, *Live)) {
 		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 		server := &http.Server{Handler: h}
 		go func() { _ = server.Serve(p) }()
-		use(t, &Live{Load: load.Options{Dial: p.dial, Classify: statuses, Pacer: load.SleepPacer(),
+		use(t, &Live{Load: load.Options{Dial: p.dial, Classify: statuses, Pacer: pacing.Sleep(),
 			Timeout: 5 * time.Second, URL: &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/"}}})
 		close(p.done)
 		_ = server.Close()

@@ -108,10 +108,10 @@ const clockAsks = 12
 func (a *aim) byClock() (boundary, off time.Duration, err error) {
 	var w wallClock
 	if e := a.r.o.WallError; e > 0 && 2*e <= a.goal() {
-		ours := time.Duration(a.r.clock.start.UnixNano())
+		ours := time.Duration(a.r.clock.Start.UnixNano())
 		w = wallClock{lo: ours - e, hi: ours + e, known: true}
 	}
-	due := a.r.clock.now()
+	due := a.r.clock.Now()
 	for n := 0; n < clockAsks && (!w.known || w.hi-w.lo > a.goal()); n++ {
 		got := a.ask(due, a.probe())
 		if got == nil {
@@ -126,9 +126,9 @@ func (a *aim) byClock() (boundary, off time.Duration, err error) {
 		if !w.see(date, o.Sent, o.FirstByte, a.reach/2) {
 			return 0, 0, fmt.Errorf("the target's Date fields contradict each other by %v", w.lo-w.hi)
 		}
-		due = w.flip(a.r.clock.now() + time.Millisecond)
+		due = w.flip(a.r.clock.Now() + time.Millisecond)
 	}
 	offset, window := w.middle(), a.p.plan.Window
-	now := a.r.clock.now()
+	now := a.r.clock.Now()
 	return (now+offset)/window*window - offset, (w.hi - w.lo) / 2, nil
 }

@@ -44,7 +44,7 @@ func (r *retries) next(c *client, o *timeline.Observation) (due time.Duration, m
 	}
 	r.left = max(-1, r.left-1)
 	c.failures++
-	now := r.k.clock.now()
+	now := r.k.clock.Now()
 	due = now + r.wait(c, o)
 	if r.plan.Breaker > 0 {
 		due = max(due, r.breaker(now))

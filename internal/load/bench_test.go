@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -137,9 +138,9 @@ func BenchmarkLateness(b *testing.B) {
 					var ours, sent, rest []time.Duration
 					for _, o := range tl.Observations {
 						v, _ := o.Fields.Get("X-At-Reset")
-						ours = append(ours, arrived(v, r.clock.start.Add(o.At)))
+						ours = append(ours, arrived(v, r.clock.Start.Add(o.At)))
 						sent = append(sent, o.Sent-o.At)
-						rest = append(rest, arrived(v, r.clock.start.Add(o.Sent)))
+						rest = append(rest, arrived(v, r.clock.Start.Add(o.Sent)))
 					}
 					b.ReportMetric(quietest(ours), "quiet-p99-us")
 					b.ReportMetric(quietest(sent), "quiet-sent-p99-us")
@@ -209,7 +210,7 @@ func benchmarkClosed(b *testing.B, journal func() *ndjson.JournalWriter) {
 		began, wall := cpuTime(), time.Now()
 		tl := must(Record(context.Background(), schedule(timeline.Phase{
 			Name: "c", Shape: timeline.Closed, Clients: clients, Partitions: []string{"k"}, Requests: n,
-		}), Options{URL: u, Pacer: SleepPacer(), Journal: journal()}))
+		}), Options{URL: u, Pacer: pacing.Sleep(), Journal: journal()}))
 		ours, took := cpuTime()-began, time.Since(wall)
 		if c := tl.Counts(); c.Allowed != n {
 			b.Fatalf("got %+v", c)

@@ -97,7 +97,7 @@ func (a *aim) opening() time.Duration {
 // A window that the first request opened repeats at no known time: its boundary counts while there is time
 // to arm the gate.
 func (a *aim) next(boundary time.Duration) (time.Duration, error) {
-	earliest := a.r.clock.now() + armTime + settle - min(0, a.gate.groups[0].at)
+	earliest := a.r.clock.Now() + armTime + settle - min(0, a.gate.groups[0].at)
 	if a.p.plan.Aim != timeline.AimFirst {
 		earliest += a.opening()
 	}
@@ -125,7 +125,7 @@ func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 				wish{origin: o.Origin, partition: o.Partition, cost: 1, own: &a.p.plan.Request})
 		}
 	}
-	got := a.ask(a.r.clock.now(), wishes...)
+	got := a.ask(a.r.clock.Now(), wishes...)
 	if got == nil {
 		return 0, 0, errStopped
 	}
@@ -147,7 +147,7 @@ func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 	for i := range drain {
 		drain[i] = a.probe()
 	}
-	got := a.ask(a.r.clock.now(), drain...)
+	got := a.ask(a.r.clock.Now(), drain...)
 	if got == nil {
 		return 0, 0, errStopped
 	}
@@ -162,7 +162,7 @@ func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 	}
 	questions := min(50, n)
 	step := a.p.plan.Window / time.Duration(questions-1)
-	for due := a.r.clock.now(); questions > 0; questions-- {
+	for due := a.r.clock.Now(); questions > 0; questions-- {
 		got := a.ask(due, a.probe())
 		if got == nil {
 			return 0, 0, errStopped
@@ -173,7 +173,7 @@ func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 		case timeline.Allowed:
 			return (denied + o.FirstByte) / 2, (o.FirstByte - denied) / 2, nil
 		}
-		due = max(due+step, a.r.clock.now())
+		due = max(due+step, a.r.clock.Now())
 	}
 	return 0, 0, fmt.Errorf("partition %q was not admitted again within one window of %v", drain[0].partition,
 		a.p.plan.Window)
@@ -188,7 +188,7 @@ func (a *aim) byReset() (boundary, off time.Duration, err error) {
 	o := &a.p.obs[0]
 	w := wish{origin: o.Origin, partition: o.Partition, cost: 1, own: &a.p.plan.Request}
 	var lo, hi time.Duration
-	due := a.r.clock.now()
+	due := a.r.clock.Now()
 	for n := 0; n < resetAsks; n++ {
 		got := a.ask(due, w)
 		if got == nil {
@@ -211,7 +211,7 @@ func (a *aim) byReset() (boundary, off time.Duration, err error) {
 		if hi-lo <= a.goal() || unit <= a.goal() {
 			break
 		}
-		now := a.r.clock.now() + time.Millisecond
+		now := a.r.clock.Now() + time.Millisecond
 		due = mid - (mid-now)/unit*unit
 		if due < now || due > lo-armTime-settle+min(0, a.gate.groups[0].at) {
 			break
@@ -226,5 +226,5 @@ func (r *recorder) announced(o *timeline.Observation) (wait, unit time.Duration,
 	if !o.Answered {
 		return 0, 0, false
 	}
-	return headers.AnnouncedReset(o.Fields.Get, r.clock.start.Add(o.FirstByte))
+	return headers.AnnouncedReset(o.Fields.Get, r.clock.Start.Add(o.FirstByte))
 }

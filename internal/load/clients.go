@@ -143,10 +143,10 @@ func (k *crowd) run(begin time.Duration) time.Duration {
 	}
 	for k.p.left.Load() > 0 && k.r.sending.Err() == nil {
 		due := k.earliest()
-		if k.end > 0 && k.r.clock.now() >= k.end {
+		if k.end > 0 && k.r.clock.Now() >= k.end {
 			break
 		}
-		if k.r.o.Pacer.wait(k.r.sending, k.r.clock, due, k.p.quiet) {
+		if k.r.o.Pacer.Wait(k.r.sending, k.r.clock, due, k.p.quiet) {
 			k.wakeUp()
 		}
 	}
@@ -154,17 +154,17 @@ func (k *crowd) run(begin time.Duration) time.Duration {
 	k.r.purge(k)
 	if k.end > 0 && (k.retries == nil || k.p.left.Load() > 0) {
 		k.r.pause(k.end)
-		return max(k.end, k.r.clock.now())
+		return max(k.end, k.r.clock.Now())
 	}
 	k.r.await(k.p, 0)
-	return k.r.clock.now()
+	return k.r.clock.Now()
 }
 
 // earliest returns when the pacer has to look again: the first client that is due, or the end.
 func (k *crowd) earliest() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	due := k.r.clock.now() + time.Hour
+	due := k.r.clock.Now() + time.Hour
 	if len(k.queue) > 0 {
 		due = k.queue[0].due
 	}
@@ -178,7 +178,7 @@ func (k *crowd) earliest() time.Duration {
 func (k *crowd) wakeUp() {
 	for {
 		k.mu.Lock()
-		if len(k.queue) == 0 || k.queue[0].due > k.r.clock.now() {
+		if len(k.queue) == 0 || k.queue[0].due > k.r.clock.Now() {
 			k.mu.Unlock()
 			return
 		}
@@ -218,7 +218,7 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 		k.stopped()
 		return false
 	}
-	if k.end > 0 && k.r.clock.now() >= k.end {
+	if k.end > 0 && k.r.clock.Now() >= k.end {
 		return false
 	}
 	plan := k.p.plan
@@ -242,7 +242,7 @@ func (k *crowd) spent(c *client) bool {
 
 // stopped counts a client that would have gone on, where the run was halted before the phase was over.
 func (k *crowd) stopped() {
-	if k.r.halted.Load() && k.r.clock.now() < k.end {
+	if k.r.halted.Load() && k.r.clock.Now() < k.end {
 		k.p.cut.Add(1)
 	}
 }
@@ -293,7 +293,7 @@ func (k *crowd) ended(s *shot, conn *conn) {
 
 // proceed sends the next request of c at once, on the connection its last answer came on.
 func (k *crowd) proceed(c *client, conn *conn) {
-	if !k.next(c, k.r.clock.now()) {
+	if !k.next(c, k.r.clock.Now()) {
 		if conn != nil {
 			k.r.release(conn)
 		}

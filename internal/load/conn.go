@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/eventloop"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -31,7 +32,7 @@ var (
 // intake reads from a connection, at most left bytes, and remembers when it last got some and what ended it.
 type intake struct {
 	from  io.Reader
-	clock clock
+	clock pacing.Clock
 	left  int
 	last  time.Duration
 	err   error
@@ -46,7 +47,7 @@ func (in *intake) Read(p []byte) (int, error) {
 	}
 	n, err := in.from.Read(p)
 	if n > 0 {
-		in.last = in.clock.now()
+		in.last = in.clock.Now()
 	}
 	in.left -= n
 	in.err = err
@@ -116,7 +117,7 @@ func (c *conn) send(s *shot) {
 		c.link.send([]loaded{{c, s}})
 		return
 	}
-	now := c.r.clock.now()
+	now := c.r.clock.Now()
 	s.sentAt = now
 	req := s.req
 	var body chan error
@@ -148,7 +149,7 @@ func (c *conn) arm(s *shot) bool {
 	if c.link != nil {
 		return true
 	}
-	now := c.r.clock.now()
+	now := c.r.clock.Now()
 	s.armedAt, s.gated = now, true
 	if s.req.rest != nil {
 		c.wrote = make(chan error, 1)
@@ -171,7 +172,7 @@ func (c *conn) arm(s *shot) bool {
 // before the write and whether there was one.
 func (c *conn) fire(s *shot) (time.Duration, bool) {
 	req, body := s.req, c.wrote
-	now := c.r.clock.now()
+	now := c.r.clock.Now()
 	s.sentAt = now
 	if !s.state.CompareAndSwap(armed, sent) {
 		return 0, false
@@ -271,7 +272,7 @@ func (c *conn) fail(s *shot, early bool, err error) {
 // deny ends s, whose connection ended without an answer, as a denial: one that the target declares to be
 // so. It was decided before that was seen.
 func (r *recorder) deny(s *shot) {
-	now := r.clock.now()
+	now := r.clock.Now()
 	s.obs.Sent, s.obs.FirstByte = s.began(now), now
 	s.obs.Outcome, s.obs.Answered = timeline.Denied, true
 	s.over = true

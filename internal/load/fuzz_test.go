@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -69,7 +70,8 @@ func FuzzResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, answer []byte, step uint8) {
 		o := Options{
-			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: SleepPacer(), KeepBody: 10, Timeout: time.Minute,
+			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: pacing.Sleep(), KeepBody: 10,
+			Timeout:        time.Minute,
 			MaxConnections: 1,
 			Dial: func(context.Context, string, string) (net.Conn, error) {
 				return &tape{asked: make(chan struct{}), bytes: answer, step: int(step) + 1}, nil
@@ -152,7 +154,8 @@ func FuzzResponseOfHTTP2(f *testing.F) {
 	settings := frames(func(p *peer) { p.WriteSettings() })
 	f.Fuzz(func(t *testing.T, answer []byte, step uint8, grpc bool) {
 		o := Options{
-			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: SleepPacer(), KeepBody: 10, Timeout: time.Minute,
+			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: pacing.Sleep(), KeepBody: 10,
+			Timeout:        time.Minute,
 			MaxConnections: 1, HTTP2: true,
 			Dial: func(context.Context, string, string) (net.Conn, error) {
 				all := &tape{asked: make(chan struct{}), bytes: answer, step: int(step) + 1}

@@ -78,7 +78,7 @@ func (g *gate) prepare() runner {
 	g.warm()
 	if len(g.groups) > 0 {
 		g.arm(0)
-		g.p.r.pause(g.p.r.clock.now() + settle)
+		g.p.r.pause(g.p.r.clock.Now() + settle)
 	}
 	return g
 }
@@ -174,7 +174,7 @@ func (r *recorder) reserve(s *shot) *conn {
 		return nil
 	}
 	s.owner.(*phase).add(1)
-	s.tried = r.clock.now()
+	s.tried = r.clock.Now()
 	s.state.Store(taken)
 	c.inflight.Store(s)
 	return c

@@ -10,7 +10,7 @@ import (
 // gather makes the timeline of all observations, after every goroutine has ended. spoken is for reword.
 func (r *recorder) gather(spoken string) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
-		Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick,
+		Started: r.clock.Start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick,
 		Spreads: r.spreads, Stalls: r.stalls, Protocols: slices.Sorted(maps.Keys(r.protocols)),
 	}}
 	missing := map[string]int{}

@@ -130,7 +130,7 @@ func TestTheDecisionLiesInTheIntervalOfGRPC(t *testing.T) {
 	tl := r.record(t.Context())
 	sane(t, tl)
 	for _, x := range tl.Observations {
-		if decided := at[x.Partition].Sub(r.clock.start); x.Answered &&
+		if decided := at[x.Partition].Sub(r.clock.Start); x.Answered &&
 			(x.Outcome != timeline.Allowed || decided < x.Sent || decided > x.FirstByte) {
 			t.Errorf("seq %d: %v, decided at %v, outside [%v, %v]", x.Seq, x.Outcome, decided, x.Sent,
 				x.FirstByte)

@@ -24,7 +24,7 @@ func (k *crowd) wait(c *client, o *timeline.Observation) (due time.Duration, mor
 	case k.retries != nil:
 		return k.retries.next(c, o)
 	case !o.Answered:
-		return max(1, k.r.clock.now()+afterLoss), true
+		return max(1, k.r.clock.Now()+afterLoss), true
 	case !k.honor || o.Outcome == timeline.Allowed:
 		return 0, true
 	}
@@ -46,7 +46,7 @@ func (r *recorder) told(o *timeline.Observation) time.Duration {
 	if err != nil {
 		return backOff
 	}
-	answered := r.clock.start.Add(o.FirstByte)
+	answered := r.clock.Start.Add(o.FirstByte)
 	if d, ok := o.Fields.Get("Date"); ok {
 		if t, err := headers.ParseDate(d); err == nil {
 			answered = t

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -50,7 +51,7 @@ type relief struct {
 // relieve looks for requests that wait until ctx ends.
 func (r *recorder) relieve(ctx context.Context) {
 	x := relief{moved: -relieved}
-	for rest(ctx, listens, nil) {
+	for pacing.Rest(ctx, listens, nil) {
 		if r.released.Load() {
 			r.unburden(r.waiting(hushGate))
 			continue
@@ -64,7 +65,7 @@ func (r *recorder) relieve(ctx context.Context) {
 // time it waits half as long again: answers that are slow for another reason, at even times, come soon
 // after one of the two closings only.
 func (x *relief) look(r *recorder) {
-	now := r.clock.now()
+	now := r.clock.Now()
 	if x.held != nil {
 		switch {
 		case over(x.held) >= 2:
@@ -113,7 +114,7 @@ func (x *relief) helps(r *recorder) {
 func (r *recorder) waiting(d time.Duration) map[*conn]int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	since := r.clock.now() - d
+	since := r.clock.Now() - d
 	var out map[*conn]int64
 	for c := range r.live {
 		s, expires := c.inflight.Load(), c.expires.Load()
@@ -161,7 +162,7 @@ func (r *recorder) shed(p *pool) {
 	if time.Duration(r.slowest.Load()) >= quick {
 		return
 	}
-	for len(p.idle) > 0 && r.clock.now()-p.idle[0].idleSince > stale {
+	for len(p.idle) > 0 && r.clock.Now()-p.idle[0].idleSince > stale {
 		r.trim(p, len(p.idle)-1)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -139,11 +140,11 @@ func (s *shot) free() bool {
 
 // keepJournal writes it now and then, and once more at the end.
 func (r *recorder) keepJournal(ctx context.Context) {
-	h := timeline.Header{Started: r.clock.start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick}
+	h := timeline.Header{Started: r.clock.Start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick}
 	j := r.journal
 	j.drop(r, j.to.Begin(h, firstFree(r.s)))
 	for more := true; more && !j.broken; {
-		rest(ctx, keepEvery, j.full)
+		pacing.Rest(ctx, keepEvery, j.full)
 		more = ctx.Err() == nil
 		j.drop(r, j.flush(r))
 	}
@@ -168,7 +169,7 @@ func (j *journal) flush(r *recorder) error {
 	j.mu.Lock()
 	events := j.events
 	j.events = j.spare[:0]
-	m := ndjson.Mark{At: r.clock.now()} // what is not among the events is sent later
+	m := ndjson.Mark{At: r.clock.Now()} // what is not among the events is sent later
 	j.room.Broadcast()
 	j.mu.Unlock()
 	for i := range events {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -140,7 +141,7 @@ func spillHere(t *testing.T) func() (timeline.Spill, error) {
 func TestAJournalThatIsBehindIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(&timeline.Schedule{}, &Options{Journal: ndjson.NewJournal(io.Discard, nil)})
-		r.clock = clock{start: time.Now()}
+		r.clock = pacing.Clock{Start: time.Now()}
 		s := &shot{obs: &timeline.Observation{Arrival: timeline.Arrival{Cost: 1}},
 			owner: &phase{plan: &timeline.Phase{}}}
 		var noted atomic.Int64

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -20,7 +21,7 @@ import (
 // stamp and the read. An interval must not end before the decision, so its right end is the time of the
 // read.
 func (r *recorder) listen(ctx context.Context) {
-	if _, real := r.o.Pacer.(precise); !real {
+	if !pacing.Real(r.o.Pacer) {
 		return // in virtual time nothing is late
 	}
 	from, to, err := os.Pipe()
@@ -40,8 +41,8 @@ func (r *recorder) listen(ctx context.Context) {
 			r.heard()
 		}
 	}()
-	for rest(ctx, looks, nil) {
-		r.called.Store(int64(r.clock.now()))
+	for pacing.Rest(ctx, looks, nil) {
+		r.called.Store(int64(r.clock.Now()))
 		r.knock()
 		if _, err := to.Write([]byte{0}); err != nil {
 			return
@@ -51,7 +52,7 @@ func (r *recorder) listen(ctx context.Context) {
 
 // heard keeps the largest lag of the phase that runs.
 func (r *recorder) heard() {
-	lag := r.clock.now() - time.Duration(r.called.Load())
+	lag := r.clock.Now() - time.Duration(r.called.Load())
 	name := r.name.Load()
 	if name == nil {
 		return
@@ -119,8 +120,8 @@ const (
 // time, also where nothing was due that would show it. look waits until it is time to look again, and returns
 // false at the end.
 func (r *recorder) feel(look func() bool) {
-	for last := r.clock.now(); look(); {
-		now := r.clock.now()
+	for last := r.clock.Now(); look(); {
+		now := r.clock.Now()
 		if now-last >= stalledFrom && len(r.stalls) < mostStalls {
 			r.mu.Lock()
 			r.stalls = append(r.stalls, timeline.Stall{From: last, To: now})

@@ -92,7 +92,7 @@ func (r *recorder) newLink(ctx context.Context, p *pool) (*link, error) {
 	l := &link{r: r, raw: raw, number: int(r.opened.Load()), slots: map[*conn]struct{}{},
 		names: map[string]string{}}
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
-	l.h2, err = http2.New(nc, http2.Options{Now: r.clock.now, Patience: r.o.Timeout, Woken: l.reap,
+	l.h2, err = http2.New(nc, http2.Options{Now: r.clock.Now, Patience: r.o.Timeout, Woken: l.reap,
 		Drained: l.drain})
 	if !stop() {
 		err = ctx.Err()

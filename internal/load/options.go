@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -87,8 +88,8 @@ type Options struct {
 	// made. It is asked about the address really dialled, so a name cannot move to another place. Not used
 	// with Dial.
 	Guard func(netip.Addr) error
-	// Pacer is how the sending goroutine waits: PrecisePacer() by default.
-	Pacer Pacer
+	// Pacer is how the sending goroutine waits: pacing.Precise() by default.
+	Pacer pacing.Pacer
 	// Economical makes the precise pacer sleep to the end of every wait, not spin.
 	Economical bool
 	// Do does what happens in a Hook phase; may be nil if there is none. An error ends the run with a note.
@@ -144,11 +145,9 @@ func (o Options) complete() (*Options, error) {
 		o.Record = recorded
 	}
 	if o.Pacer == nil {
-		o.Pacer = PrecisePacer()
+		o.Pacer = pacing.Precise()
 	}
-	if p, ok := o.Pacer.(precise); ok {
-		o.Pacer = p.on(runtime.GOMAXPROCS(0), o.Economical)
-	}
+	o.Pacer = pacing.Tuned(o.Pacer, runtime.GOMAXPROCS(0), o.Economical)
 	if o.CostHeader != "" {
 		o.CostHeader = http.CanonicalHeaderKey(o.CostHeader)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -117,7 +118,8 @@ func TestFreshConnectionsAreUsedOnce(t *testing.T) {
 		return timeline.Phase{Name: name, Shape: timeline.Closed, Clients: 1, Partitions: []string{"k"},
 			Requests: 5, Request: timeline.Request{Fresh: fresh}}
 	}
-	mustRecord(t, schedule(phase("kept", false), phase("fresh", true)), Options{URL: u, Pacer: SleepPacer()})
+	mustRecord(t, schedule(phase("kept", false), phase("fresh", true)), Options{URL: u,
+		Pacer: pacing.Sleep()})
 	if len(served) != 6 || !slices.Contains(slices.Sorted(func(yield func(int) bool) {
 		for _, n := range served {
 			if !yield(n) {

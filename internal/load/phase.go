@@ -119,12 +119,12 @@ type event struct{ p *phase }
 func (e event) run(begin time.Duration) time.Duration {
 	r := e.p.r
 	if !r.pause(begin) {
-		return r.clock.now()
+		return r.clock.Now()
 	}
 	if err := r.o.Do(r.sending, e.p.plan.Event); err != nil && r.sending.Err() == nil {
 		r.halt("stopped: " + e.p.plan.Name + ": " + plain(err.Error()))
 	}
-	return r.clock.now()
+	return r.clock.Now()
 }
 
 // fix makes the shots of the planned arrivals.
@@ -231,7 +231,7 @@ func (o open) run(begin time.Duration) time.Duration {
 			if !r.o.Next() {
 				break
 			}
-			late := max(0, r.clock.now()-s.obs.At)
+			late := max(0, r.clock.Now()-s.obs.At)
 			s.obs.At, due = s.obs.At+late, due+late
 		}
 		p.add(1)
@@ -246,10 +246,10 @@ func (o open) run(begin time.Duration) time.Duration {
 func (p *phase) finish(begin time.Duration) time.Duration {
 	if p.plan.Duration == 0 {
 		p.r.await(p, 0)
-		return p.r.clock.now()
+		return p.r.clock.Now()
 	}
 	end := begin + p.plan.Duration
 	p.r.pause(end)
 	p.r.purge(p)
-	return max(end, p.r.clock.now())
+	return max(end, p.r.clock.Now())
 }

@@ -57,7 +57,7 @@ func (r *recorder) poolFor(origin bool, partition string) *pool {
 
 // submit sends s on an idle connection of its pool, from the calling goroutine, or leaves it waiting for one.
 func (r *recorder) submit(s *shot) {
-	s.tried = r.clock.now()
+	s.tried = r.clock.Now()
 	s.gated = false
 	r.mu.Lock()
 	if !r.ticket() {
@@ -123,7 +123,7 @@ func (r *recorder) take(p *pool) *conn {
 	for len(p.idle) > 0 {
 		c := p.idle[len(p.idle)-1]
 		p.idle = p.idle[:len(p.idle)-1]
-		if c.idleMax > 0 && r.clock.now()-c.idleSince > c.idleMax {
+		if c.idleMax > 0 && r.clock.Now()-c.idleSince > c.idleMax {
 			r.discard(c)
 			continue
 		}
@@ -159,7 +159,7 @@ func (r *recorder) release(c *conn) {
 		r.mu.Unlock()
 		return
 	}
-	c.idleSince = r.clock.now()
+	c.idleSince = r.clock.Now()
 	p.idle = append(p.idle, c)
 	r.feed()
 	r.mu.Unlock()
@@ -293,9 +293,9 @@ func (r *recorder) dialFor(p *pool, then func()) {
 // connect dials and gives the connection to p. Where that fails, the shot that waits longest ends with the
 // reason, unless another connection is on its way to it.
 func (r *recorder) connect(p *pool) {
-	began := r.clock.now()
+	began := r.clock.Now()
 	c, err := r.dial(p)
-	if took := int64(r.clock.now() - began); err == nil && took > r.slowest.Load() {
+	if took := int64(r.clock.Now() - began); err == nil && took > r.slowest.Load() {
 		r.slowest.Store(took) // a race of two loses one of them: this is an estimate
 	}
 	r.mu.Lock()
@@ -384,7 +384,7 @@ func (r *recorder) warm(want map[*pool]int) {
 	r.retire(want)
 	r.mu.Lock()
 	for _, p := range r.pools {
-		for len(p.idle) > 0 && r.clock.now()-p.idle[0].idleSince > stale {
+		for len(p.idle) > 0 && r.clock.Now()-p.idle[0].idleSince > stale {
 			c := p.idle[0]
 			p.idle = p.idle[1:]
 			r.discard(c)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -53,15 +54,15 @@ func TestPartitionsThatAllWaitTakeNoConnectionsFromEachOther(t *testing.T) {
 
 // away is a pacer that does not run for some time when the clock has come to a time.
 type away struct {
-	sleeper
+	pacing.Pacer
 	at, back time.Duration
 }
 
-func (a away) wait(ctx context.Context, clk clock, due time.Duration, wake <-chan struct{}) bool {
+func (a away) Wait(ctx context.Context, clk pacing.Clock, due time.Duration, wake <-chan struct{}) bool {
 	if due >= a.at && due < a.back {
 		due = a.back
 	}
-	return a.sleeper.wait(ctx, clk, due, wake)
+	return a.Pacer.Wait(ctx, clk, due, wake)
 }
 
 // TestASenderThatIsBehindOpensFewConnectionsAtOnce: each request that was late opened one. Those that were
@@ -77,7 +78,7 @@ func TestASenderThatIsBehindOpensFewConnectionsAtOnce(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			return dial(ctx, network, addr)
 		}
-		o.Pacer = away{at: 100 * time.Millisecond, back: time.Second}
+		o.Pacer = away{Pacer: pacing.Sleep(), at: 100 * time.Millisecond, back: time.Second}
 		const gap = 2500 * time.Microsecond
 		tl := mustRecord(t, schedule(crowded(400, gap, "a", "b")), o)
 		if n := most.Load(); n > dialling+int64(tardy/gap) {

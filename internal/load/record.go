@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -17,7 +18,7 @@ import (
 type recorder struct {
 	o     *Options
 	s     *timeline.Schedule
-	clock clock
+	clock pacing.Clock
 	// ctx ends when the caller gives up, and at the end: everything stops. sending ends, too, when the run is
 	// halted: nothing more is sent, what is in flight is waited for.
 	ctx, sending context.Context
@@ -153,11 +154,11 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	defer r.cancel()
 	defer r.stop()
 	before := takeAudit()
-	r.clock = clock{start: time.Now()}
+	r.clock = pacing.Clock{Start: time.Now()}
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.watch(watching) })
-	watchers.Go(func() { r.feel(func() bool { return rest(watching, looks, nil) }) })
+	watchers.Go(func() { r.feel(func() bool { return pacing.Rest(watching, looks, nil) }) })
 	watchers.Go(func() { r.listen(watching) })
 	if !r.o.HTTP2 { // a stream that idles holds no thread
 		watchers.Go(func() { r.relieve(watching) })
@@ -177,14 +178,14 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	})
 	if r.o.MaxDuration > 0 {
 		watchers.Go(func() {
-			if rest(watching, r.o.MaxDuration, nil) {
+			if pacing.Rest(watching, r.o.MaxDuration, nil) {
 				r.halt(fmt.Sprintf(ceilingOfTime, r.o.MaxDuration))
 			}
 		})
 	}
 	var pacing sync.WaitGroup
 	pacing.Go(func() {
-		defer r.o.Pacer.enter()()
+		defer r.o.Pacer.Enter()()
 		r.runAll()
 	})
 	pacing.Wait()
@@ -197,7 +198,7 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	for _, l := range r.loops {
 		l.loop.Stop()
 	}
-	ended := r.clock.now()
+	ended := r.clock.Now()
 	spoken := r.spoken(ctx)
 	stopWatching()
 	watchers.Wait()
@@ -253,7 +254,7 @@ func (r *recorder) abort() {
 func (r *recorder) await(p *phase, until time.Duration) {
 	var late <-chan time.Time
 	if until > 0 {
-		t := time.NewTimer(until - r.clock.now())
+		t := time.NewTimer(until - r.clock.Now())
 		defer t.Stop()
 		late = t.C
 	}
@@ -270,7 +271,7 @@ func (r *recorder) await(p *phase, until time.Duration) {
 
 // pause waits for a due time. It reports false if nothing more is to be sent.
 func (r *recorder) pause(due time.Duration) bool {
-	return r.o.Pacer.wait(r.sending, r.clock, due, nil)
+	return r.o.Pacer.Wait(r.sending, r.clock, due, nil)
 }
 
 // remember keeps the first error of each word as a note.

@@ -43,9 +43,9 @@ func (r *recorder) meet(i int) bool {
 // recorded late.
 func (r *recorder) beginning(i int, due time.Duration) (time.Duration, bool) {
 	if r.o.Share == nil {
-		return max(due, r.clock.now()), true
+		return max(due, r.clock.Now()), true
 	}
-	begin, ok := r.o.Share.Begin(r.sending, i, r.clock.start, due)
+	begin, ok := r.o.Share.Begin(r.sending, i, r.clock.Start, due)
 	if !ok {
 		r.halt(unpermitted)
 	}

@@ -81,7 +81,7 @@ func decidesInside(t *testing.T, w way, body, n int) {
 		if !o.Answered { // a machine that stands still loses some
 			continue
 		}
-		at := d.at[o.Partition].Sub(r.clock.start)
+		at := d.at[o.Partition].Sub(r.clock.Start)
 		if at < o.Sent || at > o.FirstByte {
 			t.Errorf("seq %d (%s): decided at %v, outside [%v, %v]", o.Seq, o.Phase, at, o.Sent, o.FirstByte)
 		}

@@ -87,7 +87,7 @@ func soakRound(t *testing.T, o Options, start time.Time, n int) (judged, sent in
 			continue
 		}
 		judged++
-		at := time.Duration(must(strconv.ParseInt(text, 10, 64))) - r.clock.start.Sub(start)
+		at := time.Duration(must(strconv.ParseInt(text, 10, 64))) - r.clock.Start.Sub(start)
 		if at < o.Sent || at > o.FirstByte {
 			t.Errorf("#%d (%s): decided at %v, outside [%v, %v]", o.Seq, o.Phase, at, o.Sent, o.FirstByte)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestAProcessThatStoodStillSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(&timeline.Schedule{}, &Options{})
-		r.clock = clock{start: time.Now()}
+		r.clock = pacing.Clock{Start: time.Now()}
 		pauses := []time.Duration{5 * ms, 29 * ms, 30 * ms, 5 * ms, 2 * time.Second, 5 * ms}
 		r.feel(func() bool {
 			if len(pauses) == 0 {
@@ -46,7 +47,7 @@ func TestAProcessThatStoodStillSaysSo(t *testing.T) {
 func TestAnAnswerThatCameInAStallIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder(&timeline.Schedule{}, &Options{Timeout: time.Second})
-		r.clock = clock{start: time.Now()}
+		r.clock = pacing.Clock{Start: time.Now()}
 		r.stalls = []timeline.Stall{{From: 10 * ms, To: 995 * ms}}
 		var conns []*conn
 		for range 2 {

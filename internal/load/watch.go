@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -18,8 +19,8 @@ import (
 func (r *recorder) watch(ctx context.Context) {
 	var lost time.Duration // when it was seen that requests were lost, and none answered
 	due, spared := r.expire(), 0
-	for rest(ctx, due-r.clock.now(), nil) {
-		now := r.clock.now()
+	for pacing.Rest(ctx, due-r.clock.Now(), nil) {
+		now := r.clock.Now()
 		if spared < mostSpared && r.stoodStill(due, now) {
 			due, spared = now+unread, spared+1
 			continue
@@ -58,7 +59,7 @@ const unansweredFor = 10 * time.Second
 func (r *recorder) expire() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.clock.now()
+	now := r.clock.Now()
 	next := now + r.o.Timeout
 	for c := range r.live {
 		switch at := c.expires.Load(); {
@@ -79,7 +80,7 @@ const progressEvery = 100 * time.Millisecond
 func (r *recorder) tell(ctx context.Context) {
 	planned, _ := r.s.Planned()
 	for {
-		more := rest(ctx, progressEvery, nil)
+		more := pacing.Rest(ctx, progressEvery, nil)
 		p := Progress{
 			Allowed: int(r.counts[timeline.Allowed].Load()), Denied: int(r.counts[timeline.Denied].Load()),
 			Unknown: int(r.counts[timeline.Unknown].Load()), Sent: int(r.sent.Load()), Planned: planned,

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -60,7 +61,7 @@ func virtual(t *testing.T, h http.HandlerFunc, test func(t *testing.T, o Options
 		srv := &http.Server{Handler: h}
 		go srv.Serve(w)
 		test(t, Options{
-			URL: must(url.Parse("http://target.example/")), Pacer: SleepPacer(), Dial: w.Dial,
+			URL: must(url.Parse("http://target.example/")), Pacer: pacing.Sleep(), Dial: w.Dial,
 			Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"},
 		})
 		srv.Close()

@@ -8,7 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -41,7 +42,7 @@ func atOnce(t *testing.T, limit, fault string) (all []result.Scenario, longest, 
 				longest = max(longest, s.Summary().Duration)
 			}
 		}
-		o := Options{Seed: 1, Network: n, Pacer: load.SleepPacer(), WallError: time.Millisecond}
+		o := Options{Seed: 1, Network: n, Pacer: pacing.Sleep(), WallError: time.Millisecond}
 		all = make([]result.Scenario, len(those))
 		began := time.Now()
 		Beside(context.Background(), those, func(i int, judging func() func()) {

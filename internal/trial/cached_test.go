@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -55,7 +56,7 @@ func behindCache(t *testing.T, id string, header map[string]string) (out result.
 		s := bundled(t, scenario.ParseOptions{Target: front, Limit: limit}, id)[0]
 		s.Target.Header = header
 		out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n,
-			Pacer:    load.SleepPacer(),
+			Pacer:    pacing.Sleep(),
 			Recorded: func(tl *timeline.Timeline) { kept = tl }})
 	})
 	return out, kept

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -65,7 +66,7 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 					w.WriteHeader(http.StatusTooManyRequests)
 				}
 			}))
-			o := Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer(), WallError: x.said}
+			o := Options{ID: "m", Seed: 1, Network: n, Pacer: pacing.Sleep(), WallError: x.said}
 			out := Scenario(context.Background(), s, o)
 			_ = stop()
 			time.Sleep(time.Minute) // lets what was on its way come to its end
@@ -102,7 +103,7 @@ func TestOtherLimitsAssumeNoClock(t *testing.T) {
 				w.WriteHeader(http.StatusTooManyRequests)
 			}
 		}))
-		o := Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer()}
+		o := Options{ID: "m", Seed: 1, Network: n, Pacer: pacing.Sleep()}
 		out := Scenario(context.Background(), s, o)
 		_ = stop()
 		time.Sleep(time.Minute) // lets what was on its way come to its end

@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -23,7 +24,7 @@ func journaled(t *testing.T, s *scenario.Scenario) (out result.Scenario, text []
 	var b bytes.Buffer
 	synctest.Test(t, func(*testing.T) {
 		out = Scenario(context.Background(), s, Options{
-			ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer(),
+			ID: "m", Seed: 1, Network: newPipeNet(), Pacer: pacing.Sleep(),
 			Journal: func() *ndjson.JournalWriter { return ndjson.NewJournal(&b, nil) },
 		})
 		time.Sleep(time.Minute)

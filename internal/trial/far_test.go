@@ -10,7 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -47,7 +48,7 @@ func farAway(t *testing.T, only string) []result.Scenario {
 		var out result.Scenario
 		synctest.Test(t, func(*testing.T) {
 			out = Scenario(context.Background(), s,
-				Options{ID: "m", Seed: 1, Network: farNet{newPipeNet()}, Pacer: load.SleepPacer()})
+				Options{ID: "m", Seed: 1, Network: farNet{newPipeNet()}, Pacer: pacing.Sleep()})
 			time.Sleep(time.Minute)
 		})
 		all = append(all, out)

@@ -11,7 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -53,7 +54,7 @@ func virtually(t *testing.T, s *scenario.Scenario) result.Scenario {
 	var out result.Scenario
 	synctest.Test(t, func(*testing.T) {
 		out = Scenario(context.Background(), s,
-			Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer()})
+			Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: pacing.Sleep()})
 		time.Sleep(time.Minute) // lets what was on its way at the end come to its end
 	})
 	return out
@@ -199,7 +200,7 @@ func TestProofsAreThoseOfTheJudge(t *testing.T) {
 			var quick result.Scenario
 			synctest.Test(t, func(*testing.T) {
 				quick = Scenario(context.Background(), &wrong,
-					Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: load.SleepPacer(),
+					Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: pacing.Sleep(),
 						OnlyProofs: true})
 				time.Sleep(time.Minute)
 			})

@@ -6,7 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
@@ -41,7 +42,7 @@ func inARow(t *testing.T, opts scenario.ParseOptions, fault string, only ...stri
 			if s.Example {
 				continue
 			}
-			o := Options{ID: "m" + s.ID, Seed: 1, Network: n, Pacer: load.SleepPacer(),
+			o := Options{ID: "m" + s.ID, Seed: 1, Network: n, Pacer: pacing.Sleep(),
 				WallError: time.Millisecond}
 			all = append(all, Scenario(context.Background(), s, o))
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -143,7 +144,7 @@ type Agent struct {
 	Env func(string) (string, bool)
 	// Spill is that of Options, Pacer and Dial are those of load.Options.
 	Spill func() (timeline.Spill, error)
-	Pacer load.Pacer
+	Pacer pacing.Pacer
 	Network
 }
 

@@ -10,7 +10,8 @@ import (
 	"testing/synctest"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
-	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -139,7 +140,7 @@ func TestAMethodThatIsNotTakenIsNotCounted(t *testing.T) {
 			s.Target.Fault = x.fault
 			var out result.Scenario
 			synctest.Test(t, func(*testing.T) {
-				o := Options{ID: "m", Seed: 1, Pacer: load.SleepPacer()}
+				o := Options{ID: "m", Seed: 1, Pacer: pacing.Sleep()}
 				o.Network = choosy{newPipeNet(), x.method, x.status}
 				out = Scenario(context.Background(), s, o)
 			})

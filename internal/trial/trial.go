@@ -18,6 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -65,7 +66,7 @@ type Options struct {
 	// TLS holds the authorities to trust and the certificate to show; nil for those of the system, and none.
 	TLS *tls.Config
 	// Pacer paces the requests; nil for the precise one. Economical lets that one sleep where it would spin.
-	Pacer      load.Pacer
+	Pacer      pacing.Pacer
 	Economical bool
 	// PastCaches sends requests that no cache has an answer to (load.Options), by the ID.
 	PastCaches bool

@@ -7,7 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -63,7 +64,7 @@ func twoRuns(t *testing.T, limit, fault string) (out []result.Scenario) {
 		_, stop, _ := n.Listen(http.Handler(h))
 		for range 2 {
 			out = append(out, Scenario(context.Background(), s,
-				Options{ID: "m", Seed: 1, Network: n, Pacer: load.SleepPacer()}))
+				Options{ID: "m", Seed: 1, Network: n, Pacer: pacing.Sleep()}))
 			time.Sleep(time.Second)
 		}
 		_ = stop()

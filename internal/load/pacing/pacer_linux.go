@@ -1,4 +1,4 @@
-package load
+package pacing
 
 import (
 	"runtime"
@@ -10,7 +10,7 @@ import (
 // in order to wake several at once. 50,000 by default; 0 restores the default.
 const prSetTimerSlack = 29
 
-func (precise) enter() func() {
+func (precise) Enter() func() {
 	runtime.LockOSThread()
 	syscall.RawSyscall(syscall.SYS_PRCTL, prSetTimerSlack, 1, 0)
 	return func() {

@@ -1,41 +1,43 @@
-package load
+// Package pacing is the clock of a recording, and how the one who sends waits for a due time.
+package pacing
 
 import (
 	"context"
 	"time"
 )
 
-// clock is the time since the start of a recording, monotonic.
-type clock struct{ start time.Time }
+// Clock is the time since the start of a recording, monotonic.
+type Clock struct{ Start time.Time }
 
-func (c clock) now() time.Duration { return time.Since(c.start) }
+// Now is the time since Start.
+func (c Clock) Now() time.Duration { return time.Since(c.Start) }
 
-// Pacer is how the sending goroutine waits for a due time: one of PrecisePacer and SleepPacer.
+// Pacer is how the sending goroutine waits for a due time: one of Precise and Sleep.
 type Pacer interface {
-	// enter is called once on the sending goroutine before its first wait, leave after its last.
-	enter() (leave func())
-	// wait returns true when due has come, at once if it is past, and false as soon as ctx is done or wake is
+	// Enter is called once on the sending goroutine before its first wait, leave after its last.
+	Enter() (leave func())
+	// Wait returns true when due has come, at once if it is past, and false as soon as ctx is done or wake is
 	// readable.
-	wait(ctx context.Context, clk clock, due time.Duration, wake <-chan struct{}) bool
+	Wait(ctx context.Context, clk Clock, due time.Duration, wake <-chan struct{}) bool
 }
 
-// SleepPacer returns a pacer that waits with timers: about a millisecond late on a real clock, exact in the
+// Sleep returns a pacer that waits with timers: about a millisecond late on a real clock, exact in the
 // virtual time of testing/synctest.
-func SleepPacer() Pacer { return sleeper{} }
+func Sleep() Pacer { return sleeper{} }
 
 type sleeper struct{}
 
-func (sleeper) enter() func() { return func() {} }
+func (sleeper) Enter() func() { return func() {} }
 
-func (sleeper) wait(ctx context.Context, clk clock, due time.Duration, wake <-chan struct{}) bool {
+func (sleeper) Wait(ctx context.Context, clk Clock, due time.Duration, wake <-chan struct{}) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	return rest(ctx, due-clk.now(), wake)
+	return Rest(ctx, due-clk.Now(), wake)
 }
 
-// rest waits with a timer. It returns false if ctx or wake ended it.
-func rest(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+// Rest waits with a timer. It returns false if ctx or wake ended it.
+func Rest(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	if d <= 0 {
 		return true
 	}
@@ -50,12 +52,12 @@ func rest(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	return false
 }
 
-// PrecisePacer returns a pacer that holds on to an operating system thread, sleeps in the kernel until
+// Precise returns a pacer that holds on to an operating system thread, sleeps in the kernel until
 // shortly before the due time and spins for the rest. Where the pacer of a goroutine is half a millisecond
 // late, this one is a few microseconds late. It keeps one processor busy where requests are due less than
 // 150 us apart, and needs a second one for the answers. On few processors it spins for at most half of the
 // time: the target may run on them too. It does not work in virtual time.
-func PrecisePacer() Pacer { return precise{margin: spin} }
+func Precise() Pacer { return precise{margin: spin} }
 
 const (
 	// spin is how long before the due time sleeping ends. A wake-up from nanosleep takes 50 to 100 us on a
@@ -84,6 +86,21 @@ type sparing struct{ margin time.Duration }
 
 // leastSpin is the least margin.
 const leastSpin = 25 * time.Microsecond
+
+// Tuned is a pacer on so many processors: a precise one spins for less where they are few, and not at all
+// where it is economical. Another one is as it was.
+func Tuned(p Pacer, processors int, economical bool) Pacer {
+	if x, ok := p.(precise); ok {
+		return x.on(processors, economical)
+	}
+	return p
+}
+
+// Real tells whether a pacer keeps to a real clock, on which it may be late.
+func Real(p Pacer) bool {
+	_, real := p.(precise)
+	return real
+}
 
 // on is p on so many processors. With one a pacer that spins would keep the readers from running.
 func (p precise) on(processors int, economical bool) precise {
@@ -121,24 +138,24 @@ func (s *sparing) woke(late time.Duration) {
 	s.margin = min(max(late, leastSpin), spin)
 }
 
-func (p precise) wait(ctx context.Context, clk clock, due time.Duration, wake <-chan struct{}) bool {
+func (p precise) Wait(ctx context.Context, clk Clock, due time.Duration, wake <-chan struct{}) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	left := due - clk.now()
+	left := due - clk.Now()
 	if left > coarse {
-		if !rest(ctx, left-early, wake) {
+		if !Rest(ctx, left-early, wake) {
 			return false
 		}
-		left = due - clk.now()
+		left = due - clk.Now()
 	}
 	for margin := p.before(left); left > margin; {
 		nap(left - margin)
-		left = due - clk.now()
+		left = due - clk.Now()
 		p.sparing.woke(margin - left)
 	}
 	for left > 0 {
-		left = due - clk.now()
+		left = due - clk.Now()
 	}
 	return true
 }

@@ -1,13 +1,13 @@
 //go:build !linux
 
-package load
+package pacing
 
 import (
 	"runtime"
 	"time"
 )
 
-func (precise) enter() func() {
+func (precise) Enter() func() {
 	runtime.LockOSThread()
 	return runtime.UnlockOSThread
 }
