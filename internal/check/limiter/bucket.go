@@ -77,7 +77,8 @@ func (b Bucket) Over(h *history.History) *Breach {
 	}
 	// the admissions alone begin spans
 	whole := Block{h.Admitted, h.Admitted, h.AdmittedByEnd, history.MaxTime, history.MaxTime}
-	if a := b.Sweep().Take(whole); a != nil {
+	sweep := bucketSweep{b, candidates{n: b.N, list: make([]candidate, 0, len(h.Admitted))}}
+	if a := sweep.Take(whole); a != nil {
 		return b.tightest(h, a.To+b.late)
 	}
 	return nil
@@ -105,19 +106,17 @@ func (b Bucket) Room() int64 {
 
 // tightest returns the breach that ends at y with the latest start, which has the fewest admissions.
 func (b Bucket) tightest(h *history.History, y int64) *Breach {
-	var inside []history.Event
-	var units int64
+	n, units := 0, int64(0)
 	for i := len(h.Admitted) - 1; i >= 0; i-- {
-		ev := h.Admitted[i]
-		if b.end(&ev) > y {
+		ev := &h.Admitted[i]
+		if b.end(ev) > y {
 			continue
 		}
-		inside = append(inside, ev)
-		units += b.units(&ev)
+		n++
+		units += b.units(ev)
 		if units*b.Per-(y-ev.Start)*b.N > b.Room() {
 			return &Breach{Kind: verdict.OverAdmission, Seen: units, Bound: b.most(y - ev.Start),
-				Span:   y - ev.Start,
-				Events: inside}
+				Span: y - ev.Start, Events: endedBy(h.Admitted[i:], y-b.late, n)}
 		}
 	}
 	panic("check: a violated span vanished")

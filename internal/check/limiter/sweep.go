@@ -259,6 +259,18 @@ func latestOver(h *history.History, y, most int64) *Breach {
 	return br
 }
 
+// endedBy returns the n admissions of a span that end by y, the latest first. They may be very many, and are
+// asked for again and again: the list does not grow.
+func endedBy(span []history.Event, y int64, n int) []history.Event {
+	out := make([]history.Event, 0, n)
+	for i := len(span) - 1; i >= 0; i-- {
+		if span[i].End <= y {
+			out = append(out, span[i])
+		}
+	}
+	return out
+}
+
 // refill appends more to a list of which the first `used` are used up, and forgets those when they are half
 // of it.
 func refill[T any](list []T, used int, more []T) ([]T, int) {
