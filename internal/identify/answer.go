@@ -80,15 +80,12 @@ func (r *Result) Text(a About) string {
 		line("NOT ONE OF THESE  no limit that is looked for explains all answers")
 		line("  not looked for: %s", notSought)
 	default:
-		line("OPEN  %s", r.Stopped)
+		for _, text := range r.open() {
+			line("%s", text)
+		}
 	}
-	for i, c := range r.Found {
-		if r.Verdict == Open && i == 0 {
-			line("  what is left:")
-		}
-		if r.Verdict == Open {
-			line("    %s", c.Limit)
-		}
+	if r.Verdict == Identified {
+		c := r.Found[0]
 		line("  %s: %s", c.Text, c.worth())
 		if len(c.Class) > 1 && c.Beside == nil {
 			line("  cannot be told apart from outside: %s", words(c.Class))
@@ -121,6 +118,72 @@ func (r *Result) Text(a About) string {
 	return b.String() + r.ending(a)
 }
 
+// open is the lines on what is known and what is not, where no name is told.
+func (r *Result) open() []string {
+	const seldom = "; or " // lists kinds within a reason
+	reasons := strings.Split(strings.ReplaceAll(r.Stopped, seldom, "\x00"), "; ")
+	for i := range reasons {
+		reasons[i] = strings.ReplaceAll(reasons[i], "\x00", seldom)
+	}
+	out := []string{"OPEN  " + reasons[0]}
+	for _, text := range reasons[1:] {
+		out = append(out, "  also: "+text)
+	}
+	if len(r.Found) == 0 {
+		return out
+	}
+	known, unknown := r.measured()
+	if len(known) > 0 {
+		out = append(out, "  known: "+strings.Join(known, ", "))
+	}
+	if len(unknown) > 0 {
+		out = append(out, "  open: "+strings.Join(unknown, ", "))
+	}
+	width := 0
+	for _, c := range r.Found {
+		width = max(width, min(len(c.Limit.String()), widest))
+	}
+	out = append(out, "  what is left:")
+	for _, c := range r.Found {
+		out = append(out, fmt.Sprintf("    %-*s  %s", width, c.Limit, c.worth()))
+	}
+	if slices.ContainsFunc(r.Found, func(c Candidate) bool { return slices.Equal(c.Class, bucketClass) }) {
+		out = append(out, "  cannot be told apart from outside: "+words(bucketClass))
+	}
+	return out
+}
+
+// widest is how many columns a SPEC has at most before what was measured is no longer in a column of its own.
+const widest = 60
+
+// measured says which of the quota, the rate and the kind are known, and which are not.
+func (r *Result) measured() (known, unknown []string) {
+	burst, rate := r.Found[0].Measured.Burst, r.Found[0].Measured.Rate
+	for _, c := range r.Found {
+		burst.Lo, burst.Hi = min(burst.Lo, c.Measured.Burst.Lo), max(burst.Hi, c.Measured.Burst.Hi)
+		if c.Measured.Rate.HiSet {
+			rate.Lo, rate.Hi = min(rate.Lo, c.Measured.Rate.Lo), max(rate.Hi, c.Measured.Rate.Hi)
+		}
+	}
+	if len(r.Found) > 1 {
+		unknown = append(unknown, fmt.Sprintf("which of %d kinds it is", len(r.Found)))
+	}
+	if quota := fmt.Sprintf("quota %s", burst); burst.Lo == burst.Hi {
+		known = append(known, quota)
+	} else {
+		unknown = append(unknown, quota)
+	}
+	text := fmt.Sprintf("rate %s..%s/s", quantity.PerSecond(rate.Lo, false), quantity.PerSecond(rate.Hi, true))
+	switch {
+	case !rate.HiSet:
+	case rate.Hi <= rate.Lo*coarsest:
+		known = append(known, text)
+	default:
+		unknown = append(unknown, text)
+	}
+	return known, unknown
+}
+
 // ending is the lines on what was used and what comes next.
 func (r *Result) ending(a About) string {
 	counts := r.Timeline.Counts()
@@ -136,15 +199,18 @@ func (r *Result) ending(a About) string {
 		text = fmt.Sprintf("  used %d of %d requests%s, %s of %s; ", r.Sent(), a.Options.MaxRequests,
 			r.aside(), quantity.Brief(r.Used), quantity.Brief(a.Options.MaxTime)) + text
 	}
+	partition := ""
+	if a.Partition != "" && a.Partition != "none" {
+		partition = " --partition " + a.Partition
+	}
 	switch {
+	case r.Verdict == Open && len(r.Found) > 0 && !r.Recorded:
+		return text + fmt.Sprintf("  next: rlcheck identify '%s'%s --max-requests %d --max-time %s\n", a.Target,
+			partition, 2*a.Options.MaxRequests, 2*a.Options.MaxTime)
 	case r.Verdict != Identified:
 		return text
 	case r.Recorded:
 		return text + fmt.Sprintf("  next: rlcheck check %s --limit '%s'\n", a.Recording, r.Found[0].Limit)
-	}
-	partition := ""
-	if a.Partition != "" && a.Partition != "none" {
-		partition = " --partition " + a.Partition
 	}
 	return text + fmt.Sprintf("  next: rlcheck run builtin: -t '%s'%s --limit '%s'\n", a.Target, partition,
 		r.Found[0].Limit)
@@ -168,7 +234,12 @@ func (r *Result) aside() string {
 // Summary is the answer in a sentence.
 func (r *Result) Summary() string {
 	var left []string
-	for _, c := range r.Found {
+	const most = 3
+	for i, c := range r.Found {
+		if i == most && len(r.Found) > most+1 {
+			left = append(left, quantity.Plural(len(r.Found)-most, "other kind"))
+			break
+		}
 		left = append(left, c.Limit.String()+" ("+c.worth()+")")
 	}
 	if len(left) == 0 && r.Verdict == Open && r.Stopped != "" {

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestTimesAreNamedAsPeopleWriteThem: a limit of 4/504ms is nobody's, and a target of 4/500ms would fail it.
@@ -58,6 +61,28 @@ func TestWhatIsNamedIsNearBothEnds(t *testing.T) {
 		b := box{q1: 37, q2: 37, t1: tt.from * time.Millisecond, t2: tt.to * time.Millisecond}
 		if got := b.single(0); got != tt.want {
 			t.Errorf("%v..%v: got known %v, want %v", b.t1, b.t2, got, tt.want)
+		}
+	}
+}
+
+// TestAnOpenAnswerSaysWhatIsKnown: each on a line of its own, and first why it is open.
+func TestAnOpenAnswerSaysWhatIsKnown(t *testing.T) {
+	one := func(limit string, most float64) Candidate {
+		c := Candidate{Limit: parsed(t, limit), Class: bucketClass, least: time.Second, most: time.Second}
+		c.Measured.Burst = verdict.Interval{Lo: 5, Hi: 5, LoSet: true, HiSet: true}
+		c.Measured.Rate = verdict.Interval{Lo: 5, Hi: most, LoSet: true, HiSet: true}
+		return c
+	}
+	res := &Result{Verdict: Open, Stopped: "the budget ends: one, or a; or two; the judge was stopped",
+		Timeline: &timeline.Timeline{}, Next: "1 request",
+		Found: []Candidate{one("token-bucket,rate=5/s,burst=5", 5.1), one("sliding-window-log,rate=5/s", 9)}}
+	a := About{Target: "http://127.0.0.1/", Options: Options{MaxRequests: 400, MaxTime: 5 * time.Minute}}
+	for _, want := range []string{"OPEN  the budget ends: one, or a; or two\n", "\n  also: the judge was stopped\n",
+		"\n  known: quota 5..5\n", "\n  open: which of 2 kinds it is, rate 5..9/s\n",
+		"\n    token-bucket,rate=5/s,burst=5  quota 5..5, rate 5..5.1/s\n", "\n  would tell more: 1 request\n",
+		"\n  next: rlcheck identify 'http://127.0.0.1/' --max-requests 800 --max-time 10m0s\n"} {
+		if text := res.Text(a); !strings.Contains(text, want) {
+			t.Errorf("got\n%s\nwant it to have %q", text, want)
 		}
 	}
 }
