@@ -12,6 +12,7 @@ import (
 func (x *search) confirm(ctx context.Context) bool {
 	switch {
 	case x.aside != nil && !x.queueExplains():
+		x.unlike = x.regions
 		x.noQueue()
 		return true
 	case len(x.regions) == 0:

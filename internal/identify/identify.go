@@ -49,6 +49,10 @@ type search struct {
 	stopped string
 	// aside are the kinds that delay no answers, while it is supposed that those here wait in a queue.
 	aside []*region
+	// soon is how late a request of a queue may have been decided; it only grows. unlike are the queues whose
+	// delays were not those that were seen.
+	soon   time.Duration
+	unlike []*region
 	// skip is how many observations came before the silence that made sure that the quota is whole.
 	skip int
 	// undelayed is how many of a queue do not wait.
@@ -91,7 +95,7 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 
 // begin supposes nothing.
 func (x *search) begin() {
-	x.regions, x.gone, x.aside = nil, nil, nil
+	x.regions, x.gone, x.aside, x.unlike = nil, nil, nil, nil
 	x.trail, x.stage = nil, 0
 	for _, k := range kinds() {
 		x.regions = append(x.regions, &region{kind: k, live: []box{x.widest(k)}})
@@ -153,7 +157,7 @@ func (x *search) open(ctx context.Context) bool {
 			return false
 		}
 	}
-	if queued(x.shown()) {
+	if queued(x.shown(), x.tl.Observations[len(x.tl.Observations)-1].Phase) {
 		x.asQueue()
 		if quota.Rest = x.trip(); x.shown().Counts().Denied == 0 && !x.send(ctx, quota) {
 			return false
@@ -243,6 +247,7 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 // is not judged when that is over stays.
 func (x *search) narrow(asked int) {
 	var left []*region
+	x.later()
 	tl, cut := x.shown(), false
 	until, tooLate := x.think(x.judgeUntil())
 	x.deepen()
@@ -267,24 +272,15 @@ func (x *search) narrow(asked int) {
 		x.cut++
 	}
 	if x.regions = left; len(left) == 0 && x.aside != nil {
-		x.noQueue()
+		if x.soon = max(4*x.soon, time.Millisecond); x.soon <= slowest(x.tl) {
+			x.regions, x.gone = queues(x.aside), nil
+		} else {
+			x.noQueue()
+		}
 		x.narrow(asked)
 	}
 	x.recall()
 }
-
-// asQueue supposes that answers wait in a queue.
-func (x *search) asQueue() {
-	x.aside, x.regions = x.regions, nil
-	for _, r := range x.aside {
-		if r.kind.base.Bucketed() && r.kind.base.Count != spec.CountAll {
-			x.regions = append(x.regions, &region{kind: queueKind(r.kind), live: r.live})
-		}
-	}
-}
-
-// noQueue takes that back.
-func (x *search) noQueue() { x.regions, x.aside = x.aside, nil }
 
 // shown is the recording as it is judged.
 func (x *search) shown() *timeline.Timeline {
@@ -297,7 +293,7 @@ func (x *search) shown() *timeline.Timeline {
 	if x.aside == nil {
 		return tl
 	}
-	return undelayed(tl)
+	return undelayed(tl, x.soon)
 }
 
 // exclude asks much more of the judge, until no kind is doubtful.

@@ -27,6 +27,8 @@ type simulated struct {
 	state   reference.State
 	start   time.Time
 	now     time.Duration
+	// decided is when the last request was decided: one after the other.
+	decided time.Duration
 	// trip is the least time from a request to its answer, jitter what comes on top; lost is the share of
 	// lost answers.
 	trip, jitter time.Duration
@@ -58,7 +60,8 @@ func (s *simulated) Send(_ context.Context, p Phase) ([]timeline.Observation, er
 	end := s.now
 	for len(out) == 0 || len(out) < p.Requests && !p.over(s.known(out)) {
 		trip := s.trip + time.Duration(s.random.Int64N(int64(s.jitter)+1))
-		decided := s.now + time.Duration(s.random.Int64N(int64(trip)+1))
+		decided := max(s.decided, s.now+time.Duration(s.random.Int64N(int64(trip)+1)))
+		s.decided = decided
 		var d reference.Decision
 		s.state, d = s.limiter.Step(s.state, decided+time.Duration(s.start.UnixNano()), 1)
 		o := timeline.Observation{Sent: s.now, FirstByte: max(s.now+trip, decided+d.Delay), Answered: true,

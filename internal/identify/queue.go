@@ -12,17 +12,45 @@ import (
 
 // A queue admits as a bucket of the same places and rate does, and holds the answers back. When it decided is
 // hidden by that. So where admitted requests wait and denied ones do not, decisions are taken to be as early
-// as those of the slowest denial, and the bucket is looked for. What is found is a queue only if its delays
-// explain those that were seen.
+// as those of the slowest denial, and the bucket is looked for. That is a guess: where a denial comes later
+// still, or no bucket is left, decisions may be later, and what was refuted is so no more. What is found is a
+// queue only if its delays explain those that were seen.
 
-// queued tells whether admitted requests of the last phase mostly wait for their answers much longer than the
-// soonest one did.
-func queued(tl *timeline.Timeline) bool {
+// asQueue supposes that answers wait in a queue.
+func (x *search) asQueue() {
+	x.aside, x.regions = x.regions, queues(x.regions)
+	x.soon = prompt(x.tl)
+}
+
+// queues are the queues that admit as the buckets among regions do.
+func queues(regions []*region) (out []*region) {
+	for _, r := range regions {
+		if r.kind.base.Bucketed() && r.kind.base.Count != spec.CountAll {
+			out = append(out, &region{kind: queueKind(r.kind), live: slices.Clone(r.live)})
+		}
+	}
+	return out
+}
+
+// later begins anew with queues where a denial came later than any before.
+func (x *search) later() {
+	if x.aside == nil || prompt(x.tl) <= x.soon {
+		return
+	}
+	x.soon, x.regions = prompt(x.tl)*5/4, queues(x.aside)
+}
+
+// noQueue takes back that answers wait in a queue.
+func (x *search) noQueue() { x.regions, x.aside = x.aside, nil }
+
+// queued tells whether admitted requests of a phase, or of all where it is empty, mostly wait for their answers
+// much longer than the soonest one did.
+func queued(tl *timeline.Timeline, phase string) bool {
 	soon := soonest(tl)*3 + 10*time.Millisecond
-	slow, admitted, n := 0, 0, len(tl.Observations)
+	slow, admitted := 0, 0
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
-		if o.Outcome == timeline.Allowed && o.Phase == tl.Observations[n-1].Phase {
+		if o.Outcome == timeline.Allowed && (phase == "" || o.Phase == phase) {
 			if admitted++; o.FirstByte-o.Sent > soon {
 				slow++
 			}
@@ -59,9 +87,9 @@ func prompt(tl *timeline.Timeline) time.Duration {
 	return max(out, soon+min(soon, jitter))
 }
 
-// undelayed is the recording in which nothing was decided later than a prompt answer comes.
-func undelayed(tl *timeline.Timeline) *timeline.Timeline {
-	out, soon := *tl, prompt(tl)
+// undelayed is the recording in which nothing that was admitted was decided later than soon.
+func undelayed(tl *timeline.Timeline, soon time.Duration) *timeline.Timeline {
+	out := *tl
 	out.Observations = slices.Clone(tl.Observations)
 	for i := range out.Observations {
 		if o := &out.Observations[i]; o.Outcome == timeline.Allowed {
@@ -143,12 +171,12 @@ func passed(tl *timeline.Timeline) int64 {
 }
 
 // queueExplains tells whether the delays of the queue that was found are those that were seen, but for one
-// answer in ten, and finds out how many pass without waiting.
+// answer in five, as on a busy machine, and finds out how many pass without waiting.
 func (x *search) queueExplains() bool {
 	if len(x.regions) == 0 {
 		return false
 	}
-	r, n, best := x.regions[0], passed(x.tl), 0.9
+	r, n, best := x.regions[0], passed(x.tl), 0.8
 	if r.kind.written(r.hull().point()).Burst <= 1 {
 		return false // nothing waits in it: an answer was slow
 	}
@@ -160,6 +188,31 @@ func (x *search) queueExplains() bool {
 		}
 	}
 	return explains
+}
+
+// doubtQueue judges all other kinds in the end, where the delays of the queue that is left are not those that
+// were seen: what waits may do so for other reasons.
+func (x *search) doubtQueue() {
+	if x.aside == nil || x.recorded() || x.tl.Counts().Denied == 0 || x.queueExplains() {
+		return
+	}
+	x.unlike = x.regions
+	x.noQueue()
+	x.narrow(manyAsked / 5)
+}
+
+// mayWait tells of the queues whose delays were not those that were seen, where they explain all else: on a
+// busy machine answers come later than a queue lets them go.
+func (x *search) mayWait(res *Result) {
+	if len(x.unlike) == 0 || x.aside != nil || len(x.regions) == 0 {
+		return
+	}
+	if r := x.unlike[0]; r.kind.written(r.hull().point()).Burst > 1 {
+		if c := x.candidate(r); !x.fails(c) {
+			res.Verdict, res.Stopped, res.Found = Open, mayQueue, slices.Insert(res.Found, 0, c)
+			res.Sharper, res.Also = nil, nil
+		}
+	}
 }
 
 // delaysAs is the share of the admitted requests that waited as a queue makes them wait.

@@ -2,6 +2,8 @@ package identify
 
 import (
 	"context"
+	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,8 +65,48 @@ func TestOneAtATimeIsNoQueue(t *testing.T) {
 		t.Skip("some seconds")
 	}
 	limit := parsed(t, "leaky-bucket,rate=5/s,burst=1")
-	res := Identify(t.Context(), working{simulate(t, limit, 1)}, budget(limit))
+	o := budget(limit)
+	o.MaxRequests = 60 // it is no queue after 40, and with many the kinds that are left take long
+	res := Identify(t.Context(), working{simulate(t, limit, 1)}, o)
 	if len(res.Found) == 0 || res.Found[0].Limit[0].Queued() {
 		t.Errorf("got %s, want %s", res.Summary(), limit)
+	}
+}
+
+// hurried is a target on a machine that is busy at first in one phase of eight, and in later ones of two:
+// requests come up to 150 ms late then.
+type hurried struct{ *simulated }
+
+func (s hurried) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+	often := 8
+	if s.now > 10*time.Second {
+		often = 2
+	}
+	if s.jitter = time.Millisecond; s.random.IntN(often) == 0 {
+		s.jitter = 150 * time.Millisecond
+	}
+	return s.simulated.Send(ctx, p)
+}
+
+// TestAQueueOnABusyMachineIsAmongWhatIsLeft: the slowest denial so far refuted nginx's queue, as later
+// requests were decided later than that.
+func TestAQueueOnABusyMachineIsAmongWhatIsLeft(t *testing.T) {
+	limit := parsed(t, "leaky-bucket-queue,rate=5/2s,queue=4")
+	seeds := []uint64{3, 6}
+	if os.Getenv("RLCHECK_SOAK") != "" {
+		seeds = []uint64{0, 1, 2, 3, 4, 5, 6, 7}
+	}
+	for _, seed := range seeds {
+		res := Identify(t.Context(), hurried{simulate(t, limit, seed)}, usualBudget())
+		t.Logf("seed %d: %s: %s", seed, res.Summary(), res.Stopped)
+		if res.Verdict == Identified {
+			right(t, limit, res)
+		}
+		if !slices.ContainsFunc(res.Found, func(c Candidate) bool {
+			return c.Limit[0].Queued() && c.Measured.Burst.Lo <= 5 && c.Measured.Burst.Hi >= 5 &&
+				c.Measured.Rate.Lo <= 2.5 && c.Measured.Rate.Hi >= 2.5
+		}) {
+			t.Errorf("seed %d: got %s, want the queue among what is left", seed, res.Summary())
+		}
 	}
 }

@@ -34,7 +34,7 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	case tl.Counts().Denied == 0:
 		x.stopped = undenied
 	default:
-		if queued(tl) {
+		if queued(tl, "") {
 			x.asQueue()
 		}
 		x.excludeAll(2 * o.Think)

@@ -93,6 +93,22 @@ func TestALogWhoseAnswersTakeLongIsNoQueue(t *testing.T) {
 	}
 }
 
+// TestAQueueIsSeenInAllOfARecording: the last phase may be of one request, which did not wait.
+func TestAQueueIsSeenInAllOfARecording(t *testing.T) {
+	s, tl := simulate(t, parsed(t, "leaky-bucket-queue,rate=5/2s,queue=4"), 1), &timeline.Timeline{}
+	for _, p := range []Phase{{Name: "crowd", Requests: 8, Every: 20 * time.Millisecond},
+		{Name: "one", Rest: 3 * time.Second, Requests: 1}} {
+		seen, _ := s.Send(t.Context(), p)
+		for _, o := range seen {
+			o.Phase = p.Name
+			tl.Observations = append(tl.Observations, o)
+		}
+	}
+	if queued(tl, "one") || !queued(tl, "crowd") || !queued(tl, "") {
+		t.Error("got it of the last phase, or not of all")
+	}
+}
+
 // slowLog is a log of a limiter behind which what is admitted takes 50 to 300 ms longer.
 func slowLog(l reference.Limiter, seed uint64) *timeline.Timeline {
 	tl, state, r := &timeline.Timeline{}, l.Init(), rand.New(rand.NewPCG(seed, 1))

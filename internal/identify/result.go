@@ -183,6 +183,7 @@ func (x *search) result() *Result {
 	res := &Result{Timeline: &tl, Before: x.skip, Trip: x.trip(), Stopped: x.stopped,
 		Verdict: Open}
 	x.byDelays()
+	x.doubtQueue()
 	found := classes(x.regions)
 	if tl.Counts().Denied == 0 { // nothing is known of any
 		if res.Stopped == undenied {
@@ -223,6 +224,7 @@ func (x *search) result() *Result {
 		res.Verdict, res.Stopped, res.Also = Identified, "", x.alsoTold(res.Found[0])
 		res.Sharper = x.sharper(res.Found[0])
 	}
+	x.mayWait(res)
 	x.heldBack(res)
 	if res.Verdict == Open && len(found) > 0 {
 		res.Next = x.next()
