@@ -8,6 +8,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+// TestARateIsKnownBeforeItsWindow: of two windows of one rate, one may be ten times as long.
+func TestARateIsKnownBeforeItsWindow(t *testing.T) {
+	const s = time.Second
+	r := &region{kind: kinds()[1], live: []box{{q1: 1, q2: 1, t1: s, t2: s},
+		{q1: 10, q2: 10, t1: 10 * s, t2: 10 * s}}}
+	if got := r.rate(r.hull()); got.Lo != 1 || got.Hi != 1 {
+		t.Errorf("got a rate of %s, want 1", got)
+	}
+}
+
 // A counter of a hundred and more denies none of six requests, however long its windows last.
 func TestCountersAreRefutedAllAtOnce(t *testing.T) {
 	tl := &timeline.Timeline{}

@@ -3,6 +3,7 @@ package identify
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -318,15 +319,29 @@ func (x *search) ofOne(r *region) Candidate {
 	}
 	c.least, c.most, c.longLeast, c.longMost = h.t1, h.t2, h.d1, h.d2
 	c.Measured.Burst = verdict.Interval{Lo: float64(h.q1), Hi: float64(h.q2), LoSet: true, HiSet: true}
-	units := func(q int64) float64 {
-		if r.kind.paced {
-			return float64(time.Second)
-		}
-		return float64(q) * float64(time.Second)
-	}
-	c.Measured.Rate = verdict.Interval{Lo: units(h.q1) / float64(h.t2), Hi: units(h.q2) / float64(h.t1),
-		LoSet: true, HiSet: true}
+	c.Measured.Rate = r.rate(h)
 	return c
+}
+
+// rate is the range of rates of what is left, units a second: of h alone where that is less than all boxes. A
+// window may be long or short and its rate known.
+func (r *region) rate(h box) verdict.Interval {
+	of := func(b box) (lo, hi float64) {
+		units := func(q int64) float64 {
+			if r.kind.paced {
+				return float64(time.Second)
+			}
+			return float64(q) * float64(time.Second)
+		}
+		return units(b.q1) / float64(b.t2), units(b.q2) / float64(b.t1)
+	}
+	least, most := of(h)
+	lo, hi := math.Inf(1), 0.0
+	for _, b := range slices.Concat(r.live, r.doubtful) {
+		from, to := of(b)
+		lo, hi = min(lo, from), max(hi, to)
+	}
+	return verdict.Interval{Lo: max(least, lo), Hi: min(most, hi), LoSet: true, HiSet: true}
 }
 
 // unmeasured is the ratio of the ends of a time from which on it is taken from what answers say of it.
