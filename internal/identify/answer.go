@@ -173,7 +173,8 @@ func (r *Result) measured() (known, unknown []string) {
 	} else {
 		unknown = append(unknown, quota)
 	}
-	text := fmt.Sprintf("rate %s..%s/s", quantity.PerSecond(rate.Lo, false), quantity.PerSecond(rate.Hi, true))
+	text := fmt.Sprintf("rate %s..%s/s", quantity.PerSecond(rate.Lo, false),
+		quantity.PerSecond(rate.Hi, true))
 	switch {
 	case !rate.HiSet:
 	case rate.Hi <= rate.Lo*coarsest:
@@ -205,8 +206,8 @@ func (r *Result) ending(a About) string {
 	}
 	switch {
 	case r.Verdict == Open && len(r.Found) > 0 && !r.Recorded:
-		return text + fmt.Sprintf("  next: rlcheck identify '%s'%s --max-requests %d --max-time %s\n", a.Target,
-			partition, 2*a.Options.MaxRequests, 2*a.Options.MaxTime)
+		return text + fmt.Sprintf("  next: rlcheck identify '%s'%s --max-requests %d --max-time %s\n",
+			a.Target, partition, 2*a.Options.MaxRequests, 2*a.Options.MaxTime)
 	case r.Verdict != Identified:
 		return text
 	case r.Recorded:

@@ -43,8 +43,8 @@ func (x *search) later() {
 // noQueue takes back that answers wait in a queue.
 func (x *search) noQueue() { x.regions, x.aside = x.aside, nil }
 
-// queued tells whether admitted requests of a phase, or of all where it is empty, mostly wait for their answers
-// much longer than the soonest one did.
+// queued tells whether admitted requests of a phase, or of all where it is empty, mostly wait for their
+// answers much longer than the soonest one did.
 func queued(tl *timeline.Timeline, phase string) bool {
 	soon := soonest(tl)*3 + 10*time.Millisecond
 	slow, admitted := 0, 0
