@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -63,15 +64,16 @@ func (f *checkFlags) logOnly() error {
 	for _, name := range []string{"log-format", "partition-by", "match", "max-duration", "lag", "wall-error",
 		"zone", "skip-bad", "complete"} {
 		if f.typed(name) { // what is set for all runs is for those that have a use for it
-			return usagef("--%s: it is for access logs, and --format says %s (name the server, as --format "+
-				"nginx)", name, f.format)
+			return cli.Usagef("--%s: it is for access logs, and --format says %s (name the server, as "+
+				"--format nginx)", name, f.format)
 		}
 	}
 	return nil
 }
 
 // accessLog reads an access log.
-func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit spec.Limit) (*accesslog.Log, error) {
+func accessLog(e *cli.Env, in io.Reader, name string, f *checkFlags, limit spec.Limit) (*accesslog.Log,
+	error) {
 	o := accesslog.Options{Format: accesslog.Format(f.format), Layout: f.log.layout, Columns: f.columns,
 		PartitionBy: f.log.partitionBy,
 		MaxDuration: f.log.maxDuration, Lag: f.log.lag, LagSet: f.changed("lag"), WallError: f.log.wallError,
@@ -83,7 +85,7 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit spec.Lim
 	if f.log.zone != "" {
 		zone, err := accesslog.Zone(f.log.zone)
 		if err != nil {
-			return nil, usagef("--zone %q: the name of a time zone belongs here, as UTC or Europe/Berlin",
+			return nil, cli.Usagef("--zone %q: the name of a time zone belongs here, as UTC or Europe/Berlin",
 				f.log.zone)
 		}
 		o.Zone = zone
@@ -118,9 +120,9 @@ func (e *env) accessLog(in io.Reader, name string, f *checkFlags, limit spec.Lim
 		if o.Format == accesslog.Nginx || o.Format == accesslog.NginxJSON {
 			lack, mend = "no line has $request_completion", "$request_completion in the log_format"
 		}
-		e.remark(f, true, endless(lack, mend))
+		remark(e, f, true, endless(lack, mend))
 	}
-	e.logNotes(l, name, f)
+	logNotes(e, l, name, f)
 	return l, nil
 }
 
@@ -147,7 +149,7 @@ func readLog(in io.Reader, name string, o accesslog.Options) (*accesslog.Log, er
 func (f *checkFlags) outcome(byItself func(int) timeline.Outcome) (func(int) timeline.Outcome, error) {
 	allowed, err := accesslog.ParseStatuses(f.log.allowed)
 	if err != nil {
-		return nil, usagef("--allowed: %w", err)
+		return nil, cli.Usagef("--allowed: %w", err)
 	}
 	return func(status int) timeline.Outcome {
 		o := byItself(status)
@@ -174,7 +176,7 @@ func anyZone(limit spec.Limit) bool {
 }
 
 // logNotes says what of a log is judged and what is not.
-func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
+func logNotes(e *cli.Env, l *accesslog.Log, name string, f *checkFlags) {
 	h := l.Header
 	note := fmt.Sprintf("%s: %s: %s", name, quantity.Plural(l.Lines, "line"),
 		quantity.Plural(l.Len(), "request"))
@@ -187,30 +189,30 @@ func (e *env) logNotes(l *accesslog.Log, name string, f *checkFlags) {
 			note += fmt.Sprintf(", %d %s", part.n, part.text)
 		}
 	}
-	e.remark(f, false, note+" (#N is line N)")
+	remark(e, f, false, note+" (#N is line N)")
 	if l.Skipped > 0 { // not even -q hides it
-		e.remark(f, true, fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s",
+		remark(e, f, true, fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s",
 			quantity.Plural(l.Skipped, "line"), l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
 	}
 	if l.Doubtful > 0 {
-		e.remark(f, false, quantity.Plural(l.Doubtful, "request")+
+		remark(e, f, false, quantity.Plural(l.Doubtful, "request")+
 			": whether they match depends on how their path "+
 			"(//, /./, %2F) or host is written: they count as unknown")
 	}
 	if len(l.Absent) > 0 {
-		e.remark(f, true, "--match: no line has the field "+strings.Join(l.Absent, ", "))
+		remark(e, f, true, "--match: no line has the field "+strings.Join(l.Absent, ", "))
 	}
 	if statuses := unnamed(l); statuses != "" {
-		e.remark(f, false, "of some requests it is not known whether they were admitted: status "+statuses+
+		remark(e, f, false, "of some requests it is not known whether they were admitted: status "+statuses+
 			" (name them with --allowed or --denied)")
 	}
 	switch {
 	case f.log.complete:
 	case l.Lossy:
-		e.remark(f, false, "requests may be missing, so that no denial can be held against the limit "+
+		remark(e, f, false, "requests may be missing, so that no denial can be held against the limit "+
 			"(write --complete if none is)")
 	case h.CompleteUntil <= h.CompleteFrom:
-		e.remark(f, false, "the log is so short that no denial can be held against the limit: what came "+
+		remark(e, f, false, "the log is so short that no denial can be held against the limit: what came "+
 			"before it, and what had not ended at its end, may explain it (write --complete if the limiter "+
 			"saw nothing else)")
 	}
@@ -232,24 +234,26 @@ func unnamed(l *accesslog.Log) string {
 	return strings.Join(out, ", ")
 }
 
-// logged reads an access log whose requests identify is asked about.
-func (e *env) logged(name string, f *identifyFlags, changed func(string) bool) ([]*timeline.Timeline, error) {
+// loggedIn reads an access log whose requests identify is asked about.
+func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bool) ([]*timeline.Timeline,
+	error) {
 	c := checkFlags{format: f.format, denied: f.denied, log: f.log, changed: changed, typed: changed}
 	if !slices.Contains(accesslog.Formats(), accesslog.Format(f.format)) {
-		return nil, usagef("--format %q: it is nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb",
-			f.format)
+		return nil,
+			cli.Usagef("--format %q: it is nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb",
+				f.format)
 	}
 	file, err := openTimeline(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	l, err := e.accessLog(file, name, &c, nil)
+	l, err := accessLog(e, file, name, &c, nil)
 	if err != nil {
 		return nil, err
 	}
 	if l.Lossy {
-		return nil, usagef("%s: requests may be missing, so that no denial tells of a limit (write "+
+		return nil, cli.Usagef("%s: requests may be missing, so that no denial tells of a limit (write "+
 			"--complete if none is)", name)
 	}
 	tl := &timeline.Timeline{Header: l.Header}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/redis"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -21,7 +22,7 @@ type agentFlags struct {
 	request           requestFlags
 }
 
-func newAgentCmd(e *env) *cobra.Command {
+func newAgentCmd(e *cli.Env) *cobra.Command {
 	var f agentFlags
 	cmd := &cobra.Command{
 		Use:   "agent --redis URL",
@@ -34,12 +35,12 @@ allowed itself.
 Exit status: 0 the run is over, 2 the run was lost, or nothing was begun, 130 interrupted.`,
 		Example: `  RLCHECK_REDIS='rediss://user:password@redis.internal:6379/0' rlcheck agent
   rlcheck agent --redis redis://127.0.0.1:6379/0 --allow api.example`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := notEmpty(cmd, "redis", "name", "keys", "cacert", "cert", "key"); err != nil {
+			if err := cli.NotEmpty(cmd, "redis", "name", "keys", "cacert", "cert", "key"); err != nil {
 				return err
 			}
-			return e.agent(&f)
+			return runAgent(e, &f)
 		},
 	}
 	fl := cmd.Flags()
@@ -55,10 +56,10 @@ Exit status: 0 the run is over, 2 the run was lost, or nothing was begun, 130 in
 	return cmd
 }
 
-// agent is `rlcheck agent`.
-func (e *env) agent(f *agentFlags) error {
+// runAgent is `rlcheck agent`.
+func runAgent(e *cli.Env, f *agentFlags) error {
 	if f.redis == "" {
-		return usagef("agent: --redis is missing (write --redis redis://HOST:PORT/DATABASE, or set " +
+		return cli.Usagef("agent: --redis is missing (write --redis redis://HOST:PORT/DATABASE, or set " +
 			"RLCHECK_REDIS)")
 	}
 	keys, lost := readKeys(f.keys)
@@ -71,21 +72,21 @@ func (e *env) agent(f *agentFlags) error {
 		return err
 	}
 	defer client.Close()
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	name := f.name
 	if name == "" {
 		name = thisAgent()
 	}
-	e.say.notef("agent %s waits for a run", name)
+	e.Say.Notef("agent %s waits for a run", name)
 	err = fleet.Serve(ctx, redis.Exchanger{Client: client, Prefix: fleet.Prefix}, fleet.AgentOptions{
-		Name: name, Version: version(),
-		Sender: &trial.Agent{Version: version(), Allow: f.allow, Keys: keys, TLS: tls, Env: e.getenv,
+		Name: name, Version: e.Version,
+		Sender: &trial.Agent{Version: e.Version, Allow: f.allow, Keys: keys, TLS: tls, Env: e.Getenv,
 			Spill: func() (timeline.Spill, error) { return spill() }},
-		Say: e.say.notef,
+		Say: e.Say.Notef,
 	})
 	if errors.Is(err, context.Canceled) {
-		return exitStatus(exitInterrupted)
+		return cli.ExitStatus(cli.ExitInterrupted)
 	}
 	return err
 }

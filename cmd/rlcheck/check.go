@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/quantity"
@@ -56,7 +57,7 @@ type checkFlags struct {
 	replay func(name string) []string
 }
 
-func newCheckCmd(e *env) *cobra.Command {
+func newCheckCmd(e *cli.Env) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check TIMELINE... [--limit SPEC]",
@@ -70,21 +71,21 @@ were told.`,
 		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json
   rlcheck check clients.ndjson --client --max-attempts 5
   rlcheck check access.log.gz --format nginx --partition-by X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,
-		Args: needs(1, -1, "one timeline file or several, or - for standard input"),
+		Args: cli.Needs(1, -1, "one timeline file or several, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.changed = cmd.Flags().Changed
-			f.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.unspoken[flag] }
+			f.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
 			f.replay = func(name string) []string { return replayWords(cmd, name) }
 			if f.clients.on {
 				if len(args) > 1 {
-					return usagef("check: %q: --client judges one recording at a time", args[1])
+					return cli.Usagef("check: %q: --client judges one recording at a time", args[1])
 				}
-				return e.checkClients(args[0], f)
+				return checkClients(e, args[0], f)
 			}
 			if err := f.clients.alone(f.typed); err != nil {
 				return err
 			}
-			return e.check(args, f)
+			return checkAll(e, args, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -117,8 +118,8 @@ were told.`,
 	return cmd
 }
 
-// check is `rlcheck check`.
-func (e *env) check(names []string, f checkFlags) error {
+// checkAll is `rlcheck check`.
+func checkAll(e *cli.Env, names []string, f checkFlags) error {
 	outs, err := parseOutputs(f.outputs, checkFormats(), "text")
 	if err != nil {
 		return err
@@ -131,17 +132,17 @@ func (e *env) check(names []string, f checkFlags) error {
 		if err != nil {
 			return err
 		}
-		e.noteBecame(f.limit, limit)
+		noteBecame(e, f.limit, limit)
 	}
 	began, several, worst := time.Now(), len(names) > 1, verdict.Pass
 	f.kept.wanted = several || slices.ContainsFunc(outs, output.shows)
 	f.kept.whole = slices.ContainsFunc(outs, output.whole)
-	r := &result.Run{ID: runID(began), Started: began, Version: version(), Host: thisHost(),
-		Command: append([]string{"rlcheck"}, e.args...)}
+	r := &result.Run{ID: runID(began), Started: began, Version: e.Version, Host: thisHost(),
+		Command: append([]string{"rlcheck"}, e.Args...)}
 	all := make([]*check.Panel, len(names))
 	for i, name := range names {
 		one := f
-		j, counts, err := e.judge(name, &one)
+		j, counts, err := judgeFile(e, name, &one)
 		if err != nil {
 			return err
 		}
@@ -152,21 +153,21 @@ func (e *env) check(names []string, f checkFlags) error {
 		}
 	}
 	if several {
-		ctx, stop := interruptible()
+		ctx, stop := cli.Interruptible()
 		defer stop()
 		r.Hint, r.Scenarios = trial.Explain(ctx, r.Scenarios, hintTime)
 	}
 	r.Duration = time.Since(began)
-	status := statusFor(worst, false, "")
-	if !e.emitChecked(outs, r, all) {
-		return exitStatus(afterTrouble(statusOf(status)))
+	status := cli.StatusFor(worst, false, "")
+	if !emitChecked(e, outs, r, all) {
+		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(status)))
 	}
 	return status
 }
 
 // asJudged tells one of several recordings from the others, and by what it was judged, for the hint of all.
 func (f *checkFlags) asJudged(s *result.Scenario, name string) {
-	s.ID = visible(name)
+	s.ID = cli.Visible(name)
 	if s.Timeline == nil || len(s.Limit) == 0 || f.limit == "" {
 		return
 	}
@@ -180,15 +181,15 @@ func (f *checkFlags) asJudged(s *result.Scenario, name string) {
 }
 
 // emitChecked writes judged recordings in every wanted format; it returns whether all was written.
-func (e *env) emitChecked(outs []output, r *result.Run, judges []*check.Panel) bool {
+func emitChecked(e *cli.Env, outs []output, r *result.Run, judges []*check.Panel) bool {
 	several := len(judges) > 1
-	return e.emitEach(outs, func(w io.Writer, format string) error {
+	return emitEach(e, outs, func(w io.Writer, format string) error {
 		s := &r.Scenarios[0]
 		note := result.CacheNote(s.Header.Notes)
 		switch {
 		case format == "text":
 			for i := range r.Scenarios {
-				e.writeChecked(w, &r.Scenarios[i], judges[i], several)
+				writeChecked(e, w, &r.Scenarios[i], judges[i], several)
 			}
 			if r.Hint != nil {
 				fmt.Fprintf(w, "perhaps: %s\n", r.Hint.Text)
@@ -196,24 +197,24 @@ func (e *env) emitChecked(outs []output, r *result.Run, judges []*check.Panel) b
 			return nil
 		case format == "json" && !several: // which has no place for it
 			if note != "" {
-				e.say.line(note)
+				e.Say.Line(note)
 			}
 			text, err := report.VerdictJSON(s.Judgement)
 			_, _ = w.Write(text) // in memory
 			return err
 		default:
-			return report.Write(w, format, r, e.reportOptions())
+			return report.Write(w, format, r, reportOptions(e))
 		}
 	})
 }
 
 // writeChecked prints a judged recording as text, under its name where there are several.
-func (e *env) writeChecked(w io.Writer, s *result.Scenario, judges *check.Panel, named bool) {
+func writeChecked(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Panel, named bool) {
 	if named {
 		fmt.Fprintf(w, "%s:\n", s.ID)
 	}
 	if note := result.CacheNote(s.Header.Notes); note != "" {
-		fmt.Fprintln(w, visible(note))
+		fmt.Fprintln(w, cli.Visible(note))
 	}
 	writeVerdict(w, s.Judgement, judges, s.Counts)
 	if named {
@@ -227,25 +228,25 @@ func checkFormats() []string { return append([]string{"text"}, report.Formats().
 // sound checks the words and numbers of the flags.
 func (f *checkFlags) sound() error {
 	if f.limit == "" && f.format != "ndjson" {
-		return usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+		return cli.Usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
 	switch verdict.Conformance(f.conformance) {
 	case verdict.Exact, verdict.UpperBound, verdict.LowerBound:
 	default:
-		return usagef("--conformance %q: it is exact, upper-bound or lower-bound", f.conformance)
+		return cli.Usagef("--conformance %q: it is exact, upper-bound or lower-bound", f.conformance)
 	}
 	for _, status := range f.denied {
 		if status < 100 || status > 999 {
-			return usagef("--denied %d: a status has three digits", status)
+			return cli.Usagef("--denied %d: a status has three digits", status)
 		}
 	}
 	switch {
 	case f.tick < 0 || f.clockError < 0:
-		return usagef("--tick %s, --clock-error %s: they are never negative", f.tick, f.clockError)
+		return cli.Usagef("--tick %s, --clock-error %s: they are never negative", f.tick, f.clockError)
 	case f.drift < 0 || f.drift > timeline.MaxDriftPPM:
-		return usagef("--drift-ppm %d: it is 0 to %d, a tenth", f.drift, timeline.MaxDriftPPM)
+		return cli.Usagef("--drift-ppm %d: it is 0 to %d, a tenth", f.drift, timeline.MaxDriftPPM)
 	case !(f.burst >= 0 && f.burst <= 1) || !(f.rate >= 0 && f.rate <= 1): // also NaN
-		return usagef("--burst-resolution %g, --rate-resolution %g: a share is 0 to 1, as 0.02 for 2 %%",
+		return cli.Usagef("--burst-resolution %g, --rate-resolution %g: a share is 0 to 1, as 0.02 for 2 %%",
 			f.burst, f.rate)
 	}
 	return nil
@@ -262,8 +263,8 @@ func (f *checkFlags) absent(name string) error {
 			if hint == "" && len(known) > 0 {
 				hint = "it has " + excerpts(known)
 			}
-			errs = append(errs, usagef("--partition %s: %s has no request of it%s", visible(p), name,
-				visible(mend(hint))))
+			errs = append(errs, cli.Usagef("--partition %s: %s has no request of it%s", cli.Visible(p), name,
+				cli.Visible(cli.Mend(hint))))
 		}
 	}
 	return errors.Join(errs...)
@@ -292,19 +293,19 @@ func writeVerdict(w io.Writer, j *verdict.Judgement, judges *check.Panel, c time
 		p := &j.Partitions[i]
 		name := ""
 		if len(j.Partitions) > 1 || p.Partition != "" {
-			name = visible(p.Partition) + ": "
+			name = cli.Visible(p.Partition) + ": "
 		}
 		for _, f := range p.Findings {
 			fmt.Fprintf(w, "FAIL  %s%s\n", name, f.Text)
 			fmt.Fprintf(w, "      %s\n", witness(f))
 		}
 		if p.Verdict == verdict.Inconclusive {
-			fmt.Fprintf(w, "INCONCLUSIVE  %s%s: %s\n", name, p.Reason, visible(p.Detail))
+			fmt.Fprintf(w, "INCONCLUSIVE  %s%s: %s\n", name, p.Reason, cli.Visible(p.Detail))
 		}
 	}
 	if j.Verdict == verdict.Inconclusive && len(j.Partitions) != 1 || j.Verdict == verdict.Inconclusive &&
 		j.Partitions[0].Verdict == verdict.Pass {
-		fmt.Fprintf(w, "INCONCLUSIVE  %s: %s\n", j.Reason, visible(j.Detail))
+		fmt.Fprintf(w, "INCONCLUSIVE  %s: %s\n", j.Reason, cli.Visible(j.Detail))
 	}
 	if j.Hint != "" {
 		fmt.Fprintf(w, "perhaps: %s\n", j.Hint)
@@ -334,7 +335,7 @@ func witness(f verdict.Finding) string {
 	}
 	b.WriteString(" from " + quantity.Instant(f.From) + " to " + quantity.Instant(f.To))
 	if f.Rule != "" {
-		b.WriteString("; rule " + visible(f.Rule))
+		b.WriteString("; rule " + cli.Visible(f.Rule))
 	}
 	return b.String()
 }

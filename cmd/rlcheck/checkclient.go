@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/client"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -46,21 +47,21 @@ func (f *clientFlags) add(cmd *cobra.Command) {
 func (f *clientFlags) alone(typed func(string) bool) error {
 	for _, name := range clientOnly {
 		if typed(name) {
-			return usagef("--%s: it is of --client (add --client)", name)
+			return cli.Usagef("--%s: it is of --client (add --client)", name)
 		}
 	}
 	return nil
 }
 
 // checkClients is `rlcheck check --client`.
-func (e *env) checkClients(name string, f checkFlags) error {
+func checkClients(e *cli.Env, name string, f checkFlags) error {
 	for _, other := range notForClients {
 		if f.typed(other) {
-			return usagef("--%s: it is not for --client, which judges no limit", other)
+			return cli.Usagef("--%s: it is not for --client, which judges no limit", other)
 		}
 	}
 	if o := f.clients.opts; o.MaxAttempts < 0 || o.Budget < 0 {
-		return usagef("--max-attempts %d, --retry-budget %d: they are never negative", o.MaxAttempts,
+		return cli.Usagef("--max-attempts %d, --retry-budget %d: they are never negative", o.MaxAttempts,
 			o.Budget)
 	}
 	outs, err := parseOutputs(f.outputs, checkFormats(), "text")
@@ -68,14 +69,14 @@ func (e *env) checkClients(name string, f checkFlags) error {
 		return err
 	}
 	began := time.Now()
-	tl, err := e.readClients(name, f)
+	tl, err := readClients(e, name, f)
 	if err != nil {
 		return err
 	}
 	s := clientScenario(name, tl, &f)
-	r := &result.Run{ID: runID(began), Started: began, Duration: time.Since(began), Version: version(),
-		Host: thisHost(), Command: append([]string{"rlcheck"}, e.args...), Scenarios: []result.Scenario{s}}
-	whole := e.emitEach(outs, func(w io.Writer, format string) error {
+	r := &result.Run{ID: runID(began), Started: began, Duration: time.Since(began), Version: e.Version,
+		Host: thisHost(), Command: append([]string{"rlcheck"}, e.Args...), Scenarios: []result.Scenario{s}}
+	whole := emitEach(e, outs, func(w io.Writer, format string) error {
 		switch format {
 		case "text":
 			writeClients(w, &s)
@@ -85,19 +86,19 @@ func (e *env) checkClients(name string, f checkFlags) error {
 			_, _ = w.Write(text) // in memory
 			return err
 		default:
-			return report.Write(w, format, r, e.reportOptions())
+			return report.Write(w, format, r, reportOptions(e))
 		}
 	})
-	status := statusFor(s.Verdict, false, "")
+	status := cli.StatusFor(s.Verdict, false, "")
 	if !whole {
-		return exitStatus(afterTrouble(statusOf(status)))
+		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(status)))
 	}
 	return status
 }
 
 // readClients reads a recording of clients.
-func (e *env) readClients(name string, f checkFlags) (*timeline.Timeline, error) {
-	in := e.in
+func readClients(e *cli.Env, name string, f checkFlags) (*timeline.Timeline, error) {
+	in := e.In
 	if name != "-" {
 		file, err := openTimeline(name)
 		if err != nil {
@@ -112,8 +113,9 @@ func (e *env) readClients(name string, f checkFlags) (*timeline.Timeline, error)
 	case "csv":
 		read = ndjson.ReadCSV
 	default:
-		return nil, usagef("--format %q: --client reads what clients were answered, which a log does not "+
-			"tell: ndjson or csv (record it with rlcheck serve --record FILE)", f.format)
+		return nil,
+			cli.Usagef("--format %q: --client reads what clients were answered, which a log does not "+
+				"tell: ndjson or csv (record it with rlcheck serve --record FILE)", f.format)
 	}
 	outcome, err := f.outcome(ndjson.StatusOutcome)
 	if err != nil {
@@ -144,21 +146,22 @@ func writeClients(w io.Writer, s *result.Scenario) {
 		if word == "" {
 			word = "INCONCLUSIVE"
 		}
-		fmt.Fprintf(w, "%s  %s: %s\n", word, c.ID, visible(c.Text))
+		fmt.Fprintf(w, "%s  %s: %s\n", word, c.ID, cli.Visible(c.Text))
 		for _, f := range c.Findings {
 			who := "all clients"
 			if f.Partition != "" {
-				who = visible(f.Partition)
+				who = cli.Visible(f.Partition)
 			}
-			fmt.Fprintf(w, "      %s: %s\n      %s\n", who, visible(f.Text), witness(f))
+			fmt.Fprintf(w, "      %s: %s\n      %s\n", who, cli.Visible(f.Text), witness(f))
 		}
 	}
 	for i := range s.Judgement.Partitions {
 		if p := &s.Judgement.Partitions[i]; p.Verdict == verdict.Inconclusive {
-			fmt.Fprintf(w, "INCONCLUSIVE  %s: %s: %s\n", visible(p.Partition), p.Reason, visible(p.Detail))
+			fmt.Fprintf(w, "INCONCLUSIVE  %s: %s: %s\n", cli.Visible(p.Partition), p.Reason,
+				cli.Visible(p.Detail))
 		}
 	}
 	for _, note := range s.Header.Notes {
-		fmt.Fprintln(w, visible(note))
+		fmt.Fprintln(w, cli.Visible(note))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/compare"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -23,7 +24,7 @@ type compareFlags struct {
 	strict                bool
 }
 
-func newCompareCmd(e *env) *cobra.Command {
+func newCompareCmd(e *cli.Env) *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare OLD NEW",
@@ -40,8 +41,8 @@ that could not be shown either way: a scenario is missing or no longer judged, o
 --max-regression.`,
 		Example: `  rlcheck compare baseline reports/2026-11-20T10-00-00
   rlcheck compare 'reports/old-*' 'reports/new-*' --max-regression 10% -o markdown=compare.md`,
-		Args: needs(2, 2, "the old side and the new one: folders of kept runs, or their report.json"),
-		RunE: func(_ *cobra.Command, args []string) error { return e.compare(args[0], args[1], f) },
+		Args: cli.Needs(2, 2, "the old side and the new one: folders of kept runs, or their report.json"),
+		RunE: func(_ *cobra.Command, args []string) error { return compareSides(e, args[0], args[1], f) },
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+
@@ -57,8 +58,8 @@ that could not be shown either way: a scenario is missing or no longer judged, o
 	return cmd
 }
 
-// compare is `rlcheck compare`.
-func (e *env) compare(old, new string, f compareFlags) error {
+// compareSides is `rlcheck compare`.
+func compareSides(e *cli.Env, old, new string, f compareFlags) error {
 	outs, err := parseOutputs(f.outputs, report.ComparisonFormats(), "table")
 	if err != nil {
 		return err
@@ -67,14 +68,14 @@ func (e *env) compare(old, new string, f compareFlags) error {
 	if o.MaxRegression, err = parsePercent("--max-regression", f.maxRegression); err != nil {
 		return err
 	}
-	if err := failOnKnown(f.failOn); err != nil {
+	if err := cli.FailOnKnown(f.failOn); err != nil {
 		return err
 	}
-	a, err := e.readSide(old, f)
+	a, err := readSide(e, old, f)
 	if err != nil {
 		return err
 	}
-	b, err := e.readSide(new, f)
+	b, err := readSide(e, new, f)
 	if err != nil {
 		return err
 	}
@@ -82,11 +83,11 @@ func (e *env) compare(old, new string, f compareFlags) error {
 	if err != nil {
 		return err
 	}
-	status := statusFor(c.Verdict, false, f.failOn)
-	shown := e.reportOptions()
+	status := cli.StatusFor(c.Verdict, false, f.failOn)
+	shown := reportOptions(e)
 	write := func(w io.Writer, format string) error { return report.WriteComparison(w, format, c, shown) }
-	if !e.emitEach(outs, write) {
-		return exitStatus(afterTrouble(statusOf(status)))
+	if !emitEach(e, outs, write) {
+		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(status)))
 	}
 	return status
 }
@@ -99,20 +100,20 @@ func parsePercent(flag, text string) (float64, error) {
 	number, ok := strings.CutSuffix(text, "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if !ok || err != nil || !(x >= 0) || math.IsInf(x, 0) {
-		return 0, usagef("%s %q: a percentage belongs here, as 10%%", flag, text)
+		return 0, cli.Usagef("%s %q: a percentage belongs here, as 10%%", flag, text)
 	}
 	return x / 100, nil
 }
 
 // readSide reads the runs of one side.
-func (e *env) readSide(name string, f compareFlags) (compare.Side, error) {
+func readSide(e *cli.Env, name string, f compareFlags) (compare.Side, error) {
 	side := compare.Side{Name: name}
 	paths, err := sidePaths(name)
 	if err != nil {
 		return side, err
 	}
 	for _, path := range paths {
-		r, err := e.readRun(path)
+		r, err := readRun(e, path)
 		if err != nil {
 			return side, err
 		}
@@ -145,7 +146,7 @@ func sidePaths(name string) (out []string, err error) {
 		found := []string{word}
 		if !exists(word) && strings.ContainsAny(word, "*?[") {
 			if found, err = filepath.Glob(word); err != nil {
-				return nil, usagef("%q: not a pattern: a [ is not closed", word)
+				return nil, cli.Usagef("%q: not a pattern: a [ is not closed", word)
 			}
 		}
 		if len(found) == 0 || word == "" {

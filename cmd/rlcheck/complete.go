@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -40,23 +41,23 @@ func newHelpCmd() *cobra.Command {
 
 // settleCompletion makes `rlcheck completion` refuse a shell it does not know, and teaches the shells which
 // words belong where.
-func (e *env) settleCompletion(root *cobra.Command) {
+func settleCompletion(e *cli.Env, root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "completion":
-			shells := needs(1, 1, "bash, zsh, fish or powershell")
+			shells := cli.Needs(1, 1, "bash, zsh, fish or powershell")
 			c.RunE = func(cmd *cobra.Command, args []string) error {
 				if err := shells(cmd, args); err != nil {
 					return err
 				}
-				return usagef("completion %q: there is no such shell (write bash, zsh, fish or powershell)",
-					args[0])
+				return cli.Usagef("completion %q: there is no such shell (write bash, zsh, fish or "+
+					"powershell)", args[0])
 			}
 			c.Args = nil
 			for _, shell := range c.Commands() {
 				if shell.Name() == "bash" {
-					shell.RunE = e.completionBash
+					shell.RunE = func(cmd *cobra.Command, _ []string) error { return completionBash(e, cmd) }
 				}
 			}
 		case "run", "lint", "list", "show", "simulate":
@@ -69,15 +70,19 @@ func (e *env) settleCompletion(root *cobra.Command) {
 				}
 			}
 		case "explain":
-			c.ValidArgsFunction = e.completeWord
+			c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string,
+				cobra.ShellCompDirective) {
+				return completeWord(e, args)
+			}
 		}
 		completeFlag(c, "output", report.Formats())
 		completeFlag(c, "color", []string{"auto", "always", "never"})
 		completeFlag(c, "fault", faultNames(c.Name() == "proxy"))
+		selectable := func(args []string) []string { return selectableWords(e, args) }
 		promises := func([]string) []string { return wordsOf(verdict.Promises()) }
 		completeFlagBy(c, "promise", completeList(promises))
-		completeFlagBy(c, "only", completeList(e.selectable))
-		completeFlagBy(c, "skip", completeList(e.selectable))
+		completeFlagBy(c, "only", completeList(selectable))
+		completeFlagBy(c, "skip", completeList(selectable))
 		completeFlagBy(c, "limit", completeSpec)
 		completeFlagBy(c, "partition", completePartition)
 		completeFlag(c, "fail-on", []string{"fail", "inconclusive"})

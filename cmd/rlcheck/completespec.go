@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -98,15 +99,15 @@ func completeList(words func(args []string) []string) cobra.CompletionFunc {
 	}
 }
 
-// selectable are the ids and tags of the scenarios that the command is given, or of the bundled ones.
-func (e *env) selectable(args []string) (out []string) {
+// selectableWords are the ids and tags of the scenarios that the command is given, or of the bundled ones.
+func selectableWords(e *cli.Env, args []string) (out []string) {
 	sources, err := readSources(args)
 	if err != nil || len(args) == 0 {
 		sources, _ = readBuiltin("") // embedded
 	}
 	var tags []string
 	for _, src := range sources {
-		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.getenv})
+		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.Getenv})
 		if err != nil {
 			continue // lint tells what is wrong
 		}
@@ -121,17 +122,17 @@ func (e *env) selectable(args []string) (out []string) {
 
 // completionBash prints the script for bash. Cobra's script compares what is typed with each word as bash
 // would quote it, with a backslash before every comma. Nobody types that: a list ended at its first comma.
-func (e *env) completionBash(cmd *cobra.Command, _ []string) error {
+func completionBash(e *cli.Env, cmd *cobra.Command) error {
 	var script bytes.Buffer
 	bare, err := cmd.Flags().GetBool("no-descriptions")
 	if err = errors.Join(err, cmd.Root().GenBashCompletionV2(&script, !bare)); err != nil {
 		return err
 	}
 	for line := range strings.Lines(script.String()) {
-		e.say.resultf("%s", line)
+		e.Say.Resultf("%s", line)
 		for _, name := range []string{"comp", "COMPREPLY[0]"} {
 			if strings.Contains(line, name+`=$(printf "%q"`) {
-				e.say.resultf("%s=${%s//\\\\,/,}\n", name, name)
+				e.Say.Resultf("%s=${%s//\\\\,/,}\n", name, name)
 			}
 		}
 	}
@@ -139,8 +140,8 @@ func (e *env) completionBash(cmd *cobra.Command, _ []string) error {
 }
 
 // completeWord offers the words of explain, and the names of its groups.
-func (e *env) completeWord(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	entries, err := e.glossary()
+func completeWord(e *cli.Env, args []string) ([]string, cobra.ShellCompDirective) {
+	entries, err := glossary(e)
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
@@ -17,8 +18,8 @@ const configName = "rlcheck.yaml"
 
 // configure fills in what a configuration says and neither a flag nor a variable does. It returns the
 // scenarios.
-func (e *env) configure(cmd *cobra.Command, args []string, f *runFlags) ([]string, error) {
-	c, name, err := e.readConfig(f.config)
+func configure(e *cli.Env, cmd *cobra.Command, args []string, f *runFlags) ([]string, error) {
+	c, name, err := readConfig(e, f.config)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (e *env) configure(cmd *cobra.Command, args []string, f *runFlags) ([]strin
 	use("fail-on", c.FailOn)
 	for _, s := range c.Header {
 		if why := notSent[strings.ToLower(s.Field)]; why != "" {
-			err = errors.Join(err, usagef("%s: header %q: %s", s.Flag, s.Field, why))
+			err = errors.Join(err, cli.Usagef("%s: header %q: %s", s.Flag, s.Field, why))
 		}
 		s.Secret = s.Secret || secretField(s.Field, "")
 		f.request.config = append(f.request.config, s)
@@ -60,18 +61,18 @@ func (e *env) configure(cmd *cobra.Command, args []string, f *runFlags) ([]strin
 		used = []string{"nothing that is not said otherwise"}
 	}
 	if name != "" {
-		e.say.notef("%s was read: it says %s", name, strings.Join(used, ", "))
+		e.Say.Notef("%s was read: it says %s", name, strings.Join(used, ", "))
 	}
 	if len(args) == 0 && err == nil {
 		const what = "a scenario file, a folder or builtin:NAME (rlcheck list shows the bundled ones)"
-		err = needs(1, -1, what)(cmd, args)
+		err = cli.Needs(1, -1, what)(cmd, args)
 	}
 	return args, err
 }
 
 // readConfig reads the configuration of --config, or that of the working folder; an empty one with an empty
 // name where there is none.
-func (e *env) readConfig(path string) (*scenario.Config, string, error) {
+func readConfig(e *cli.Env, path string) (*scenario.Config, string, error) {
 	name := path
 	if name == "" {
 		name = configName
@@ -81,11 +82,11 @@ func (e *env) readConfig(path string) (*scenario.Config, string, error) {
 	case path == "" && errors.Is(err, fs.ErrNotExist):
 		return &scenario.Config{}, "", nil
 	case errors.Is(err, os.ErrNotExist):
-		return nil, "", usagef("--config %s: there is no such file%s", name, hintFile(name))
+		return nil, "", cli.Usagef("--config %s: there is no such file%s", name, hintFile(name))
 	case err != nil:
 		return nil, "", err
 	}
-	c, err := scenario.ParseConfig(text, name, e.getenv)
+	c, err := scenario.ParseConfig(text, name, e.Getenv)
 	if err != nil {
 		return nil, "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -18,22 +19,22 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-func newExplainCmd(e *env) *cobra.Command {
+func newExplainCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "explain [WORD]",
 		Short:   "What a word of a report, of a SPEC or of a scenario means",
 		Long:    explainLong,
 		Example: "  rlcheck explain too-few\n  rlcheck explain align\n  rlcheck explain reasons",
 		RunE: func(_ *cobra.Command, args []string) error {
-			entries, err := e.glossary()
+			entries, err := glossary(e)
 			if err != nil {
 				return err
 			}
 			if len(args) == 0 {
-				e.listWords(entries)
+				listWords(e, entries)
 				return nil
 			}
-			return e.explain(strings.Join(args, " "), entries)
+			return explainWord(e, strings.Join(args, " "), entries)
 		},
 	}
 }
@@ -43,12 +44,12 @@ that a SPEC may name, the rules of header fields, the faults, the bundled scenar
 flags and the members of JSON documents. Without a word it lists them by group. The name of a group
 (reasons, keys) lists its words with what they mean.`
 
-// explain prints what there is of a word: the words of a group, or every entry of that name. A fault and the
-// scenario that is for it may share a name.
-func (e *env) explain(word string, entries []entry) error {
+// explainWord prints what there is of a word: the words of a group, or every entry of that name. A fault and
+// the scenario that is for it may share a name.
+func explainWord(e *cli.Env, word string, entries []entry) error {
 	for _, g := range wordGroups {
 		if plain(word) == g.plural || plain(word) == g.kind {
-			e.listGroup(g, entries)
+			listGroup(e, g, entries)
 			return nil
 		}
 	}
@@ -56,50 +57,51 @@ func (e *env) explain(word string, entries []entry) error {
 	if name, _, configured := preset.Cut(word); i < 0 && configured {
 		limit, err := spec.Parse(word)
 		if err != nil {
-			return usagef("%w", err)
+			return cli.Usagef("%w", err)
 		}
-		e.say.resultf("%s is %s\n", word, limit)
-		return e.explain(name, entries)
+		e.Say.Resultf("%s is %s\n", word, limit)
+		return explainWord(e, name, entries)
 	}
 	if i < 0 {
-		return usagef("%q: there is nothing of that name%s", word, mend(nearestEntry(plain(word), entries)))
+		return cli.Usagef("%q: there is nothing of that name%s", word, cli.Mend(nearestEntry(plain(word),
+			entries)))
 	}
 	for _, en := range entries {
 		if en == entries[i] || plain(en.id) == plain(word) || en.id == "--"+word {
-			e.say.resultf("%s (%s)\n%s\n", en.id, en.kind, en.text)
+			e.Say.Resultf("%s (%s)\n%s\n", en.id, en.kind, en.text)
 		}
 	}
 	return nil
 }
 
 // listGroup prints the words of a group, each with the first line of what it means.
-func (e *env) listGroup(g wordGroup, entries []entry) {
-	e.say.resultf("%s: %s\n", g.plural, g.about)
+func listGroup(e *cli.Env, g wordGroup, entries []entry) {
+	e.Say.Resultf("%s: %s\n", g.plural, g.about)
 	for _, en := range entries {
 		if en.kind == g.kind {
 			first, _, _ := strings.Cut(en.text, "\n")
-			e.say.resultf("  %-22s %s\n", en.id, first)
+			e.Say.Resultf("  %-22s %s\n", en.id, first)
 		}
 	}
 }
 
 // listWords prints every word, by group.
-func (e *env) listWords(entries []entry) {
+func listWords(e *cli.Env, entries []entry) {
 	const columns = 100
 	for _, g := range wordGroups {
-		e.say.resultf("%s: %s\n", g.plural, g.about)
+		e.Say.Resultf("%s: %s\n", g.plural, g.about)
 		line := " "
 		for _, en := range entries {
 			if en.kind != g.kind {
 				continue
 			}
 			if len(line)+1+len(en.id) > columns {
-				e.say.resultf("%s\n", line)
+				e.Say.Resultf("%s\n", line)
 				line = " "
 			}
 			line += " " + en.id
 		}
-		e.say.resultf("%s\n", line)
+		e.Say.Resultf("%s\n", line)
 	}
 }
 
@@ -147,10 +149,10 @@ func nearestEntry(word string, entries []entry) string {
 type entry struct{ id, kind, text string }
 
 // glossary is every word of a report and of a SPEC, and every fault, rule of a field and bundled scenario.
-func (e *env) glossary() ([]entry, error) {
+func glossary(e *cli.Env) ([]entry, error) {
 	out := slices.Concat(words, claimWords(), vocabulary, closedLists, specWords(),
 		presetWords())
-	catches, err := caughtBy(e.getenv)
+	catches, err := caughtBy(e.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +186,7 @@ func (e *env) glossary() ([]entry, error) {
 		sources = append(sources, more...)
 	}
 	for _, src := range sources {
-		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.getenv})
+		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.Getenv})
 		if err != nil {
 			return nil, err
 		}
@@ -192,7 +194,7 @@ func (e *env) glossary() ([]entry, error) {
 			s.Title, s.Kind, s.Source, strings.Join(s.Catches, ", "), s.Limit)
 		out = append(out, entry{s.ID, "scenario", text})
 	}
-	return slices.Concat(out, memberWords(), e.commandWords()), nil
+	return slices.Concat(out, memberWords(), commandWords(e)), nil
 }
 
 // memberWords are the members of JSON documents. What several objects call alike is one word.
@@ -209,8 +211,8 @@ func memberWords() (out []entry) {
 }
 
 // commandWords are the commands and their flags. What several commands use alike is told once.
-func (e *env) commandWords() (out []entry) {
-	root := newRootCmd(&env{say: &speaker{}, getenv: e.getenv}) // its flags are set nowhere else
+func commandWords(e *cli.Env) (out []entry) {
+	root := newRootCmd(&cli.Env{Say: &cli.Speaker{}, Getenv: e.Getenv}) // its flags are set nowhere else
 	var flags []entry
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
 		flags = append(flags, entry{"--" + f.Name, "flag", "of every command: " + f.Usage})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -27,8 +28,8 @@ import (
 
 // TestEveryWordOfAVerdictIsExplained: a reason, a finding or a claim that a report prints has an entry.
 func TestEveryWordOfAVerdictIsExplained(t *testing.T) {
-	e := &env{getenv: os.LookupEnv}
-	entries, err := e.glossary()
+	e := &cli.Env{Getenv: os.LookupEnv}
+	entries, err := glossary(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ var wordTypes = map[string][]string{
 // TestEveryWordOfTheSourcesIsExplained: constants of the types above, members of the JSON documents,
 // formats, flags and commands.
 func TestEveryWordOfTheSourcesIsExplained(t *testing.T) {
-	entries, err := (&env{getenv: os.LookupEnv}).glossary()
+	entries, err := glossary((&cli.Env{Getenv: os.LookupEnv}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestEveryWordOfTheSourcesIsExplained(t *testing.T) {
 	for _, w := range slices.Concat(report.Formats(), report.ComparisonFormats(), simulationFormats) {
 		demand("formats", w)
 	}
-	for _, c := range newRootCmd(&env{say: &speaker{}, getenv: os.LookupEnv}).Commands() {
+	for _, c := range newRootCmd(&cli.Env{Say: &cli.Speaker{}, Getenv: os.LookupEnv}).Commands() {
 		demand("commands", c.Name())
 		c.Flags().VisitAll(func(f *pflag.Flag) { demand(c.Name(), "--"+f.Name) })
 	}

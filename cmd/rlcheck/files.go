@@ -11,24 +11,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
-func newLintCmd(e *env) *cobra.Command {
+func newLintCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint SCENARIO|DIR|builtin:NAME...",
 		Short: "Check scenario files: every mistake, and what could be better",
-		Args:  needs(1, -1, "a scenario file, a folder or builtin:NAME"),
-		RunE:  func(_ *cobra.Command, args []string) error { return e.lint(args) },
+		Args:  cli.Needs(1, -1, "a scenario file, a folder or builtin:NAME"),
+		RunE:  func(_ *cobra.Command, args []string) error { return lintFiles(e, args) },
 	}
 }
 
-// lint is `rlcheck lint`.
-func (e *env) lint(args []string) error {
+// lintFiles is `rlcheck lint`.
+func lintFiles(e *cli.Env, args []string) error {
 	sources, err := readSources(args)
 	bad := err
-	opts := scenario.ParseOptions{Env: e.getenv}
+	opts := scenario.ParseOptions{Env: e.Getenv}
 	for _, f := range target.Faults() {
 		opts.Faults = append(opts.Faults, f.Name)
 	}
@@ -39,16 +40,16 @@ func (e *env) lint(args []string) error {
 			continue
 		}
 		for _, w := range warnings {
-			e.say.resultf("%s\n", visible("warning: "+w.Error()))
+			e.Say.Resultf("%s\n", cli.Visible("warning: "+w.Error()))
 		}
 		if len(warnings) == 0 {
-			e.say.resultf("%s: ok\n", visible(src.name))
+			e.Say.Resultf("%s: ok\n", cli.Visible(src.name))
 		}
 	}
 	return bad
 }
 
-func newListCmd(e *env) *cobra.Command {
+func newListCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [presets|SCENARIO|DIR|builtin:NAME...]",
 		Short: "List scenarios: the bundled ones, or those of files and folders; or presets",
@@ -58,26 +59,26 @@ list presets prints the products whose own words --limit understands, such as ng
 is written, the SPEC that it becomes, and whether that was tested on the product.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && (args[0] == "presets" || args[0] == "preset") {
-				e.listPresets()
+				listPresets(e)
 				return nil
 			}
 			if len(args) == 0 {
 				args = []string{builtinPrefix}
 			}
-			return e.list(args)
+			return listScenarios(e, args)
 		},
 	}
 }
 
-// list is `rlcheck list`.
-func (e *env) list(args []string) error {
+// listScenarios is `rlcheck list`.
+func listScenarios(e *cli.Env, args []string) error {
 	sources, err := readSources(args)
 	if err != nil {
 		return err
 	}
 	var bad error
 	for _, src := range sources {
-		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.getenv})
+		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.Getenv})
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
@@ -86,16 +87,16 @@ func (e *env) list(args []string) error {
 		if len(s.Tags) > 0 {
 			tags = "  [" + strings.Join(s.Tags, ", ") + "]"
 		}
-		e.say.resultf("%s\n", visible(fmt.Sprintf("%-24s %-12s %s%s", s.ID, s.Kind, s.Title, tags)))
+		e.Say.Resultf("%s\n", cli.Visible(fmt.Sprintf("%-24s %-12s %s%s", s.ID, s.Kind, s.Title, tags)))
 	}
 	return bad
 }
 
-func newShowCmd(e *env) *cobra.Command {
+func newShowCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
 		Short: "Print a scenario file",
-		Args:  needs(1, 1, "one scenario (rlcheck list shows the bundled ones)"),
+		Args:  cli.Needs(1, 1, "one scenario (rlcheck list shows the bundled ones)"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if _, err := os.Stat(name); err != nil && !strings.HasPrefix(name, builtinPrefix) {
@@ -106,24 +107,24 @@ func newShowCmd(e *env) *cobra.Command {
 				return err
 			}
 			for _, src := range sources {
-				_, _ = e.say.Write(src.text) // remembered by the speaker
+				_, _ = e.Say.Write(src.text) // remembered by the speaker
 			}
 			return nil
 		},
 	}
 }
 
-func newInitCmd(e *env) *cobra.Command {
+func newInitCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a commented scenario, or rlcheck.yaml, to begin with",
-		Args:  needs(0, 1, "the file to write"),
+		Args:  cli.Needs(0, 1, "the file to write"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				_, _ = e.say.Write(scenario.Template("")) // remembered by the speaker
+				_, _ = e.Say.Write(scenario.Template("")) // remembered by the speaker
 				return nil
 			}
-			return e.init(args[0])
+			return writeInit(e, args[0])
 		},
 	}
 }
@@ -131,9 +132,9 @@ func newInitCmd(e *env) *cobra.Command {
 // schemaName is the file that the first line of a scenario names as its schema, in the same folder.
 const schemaName = "scenario.schema.json"
 
-// init writes a scenario to begin with and, beside it, the schema that it names. A file that is called
+// writeInit writes a scenario to begin with and, beside it, the schema that it names. A file that is called
 // rlcheck.yaml becomes a configuration. No file is written over.
-func (e *env) init(name string) error {
+func writeInit(e *cli.Env, name string) error {
 	base := filepath.Base(name)
 	text := scenario.Template(strings.TrimSuffix(base, ".yaml"))
 	if base == configName {
@@ -142,12 +143,12 @@ func (e *env) init(name string) error {
 	if err := createFile(name, text); errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s: it exists already (choose another name)", name)
 	} else if err != nil {
-		return fmt.Errorf("%s: not written: %w", name, cause(err))
+		return fmt.Errorf("%s: not written: %w", name, cli.Cause(err))
 	}
 	if base == configName {
-		return e.chosen(name, text)
+		return initWanted(e, name, text)
 	}
-	e.say.notef("wrote %s; check it with rlcheck lint %s", name, name)
+	e.Say.Notef("wrote %s; check it with rlcheck lint %s", name, name)
 	schema, err := scenario.Schema()
 	if err != nil {
 		return err
@@ -156,22 +157,22 @@ func (e *env) init(name string) error {
 	err = createFile(beside, schema)
 	switch old, unread := os.ReadFile(beside); {
 	case err == nil:
-		e.say.notef("wrote %s, by which editors check scenarios", beside)
+		e.Say.Notef("wrote %s, by which editors check scenarios", beside)
 	case !errors.Is(err, os.ErrExist):
-		return fmt.Errorf("%s: not written: %w", beside, cause(err))
+		return fmt.Errorf("%s: not written: %w", beside, cli.Cause(err))
 	case unread != nil || !bytes.Equal(old, schema):
-		e.say.notef("%s is another one and stays as it is (rlcheck schema prints this version's)", beside)
+		e.Say.Notef("%s is another one and stays as it is (rlcheck schema prints this version's)", beside)
 	}
 	return nil
 }
 
-// chosen says what a configuration says that was just written.
-func (e *env) chosen(name string, text []byte) error {
-	c, err := scenario.ParseConfig(text, name, e.getenv)
+// initWanted says what a configuration says that was just written.
+func initWanted(e *cli.Env, name string, text []byte) error {
+	c, err := scenario.ParseConfig(text, name, e.Getenv)
 	if err != nil {
 		return err
 	}
-	e.say.notef("wrote %s: target %s, limit %s, partition %s, scenarios %s (edit it, then: rlcheck run)",
+	e.Say.Notef("wrote %s: target %s, limit %s, partition %s, scenarios %s (edit it, then: rlcheck run)",
 		name, c.Target, c.Limit, c.Partition, strings.Join(c.Scenarios, ", "))
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/redis"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -38,16 +39,16 @@ func (f *fleetFlags) check(pastCaches bool) error {
 	o := fleet.Options{Agents: f.agents, Deal: fleet.Deal(f.deal)}
 	switch {
 	case f.agents == 0 && f.deal != string(fleet.ByRequests):
-		return usagef("--deal %s: there is one sender (add --agents N)", f.deal)
+		return cli.Usagef("--deal %s: there is one sender (add --agents N)", f.deal)
 	case f.agents == 0:
 		return nil
 	case pastCaches:
-		return usagef("--past-caches: agents do not send such requests (leave out --agents)")
+		return cli.Usagef("--past-caches: agents do not send such requests (leave out --agents)")
 	case f.within <= 0:
-		return usagef("--agents-within %s: it is more than 0", f.within)
+		return cli.Usagef("--agents-within %s: it is more than 0", f.within)
 	}
 	if err := o.Check(); err != nil {
-		return usagef("--agents %d --deal %s: %w", f.agents, f.deal, err)
+		return cli.Usagef("--agents %d --deal %s: %w", f.agents, f.deal, err)
 	}
 	return nil
 }
@@ -92,8 +93,8 @@ func (l *leading) close() error {
 	return errors.Join(errs...)
 }
 
-// fleet begins a run with several agents; nil where it has none.
-func (e *env) fleet(ctx context.Context, sources []source, f *runFlags) (*leading, error) {
+// lead begins a run with several agents; nil where it has none.
+func lead(ctx context.Context, e *cli.Env, sources []source, f *runFlags) (*leading, error) {
 	if f.fleet.agents == 0 {
 		return nil, nil
 	}
@@ -101,8 +102,9 @@ func (e *env) fleet(ctx context.Context, sources []source, f *runFlags) (*leadin
 	url := f.redis
 	if url == "" || url == trial.EmbeddedRedis {
 		if f.fleet.agents > mostOwn {
-			return nil, usagef("--agents %d: at most %d agents are started here (start them yourself with "+
-				"rlcheck agent, and say where they meet: --redis URL)", f.fleet.agents, mostOwn)
+			return nil,
+				cli.Usagef("--agents %d: at most %d agents are started here (start them yourself with "+
+					"rlcheck agent, and say where they meet: --redis URL)", f.fleet.agents, mostOwn)
 		}
 		var err error
 		if url, err = l.embed(e, f); err != nil {
@@ -116,37 +118,37 @@ func (e *env) fleet(ctx context.Context, sources []source, f *runFlags) (*leadin
 	}
 	l.stops = append(l.stops, client.Close)
 	c, err := fleet.Lead(ctx, redis.Exchanger{Client: client, Prefix: fleet.Prefix}, fleet.Options{
-		Run: runID(time.Now()) + "-" + rand.Text()[:6], Version: version(), Agents: f.fleet.agents,
-		Deal: fleet.Deal(f.fleet.deal), Within: f.fleet.within, Say: e.say.notef})
+		Run: runID(time.Now()) + "-" + rand.Text()[:6], Version: e.Version, Agents: f.fleet.agents,
+		Deal: fleet.Deal(f.fleet.deal), Within: f.fleet.within, Say: e.Say.Notef})
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	l.stops = append(l.stops, func() error {
 		if err := c.Close(); err != nil {
-			e.say.notef("agents will end by themselves: %v", err)
+			e.Say.Notef("agents will end by themselves: %v", err)
 		}
 		return nil
 	})
 	l.Fleet = &trial.Fleet{Coordinator: c,
-		Order: func(s *scenario.Scenario) trial.Order { return e.order(s, sources, f) }}
+		Order: func(s *scenario.Scenario) trial.Order { return orderOf(e, s, sources, f) }}
 	return l, nil
 }
 
 // openly refuses what would bring a secret into a Redis.
-func (e *env) openly(chosen []*scenario.Scenario, sources []source, f *runFlags) error {
+func openly(e *cli.Env, chosen []*scenario.Scenario, sources []source, f *runFlags) error {
 	if f.fleet.agents == 0 || len(chosen) == 0 {
 		return nil
 	}
-	if flag := trial.Secret(e.order(chosen[0], sources, f)); flag != "" {
-		return usagef("%s: with --agents it would lie in the Redis, and may be a secret (write a variable "+
-			"in its place, ${TOKEN}, and set it for the run and for each agent)", flag)
+	if flag := trial.Secret(orderOf(e, chosen[0], sources, f)); flag != "" {
+		return cli.Usagef("%s: with --agents it would lie in the Redis, and may be a secret (write a "+
+			"variable in its place, ${TOKEN}, and set it for the run and for each agent)", flag)
 	}
 	return nil
 }
 
-// order says how a scenario was read, without secrets.
-func (e *env) order(s *scenario.Scenario, sources []source, f *runFlags) trial.Order {
-	opts, err := e.parseOptions(f)
+// orderOf says how a scenario was read, without secrets.
+func orderOf(e *cli.Env, s *scenario.Scenario, sources []source, f *runFlags) trial.Order {
+	opts, err := parseOptionsOf(e, f)
 	if err != nil {
 		return trial.Order{} // it was parsed before
 	}
@@ -154,7 +156,7 @@ func (e *env) order(s *scenario.Scenario, sources []source, f *runFlags) trial.O
 		Limit: opts.Limit, Partition: opts.Partition, Set: opts.Set, Request: opts.Request,
 		Promises: opts.Promises, Env: map[string]string{}}
 	opts.Env = func(name string) (string, bool) {
-		v, set := e.getenv(name)
+		v, set := e.Getenv(name)
 		secret := func(text string) bool { return text != "" && strings.Contains(v, text) }
 		if set && !slices.ContainsFunc(s.Secrets, secret) {
 			o.Env[name] = v
@@ -166,7 +168,7 @@ func (e *env) order(s *scenario.Scenario, sources []source, f *runFlags) trial.O
 }
 
 // embed starts a Redis and the agents on this machine, and returns the URL of the Redis.
-func (l *leading) embed(e *env, f *runFlags) (string, error) {
+func (l *leading) embed(e *cli.Env, f *runFlags) (string, error) {
 	url, stop, err := startRedis()
 	if err != nil {
 		return "", err
@@ -181,7 +183,7 @@ func (l *leading) embed(e *env, f *runFlags) (string, error) {
 	}
 	for i := range f.fleet.agents {
 		mine := append(slices.Clone(words), "--name", fmt.Sprintf("agent-%d", i+1))
-		stop, err := startSelf(e.say.err, append(e.environ(), "RLCHECK_REDIS="+url), mine...)
+		stop, err := startSelf(e.Say.Err, append(e.Environ(), "RLCHECK_REDIS="+url), mine...)
 		if err != nil {
 			return "", fmt.Errorf("agent: %w", err)
 		}

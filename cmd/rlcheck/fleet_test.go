@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/redis"
 )
@@ -156,13 +157,13 @@ func TestFaultsAreFoundAcrossAgents(t *testing.T) {
 	for fault, scenario := range map[string]string{"": "replicas", "per-replica-counters": "replicas",
 		"check-then-act": "concurrent-race"} {
 		args := []string{"run", "builtin:" + scenario, "--agents", "3", "--retries", "10"}
-		want := exitPass
+		want := cli.ExitPass
 		if fault != "" {
-			args, want = append(args, "--set", "target.fault="+fault), exitFail
+			args, want = append(args, "--set", "target.fault="+fault), cli.ExitFail
 		}
 		out, _ := program(t, t.TempDir(), args...).CombinedOutput()
 		verdict := strings.Fields(string(out[bytes.LastIndex(out, []byte("ready, 3 of 3"))+14:]))[0]
-		if got := map[string]int{"PASS:": exitPass, "FAIL:": exitFail}[verdict]; got != want {
+		if got := map[string]int{"PASS:": cli.ExitPass, "FAIL:": cli.ExitFail}[verdict]; got != want {
 			t.Errorf("%s with fault %q: got %s", scenario, fault, out)
 		}
 	}
@@ -439,7 +440,7 @@ func TestRealFleetsStop(t *testing.T) {
 			}
 			err := x.wait()
 			text := strings.Join(strings.Fields(x.out.String()), " ")
-			if x.lead.ProcessState.ExitCode() != exitInconclusive || !strings.Contains(text, f.told) {
+			if x.lead.ProcessState.ExitCode() != cli.ExitInconclusive || !strings.Contains(text, f.told) {
 				t.Errorf("got %v, %s, want %q", err, &x.out, f.told)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/curl"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -15,34 +16,34 @@ const curlFlag = "--from-curl"
 
 // requestOf are the settings of a configuration, of --from-curl, and of the other flags; later ones win. A
 // target that is said otherwise stays.
-func (e *env) requestOf(f *requestFlags, target string) ([]tree.Setting, error) {
+func requestOf(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, error) {
 	if f.said != nil {
 		return f.said, nil
 	}
-	curled, err := e.curlSettings(f, target)
+	curled, err := curlSettings(e, f, target)
 	if err != nil {
 		return nil, err
 	}
-	given, err := f.settings(e.in)
+	given, err := f.settings(e.In)
 	f.said = slices.Concat(f.config, curled, given)
 	return f.said, err
 }
 
 // curlSettings reads --from-curl. What it says of certificates becomes that of the flags that say nothing.
-func (e *env) curlSettings(f *requestFlags, target string) ([]tree.Setting, error) {
+func curlSettings(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, error) {
 	if f.curl == "" {
 		return nil, nil
 	}
-	text, err := valueOf(f.curl, e.in)
+	text, err := valueOf(f.curl, e.In)
 	if err != nil {
-		return nil, usagef("%s: %w", curlFlag, err)
+		return nil, cli.Usagef("%s: %w", curlFlag, err)
 	}
-	r, err := curl.Parse(text, e.getenv)
+	r, err := curl.Parse(text, e.Getenv)
 	if err != nil {
-		return nil, usagef("%s: %w", curlFlag, err)
+		return nil, cli.Usagef("%s: %w", curlFlag, err)
 	}
 	for _, note := range r.Notes {
-		e.say.notef("%s: %s", curlFlag, note)
+		e.Say.Notef("%s: %s", curlFlag, note)
 	}
 	f.curled = true
 	f.insecure = f.insecure || r.Insecure
@@ -53,7 +54,7 @@ func (e *env) curlSettings(f *requestFlags, target string) ([]tree.Setting, erro
 	}
 	for _, field := range r.Header {
 		if why := notSent[strings.ToLower(field.Name)]; why != "" {
-			return nil, usagef("%s: %q: %s", curlFlag, field.Name, why)
+			return nil, cli.Usagef("%s: %q: %s", curlFlag, field.Name, why)
 		}
 		out = append(out, tree.Setting{Path: headerPath, Field: field.Name, Value: field.Value,
 			Flag: curlFlag, Secret: secretField(field.Name, "")})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -89,9 +90,9 @@ var words = []entry{
 
 // listPresets is `rlcheck list presets`: what may be written for each product, the SPEC that it becomes, and
 // what that rests on.
-func (e *env) listPresets() {
+func listPresets(e *cli.Env) {
 	for _, p := range preset.All() {
-		e.say.resultf("%-22s %-30s %s\n%-22s %s\n", p.Name, p.Proof(), p.Written(), "", becomes(p.Written()))
+		e.Say.Resultf("%-22s %-30s %s\n%-22s %s\n", p.Name, p.Proof(), p.Written(), "", becomes(p.Written()))
 	}
 }
 
@@ -105,9 +106,9 @@ func becomes(written string) string {
 }
 
 // noteBecame says which SPEC a limit is that was written in the words of a product.
-func (e *env) noteBecame(written string, limit spec.Limit) {
+func noteBecame(e *cli.Env, written string, limit spec.Limit) {
 	if strings.Contains(written, ":") {
-		e.say.notef("--limit %s is %s", visible(written), limit)
+		e.Say.Notef("--limit %s is %s", cli.Visible(written), limit)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
@@ -44,7 +45,7 @@ type identifyFlags struct {
 //go:embed identify.yaml
 var probes []byte
 
-func newIdentifyCmd(e *env) *cobra.Command {
+func newIdentifyCmd(e *cli.Env) *cobra.Command {
 	var f identifyFlags
 	cmd := &cobra.Command{
 		Use:   "identify URL|RECORDING|LOG",
@@ -61,21 +62,22 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
   rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --max-requests 200
   rlcheck identify reports/2026-11-20T10-00-00
   rlcheck identify access.log --format nginx --partition-by X-Api-Key --match 'path=/api/*'`,
-		Args: needs(0, 1, "one URL, such as http://127.0.0.1:8080/, or one recording"),
+		Args: cli.Needs(0, 1, "one URL, such as http://127.0.0.1:8080/, or one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args)+len(f.target) == 0 || len(args) == 1 && f.target != "" {
-				return usagef("identify: name one URL (write rlcheck identify http://127.0.0.1:8080/)")
+				return cli.Usagef("identify: name one URL (write rlcheck identify http://127.0.0.1:8080/)")
 			}
 			if len(args) == 1 && isRecording(args[0]) {
-				return e.identifyRecording(args[0], &f, cmd.Flags().Changed)
+				return identifyRecording(e, args[0], &f, cmd.Flags().Changed)
 			}
 			if f.format != "" {
-				return usagef("identify: --format %s is for an access log: name one that is there", f.format)
+				return cli.Usagef("identify: --format %s is for an access log: name one that is there",
+					f.format)
 			}
 			if len(args) == 1 {
 				f.target = args[0]
 			}
-			return e.identify(&f, cmd.Flags().Changed("polite"))
+			return identifyTarget(e, &f, cmd.Flags().Changed("polite"))
 		},
 	}
 	fl := cmd.Flags()
@@ -101,8 +103,8 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 	return cmd
 }
 
-// identify is `rlcheck identify`.
-func (e *env) identify(f *identifyFlags, politeSaid bool) error {
+// identifyTarget is `rlcheck identify`.
+func identifyTarget(e *cli.Env, f *identifyFlags, politeSaid bool) error {
 	outs, err := parseOutputs(f.outputs, []string{"table", "json", "html"}, "table")
 	if err != nil {
 		return err
@@ -111,19 +113,19 @@ func (e *env) identify(f *identifyFlags, politeSaid bool) error {
 	if err != nil {
 		return err
 	}
-	s, red, err := e.probed(f)
+	s, red, err := probeScenario(e, f)
 	if err != nil {
 		return err
 	}
 	if !politeSaid {
 		f.polite = !loopbackHost(s.Target.URL)
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	if err := e.preflight(ctx, []*scenario.Scenario{s}, f.runFlags); err != nil {
+	if err := preflight(ctx, e, []*scenario.Scenario{s}, f.runFlags); err != nil {
 		return err
 	}
-	return e.probe(ctx, s, outs, f, o, red)
+	return probeTarget(ctx, e, s, outs, f, o, red)
 }
 
 // budget reads the flags that bound what is sent.
@@ -131,11 +133,11 @@ func (f *identifyFlags) budget() (identify.Options, error) {
 	rate, err := spec.ParseRate(f.maxRate)
 	switch {
 	case err != nil || rate.N < 1:
-		return identify.Options{}, usagef("--max-rate %q: a rate is N/PER (write 50/s)", f.maxRate)
+		return identify.Options{}, cli.Usagef("--max-rate %q: a rate is N/PER (write 50/s)", f.maxRate)
 	case f.maxRequests < 10:
-		return identify.Options{}, usagef("--max-requests %d: it is at least 10", f.maxRequests)
+		return identify.Options{}, cli.Usagef("--max-requests %d: it is at least 10", f.maxRequests)
 	case f.maxTime < time.Second:
-		return identify.Options{}, usagef("--max-time %s: it is at least 1s", f.maxTime)
+		return identify.Options{}, cli.Usagef("--max-time %s: it is at least 1s", f.maxTime)
 	}
 	every := max(rate.Per/time.Duration(rate.N), 1)
 	return identify.Options{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime,
@@ -145,9 +147,9 @@ func (f *identifyFlags) budget() (identify.Options, error) {
 // thinkTime is how long the judge is asked after each phase.
 const thinkTime = 10 * time.Second
 
-// probed returns the scenario that the requests are of.
-func (e *env) probed(f *identifyFlags) (*scenario.Scenario, redactor, error) {
-	opts, err := e.parseOptions(&f.runFlags)
+// probeScenario returns the scenario that the requests are of.
+func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, redactor, error) {
+	opts, err := parseOptionsOf(e, &f.runFlags)
 	if err != nil {
 		return nil, redactor{}, err
 	}
@@ -169,14 +171,14 @@ func loopbackHost(target string) bool {
 	return u.Hostname() == "localhost" || err == nil && a.IsLoopback()
 }
 
-// probe sends, keeps what was recorded, and prints the answer.
-func (e *env) probe(ctx context.Context, s *scenario.Scenario, outs []output, f *identifyFlags,
+// probeTarget sends, keeps what was recorded, and prints the answer.
+func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []output, f *identifyFlags,
 	o identify.Options,
 	red redactor,
 ) error {
 	started := time.Now()
-	m := e.newManifest(started, []*scenario.Scenario{s}, f.runFlags, red)
-	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{ID: m.ID, Version: version(),
+	m := newManifest(e, started, []*scenario.Scenario{s}, f.runFlags, red)
+	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{ID: m.ID, Version: e.Version,
 		Allow: f.allow, TLS: f.tls, PastCaches: f.request.pastCaches})
 	if err != nil {
 		return err
@@ -192,12 +194,12 @@ func (e *env) probe(ctx context.Context, s *scenario.Scenario, outs []output, f 
 		live.Load.Partition, live.Partition = load.Partition{}, ""
 	}
 	o.Fresh = live.Partition != "" && opts.Partition.Kind != "address"
-	e.say.notef("%s: at most %s, %s apart or more, within %s%s", red.Replace(trial.Shown(s.Target.URL)),
+	e.Say.Notef("%s: at most %s, %s apart or more, within %s%s", red.Replace(trial.Shown(s.Target.URL)),
 		quantity.Plural(o.MaxRequests, "request"), o.Every, o.MaxTime,
 		map[bool]string{true: "; Retry-After is honoured"}[f.polite])
 	o.Told = func(p identify.Phase, tl *timeline.Timeline, left []string) {
-		if e.verbose {
-			e.say.notef("%s: %s so far, left: %s", p.Name, quantity.Plural(len(tl.Observations), "request"),
+		if e.Verbose {
+			e.Say.Notef("%s: %s so far, left: %s", p.Name, quantity.Plural(len(tl.Observations), "request"),
 				strings.Join(left, "; "))
 		}
 	}
@@ -210,25 +212,25 @@ func (e *env) probe(ctx context.Context, s *scenario.Scenario, outs []output, f 
 	r.Scenarios[0].TimelinePath = dir.of(s.ID, timelineName)
 	about := identify.About{Target: red.Replace(trial.Shown(s.Target.URL)), Partition: f.partition,
 		Recording: r.Scenarios[0].TimelinePath, Options: o}
-	whole := e.keepIdentified(dir, r, res)
-	whole = e.emitEach(outs, func(w io.Writer, format string) error {
-		return e.answer(w, format, r, res,
+	whole := keepIdentified(e, dir, r, res)
+	whole = emitEach(e, outs, func(w io.Writer, format string) error {
+		return answerIn(e, w, format, r, res,
 			about)
 	}) && whole
-	e.say.notef("kept in %s, after %s", dir.path, quantity.Brief(time.Since(started)))
+	e.Say.Notef("kept in %s, after %s", dir.path, quantity.Brief(time.Since(started)))
 	return identifiedStatus(ctx.Err(), res.Verdict, whole)
 }
 
 // identifiedStatus is the exit status of an answer; whole tells that all of it was kept.
 func identifiedStatus(interrupted error, v identify.Verdict, whole bool) error {
-	status := map[identify.Verdict]int{identify.Open: exitInconclusive, identify.None: exitFail}[v]
+	status := map[identify.Verdict]int{identify.Open: cli.ExitInconclusive, identify.None: cli.ExitFail}[v]
 	if interrupted != nil {
-		status = exitInterrupted
+		status = cli.ExitInterrupted
 	}
 	if !whole {
-		status = afterTrouble(status)
+		status = cli.AfterTrouble(status)
 	}
-	return exitStatus(status)
+	return cli.ExitStatus(status)
 }
 
 // identified is the run that is kept: its recording, judged by the first limit that explains it.
@@ -261,7 +263,7 @@ func identified(s *scenario.Scenario, res *identify.Result, m *manifest, started
 }
 
 // keepIdentified keeps the recording and the report; it tells whether all was kept.
-func (e *env) keepIdentified(dir *runDir, r *result.Run, res *identify.Result) bool {
+func keepIdentified(e *cli.Env, dir *runDir, r *result.Run, res *identify.Result) bool {
 	err := dir.keep(r.Scenarios[0].ID, timelineName, func(w io.Writer) error {
 		return ndjson.Write(w,
 			res.Timeline)
@@ -275,19 +277,19 @@ func (e *env) keepIdentified(dir *runDir, r *result.Run, res *identify.Result) b
 		err = dir.keepSoFar(r, false)
 	}
 	if err != nil {
-		e.say.problem(err)
+		e.Say.Problem(err)
 	}
 	return err == nil
 }
 
-// answer writes the answer in one format.
-func (e *env) answer(w io.Writer, format string, r *result.Run, res *identify.Result,
+// answerIn writes the answer in one format.
+func answerIn(e *cli.Env, w io.Writer, format string, r *result.Run, res *identify.Result,
 	about identify.About) error {
 	var text []byte
 	var err error
 	switch format {
 	case "html":
-		return report.Write(w, format, r, e.reportOptions())
+		return report.Write(w, format, r, reportOptions(e))
 	case "json":
 		text, err = res.JSON(about)
 	default:
@@ -306,36 +308,37 @@ func isRecording(arg string) bool {
 }
 
 // identifyRecording is `rlcheck identify RECORDING`: a timeline, or the folder of a run.
-func (e *env) identifyRecording(name string, f *identifyFlags, changed func(string) bool) error {
+func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(string) bool) error {
 	outs, err := parseOutputs(f.outputs, []string{"table", "json"}, "table")
 	if err != nil {
 		return err
 	}
-	read := e.recordings
+	read := func(name string) ([]*timeline.Timeline, error) { return recordingsOf(e, name) }
 	if f.format != "" {
-		read = func(name string) ([]*timeline.Timeline, error) { return e.logged(name, f, changed) }
+		read = func(name string) ([]*timeline.Timeline, error) { return loggedIn(e, name, f, changed) }
 	}
 	all, err := read(name)
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	fresh := true // as the recordings of run say of themselves
 	for _, tl := range all {
 		fresh = fresh && (len(tl.Header.Judged.Limits) > 0 || f.log.complete) && tl.Header.CompleteFrom == 0
 	}
-	e.say.notef("%s: %s read, nothing is sent", name, quantity.Plural(len(all), "recording"))
+	e.Say.Notef("%s: %s read, nothing is sent", name, quantity.Plural(len(all), "recording"))
 	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: thinkTime})
 	about := identify.About{Recording: name}
-	whole := e.emitEach(outs, func(w io.Writer, format string) error {
-		return e.answer(w, format, nil, res, about)
+	whole := emitEach(e, outs, func(w io.Writer, format string) error {
+		return answerIn(e, w, format, nil, res, about)
 	})
 	return identifiedStatus(ctx.Err(), res.Verdict, whole)
 }
 
-// recordings reads a timeline file, or of the folder of a run those recordings whose limit most of them have.
-func (e *env) recordings(name string) ([]*timeline.Timeline, error) {
+// recordingsOf reads a timeline file, or of the folder of a run those recordings whose limit most of them
+// have.
+func recordingsOf(e *cli.Env, name string) ([]*timeline.Timeline, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
@@ -353,7 +356,7 @@ func (e *env) recordings(name string) ([]*timeline.Timeline, error) {
 		tl, err := read(file, name, ndjson.Options{Outcome: ndjson.StatusOutcome})
 		return []*timeline.Timeline{tl}, err
 	}
-	r, err := e.readRun(name)
+	r, err := readRun(e, name)
 	if err != nil {
 		return nil, err
 	}

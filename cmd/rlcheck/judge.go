@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/headers"
@@ -23,9 +24,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// judge reads and judges a file or standard input.
-func (e *env) judge(name string, f *checkFlags) (*verdict.Judgement, timeline.Counts, error) {
-	in := e.in
+// judgeFile reads and judges a file or standard input.
+func judgeFile(e *cli.Env, name string, f *checkFlags) (*verdict.Judgement, timeline.Counts, error) {
+	in := e.In
 	if name != "-" {
 		file, err := openTimeline(name)
 		if err != nil {
@@ -39,23 +40,23 @@ func (e *env) judge(name string, f *checkFlags) (*verdict.Judgement, timeline.Co
 	f.found, f.others = map[string]bool{}, map[string]bool{}
 	if f.format != "ndjson" && ours(in) {
 		return nil, timeline.Counts{},
-			usagef("%s: it is a recording of rlcheck, and --format says %s (leave "+
+			cli.Usagef("%s: it is a recording of rlcheck, and --format says %s (leave "+
 				"--format out)", name, f.format)
 	}
-	in, err := e.recorded(in, f)
+	in, err := recorded(e, in, f)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
 	switch {
 	case slices.Contains(accesslog.Formats(), accesslog.Format(f.format)):
-		return e.judgeLog(in, name, f)
+		return judgeLog(e, in, name, f)
 	case f.format == "csv":
-		return e.judgeTimeline(in, name, f, ndjson.NewCSVReader)
+		return judgeTimeline(e, in, name, f, ndjson.NewCSVReader)
 	case f.format == "ndjson":
-		return e.judgeTimeline(in, name, f, ndjson.NewReader)
+		return judgeTimeline(e, in, name, f, ndjson.NewReader)
 	}
 	return nil, timeline.Counts{},
-		usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, "+
+		cli.Usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, "+
 			"envoy-json, caddy or alb", f.format)
 }
 
@@ -63,7 +64,7 @@ func (e *env) judge(name string, f *checkFlags) (*verdict.Judgement, timeline.Co
 type opener func(io.Reader, string, ndjson.Options) *ndjson.Reader
 
 // judgeTimeline judges a recording that has the members of a timeline.
-func (e *env) judgeTimeline(in io.Reader, name string, f *checkFlags, open opener) (
+func judgeTimeline(e *cli.Env, in io.Reader, name string, f *checkFlags, open opener) (
 	*verdict.Judgement, timeline.Counts, error,
 ) {
 	if err := f.logOnly(); err != nil {
@@ -75,10 +76,11 @@ func (e *env) judgeTimeline(in io.Reader, name string, f *checkFlags, open opene
 	}
 	opts := ndjson.Options{Columns: f.columns, Outcome: outcome}
 	r := open(in, name, opts)
-	j, counts, err := e.judgeStream(r, name, f)
+	j, counts, err := judgeStream(e, r, name, f)
 	if err == nil {
-		_ = f.kept.around(j, f.again(in, func(in io.Reader) *ndjson.Reader { return open(in, name, opts) }))
-		e.remarkTimeline(r, name, f)
+		reopen := func(in io.Reader) *ndjson.Reader { return open(in, name, opts) }
+		_ = f.kept.around(j, f.again(e, in, reopen))
+		remarkTimeline(e, r, name, f)
 	}
 	return j, counts, f.otherFormat(name, err)
 }
@@ -93,18 +95,18 @@ func (f *checkFlags) otherFormat(name string, err error) error {
 }
 
 // remarkTimeline says what a recording lacks for the limits, and what of it was not read.
-func (e *env) remarkTimeline(r *ndjson.Reader, name string, f *checkFlags) {
+func remarkTimeline(e *cli.Env, r *ndjson.Reader, name string, f *checkFlags) {
 	if !f.ends && slices.ContainsFunc(f.judges.Limits(), spec.Limit.Completes) {
-		e.remark(f, true, endless("no observation has done_ns", "done_ns of each"))
+		remark(e, f, true, endless("no observation has done_ns", "done_ns of each"))
 	}
 	if f.timeless > 0 {
-		e.remark(f, true, fmt.Sprintf("%s: of %s the outcome is known, but not when the answer came "+
+		remark(e, f, true, fmt.Sprintf("%s: of %s the outcome is known, but not when the answer came "+
 			"(first_byte_ns): they count as unknown, since they may have been decided at any time after "+
 			"they "+
 			"were sent", name, quantity.Plural(f.timeless, "request")))
 	}
 	if names := r.Ignored(); len(names) > 0 {
-		e.remark(f, false, name+": ignored, since a timeline has no such thing: "+strings.Join(names, ", "))
+		remark(e, f, false, name+": ignored, since a timeline has no such thing: "+strings.Join(names, ", "))
 	}
 }
 
@@ -128,7 +130,7 @@ func foreign(err error) bool {
 }
 
 // judgeStream judges a recording as it is read.
-func (e *env) judgeStream(r *ndjson.Reader, name string, f *checkFlags) (
+func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *checkFlags) (
 	*verdict.Judgement, timeline.Counts, error) {
 	// What is kept of a large recording is large and has no pointers: to collect often costs little and saves
 	// much.
@@ -169,15 +171,15 @@ func (e *env) judgeStream(r *ndjson.Reader, name string, f *checkFlags) (
 		return nil, timeline.Counts{}, err
 	}
 	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches)
-	e.sayTerms(name, f, h.Judged)
+	sayTerms(e, name, f, h.Judged)
 	j, err := f.judges.Finish()
 	return j, f.judges.Counts(), refused(name, at, err)
 }
 
 // again reads a file a second time, for what was not kept of it; nil where that cannot be.
-func (f *checkFlags) again(in io.Reader, open func(io.Reader) *ndjson.Reader) eacher {
+func (f *checkFlags) again(e *cli.Env, in io.Reader, open func(io.Reader) *ndjson.Reader) eacher {
 	file, ok := in.(*os.File)
-	if !ok || file == os.Stdin {
+	if !ok || in == e.In {
 		return nil
 	}
 	return func(take func(*timeline.Observation) bool) error {
@@ -209,14 +211,14 @@ const streamGCPercent = 25
 
 // judgeLog judges an access log, which is read whole before: its lines are in the order of their ends, and
 // when it ended is known at its end.
-func (e *env) judgeLog(in io.Reader, name string, f *checkFlags) (*verdict.Judgement, timeline.Counts,
+func judgeLog(e *cli.Env, in io.Reader, name string, f *checkFlags) (*verdict.Judgement, timeline.Counts,
 	error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
 	limit, err := spec.Parse(f.limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	l, err := e.accessLog(in, name, f, limit)
+	l, err := accessLog(e, in, name, f, limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
@@ -284,7 +286,7 @@ func openTimeline(name string) (*os.File, error) {
 		return nil, fmt.Errorf("%s: there is no such file%s", name, hintFile(name))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: it cannot be read: %w", name, cause(err))
+		return nil, fmt.Errorf("%s: it cannot be read: %w", name, cli.Cause(err))
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		_ = f.Close() // nothing was written

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
@@ -19,7 +20,7 @@ func readKeys(path string) ([]string, error) {
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usagef("--keys %s: there is no such file%s", path, hintFile(path))
+		return nil, cli.Usagef("--keys %s: there is no such file%s", path, hintFile(path))
 	}
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func readKeys(path string) ([]string, error) {
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, usagef("--keys %s: there is no key in it (write one a line)", path)
+		return nil, cli.Usagef("--keys %s: there is no key in it (write one a line)", path)
 	}
 	return keys, nil
 }
@@ -59,7 +60,7 @@ func placeless(f *runFlags, chosen []*scenario.Scenario) error {
 	if f.partition != "" {
 		how = "--partition " + f.partition
 	}
-	return usagef("--keys %s: with %s no request has a place for a key "+
+	return cli.Usagef("--keys %s: with %s no request has a place for a key "+
 		"(write --partition header:X-Api-Key, or leave out --keys)", f.keys, how)
 }
 

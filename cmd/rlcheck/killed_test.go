@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
@@ -148,7 +149,7 @@ func readKilled(t *testing.T, dir string, after time.Duration, report []byte,
 		err := check.Run()
 		status := check.ProcessState.ExitCode()
 		nothing := strings.Contains(errs.String(), "before anything of it was kept")
-		if err != nil && status != exitInconclusive && !(part && nothing && status == exitNothing) {
+		if err != nil && status != cli.ExitInconclusive && !(part && nothing && status == cli.ExitNothing) {
 			t.Errorf("killed after %v: check of %s: status %d: %s%s", after, s.Timeline, status, out, errs)
 		}
 		if text, _ := os.ReadFile(filepath.Join(dir, s.Timeline)); bytes.Contains(text, []byte("hunter2")) {

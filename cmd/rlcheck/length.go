@@ -6,19 +6,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
-// affordable returns the scenarios that fit into --budget, and says which do not.
-func (e *env) affordable(chosen []*scenario.Scenario, f runFlags) ([]*scenario.Scenario, error) {
+// affordableOf returns the scenarios that fit into --budget, and says which do not.
+func affordableOf(e *cli.Env, chosen []*scenario.Scenario, f runFlags) ([]*scenario.Scenario, error) {
 	b, err := scenario.ParseBudget(f.budget)
 	if err != nil {
-		return nil, usagef("--%s", err)
+		return nil, cli.Usagef("--%s", err)
 	}
 	fit, left := b.Pick(chosen, f.serial)
 	if len(fit) == 0 {
-		return nil, usagef("--budget %s: no scenario fits into %s (--dry-run without it says what each "+
+		return nil, cli.Usagef("--budget %s: no scenario fits into %s (--dry-run without it says what each "+
 			"takes)", f.budget, b)
 	}
 	var ids []string
@@ -26,14 +27,14 @@ func (e *env) affordable(chosen []*scenario.Scenario, f runFlags) ([]*scenario.S
 		ids = append(ids, s.ID)
 	}
 	if len(ids) > 0 {
-		e.say.line(fmt.Sprintf("%s left out, to keep to %s: %s", quantity.Plural(len(ids), "scenario"), b,
+		e.Say.Line(fmt.Sprintf("%s left out, to keep to %s: %s", quantity.Plural(len(ids), "scenario"), b,
 			strings.Join(ids, ", ")))
 	}
 	return fit, nil
 }
 
 // sayLength says beforehand how much a run of several scenarios, or a long one, sends, and how long it takes.
-func (e *env) sayLength(chosen []*scenario.Scenario, f runFlags) {
+func sayLength(e *cli.Env, chosen []*scenario.Scenario, f runFlags) {
 	took := scenario.Lasting(chosen, f.serial)
 	if took < time.Minute && len(chosen) < 2 {
 		return
@@ -46,7 +47,7 @@ func (e *env) sayLength(chosen []*scenario.Scenario, f runFlags) {
 	if rests > 0 {
 		how = fmt.Sprintf(", %s of them silence in which the limit recovers", roughly(rests))
 	}
-	e.say.notef("at most %s, at least %s%s", quantity.Plural(mostRequests(chosen, f), "request"),
+	e.Say.Notef("at most %s, at least %s%s", quantity.Plural(mostRequests(chosen, f), "request"),
 		roughly(took), how)
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 )
 
 // lockFile opens a file, made where there is none, and takes a lock on it that ends with the process. The
@@ -13,7 +15,7 @@ import (
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, cause(err)
+		return nil, cli.Cause(err)
 	}
 	if held(f, syscall.LOCK_EX) {
 		_ = f.Close() // nothing was written

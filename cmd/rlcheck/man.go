@@ -8,13 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 )
 
-func newManCmd(e *env) *cobra.Command {
+func newManCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
-		Args:  needs(1, 1, "the folder to write to"),
+		Args:  cli.Needs(1, 1, "the folder to write to"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

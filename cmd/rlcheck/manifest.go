@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -148,16 +149,16 @@ func (m *manifest) write(f *os.File) error {
 		return err
 	}
 	if err := f.Truncate(0); err != nil {
-		return cause(err)
+		return cli.Cause(err)
 	}
 	_, err = f.WriteAt(append(text, '\n'), 0)
-	return cause(err)
+	return cli.Cause(err)
 }
 
 // newManifest says what a run is to do.
-func (e *env) newManifest(t time.Time, chosen []*scenario.Scenario, f runFlags, red redactor) *manifest {
-	command := append([]string{"rlcheck"}, withoutCurl(e.args)...)
-	m := &manifest{Schema: manifestSchema, ID: runID(t), Version: version(), PID: os.Getpid(),
+func newManifest(e *cli.Env, t time.Time, chosen []*scenario.Scenario, f runFlags, red redactor) *manifest {
+	command := append([]string{"rlcheck"}, withoutCurl(e.Args)...)
+	m := &manifest{Schema: manifestSchema, ID: runID(t), Version: e.Version, PID: os.Getpid(),
 		Started: t.UTC(), Command: red.words(command), Strict: f.strict,
 		Target: red.Replace(f.target), Limit: f.limit, Partition: f.partition,
 		Set: red.words(append(slices.Clone(f.set), f.request.judged()...))}
@@ -168,15 +169,16 @@ func (e *env) newManifest(t time.Time, chosen []*scenario.Scenario, f runFlags, 
 	return m
 }
 
-// variables are those of the environment that the files of scenarios use, without secrets.
-func (e *env) variables(of []*scenario.Scenario, in []source, f runFlags, red redactor) map[string]string {
-	opts, err := e.parseOptions(&f)
+// variablesOf are those of the environment that the files of scenarios use, without secrets.
+func variablesOf(e *cli.Env, of []*scenario.Scenario, in []source, f runFlags,
+	red redactor) map[string]string {
+	opts, err := parseOptionsOf(e, &f)
 	if err != nil {
 		return nil // it was parsed before
 	}
 	found := map[string]string{}
 	opts.Env = func(name string) (string, bool) {
-		v, set := e.getenv(name)
+		v, set := e.Getenv(name)
 		if set {
 			found[name] = red.Replace(v)
 		}

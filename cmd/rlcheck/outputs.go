@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -36,11 +37,11 @@ func parseOutputs(values, formats []string, fallback string) ([]output, error) {
 	for _, v := range values {
 		format, path, withPath := strings.Cut(v, "=")
 		if !slices.Contains(formats, format) {
-			return nil, usagef("-o %q: no such format: one of %s%s", v, strings.Join(formats, ", "),
-				mend(spell.Suggest(v, formats)))
+			return nil, cli.Usagef("-o %q: no such format: one of %s%s", v, strings.Join(formats, ", "),
+				cli.Mend(spell.Suggest(v, formats)))
 		}
 		if withPath && path == "" {
-			return nil, usagef("-o %q: the path is empty (write %s=FILE)", v, format)
+			return nil, cli.Usagef("-o %q: the path is empty (write %s=FILE)", v, format)
 		}
 		if path == "" {
 			spoken++
@@ -48,7 +49,7 @@ func parseOutputs(values, formats []string, fallback string) ([]output, error) {
 		out = append(out, output{format, path})
 	}
 	if spoken > 1 {
-		return nil, usagef("-o: %d formats without a file: only one can go to standard output (write "+
+		return nil, cli.Usagef("-o: %d formats without a file: only one can go to standard output (write "+
 			"FORMAT=FILE)", spoken)
 	}
 	if spoken == 0 && fallback != "" {
@@ -58,21 +59,21 @@ func parseOutputs(values, formats []string, fallback string) ([]output, error) {
 }
 
 // reportOptions are what the formats need to know of the terminal and the global flags.
-func (e *env) reportOptions() report.Options {
-	_, width := terminal(e.say.out)
-	return report.Options{Color: e.wantsColor(), Verbose: e.verbose, Quiet: e.quiet, Width: width}
+func reportOptions(e *cli.Env) report.Options {
+	return report.Options{Color: e.WantsColor(),
+		Verbose: e.Verbose, Quiet: e.Quiet, Width: cli.Terminal(e.Say.Out)}
 }
 
 // perRequest are the formats that have each request.
 var perRequest = []string{"ndjson", "csv"}
 
 // emit writes a run in every wanted format and says what could not be written; it returns whether all was.
-func (e *env) emit(outs []output, r *result.Run, o report.Options) bool {
-	return e.emitEach(outs, func(w io.Writer, format string) error { return report.Write(w, format, r, o) })
+func emit(e *cli.Env, outs []output, r *result.Run, o report.Options) bool {
+	return emitEach(e, outs, func(w io.Writer, format string) error { return report.Write(w, format, r, o) })
 }
 
 // emitEach is emit for formats that write writes.
-func (e *env) emitEach(outs []output, write func(w io.Writer, format string) error) bool {
+func emitEach(e *cli.Env, outs []output, write func(w io.Writer, format string) error) bool {
 	whole := true
 	for _, out := range outs {
 		var buf bytes.Buffer
@@ -80,12 +81,12 @@ func (e *env) emitEach(outs []output, write func(w io.Writer, format string) err
 		if out.path != "" && slices.Contains(perRequest, out.format) {
 			err = streamed(out, write)
 		} else if slices.Contains(perRequest, out.format) { // it may be longer than memory
-			to := bufio.NewWriterSize(e.say, 64<<10)
-			if err = errors.Join(write(to, out.format), to.Flush()); e.say.broken != nil {
+			to := bufio.NewWriterSize(e.Say, 64<<10)
+			if err = errors.Join(write(to, out.format), to.Flush()); e.Say.Broken != nil {
 				err = nil // the speaker tells it
 			}
 		} else if err = write(&buf, out.format); err == nil && out.path == "" {
-			_, _ = e.say.Write(buf.Bytes()) // remembered by the speaker
+			_, _ = e.Say.Write(buf.Bytes()) // remembered by the speaker
 		} else if err == nil {
 			err = streamFile(out.path, packed(out.path, func(w io.Writer) error {
 				_, err := buf.WriteTo(w)
@@ -93,10 +94,10 @@ func (e *env) emitEach(outs []output, write func(w io.Writer, format string) err
 			}))
 		}
 		if err == nil && out.format == "github" {
-			err = e.stepSummary(write)
+			err = stepSummary(e, write)
 		}
 		if err != nil {
-			e.say.problem(err)
+			e.Say.Problem(err)
 			whole = false
 		}
 	}
@@ -130,8 +131,8 @@ func (c *counted) Write(b []byte) (int, error) {
 }
 
 // stepSummary adds a run as Markdown to the summary of a step of GitHub Actions, where this is one.
-func (e *env) stepSummary(write func(w io.Writer, format string) error) error {
-	path, _ := e.getenv("GITHUB_STEP_SUMMARY")
+func stepSummary(e *cli.Env, write func(w io.Writer, format string) error) error {
+	path, _ := e.Getenv("GITHUB_STEP_SUMMARY")
 	if path == "" {
 		return nil
 	}
@@ -140,7 +141,7 @@ func (e *env) stepSummary(write func(w io.Writer, format string) error) error {
 		err = errors.Join(write(f, "markdown"), f.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("%s: the step summary is not written: %w", path, cause(err))
+		return fmt.Errorf("%s: the step summary is not written: %w", path, cli.Cause(err))
 	}
 	return nil
 }
@@ -200,7 +201,7 @@ func writeInto(path string, write func(io.Writer) error) error {
 	}
 	if err = buffered(f, write); err != nil {
 		_ = f.Close() // the first error counts
-		return cause(err)
+		return cli.Cause(err)
 	}
 	return f.Close()
 }
@@ -222,7 +223,7 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	}
 	tmp, err := os.CreateTemp(dir, ".rlcheck-*")
 	if err != nil {
-		return cause(err)
+		return cli.Cause(err)
 	}
 	defer os.Remove(tmp.Name())
 	err = buffered(tmp, write)
@@ -235,5 +236,5 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	if err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
-	return cause(err)
+	return cli.Cause(err)
 }

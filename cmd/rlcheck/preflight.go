@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -24,7 +25,7 @@ const lookupTimeout = 2 * time.Second
 // does not exist, a store that is none, and a host with a public address that was not allowed. Every problem
 // is told. A name that has no address passes: the recording says so. The address is checked again when it is
 // dialled, since a name can move.
-func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runFlags) error {
+func preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f runFlags) error {
 	var errs []error
 	told := map[string]bool{}
 	for _, s := range chosen {
@@ -42,7 +43,7 @@ func (e *env) preflight(ctx context.Context, chosen []*scenario.Scenario, f runF
 		scheme, _, found := strings.Cut(f.redis, "://")
 		if !found || !slices.Contains([]string{"redis", "rediss", "redis-cluster", "redis-sentinel"},
 			scheme) {
-			errs = append(errs, usagef("--redis: a store is redis://HOST:PORT/DATABASE, rediss://, "+
+			errs = append(errs, cli.Usagef("--redis: a store is redis://HOST:PORT/DATABASE, rediss://, "+
 				"redis-cluster://, redis-sentinel:// or embedded"))
 		}
 	}
@@ -86,7 +87,7 @@ func limitSaid(chosen []*scenario.Scenario) error {
 	if len(chosen) > 1 {
 		has = "have"
 	}
-	return usagef("run: %s: its limit is not said: %s %s only an example (say it once, as in "+
+	return cli.Usagef("run: %s: its limit is not said: %s %s only an example (say it once, as in "+
 		"--limit token-bucket,rate=10/s,burst=20)", host, whose, has)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -18,7 +19,7 @@ func parsePromises(words []string, strict bool) ([]verdict.Promise, error) {
 		p, hint, ok := scenario.ParsePromise(word)
 		if !ok {
 			all := strings.Join(wordsOf(verdict.Promises()), ", ")
-			return nil, usagef("--promise %q: a target promises %s%s", word, all, mend(hint))
+			return nil, cli.Usagef("--promise %q: a target promises %s%s", word, all, cli.Mend(hint))
 		}
 		out = append(out, p)
 	}

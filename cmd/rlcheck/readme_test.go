@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -174,10 +175,10 @@ func compareReadme(t *testing.T, dir string, args, want []string) {
 	for n := 1; ; n++ {
 		out, errs, status := runReadme(t, dir, args)
 		switch {
-		case status == exitInconclusive && n < judgings:
+		case status == cli.ExitInconclusive && n < judgings:
 			continue
-		case strings.Contains(all, "FAIL") && status != exitFail, strings.Contains(all, "PASS") &&
-			status != exitPass, status == exitNothing, status < 0:
+		case strings.Contains(all, "FAIL") && status != cli.ExitFail, strings.Contains(all, "PASS") &&
+			status != cli.ExitPass, status == cli.ExitNothing, status < 0:
 			t.Fatalf("%q: exit status %d, the document shows %q; stderr: %s", args, status, all, errs)
 		}
 		got, missing := steady(out), ""
@@ -237,7 +238,7 @@ func steady(text string) string {
 // tables of reasons and scenarios are complete.
 func TestReadmeNames(t *testing.T) {
 	text, _ := readme(t)
-	e := &env{say: &speaker{}, getenv: os.LookupEnv}
+	e := &cli.Env{Say: &cli.Speaker{}, Getenv: os.LookupEnv}
 	root := newRootCmd(e)
 	for _, m := range regexp.MustCompile("rlcheck\\s+([a-z][a-z-]+)[ `]").FindAllStringSubmatch(text, -1) {
 		if m[1] == "sends" { // the first sentence
@@ -324,7 +325,7 @@ func TestReadmeCI(t *testing.T) {
 	line := strings.NewReplacer(`"$URL"`, m[2], `"$LIMIT"`, m[3]).Replace(m[1])
 	var out, errs bytes.Buffer
 	if status := run(append(strings.Fields(line), "--dry-run"), strings.NewReader(""), &out,
-		&errs); status != exitPass {
+		&errs); status != cli.ExitPass {
 		t.Errorf("rlcheck %s: exit status %d: %s", line, status, errs.String())
 	}
 	if !strings.Contains(out.String(), "nothing was sent") {

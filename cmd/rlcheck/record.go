@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/progress"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -18,7 +20,7 @@ import (
 
 // work is a run while it is made.
 type work struct {
-	*env
+	*cli.Env
 	run    *result.Run
 	chosen []*scenario.Scenario
 	// courses are those of chosen; nil for one that has not begun.
@@ -29,16 +31,16 @@ type work struct {
 	flags   runFlags
 	red     redactor
 	dir     *runDir
-	beat    *heartbeat
+	beat    *progress.Heartbeat
 	errs    []error
 }
 
-// record runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
-func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources []source, outs []output,
+// recordAll runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
+func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, sources []source, outs []output,
 	f runFlags, red redactor) error {
 	started := time.Now()
-	m := e.newManifest(started, chosen, f, red)
-	m.Env = e.variables(chosen, sources, f, red)
+	m := newManifest(e, started, chosen, f, red)
+	m.Env = variablesOf(e, chosen, sources, f, red)
 	r := &result.Run{ID: m.ID, Started: started, Version: m.Version, Command: m.Command,
 		Host: thisHost()}
 	dir, replaced, err := newRunDir(f.out, m)
@@ -47,32 +49,32 @@ func (e *env) record(ctx context.Context, chosen []*scenario.Scenario, sources [
 	}
 	defer dir.close()
 	if dir.compress = f.compress; replaced != "" {
-		e.say.notef("%s: the run that was kept in it is replaced (%s)", dir.path, replaced)
+		e.Say.Notef("%s: the run that was kept in it is replaced (%s)", dir.path, replaced)
 	}
 	b, _ := scenario.ParseBudget(f.budget) // it was parsed before
-	w := &work{env: e, run: r, chosen: chosen, courses: make([]*course, len(chosen)), budget: b.Requests,
-		sources: sources, flags: f, red: red, dir: dir, beat: e.newHeartbeat(started)}
+	w := &work{Env: e, run: r, chosen: chosen, courses: make([]*course, len(chosen)), budget: b.Requests,
+		sources: sources, flags: f, red: red, dir: dir, beat: progress.NewHeartbeat(e, started)}
 	w.all(ctx)
 	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
-	o := e.reportOptions()
+	o := reportOptions(e)
 	o.Strict, o.InconclusiveIsError = f.strict, f.failOn == "inconclusive"
-	kept := e.emit(dir.reports(), r, o) && len(w.errs) == 0
-	whole := e.emit(outs, r, o) && kept
+	kept := emit(e, dir.reports(), r, o) && len(w.errs) == 0
+	whole := emit(e, outs, r, o) && kept
 	if left := len(r.NotBegun); left > 0 {
 		why := "interrupted"
 		if !r.Interrupted {
 			why = "stopped, the target takes no connection"
 		}
-		e.say.notef("%s, %s not begun", why, quantity.Plural(left, "scenario"))
+		e.Say.Notef("%s, %s not begun", why, quantity.Plural(left, "scenario"))
 	}
 	if kept {
-		e.say.notef("kept in %s", dir.path)
+		e.Say.Notef("kept in %s", dir.path)
 	} else {
-		e.say.notef("kept in %s in part (make room, or choose another folder with --out)", dir.path)
+		e.Say.Notef("kept in %s in part (make room, or choose another folder with --out)", dir.path)
 	}
-	verdict := statusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)
+	verdict := cli.StatusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)
 	if !whole {
-		return exitStatus(afterTrouble(statusOf(verdict)))
+		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(verdict)))
 	}
 	return verdict
 }
@@ -89,7 +91,7 @@ func (w *work) all(ctx context.Context) {
 		w.note(w.enough(ctx, c))
 		w.courses[i] = c
 		w.keepSoFar()
-		w.beat.tell(time.Now(), w.run.Scenarios, len(w.chosen))
+		w.beat.Tell(time.Now(), w.run.Scenarios, len(w.chosen))
 	}
 	w.settle(ctx)
 	w.note(w.resolve(ctx))
@@ -118,7 +120,7 @@ func (w *work) dead(i int) bool {
 func (w *work) note(err error) {
 	if err != nil {
 		w.errs = append(w.errs, err)
-		w.say.problem(err)
+		w.Say.Problem(err)
 	}
 }
 
@@ -146,27 +148,28 @@ func (w *work) beside(ctx context.Context, places []int) {
 	if len(places) == 0 {
 		return
 	}
-	c := &crowd{beat: w.beat, all: len(places), seen: map[string]load.Progress{}}
 	var all, after []*scenario.Scenario
+	requests := 0
 	for i, s := range w.chosen {
 		if !slices.Contains(places, i) {
 			after = append(after, s)
 			continue
 		}
 		all = append(all, s)
-		c.planned += s.Summary().Requests
+		requests += s.Summary().Requests
 	}
 	label := fmt.Sprintf("%d of %s", len(all), quantity.Plural(len(w.chosen), "scenario"))
-	c.bar = w.newMeter(label, scenario.Lasting(all, false), scenario.Lasting(after, true))
+	bar := progress.NewMeter(w.Env, label, scenario.Lasting(all, false), scenario.Lasting(after, true))
+	c := progress.NewCrowd(bar, w.beat, requests, len(all))
 	courses, errs := make([]*course, len(all)), make([]error, len(all))
 	trial.Beside(ctx, all, func(i int, judging func() func()) {
 		one := w.course(places[i])
 		one.t.crowd, one.t.judging = c, judging
-		one.out, errs[i] = w.one(ctx, one.s, one.t)
+		one.out, errs[i] = recordOne(ctx, w.Env, one.s, one.t)
 		one.t.crowd, one.t.judging = nil, nil
 		courses[i] = one
 	})
-	c.bar.stop()
+	bar.Stop()
 	w.note(errors.Join(errs...))
 	for i, one := range courses {
 		w.courses[places[i]] = one
@@ -191,45 +194,45 @@ type trialOf struct {
 	flags runFlags
 	red   redactor
 	// crowd and judging are those of a scenario that is recorded beside others; else nil.
-	crowd   *crowd
+	crowd   *progress.Crowd
 	judging func() (judged func())
 }
 
-// one runs one scenario and keeps its files.
-func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
-	var bar *meter
+// recordOne runs one scenario and keeps its files.
+func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
+	var bar *progress.Meter
 	var planErr error
 	kept := &recording{dir: t.dir, id: s.ID, red: t.red}
 	over := func() {}
 	out := trial.Scenario(ctx, s, trial.Options{
-		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: version(), Allow: t.flags.allow,
-		Redis: t.flags.store(), Fleet: t.flags.sender(), Output: e.say.err,
+		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: e.Version, Allow: t.flags.allow,
+		Redis: t.flags.store(), Fleet: t.flags.sender(), Output: e.Say.Err,
 		WallError: t.flags.wallError, TLS: t.flags.tls, Economical: t.flags.economical,
 		PastCaches: t.flags.request.pastCaches,
 		Spill:      func() (timeline.Spill, error) { return spill() },
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.keepPlan(s.ID, t.text, plan)
 			if _, lasts := plan.Planned(); t.crowd == nil {
-				bar = e.newMeter(t.label, lasts, t.after)
+				bar = progress.NewMeter(e, t.label, lasts, t.after)
 			}
 		},
 		Journal: kept.begin,
 		Recorded: func(tl *timeline.Timeline) {
 			over = kept.recorded(tl)
 			if t.crowd != nil {
-				t.crowd.over()
+				t.crowd.Over()
 			}
 		},
 		Judging: t.judging,
 		Progress: func(p load.Progress) {
 			if t.crowd != nil {
-				t.crowd.update(s.ID, p)
+				t.crowd.Update(s.ID, p)
 			} else {
-				bar.update(p)
+				bar.Update(p)
 			}
 		},
 	})
-	bar.stop()
+	bar.Stop()
 	over()
 	t.red.scenario(&out)
 	if out.Timeline != nil {
@@ -237,8 +240,8 @@ func (e *env) one(ctx context.Context, s *scenario.Scenario, t trialOf) (result.
 		kept.settled(out.Timeline)
 		shorten(&out)
 	}
-	if e.verbose { // the report has it
-		e.say.notef("%s: %s", s.ID,
+	if e.Verbose { // the report has it
+		e.Say.Notef("%s: %s", s.ID,
 			strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))
 	}
 	return out, errors.Join(planErr, errors.Join(kept.errs...))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/load"
@@ -187,13 +188,13 @@ func shorten(s *result.Scenario) {
 
 // remark says something of a recording on the side, and in its reports. -q hides it from standard error
 // unless it must be known.
-func (e *env) remark(f *checkFlags, must bool, text string) {
+func remark(e *cli.Env, f *checkFlags, must bool, text string) {
 	f.kept.notes = append(f.kept.notes, text)
 	if must {
-		e.say.line(text)
+		e.Say.Line(text)
 		return
 	}
-	e.say.notef("%s", text)
+	e.Say.Notef("%s", text)
 }
 
 // replayWords are the words that judge a recording again: the flags that matter to the verdict, also those of

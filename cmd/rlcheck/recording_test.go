@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -34,8 +35,8 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 	var out, said bytes.Buffer
 	args := []string{"check", name, "--limit", "token-bucket,rate=1000/s,burst=20",
 		"-o", "html=" + page, "-o", "csv=" + table}
-	if status := run(args, strings.NewReader(""), &out, &said); status != exitFail {
-		t.Fatalf("got status %d, want %d: %s", status, exitFail, said.String())
+	if status := run(args, strings.NewReader(""), &out, &said); status != cli.ExitFail {
+		t.Fatalf("got status %d, want %d: %s", status, cli.ExitFail, said.String())
 	}
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -58,8 +59,8 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 	}
 	out.Reset()
 	if status := run(append(args[:4:4], "-o", "ndjson"), strings.NewReader(""), &out,
-		&said); status != exitFail {
-		t.Errorf("ndjson: got status %d, want %d: %s", status, exitFail, said.String())
+		&said); status != cli.ExitFail {
+		t.Errorf("ndjson: got status %d, want %d: %s", status, cli.ExitFail, said.String())
 	}
 	if n := bytes.Count(out.Bytes(), []byte(`"outcome":"allowed"`)); n != mostKept+1000 {
 		t.Errorf("ndjson: got %d requests: %.300s", n, out.String())

@@ -33,7 +33,7 @@ type course struct {
 // enough records a scenario until its recording is what was planned, or as often as --retries says. One that
 // only measured too little is left to what the whole run measures.
 func (w *work) enough(ctx context.Context, c *course) error {
-	out, err := w.one(ctx, c.s, c.t)
+	out, err := recordOne(ctx, w.Env, c.s, c.t)
 	c.out = out
 	return errors.Join(err, w.more(ctx, c))
 }
@@ -82,7 +82,7 @@ func (w *work) settle(ctx context.Context) {
 		}
 		c.t.label, c.t.after = c.s.ID, 0
 		word := strings.ToUpper(c.out.Verdict.String())
-		w.say.notef("%s: %s beside other scenarios, and it is recorded again alone", c.s.ID, word)
+		w.Say.Notef("%s: %s beside other scenarios, and it is recorded again alone", c.s.ID, word)
 		w.note(w.repeat(ctx, c, "beside other scenarios, ", trial.Settled))
 		w.note(w.more(ctx, c))
 		w.keepSoFar()
@@ -126,7 +126,7 @@ func (w *work) together() {
 
 // retry records a scenario again that showed too little.
 func (w *work) retry(ctx context.Context, c *course) error {
-	w.say.notef("%s: recording %d showed too little (%s), and it is recorded again", c.s.ID, len(c.notes)+1,
+	w.Say.Notef("%s: recording %d showed too little (%s), and it is recorded again", c.s.ID, len(c.notes)+1,
 		c.out.Reason)
 	c.retried++
 	return w.repeat(ctx, c, "", trial.Again)
@@ -143,7 +143,7 @@ func (w *work) repeat(ctx context.Context, c *course, where string,
 	c.sent += before.Counts.Sent
 	t := c.t
 	t.keys = fmt.Sprintf("%s-%d", t.keys, n+1)
-	out, err := w.one(ctx, c.s, t)
+	out, err := recordOne(ctx, w.Env, c.s, t)
 	if c.out = joined(before, out, file); trial.Narrower(&before, &c.out) {
 		c.idle = 0
 	} else {

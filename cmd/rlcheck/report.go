@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -21,7 +22,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
-func newReportCmd(e *env) *cobra.Command {
+func newReportCmd(e *cli.Env) *cobra.Command {
 	var outputs, only, skip []string
 	var strict bool
 	cmd := &cobra.Command{
@@ -30,7 +31,7 @@ func newReportCmd(e *env) *cobra.Command {
 		Long: `Report writes a kept run (its folder, or its report.json) in other formats. What is missing of the recordings is left out.
 The exit status tells only whether they were written: 0, or 2.`,
 		Example: "  rlcheck report reports/2026-11-20T10-00-00 -o html=run.html",
-		Args:    needs(1, 1, "one kept run: its folder, or its report.json"),
+		Args:    cli.Needs(1, 1, "one kept run: its folder, or its report.json"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			outs, err := parseOutputs(outputs, report.Formats(), "")
 			if err != nil {
@@ -39,17 +40,17 @@ The exit status tells only whether they were written: 0, or 2.`,
 			if len(outs) == 0 {
 				outs = []output{{format: "table"}}
 			}
-			r, err := e.readRun(args[0])
+			r, err := readRun(e, args[0])
 			if err != nil {
 				return err
 			}
 			if err := choose(r, only, skip); err != nil {
 				return err
 			}
-			o := e.reportOptions()
+			o := reportOptions(e)
 			o.Strict = strict
-			if !e.emit(outs, r, o) {
-				return exitStatus(exitNothing)
+			if !emit(e, outs, r, o) {
+				return cli.ExitStatus(cli.ExitNothing)
 			}
 			return nil
 		},
@@ -78,8 +79,8 @@ func choose(r *result.Run, only, skip []string) error {
 	}
 	for _, w := range append(slices.Clone(only), skip...) {
 		if !slices.ContainsFunc(ids, func(id string) bool { return means(w, id) }) {
-			errs = append(errs, usagef("%s: the run has no such scenario%s", w,
-				visible(mend(nearID(w, ids)))))
+			errs = append(errs, cli.Usagef("%s: the run has no such scenario%s", w,
+				cli.Visible(cli.Mend(nearID(w, ids)))))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -90,7 +91,7 @@ func choose(r *result.Run, only, skip []string) error {
 		return len(only) > 0 && !slices.ContainsFunc(only, is) || slices.ContainsFunc(skip, is)
 	})
 	if len(r.Scenarios) == 0 && len(ids) > 0 {
-		return usagef("no scenario is left: --only and --skip select none of %s",
+		return cli.Usagef("no scenario is left: --only and --skip select none of %s",
 			quantity.Plural(len(ids), "scenario"))
 	}
 	if len(r.Scenarios) < len(ids) || r.Policy == nil { // an older version, or a killed run, kept none
@@ -109,7 +110,7 @@ func nearID(word string, ids []string) string {
 
 // readRun reads a kept run: its folder, or its report.json. Recordings are read again where they are still
 // there.
-func (e *env) readRun(name string) (*result.Run, error) {
+func readRun(e *cli.Env, name string) (*result.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "report.json")
 	}
@@ -117,7 +118,7 @@ func (e *env) readRun(name string) (*result.Run, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		if m, _ := readManifest(filepath.Dir(name)); m != nil { // killed before it wrote one
 			r := m.report()
-			e.addCut(filepath.Dir(name), r)
+			addCut(e, filepath.Dir(name), r)
 			return r, nil
 		}
 		const why = "a kept run is a folder with a report.json (rlcheck run keeps them in reports/)"
@@ -143,7 +144,7 @@ func (e *env) readRun(name string) (*result.Run, error) {
 			}
 		}
 	}
-	e.addCut(filepath.Dir(name), r)
+	addCut(e, filepath.Dir(name), r)
 	return r, nil
 }
 

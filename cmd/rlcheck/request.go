@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
@@ -83,7 +84,8 @@ func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 	}
 	if f.host != "" {
 		if strings.ContainsAny(f.host, "/?#@ \t\r\n") {
-			errs = append(errs, usagef("--host %q: a host is NAME or NAME:PORT (-t takes the URL)", f.host))
+			errs = append(errs, cli.Usagef("--host %q: a host is NAME or NAME:PORT (-t takes the URL)",
+				f.host))
 		}
 		out = append(out, tree.Setting{Path: headerPath, Field: "Host", Value: f.host, Flag: "--host"})
 	}
@@ -134,7 +136,7 @@ func (f *requestFlags) fields(in io.Reader) ([]tree.Setting, error) {
 		s, err := fieldSetting(text, in)
 		name := strings.ToLower(s.Field)
 		if err == nil && given[name] {
-			err = usagef("--header %q: it is given twice, and a field is sent once (remove one)", s.Field)
+			err = cli.Usagef("--header %q: it is given twice, and a field is sent once (remove one)", s.Field)
 		}
 		given[name] = true
 		out, errs = append(out, s), append(errs, err)
@@ -157,11 +159,12 @@ func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
 		Secret: secretField(name, value)}
 	switch why := notSent[strings.ToLower(name)]; {
 	case !found || name == "":
-		return s, usagef("--header: one has no name: a field is NAME: VALUE (write -H 'Accept: text/html')")
+		return s,
+			cli.Usagef("--header: one has no name: a field is NAME: VALUE (write -H 'Accept: text/html')")
 	case why != "":
-		return s, usagef("--header %q: %s", name, why)
+		return s, cli.Usagef("--header %q: %s", name, why)
 	case value == "":
-		return s, usagef("--header %q: it has no value (write '%s: VALUE')", name, name)
+		return s, cli.Usagef("--header %q: it has no value (write '%s: VALUE')", name, name)
 	}
 	var err error
 	if s.Value, err = templateOf(value, in); err != nil {
@@ -170,10 +173,10 @@ func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
 	s.Value = strings.TrimSpace(s.Value)
 	switch {
 	case strings.ContainsFunc(s.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-		return s, usagef("--header %q: a control character is in its value: a field is one line of text",
+		return s, cli.Usagef("--header %q: a control character is in its value: a field is one line of text",
 			name)
 	case s.Value == "":
-		return s, usagef("--header %q: %s holds nothing", name, value)
+		return s, cli.Usagef("--header %q: %s holds nothing", name, value)
 	}
 	return s, nil
 }
@@ -208,7 +211,7 @@ func valueOf(text string, in io.Reader) (string, error) {
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return "", fmt.Errorf("@%s: %w (a value after @ is the name of a file)", path, cause(err))
+			return "", fmt.Errorf("@%s: %w (a value after @ is the name of a file)", path, cli.Cause(err))
 		}
 		defer f.Close()
 		in = f
@@ -216,7 +219,7 @@ func valueOf(text string, in io.Reader) (string, error) {
 	value, err := io.ReadAll(io.LimitReader(in, maxValue+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("@%s: %w", path, cause(err))
+		return "", fmt.Errorf("@%s: %w", path, cli.Cause(err))
 	case len(value) > maxValue:
 		return "", fmt.Errorf("@%s: it is larger than %d bytes", path, maxValue)
 	case len(value) == 0:
@@ -229,9 +232,10 @@ func valueOf(text string, in io.Reader) (string, error) {
 func (f *requestFlags) tls() (*tls.Config, error) {
 	switch {
 	case f.key != "" && f.cert == "":
-		return nil, usagef("--key: a key belongs to a certificate (add --cert FILE)")
+		return nil, cli.Usagef("--key: a key belongs to a certificate (add --cert FILE)")
 	case f.insecure && f.cacert != "":
-		return nil, usagef("--insecure: it takes any certificate, and --cacert says whose (leave one out)")
+		return nil,
+			cli.Usagef("--insecure: it takes any certificate, and --cacert says whose (leave one out)")
 	case f.cacert == "" && f.cert == "":
 		return nil, nil
 	}
@@ -239,7 +243,7 @@ func (f *requestFlags) tls() (*tls.Config, error) {
 	if f.cacert != "" {
 		pem, err := os.ReadFile(f.cacert)
 		if err != nil {
-			return nil, fmt.Errorf("--cacert %s: %w", f.cacert, cause(err))
+			return nil, fmt.Errorf("--cacert %s: %w", f.cacert, cli.Cause(err))
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
@@ -253,7 +257,7 @@ func (f *requestFlags) tls() (*tls.Config, error) {
 			return nil, fmt.Errorf("--cert %s: it has no certificate with its key: %w "+
 				"(name the key with --key)", f.cert, err)
 		case err != nil:
-			return nil, fmt.Errorf("--cert %s: %w", f.cert, cause(err))
+			return nil, fmt.Errorf("--cert %s: %w", f.cert, cli.Cause(err))
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}

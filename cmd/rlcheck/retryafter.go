@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/headers"
 )
 
@@ -19,31 +20,31 @@ var snippets embed.FS
 // languages are the languages of the snippets.
 var languages = []string{"curl", "go", "python", "javascript"}
 
-func newRetryAfterCmd(e *env) *cobra.Command {
+func newRetryAfterCmd(e *cli.Env) *cobra.Command {
 	client := ""
 	cmd := &cobra.Command{
 		Use:   "retry-after VALUE",
 		Short: "What a Retry-After value means, as a time and a wait",
 		Example: "  rlcheck retry-after 120\n  rlcheck retry-after 'Fri, 20 Nov 2026 10:00:00 GMT'\n" +
 			"  rlcheck retry-after 120 --client python",
-		Args: needs(1, 1, "one value, such as 120 or 'Fri, 20 Nov 2026 10:00:00 GMT'"),
+		Args: cli.Needs(1, 1, "one value, such as 120 or 'Fri, 20 Nov 2026 10:00:00 GMT'"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			m, err := headers.Explain(args[0], time.Now())
 			if err != nil {
 				return err
 			}
-			e.say.resultf("%s\n", m.String())
+			e.Say.Resultf("%s\n", m.String())
 			if _, offset := m.At.Local().Zone(); offset != 0 && m.Wait < math.MaxInt64 {
-				e.say.resultf("here: %s\n", m.At.Local().Format("Mon, 02 Jan 2006 15:04:05 MST (-0700)"))
+				e.Say.Resultf("here: %s\n", m.At.Local().Format("Mon, 02 Jan 2006 15:04:05 MST (-0700)"))
 			}
 			if client == "" {
 				return nil
 			}
 			text, err := snippets.ReadFile("snippet/" + client + ".txt")
 			if err != nil {
-				return usagef("--client %q: the clients are %s", client, strings.Join(languages, ", "))
+				return cli.Usagef("--client %q: the clients are %s", client, strings.Join(languages, ", "))
 			}
-			e.say.resultf("\n%s", text)
+			e.Say.Resultf("\n%s", text)
 			return nil
 		},
 	}

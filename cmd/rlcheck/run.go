@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -37,7 +38,7 @@ type runFlags struct {
 	tls *tls.Config
 }
 
-func newRunCmd(e *env) *cobra.Command {
+func newRunCmd(e *cli.Env) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO|DIR|builtin:NAME...]",
@@ -49,14 +50,14 @@ alone.`,
 		Example: `  rlcheck run builtin:
   rlcheck run scenarios/burst.yaml -t http://127.0.0.1:8080/ --limit leaky-bucket,rate=10/s,burst=21`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := notEmpty(cmd, neverEmpty...); err != nil {
+			if err := cli.NotEmpty(cmd, neverEmpty...); err != nil {
 				return err
 			}
-			args, err := e.configure(cmd, args, &f)
+			args, err := configure(e, cmd, args, &f)
 			if err != nil {
 				return err
 			}
-			return e.run(args, f)
+			return runAll(e, args, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -105,16 +106,16 @@ func (f *runFlags) addPace(fl *pflag.FlagSet) {
 		"with fresh clients, up to so many times; a FAIL is never repeated")
 }
 
-// run is `rlcheck run`.
-func (e *env) run(args []string, f runFlags) error {
-	if err := failOnKnown(f.failOn); err != nil {
+// runAll is `rlcheck run`.
+func runAll(e *cli.Env, args []string, f runFlags) error {
+	if err := cli.FailOnKnown(f.failOn); err != nil {
 		return err
 	}
 	if f.retries < 0 || f.retries > maxRetries {
-		return usagef("--retries %d: it is 0 to %d", f.retries, maxRetries)
+		return cli.Usagef("--retries %d: it is 0 to %d", f.retries, maxRetries)
 	}
 	if f.wallError < 0 {
-		return usagef("--wall-error %s: it is not negative", f.wallError)
+		return cli.Usagef("--wall-error %s: it is not negative", f.wallError)
 	}
 	if err := f.fleet.check(f.request.pastCaches); err != nil {
 		return err
@@ -128,7 +129,7 @@ func (e *env) run(args []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	opts, err := e.parseOptions(&f)
+	opts, err := parseOptionsOf(e, &f)
 	if err != nil {
 		return err
 	}
@@ -137,39 +138,39 @@ func (e *env) run(args []string, f runFlags) error {
 		return err
 	}
 	for _, note := range notes {
-		e.say.line(note)
+		e.Say.Line(note)
 	}
-	if err := errors.Join(placeless(&f, chosen), limitSaid(chosen), e.openly(chosen, sources,
+	if err := errors.Join(placeless(&f, chosen), limitSaid(chosen), openly(e, chosen, sources,
 		&f)); err != nil {
 		return err
 	}
-	if chosen, err = e.affordable(chosen, f); err != nil {
+	if chosen, err = affordableOf(e, chosen, f); err != nil {
 		return err
 	}
 	shareKeys(chosen)
 	if f.dryRun {
-		return e.dryRun(chosen, f)
+		return dryRun(e, chosen, f)
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	if err := e.preflight(ctx, chosen, f); err != nil {
+	if err := preflight(ctx, e, chosen, f); err != nil {
 		return err
 	}
 	if ids := unverified(chosen); len(ids) > 0 { // not even -q hides it
-		e.say.line("certificates are not verified, whoever answers is taken for the target: " +
+		e.Say.Line("certificates are not verified, whoever answers is taken for the target: " +
 			"target.insecure of " + strings.Join(ids, ", "))
 	}
-	e.sayLength(chosen, f)
-	if f.led, err = e.fleet(ctx, sources, &f); err != nil {
+	sayLength(e, chosen, f)
+	if f.led, err = lead(ctx, e, sources, &f); err != nil {
 		return err
 	}
 	defer f.led.close()
-	return e.record(ctx, chosen, sources, outs, f, newRedactor(chosen, opts.Set, f.redis))
+	return recordAll(ctx, e, chosen, sources, outs, f, newRedactor(chosen, opts.Set, f.redis))
 }
 
-// parseOptions turns the flags that change scenarios into what their decoder takes.
-func (e *env) parseOptions(f *runFlags) (scenario.ParseOptions, error) {
-	opts := scenario.ParseOptions{Env: e.getenv, Target: f.target, Limit: f.limit, Partition: f.partition}
+// parseOptionsOf turns the flags that change scenarios into what their decoder takes.
+func parseOptionsOf(e *cli.Env, f *runFlags) (scenario.ParseOptions, error) {
+	opts := scenario.ParseOptions{Env: e.Getenv, Target: f.target, Limit: f.limit, Partition: f.partition}
 	for _, text := range f.set {
 		s, err := tree.ParseSetting(text)
 		if err != nil {
@@ -178,7 +179,7 @@ func (e *env) parseOptions(f *runFlags) (scenario.ParseOptions, error) {
 		opts.Set = append(opts.Set, s)
 	}
 	var bad, err error
-	opts.Request, bad = e.requestOf(&f.request, f.target)
+	opts.Request, bad = requestOf(e, &f.request, f.target)
 	if bad == nil {
 		f.tls, bad = f.request.tls()
 	}
@@ -196,22 +197,22 @@ func thisHost() result.Host {
 }
 
 // dryRun prints what the scenarios would send.
-func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
+func dryRun(e *cli.Env, chosen []*scenario.Scenario, f runFlags) error {
 	hosts := map[string]bool{}
 	var order []string
 	for _, s := range chosen {
 		sum := s.Summary()
-		e.say.resultf("%s  %s\n  limit %s\n", s.ID, s.Title, s.Limit)
+		e.Say.Resultf("%s  %s\n  limit %s\n", s.ID, s.Title, s.Limit)
 		if why := s.Unmet(); why != "" {
-			e.say.resultf("  not run: %s\n\n", why)
+			e.Say.Resultf("  not run: %s\n\n", why)
 			continue
 		}
 		for _, p := range sum.Phases {
-			e.say.resultf("  %s: %s\n", p.Name, p.Text)
+			e.Say.Resultf("  %s: %s\n", p.Name, p.Text)
 		}
 		for _, note := range []string{s.Unfit, s.Likely()} {
 			if note != "" {
-				e.say.resultf("  %s\n", note)
+				e.Say.Resultf("  %s\n", note)
 			}
 		}
 		// where nothing is sent at once, how many there will be depends on how fast the target answers
@@ -219,7 +220,7 @@ func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
 		if sum.Connections > 0 {
 			over = " over " + quantity.Plural(sum.Connections, "connection")
 		}
-		e.say.resultf("  at most %s%s, at least %s, to %s\n\n", quantity.Plural(sum.Requests, "request"),
+		e.Say.Resultf("  at most %s%s, at least %s, to %s\n\n", quantity.Plural(sum.Requests, "request"),
 			over, roughly(sum.Duration), strings.Join(sum.Hosts, " and "))
 		for _, h := range sum.Hosts {
 			if !hosts[h] {
@@ -228,7 +229,7 @@ func (e *env) dryRun(chosen []*scenario.Scenario, f runFlags) error {
 			}
 		}
 	}
-	e.say.resultf("in all at most %s, at least %s, to %s; nothing was sent\n",
+	e.Say.Resultf("in all at most %s, at least %s, to %s; nothing was sent\n",
 		quantity.Plural(mostRequests(chosen, f), "request"), roughly(scenario.Lasting(chosen, f.serial)),
 		strings.Join(order, ", "))
 	return nil

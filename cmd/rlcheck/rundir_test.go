@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
@@ -108,7 +109,7 @@ func TestAJournalThatIsEmpty(t *testing.T) {
 	var out, errs bytes.Buffer
 	args := []string{"check", timelineName, "--limit", "token-bucket,rate=1/s,burst=1"}
 	status := run(args, strings.NewReader(""), &out, &errs)
-	if status != exitNothing || !strings.Contains(errs.String(), "before anything of it was kept") {
+	if status != cli.ExitNothing || !strings.Contains(errs.String(), "before anything of it was kept") {
 		t.Errorf("got %d, %s%s; want that nothing was kept", status, out.String(), errs.String())
 	}
 }

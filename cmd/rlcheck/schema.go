@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spell"
@@ -11,7 +12,7 @@ import (
 // schemaNames are the forms that have a schema, the usual one first.
 var schemaNames = []string{"scenario", "report", "verdict", "compare", "identity"}
 
-func newSchemaCmd(e *env) *cobra.Command {
+func newSchemaCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [scenario|report|verdict|compare|identity]",
 		Short: "Print the JSON Schema of scenario files, and of JSON outputs",
@@ -19,14 +20,14 @@ func newSchemaCmd(e *env) *cobra.Command {
 report is what run -o json prints, verdict what check -o json prints, compare what compare -o json prints
 and identity what identify -o json prints.`,
 		Example:   "  rlcheck schema > scenario.schema.json\n  rlcheck schema report > report.schema.json",
-		Args:      needs(0, 1, "scenario, report, verdict, compare or identity"),
+		Args:      cli.Needs(0, 1, "scenario, report, verdict, compare or identity"),
 		ValidArgs: schemaNames,
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := schemaText(append(args, schemaNames[0])[0])
 			if err != nil {
 				return err
 			}
-			_, _ = e.say.Write(text) // remembered by the speaker
+			_, _ = e.Say.Write(text) // remembered by the speaker
 			return nil
 		},
 	}
@@ -46,7 +47,7 @@ func schemaText(name string) ([]byte, error) {
 	case "identity":
 		return report.IdentityJSONSchema()
 	default:
-		return nil, usagef("schema %q: it is scenario, report, verdict, compare or identity%s", name,
-			mend(spell.Suggest(name, schemaNames)))
+		return nil, cli.Usagef("schema %q: it is scenario, report, verdict, compare or identity%s", name,
+			cli.Mend(spell.Suggest(name, schemaNames)))
 	}
 }

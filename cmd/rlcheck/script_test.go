@@ -19,6 +19,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 )
 
 var update = flag.Bool("update", false, "rewrite what the scripts compare with")
@@ -156,7 +158,7 @@ func cmdJudged(ts *testscript.TestScript, neg bool, args []string) {
 	want := number(ts, args[0])
 	for n := 1; ; n++ {
 		got := exitCode(ts, ts.Exec(args[1], args[2:]...))
-		if got == exitInconclusive && want != exitInconclusive && n < judgings {
+		if got == cli.ExitInconclusive && want != cli.ExitInconclusive && n < judgings {
 			continue
 		}
 		if got != want {

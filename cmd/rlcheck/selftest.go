@@ -3,10 +3,11 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/selftest"
 )
 
-func newSelftestCmd(e *env) *cobra.Command {
+func newSelftestCmd(e *cli.Env) *cobra.Command {
 	var quick bool
 	cmd := &cobra.Command{
 		Use:   "selftest",
@@ -15,17 +16,17 @@ func newSelftestCmd(e *env) *cobra.Command {
 with each fault that the scenario claims to catch, which must fail. It prints the kill score and the faults that no scenario
 claims.`,
 		Example: "  rlcheck selftest --quick",
-		Args:    needs(0, 0, "no argument"),
+		Args:    cli.Needs(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			ctx, stop := interruptible()
+			ctx, stop := cli.Interruptible()
 			defer stop()
 			r, err := selftest.Run(ctx,
-				selftest.Options{Quick: quick, Version: version(), Progress: e.selftestProgress()})
+				selftest.Options{Quick: quick, Version: e.Version, Progress: selftestProgress(e)})
 			if err != nil {
 				return err
 			}
-			e.say.resultf("%s", r.Text())
-			return statusFor(r.Verdict(), r.Interrupted, "")
+			e.Say.Resultf("%s", r.Text())
+			return cli.StatusFor(r.Verdict(), r.Interrupted, "")
 		},
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "try each fault in one scenario only")
@@ -33,13 +34,13 @@ claims.`,
 }
 
 // selftestProgress tells a terminal now and then how far a self-test has come.
-func (e *env) selftestProgress() func(done, planned int) {
-	if _, width := terminal(e.say.err); width == 0 || e.noProgress {
+func selftestProgress(e *cli.Env) func(done, planned int) {
+	if cli.Terminal(e.Say.Err) == 0 || e.NoProgress {
 		return nil
 	}
 	return func(done, planned int) {
 		if done%10 == 0 || done == planned {
-			e.say.notef("%d of %d trials", done, planned)
+			e.Say.Notef("%d of %d trials", done, planned)
 		}
 	}
 }

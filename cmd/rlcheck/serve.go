@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -36,7 +37,7 @@ type serveFlags struct {
 	seed                                       uint64
 }
 
-func newServeCmd(e *env) *cobra.Command {
+func newServeCmd(e *cli.Env) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve --limit SPEC",
@@ -45,12 +46,12 @@ func newServeCmd(e *env) *cobra.Command {
   rlcheck serve --limit fixed-window,rate=100/1m --rule '/login fixed-window,rate=5/1m' --rule 'X-Tier:gold fixed-window,rate=1000/1m'
   rlcheck serve --limit token-bucket,rate=1/1s,burst=5 --record clients.ndjson
   rlcheck serve --fault list`,
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if f.fault == "list" {
-				return e.listFaults(false)
+				return listFaults(e, false)
 			}
-			return e.serve(f)
+			return serveLimit(e, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -129,14 +130,14 @@ func (f serveFlags) options(limit spec.Limit) (target.Options, error) {
 	return o, errors.Join(errs...)
 }
 
-// serve is `rlcheck serve`.
-func (e *env) serve(f serveFlags) error {
+// serveLimit is `rlcheck serve`.
+func serveLimit(e *cli.Env, f serveFlags) error {
 	if f.limit == "" {
-		return usagef("serve: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+		return cli.Usagef("serve: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
 	if f.partition != "" && f.partition != string(scenario.ByNone) {
-		return usagef("serve: --partition %q: it is none, or left out (--key NAME names the header field)",
-			f.partition)
+		return cli.Usagef("serve: --partition %q: it is none, or left out (--key NAME names the header "+
+			"field)", f.partition)
 	}
 	limit, err := spec.Parse(f.limit)
 	if err != nil {
@@ -149,7 +150,7 @@ func (e *env) serve(f serveFlags) error {
 	var once sync.Once
 	o.StoreFailed = func(err error) {
 		once.Do(func() {
-			e.say.notef("the store does not answer (%s is done with such requests): %v", f.onStoreError, err)
+			e.Say.Notef("the store does not answer (%s is done with such requests): %v", f.onStoreError, err)
 		})
 	}
 	if o.Store, err = trial.Store(f.redis); err != nil {
@@ -177,12 +178,12 @@ func (e *env) serve(f serveFlags) error {
 		return err
 	}
 	if f.record == "" {
-		err = e.listen(h, f.addr, limit.String(), also...)
+		err = listen(e, h, f.addr, limit.String(), also...)
 	} else {
-		err = e.listenRecording(t, f, also...)
+		err = listenRecording(e, t, f, also...)
 	}
 	if n := t.StoreErrors(); n > 0 {
-		e.say.notef("the store did not decide %d requests", n)
+		e.Say.Notef("the store did not decide %d requests", n)
 	}
 	return err
 }
@@ -194,10 +195,10 @@ func (f serveFlags) spoken(t *target.Target) (http.Handler, error) {
 		return t, nil
 	case "exhausted", "unavailable":
 	default:
-		return nil, usagef("--grpc %q: a denial is exhausted or unavailable", f.grpc)
+		return nil, cli.Usagef("--grpc %q: a denial is exhausted or unavailable", f.grpc)
 	}
 	if f.record != "" {
-		return nil, usagef("--grpc: what clients do is recorded over HTTP/1.1 (leave out --record)")
+		return nil, cli.Usagef("--grpc: what clients do is recorded over HTTP/1.1 (leave out --record)")
 	}
 	if f.grpc == "unavailable" {
 		return target.GRPC(t, target.GRPCUnavailable), nil
@@ -207,17 +208,17 @@ func (f serveFlags) spoken(t *target.Target) (http.Handler, error) {
 
 // listen serves h until the command is interrupted, which is its normal end. It prints the URL, and then the
 // lines of also.
-func (e *env) listen(h http.Handler, addr, what string, also ...string) error {
-	ctx, stop := interruptible()
+func listen(e *cli.Env, h http.Handler, addr, what string, also ...string) error {
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	s, err := httpd.Listen(h, addr)
 	if err != nil {
 		return err
 	}
 	for _, line := range append([]string{s.URL()}, also...) {
-		e.say.resultf("%s\n", line)
+		e.Say.Resultf("%s\n", line)
 	}
-	e.say.notef("serving %s; end with Ctrl-C", what)
+	e.Say.Notef("serving %s; end with Ctrl-C", what)
 	<-ctx.Done()
 	return closeSoon(s)
 }
@@ -230,8 +231,8 @@ func closeSoon(s *httpd.Server) error {
 }
 
 // listFaults prints every fault, or those of the proxy alone, and the bundled scenarios that catch it.
-func (e *env) listFaults(proxyOnly bool) error {
-	catches, err := caughtBy(e.getenv)
+func listFaults(e *cli.Env, proxyOnly bool) error {
+	catches, err := caughtBy(e.Getenv)
 	if err != nil {
 		return err
 	}
@@ -243,10 +244,10 @@ func (e *env) listFaults(proxyOnly bool) error {
 		if f.Proxy && !proxyOnly {
 			where = " (in the proxy)"
 		}
-		e.say.resultf("%s%s\n    %s\n    seen: %s\n", f.Name, where, f.Sentence, f.Citation)
+		e.Say.Resultf("%s%s\n    %s\n    seen: %s\n", f.Name, where, f.Sentence, f.Citation)
 		if by := catches[f.Name]; len(by) > 0 {
 			only := strings.ReplaceAll(promisedOnly(f), "\n", "\n    ")
-			e.say.resultf("    caught by: %s%s\n", strings.Join(by, ", "), only)
+			e.Say.Resultf("    caught by: %s%s\n", strings.Join(by, ", "), only)
 		}
 	}
 	return nil
@@ -264,7 +265,7 @@ func checkFault(name string, proxy bool) error {
 		case f.Name == name && f.Proxy == proxy:
 			return nil
 		case f.Name == name:
-			return usagef("--fault %q: rlcheck %s has it (rlcheck %s --fault %s)", name, command[!proxy],
+			return cli.Usagef("--fault %q: rlcheck %s has it (rlcheck %s --fault %s)", name, command[!proxy],
 				command[!proxy], name)
 		case f.Proxy == proxy:
 			names = append(names, f.Name)
@@ -274,7 +275,7 @@ func checkFault(name string, proxy bool) error {
 	if hint == "" {
 		hint = "rlcheck " + command[proxy] + " --fault list shows them all"
 	}
-	return usagef("--fault %q: there is no such fault%s", name, mend(hint))
+	return cli.Usagef("--fault %q: there is no such fault%s", name, cli.Mend(hint))
 }
 
 // caughtBy maps each fault to the bundled scenarios that claim to catch it.
@@ -303,18 +304,18 @@ type proxyFlags struct {
 	cache                 time.Duration
 }
 
-func newProxyCmd(e *env) *cobra.Command {
+func newProxyCmd(e *cli.Env) *cobra.Command {
 	var f proxyFlags
 	cmd := &cobra.Command{
 		Use:     "proxy --upstream URL",
 		Short:   "A loopback proxy that passes, strips or rewrites header fields",
 		Example: `  rlcheck proxy --upstream http://127.0.0.1:8080/ --strip Retry-After --strip 'RateLimit*' --status 429=503`,
-		Args:    noArguments,
+		Args:    cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if f.fault == "list" {
-				return e.listFaults(true)
+				return listFaults(e, true)
 			}
-			return e.proxy(f)
+			return serveProxy(e, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -331,10 +332,10 @@ func newProxyCmd(e *env) *cobra.Command {
 	return cmd
 }
 
-// proxy is `rlcheck proxy`.
-func (e *env) proxy(f proxyFlags) error {
+// serveProxy is `rlcheck proxy`.
+func serveProxy(e *cli.Env, f proxyFlags) error {
 	if f.upstream == "" {
-		return usagef("proxy: --upstream is missing (write --upstream http://127.0.0.1:8080/)")
+		return cli.Usagef("proxy: --upstream is missing (write --upstream http://127.0.0.1:8080/)")
 	}
 	up, err := url.Parse(f.upstream)
 	if err != nil {
@@ -345,7 +346,7 @@ func (e *env) proxy(f proxyFlags) error {
 	for _, s := range f.set {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok {
-			return usagef("--set %q: write NAME=VALUE", s)
+			return cli.Usagef("--set %q: write NAME=VALUE", s)
 		}
 		o.Set[name] = value
 	}
@@ -363,7 +364,7 @@ func (e *env) proxy(f proxyFlags) error {
 	if err != nil {
 		return err
 	}
-	return e.listen(h, f.addr, "a proxy before "+trial.Shown(up.String()))
+	return listen(e, h, f.addr, "a proxy before "+trial.Shown(up.String()))
 }
 
 func statusPair(s string) (from, to int, err error) {
@@ -371,7 +372,7 @@ func statusPair(s string) (from, to int, err error) {
 	from, errA := strconv.Atoi(a)
 	to, errB := strconv.Atoi(b)
 	if !ok || errA != nil || errB != nil {
-		return 0, 0, usagef("--status %q: write FROM=TO, as 429=503", s)
+		return 0, 0, cli.Usagef("--status %q: write FROM=TO, as 429=503", s)
 	}
 	return from, to, nil
 }

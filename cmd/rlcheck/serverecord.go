@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/target"
 
@@ -14,15 +15,15 @@ import (
 
 // listenRecording serves a target and records what its clients do. The file is whole at every moment; its end
 // is written into its first line when the command ends.
-func (e *env) listenRecording(t *target.Target, f serveFlags, also ...string) error {
+func listenRecording(e *cli.Env, t *target.Target, f serveFlags, also ...string) error {
 	file, err := os.Create(f.record)
 	if err != nil {
-		return fmt.Errorf("--record %s: not written: %w", f.record, cause(err))
+		return fmt.Errorf("--record %s: not written: %w", f.record, cli.Cause(err))
 	}
 	r, err := target.NewRecorder(t, file)
 	if err == nil {
-		e.say.notef("recording to %s", f.record)
-		err = e.listen(r, f.addr, f.limit, also...)
+		e.Say.Notef("recording to %s", f.record)
+		err = listen(e, r, f.addr, f.limit, also...)
 		ended, broken := r.Close()
 		if err = errors.Join(err, broken); broken == nil {
 			err = errors.Join(err, endRecording(f.record, ended))

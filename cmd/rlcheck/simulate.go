@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
@@ -36,7 +37,7 @@ type simulateFlags struct {
 // simulationFormats are the formats of simulate, the usual one first.
 var simulationFormats = []string{"table", "json", "html", "ndjson", "csv", "clients"}
 
-func newSimulateCmd(e *env) *cobra.Command {
+func newSimulateCmd(e *cli.Env) *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
 		Use:   "simulate [SCENARIO|DIR|builtin:NAME...] [--limit SPEC]",
@@ -57,11 +58,11 @@ only the judge does.`,
   rlcheck simulate --beside reports/2026-11-20T10-00-00 -o html=beside.html`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.read.changed = cmd.Flags().Changed
-			f.read.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.unspoken[flag] }
+			f.read.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
 			if f.beside != "" {
-				return e.simulateBeside(args, f)
+				return simulateBeside(e, args, f)
 			}
-			return e.simulate(args, f)
+			return simulateAll(e, args, f)
 		},
 	}
 	fl := cmd.Flags()
@@ -88,59 +89,60 @@ only the judge does.`,
 	return cmd
 }
 
-// simulate is `rlcheck simulate`.
-func (e *env) simulate(args []string, f simulateFlags) error {
+// simulateAll is `rlcheck simulate`.
+func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
 	outs, err := parseOutputs(f.outputs, simulationFormats, "table")
 	if err != nil {
 		return err
 	}
 	switch {
 	case f.answer <= 0:
-		return usagef("--answer %s: an answer takes time", f.answer)
+		return cli.Usagef("--answer %s: an answer takes time", f.answer)
 	case f.from != "" && len(args) > 0:
-		return usagef("simulate: %q: with --from no scenario is named", args[0])
+		return cli.Usagef("simulate: %q: with --from no scenario is named", args[0])
 	case f.from == "" && len(f.limits) > 1:
-		return usagef("--limit: a scenario has one (several are tried with --from)")
+		return cli.Usagef("--limit: a scenario has one (several are tried with --from)")
 	case f.from != "" && len(f.limits) == 0:
-		return usagef("simulate: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+		return cli.Usagef("simulate: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
 	began := time.Now()
-	r := &result.Run{ID: runID(began), Started: began, Version: version(), Host: thisHost(),
-		Command: append([]string{"rlcheck"}, e.args...)}
+	r := &result.Run{ID: runID(began), Started: began, Version: e.Version, Host: thisHost(),
+		Command: append([]string{"rlcheck"}, e.Args...)}
 	if f.from != "" {
-		r.Scenarios, err = e.simulateFile(f)
+		r.Scenarios, err = simulateFile(e, f)
 	} else {
-		r.Scenarios, err = e.simulateScenarios(args, f)
+		r.Scenarios, err = simulateScenarios(e, args, f)
 	}
 	if err != nil {
 		return err
 	}
 	r.Duration = time.Since(began)
-	o := e.reportOptions()
+	o := reportOptions(e)
 	o.Simulated = true
-	whole := e.emitEach(outs, func(w io.Writer, format string) error {
+	whole := emitEach(e, outs, func(w io.Writer, format string) error {
 		if format == "table" {
 			return report.WriteSimulation(w, r, o)
 		}
 		return report.Write(w, format, r, o)
 	})
 	if !whole {
-		return exitStatus(exitNothing)
+		return cli.ExitStatus(cli.ExitNothing)
 	}
 	return nil
 }
 
 // simulateScenarios decides the load of scenarios.
-func (e *env) simulateScenarios(args []string, f simulateFlags) (out []result.Scenario,
+func simulateScenarios(e *cli.Env, args []string, f simulateFlags) (out []result.Scenario,
 	err error) {
 	if len(args) == 0 {
-		return nil, usagef("simulate: name a scenario file, a folder or builtin:NAME, or a log with --from")
+		return nil,
+			cli.Usagef("simulate: name a scenario file, a folder or builtin:NAME, or a log with --from")
 	}
 	sources, err := readSources(withLong(args, f.only))
 	if err != nil {
 		return nil, err
 	}
-	opts, err := e.parseOptions(&runFlags{limit: strings.Join(f.limits, ""), set: f.set})
+	opts, err := parseOptionsOf(e, &runFlags{limit: strings.Join(f.limits, ""), set: f.set})
 	if err != nil {
 		return nil, err
 	}
@@ -149,29 +151,29 @@ func (e *env) simulateScenarios(args []string, f simulateFlags) (out []result.Sc
 		return nil, err
 	}
 	for _, note := range notes {
-		e.say.line(note)
+		e.Say.Line(note)
 	}
 	var errs []error
 	for _, s := range chosen {
 		if why := s.Unmet(); why != "" {
-			e.say.line(s.ID + ": not simulated: " + why)
+			e.Say.Line(s.ID + ": not simulated: " + why)
 			continue
 		}
-		x, err := trial.Simulate(s, trial.Options{ID: "sim", Seed: f.seed, Version: version()}, f.answer)
+		x, err := trial.Simulate(s, trial.Options{ID: "sim", Seed: f.seed, Version: e.Version}, f.answer)
 		if err != nil {
-			errs = append(errs, usagef("simulate %s: %w", s.ID, err))
+			errs = append(errs, cli.Usagef("simulate %s: %w", s.ID, err))
 			continue
 		}
 		out = append(out, x)
 	}
 	if len(out)+len(errs) == 0 {
-		return nil, usagef("simulate: no scenario is for such a limit")
+		return nil, cli.Usagef("simulate: no scenario is for such a limit")
 	}
 	return out, errors.Join(errs...)
 }
 
 // simulateFile decides the requests of a file under each limit.
-func (e *env) simulateFile(f simulateFlags) (out []result.Scenario, err error) {
+func simulateFile(e *cli.Env, f simulateFlags) (out []result.Scenario, err error) {
 	var tries []*try
 	for _, text := range f.limits {
 		limit, err := spec.Parse(text)
@@ -181,7 +183,7 @@ func (e *env) simulateFile(f simulateFlags) (out []result.Scenario, err error) {
 		tries = append(tries, &try{limit: limit})
 	}
 	f.read.limit = f.limits[0]
-	h, err := e.eachRequest(&f, func(h timeline.Header, o *timeline.Observation) error {
+	h, err := eachRequest(e, &f, func(h timeline.Header, o *timeline.Observation) error {
 		for _, t := range tries {
 			if err := t.decide(h, o, f.answer); err != nil {
 				return err
@@ -223,7 +225,7 @@ type try struct {
 func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Duration) (err error) {
 	if t.limiter == nil {
 		if t.limiter, err = simulate.NewLimiter(t.limit, h.Started, answer); err != nil {
-			return usagef("--%w", err)
+			return cli.Usagef("--%w", err)
 		}
 	}
 	d := t.limiter.Decide(o.Partition, o.Sent, max(o.Cost, 1))
@@ -259,10 +261,10 @@ func (t *try) scenario(name string, h timeline.Header) (result.Scenario, error) 
 }
 
 // eachRequest reads the requests of --from, ascending by when they were sent.
-func (e *env) eachRequest(f *simulateFlags, take func(timeline.Header, *timeline.Observation) error) (
+func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timeline.Observation) error) (
 	timeline.Header, error,
 ) {
-	in, name := e.in, "stdin"
+	in, name := e.In, "stdin"
 	if f.from != "-" {
 		file, err := openTimeline(f.from)
 		if err != nil {
@@ -271,7 +273,7 @@ func (e *env) eachRequest(f *simulateFlags, take func(timeline.Header, *timeline
 		defer file.Close()
 		in, name = file, f.from
 	}
-	in, err := e.recorded(in, &f.read)
+	in, err := recorded(e, in, &f.read)
 	if err != nil {
 		return timeline.Header{}, err
 	}
@@ -279,7 +281,7 @@ func (e *env) eachRequest(f *simulateFlags, take func(timeline.Header, *timeline
 	if slices.Contains(accesslog.Formats(), accesslog.Format(f.read.format)) {
 		f.read.log.complete = true // what is missing of a log is not judged
 		f.read.log.withoutCached = true
-		l, err := e.accessLog(in, name, &f.read, nil)
+		l, err := accessLog(e, in, name, &f.read, nil)
 		if err != nil {
 			return timeline.Header{}, err
 		}
@@ -291,7 +293,7 @@ func (e *env) eachRequest(f *simulateFlags, take func(timeline.Header, *timeline
 	}
 	open := map[string]opener{"ndjson": ndjson.NewReader, "csv": ndjson.NewCSVReader}[f.read.format]
 	if open == nil {
-		return timeline.Header{}, usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, "+
+		return timeline.Header{}, cli.Usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, "+
 			"envoy, envoy-json, "+
 			"caddy or alb", f.read.format)
 	}
@@ -320,55 +322,55 @@ func withoutCached(h timeline.Header, c headers.Caches) timeline.Header {
 }
 
 // simulateBeside is `rlcheck simulate --beside RUN`.
-func (e *env) simulateBeside(args []string, f simulateFlags) error {
+func simulateBeside(e *cli.Env, args []string, f simulateFlags) error {
 	outs, err := parseOutputs(f.outputs, report.BesideFormats(), "table")
 	if err != nil {
 		return err
 	}
 	switch {
 	case f.from != "" || len(args) > 0:
-		return usagef("--beside: its requests are those of a run: name no scenario, and no --from")
+		return cli.Usagef("--beside: its requests are those of a run: name no scenario, and no --from")
 	case len(f.limits) > 1:
-		return usagef("--limit: one limit is drawn beside a run")
+		return cli.Usagef("--limit: one limit is drawn beside a run")
 	}
 	for _, flag := range []string{"set", "seed", "answer", "format", "columns"} {
 		if f.read.changed(flag) {
-			return usagef("--%s: it has no meaning with --beside: a run is as it was recorded", flag)
+			return cli.Usagef("--%s: it has no meaning with --beside: a run is as it was recorded", flag)
 		}
 	}
-	r, err := e.readBeside(f.beside)
+	r, err := readBeside(e, f.beside)
 	if err != nil {
 		return err
 	}
 	if err := choose(r, f.only, f.skip); err != nil {
 		return err
 	}
-	all, err := e.decideBeside(r, f.limits)
+	all, err := decideBeside(e, r, f.limits)
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
-		return usagef("--beside %s: none of its scenarios can be drawn", f.beside)
+		return cli.Usagef("--beside %s: none of its scenarios can be drawn", f.beside)
 	}
-	if !e.emitEach(outs, func(w io.Writer, format string) error {
-		return report.WriteBeside(w, format, all, e.reportOptions())
+	if !emitEach(e, outs, func(w io.Writer, format string) error {
+		return report.WriteBeside(w, format, all, reportOptions(e))
 	}) {
-		return exitStatus(exitNothing)
+		return cli.ExitStatus(cli.ExitNothing)
 	}
 	return nil
 }
 
 // decideBeside decides the requests of recorded scenarios, by the limit that is given or else by their own.
-func (e *env) decideBeside(r *result.Run, given []string) (all []report.Beside, err error) {
+func decideBeside(e *cli.Env, r *result.Run, given []string) (all []report.Beside, err error) {
 	for _, s := range r.Scenarios {
 		limits, why := besideLimits(&s, given)
 		if why != "" {
-			e.say.notef("%s is left out: %s", s.ID, why)
+			e.Say.Notef("%s is left out: %s", s.ID, why)
 			continue
 		}
 		right, err := simulate.Beside(s.Timeline, limits)
 		if err != nil {
-			return nil, usagef("simulate %s: %w", s.ID, err)
+			return nil, cli.Usagef("simulate %s: %w", s.ID, err)
 		}
 		if s.Limit, err = spec.Parse(limits[0].Limit); err != nil || len(limits) > 1 {
 			s.Limit = nil // several
@@ -382,10 +384,10 @@ func (e *env) decideBeside(r *result.Run, given []string) (all []report.Beside, 
 }
 
 // readBeside reads a kept run, or a recording alone.
-func (e *env) readBeside(name string) (*result.Run, error) {
+func readBeside(e *cli.Env, name string) (*result.Run, error) {
 	plain := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	if !strings.HasSuffix(plain, ".ndjson") {
-		return e.readRun(name)
+		return readRun(e, name)
 	}
 	file, err := openTimeline(name)
 	if err != nil {

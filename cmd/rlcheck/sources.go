@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
@@ -181,7 +182,7 @@ func readBuiltin(name string) ([]source, error) {
 				hint = "rlcheck list names them"
 			}
 			return nil, fmt.Errorf("%s%s: there is no such bundled scenario%s", builtinPrefix, name,
-				mend(hint))
+				cli.Mend(hint))
 		}
 		names = []string{name}
 	}
@@ -224,7 +225,7 @@ func wordsToSelect(all []*scenario.Scenario) (words []string) {
 func patterns(only, skip []string) error {
 	for _, w := range append(slices.Clone(only), skip...) {
 		if _, err := path.Match(w, ""); err != nil {
-			return usagef("%q: not a pattern: a [ is not closed", w)
+			return cli.Usagef("%q: not a pattern: a [ is not closed", w)
 		}
 	}
 	return nil
@@ -262,19 +263,19 @@ func pick(sources []source, opts scenario.ParseOptions, only, skip []string) (
 	const nothing = "%s: no scenario has it as its id or a tag%s"
 	for _, w := range only {
 		if !known(w) && len(errs) == 0 {
-			errs = append(errs, usagef("--only "+nothing, w, mend(nearWord(w, all))))
+			errs = append(errs, cli.Usagef("--only "+nothing, w, cli.Mend(nearWord(w, all))))
 		}
 	}
 	if err := errors.Join(onceEach(errs, len(sources))...); err != nil {
 		return nil, nil, err
 	}
 	if len(out) == 0 {
-		return nil, nil, usagef("no scenario is left: --only and --skip select none of %s "+
+		return nil, nil, cli.Usagef("no scenario is left: --only and --skip select none of %s "+
 			"(rlcheck list shows their ids and tags)", quantity.Plural(len(sources), "scenario"))
 	}
 	for _, w := range skip {
 		if hint := spell.Suggest(w, wordsToSelect(all)); !known(w) && hint != "" {
-			notes = append(notes, fmt.Sprintf("--skip "+nothing, visible(w), mend(hint)))
+			notes = append(notes, fmt.Sprintf("--skip "+nothing, cli.Visible(w), cli.Mend(hint)))
 		}
 	}
 	return out, notes, nil

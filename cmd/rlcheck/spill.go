@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -15,7 +16,7 @@ func spill() (timeline.Spill, error) {
 	f, err := os.CreateTemp("", "rlcheck-*")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w (set TMPDIR to a folder that can be written)", os.TempDir(),
-			cause(err))
+			cli.Cause(err))
 	}
 	_ = os.Remove(f.Name()) // where the system allows that, nothing is left even after a crash
 	return spilled{f}, nil

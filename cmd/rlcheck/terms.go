@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -27,7 +28,7 @@ func (f *checkFlags) panel(h timeline.Header) (*check.Panel, error) {
 		one.Undecided = chargedTo(limits)
 		limits = []timeline.PhaseLimit{one}
 	case len(limits) == 0:
-		return nil, usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+		return nil, cli.Usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
 	if len(f.only) > 0 {
 		limits = onlyTo(limits, f.only)
@@ -88,7 +89,7 @@ func (f *checkFlags) options(t timeline.Terms) check.Options {
 }
 
 // sayTerms says on the side what the recording said in place of flags, and what no limit counts.
-func (e *env) sayTerms(name string, f *checkFlags, t timeline.Terms) {
+func sayTerms(e *cli.Env, name string, f *checkFlags, t timeline.Terms) {
 	var said []string
 	for _, l := range t.Limits {
 		of := ""
@@ -106,13 +107,13 @@ func (e *env) sayTerms(name string, f *checkFlags, t timeline.Terms) {
 		said = append(said, "--shared")
 	}
 	if len(said) > 0 {
-		e.remark(f, false, name+": judged as when it was recorded: "+strings.Join(said, ", "))
+		remark(e, f, false, name+": judged as when it was recorded: "+strings.Join(said, ", "))
 	}
 	if t.SingleUnits {
-		e.remark(f, false, name+": each request counts one unit: no cost was seen to be charged")
+		remark(e, f, false, name+": each request counts one unit: no cost was seen to be charged")
 	}
 	if n := f.judges.Free(); n > 0 {
-		e.remark(f, false, name+": "+quantity.Plural(n, "request")+
+		remark(e, f, false, name+": "+quantity.Plural(n, "request")+
 			" of phases that no limit counts: left out")
 	}
 }

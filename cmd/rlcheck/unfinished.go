@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -27,13 +28,13 @@ func (m *manifest) report() *result.Run {
 
 // addCut judges the scenarios in which a run was killed, adds them to its report, and says what is missing. A
 // run that was not killed stays as it is.
-func (e *env) addCut(folder string, r *result.Run) {
+func addCut(e *cli.Env, folder string, r *result.Run) {
 	m, err := readManifest(folder)
 	if err != nil || m == nil || m.ID != r.ID || !r.Interrupted {
 		return
 	}
 	if alive(folder) != nil {
-		e.say.notef("%s: process %d is still writing to it: this is what it has kept so far", folder, m.PID)
+		e.Say.Notef("%s: process %d is still writing to it: this is what it has kept so far", folder, m.PID)
 	}
 	d := &runDir{path: folder, flat: len(m.Scenarios) == 1}
 	var left []string
@@ -49,11 +50,11 @@ func (e *env) addCut(folder string, r *result.Run) {
 		if n := len(cut.Header.Notes); n > 0 {
 			why = cut.Header.Notes[n-1]
 		}
-		e.say.notef("%s: %s", id, why)
+		e.Say.Notef("%s: %s", id, why)
 	}
 	r.NotBegun = left
 	if len(r.NotBegun) > 0 {
-		e.say.notef("not begun: %s", strings.Join(r.NotBegun, ", "))
+		e.Say.Notef("not begun: %s", strings.Join(r.NotBegun, ", "))
 	}
 }
 
@@ -143,7 +144,7 @@ func readJournal(r io.Reader, name string) (*timeline.Timeline, error) {
 
 // recorded returns what `rlcheck check` reads of a file: a timeline instead of the journal that a killed
 // run left.
-func (e *env) recorded(in io.Reader, f *checkFlags) (io.Reader, error) {
+func recorded(e *cli.Env, in io.Reader, f *checkFlags) (io.Reader, error) {
 	file, is := in.(*os.File)
 	begin := make([]byte, 64)
 	if !is {
@@ -162,7 +163,7 @@ func (e *env) recorded(in io.Reader, f *checkFlags) (io.Reader, error) {
 	if tl.Sent() == 0 {
 		return nil, fmt.Errorf("%s: no observation: %s", file.Name(), notes[len(notes)-1])
 	}
-	e.remark(f, false, filepath.Base(file.Name())+": "+notes[len(notes)-1])
+	remark(e, f, false, filepath.Base(file.Name())+": "+notes[len(notes)-1])
 	trial.CutClock(tl)
 	out, to := io.Pipe()
 	go func() { to.CloseWithError(ndjson.Write(to, tl)) }() // it ends with the program if nobody reads

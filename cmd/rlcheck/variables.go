@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
@@ -37,7 +38,7 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) (ma
 		set[f.Name] = true
 		if f.Name == "set" && commands(v) {
 			const why = "a command does not come from the environment (write --set, or a scenario)"
-			errs = append(errs, usagef("%s: "+why, variable(f.Name)))
+			errs = append(errs, cli.Usagef("%s: "+why, variable(f.Name)))
 			return
 		}
 		var value *pflag.InvalidValueError
@@ -81,7 +82,7 @@ func strayVariables(root *cobra.Command, environ []string) (stray []string, err 
 			continue
 		}
 		if near := nearVariable(name, known); near != "" {
-			errs = append(errs, usagef("%s: no flag has this variable (did you mean %q?)", name, near))
+			errs = append(errs, cli.Usagef("%s: no flag has this variable (did you mean %q?)", name, near))
 			continue
 		}
 		stray = append(stray, name)

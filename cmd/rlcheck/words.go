@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 )
 
 // negative is a number below zero, which would be read as a flag.
@@ -22,13 +24,13 @@ func negativeLast(root *cobra.Command, args []string) []string {
 	return slices.Concat(args[:i], args[i+1:], []string{"--", args[i]})
 }
 
-func newVersionCmd(e *env) *cobra.Command {
+func newVersionCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			e.printVersion()
+			printVersion(e)
 			return nil
 		},
 	}
@@ -63,11 +65,11 @@ func commit() string {
 
 // printVersion prints the version. Below it stand the commit, where it is known, the Go version and the
 // platform.
-func (e *env) printVersion() {
+func printVersion(e *cli.Env) {
 	at := ""
 	if c := commit(); c != "" {
 		at = "commit " + c + ", "
 	}
-	e.say.resultf("rlcheck %s\n", version())
-	e.say.resultf("%s%s %s/%s\n", at, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	e.Say.Resultf("rlcheck %s\n", version())
+	e.Say.Resultf("%s%s %s/%s\n", at, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

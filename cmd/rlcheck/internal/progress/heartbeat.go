@@ -1,35 +1,36 @@
-package main
+package progress
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// heartbeat says now and then how far a run of several scenarios is, where no line of progress is drawn: a
+// Heartbeat says now and then how far a run of several scenarios is, where no line of progress is drawn: a
 // job of many minutes that prints nothing is taken for one that hangs. Nil where it is not wanted.
-type heartbeat struct {
-	say  *speaker
+type Heartbeat struct {
+	say  *cli.Speaker
 	said time.Time
 }
 
 // betweenBeats is the least time between two lines.
 const betweenBeats = 30 * time.Second
 
-// newHeartbeat returns nil where a meter is drawn.
-func (e *env) newHeartbeat(now time.Time) *heartbeat {
-	if e.wantsMeter() {
+// NewHeartbeat returns nil where a meter is drawn.
+func NewHeartbeat(e *cli.Env, now time.Time) *Heartbeat {
+	if wantsMeter(e) {
 		return nil
 	}
-	return &heartbeat{e.say, now}
+	return &Heartbeat{e.Say, now}
 }
 
-// tell says how many of all scenarios are done, and what became of them, if the last time is long ago. The
+// Tell says how many of all scenarios are done, and what became of them, if the last time is long ago. The
 // last one is told by the report.
-func (h *heartbeat) tell(now time.Time, done []result.Scenario, all int) {
+func (h *Heartbeat) Tell(now time.Time, done []result.Scenario, all int) {
 	if h == nil || now.Sub(h.said) < betweenBeats || len(done) >= all {
 		return
 	}
@@ -44,17 +45,17 @@ func (h *heartbeat) tell(now time.Time, done []result.Scenario, all int) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	h.say.notef("%d of %s are done: %s", len(done), quantity.Plural(all, "scenario"),
+	h.say.Notef("%d of %s are done: %s", len(done), quantity.Plural(all, "scenario"),
 		strings.Join(parts, ", "))
 }
 
 // busy says what is going on, if the last time is long ago.
-func (h *heartbeat) busy(now time.Time, what string) {
+func (h *Heartbeat) busy(now time.Time, what string) {
 	if h == nil || now.Sub(h.said) < betweenBeats {
 		return
 	}
 	h.said = now
-	h.say.notef("%s", what)
+	h.say.Notef("%s", what)
 }
 
 // notJudged is what became of a scenario that does not count, in the word of the report.

@@ -2,58 +2,15 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
-
-// usagef is an error of the command line.
-func usagef(format string, args ...any) error { return fmt.Errorf(format, args...) }
-
-// mend puts a mend behind an error in parentheses; nothing for an empty one.
-func mend(text string) string {
-	if text == "" {
-		return ""
-	}
-	return " (" + text + ")"
-}
-
-// failOnKnown refuses a word of --fail-on that is none.
-func failOnKnown(word string) error {
-	words := []string{"", "fail", "inconclusive"}
-	if slices.Contains(words, word) {
-		return nil
-	}
-	return usagef("--fail-on %q: it is fail or inconclusive%s", word, mend(spell.Suggest(word, words[1:])))
-}
-
-// noArguments refuses every argument.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("%s: %q: it takes no arguments (%s --help lists the flags)", cmd.Name(), args[0],
-			cmd.CommandPath())
-	}
-	return nil
-}
-
-// needs demands from least to most arguments, or any number of them for most < 0; what says in words what
-// they name.
-func needs(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < least:
-			return usagef("%s: name %s", cmd.Name(), what)
-		case most >= 0 && len(args) > most:
-			return usagef("%s: %q: one argument too many: name %s", cmd.Name(), args[most], what)
-		}
-		return nil
-	}
-}
 
 // unknownCommand returns the error for words that name no command, nil if they name one.
 func unknownCommand(root *cobra.Command, words []string) error {
@@ -76,7 +33,7 @@ func unknownCommand(root *cobra.Command, words []string) error {
 			hint = "write rlcheck run " + word
 		}
 	}
-	return usagef("%q: there is no such command%s", word, mend(hint))
+	return cli.Usagef("%q: there is no such command%s", word, cli.Mend(hint))
 }
 
 // firstWord is the first of words that is neither a flag nor the value of a global one.
@@ -102,7 +59,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
-		return usagef("-%s: there is no such flag (%s)", unknown.GetSpecifiedName(), help)
+		return cli.Usagef("-%s: there is no such flag (%s)", unknown.GetSpecifiedName(), help)
 	case errors.As(err, &unknown):
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -110,13 +67,13 @@ func flagError(cmd *cobra.Command, err error) error {
 		if near := spell.Suggest(unknown.GetSpecifiedName(), names); near != "" {
 			hint = strings.Replace(near, `"`, `"--`, 1)
 		}
-		return usagef("--%s: there is no such flag (%s)", unknown.GetSpecifiedName(), hint)
+		return cli.Usagef("--%s: there is no such flag (%s)", unknown.GetSpecifiedName(), hint)
 	case errors.As(err, &bare):
-		return usagef("--%s: it needs a value: %s", bare.GetFlag().Name, bare.GetFlag().Usage)
+		return cli.Usagef("--%s: it needs a value: %s", bare.GetFlag().Name, bare.GetFlag().Usage)
 	case errors.As(err, &value):
 		return badValue("--"+value.GetFlag().Name, value)
 	default:
-		return usagef("%w (%s)", err, help)
+		return cli.Usagef("%w (%s)", err, help)
 	}
 }
 
@@ -130,20 +87,7 @@ func badValue(where string, err *pflag.InvalidValueError) error {
 		"stringSlice":    "a list of words with commas between them",
 	}[err.GetFlag().Value.Type()]
 	if what == "" {
-		return usagef("%s %q: %w", where, err.GetValue(), err.Unwrap())
+		return cli.Usagef("%s %q: %w", where, err.GetValue(), err.Unwrap())
 	}
-	return usagef("%s %q: %s belongs here", where, err.GetValue(), what)
-}
-
-// notEmpty refuses flags that were given without a text, as -t "$URL" gives one where URL is not set: what
-// the scenario says would be judged in its place, and the embedded target would pass for another one.
-func notEmpty(cmd *cobra.Command, flags ...string) error {
-	var errs []error
-	for _, name := range flags {
-		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
-			errs = append(errs, usagef("--%s \"\": an empty value is none (write one, or leave --%s out "+
-				"for what the scenario says)", name, name))
-		}
-	}
-	return errors.Join(errs...)
+	return cli.Usagef("%s %q: %s belongs here", where, err.GetValue(), what)
 }

@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 )
 
-// crowd shows how far scenarios have come that are recorded beside each other: in one line of a terminal, or
+// Crowd shows how far scenarios have come that are recorded beside each other: in one line of a terminal, or
 // now and then in a line of their own. Nil shows nothing.
-type crowd struct {
-	bar  *meter
-	beat *heartbeat
+type Crowd struct {
+	bar  *Meter
+	beat *Heartbeat
 	// planned is how many requests all of them may send, all how many there are.
 	planned, all int
 
@@ -22,8 +22,13 @@ type crowd struct {
 	seen     map[string]load.Progress
 }
 
-// update takes how far one scenario has come.
-func (c *crowd) update(id string, p load.Progress) {
+// NewCrowd is the crowd of all scenarios, which may send so many requests together; bar and beat may be nil.
+func NewCrowd(bar *Meter, beat *Heartbeat, planned, all int) *Crowd {
+	return &Crowd{bar: bar, beat: beat, planned: planned, all: all, seen: map[string]load.Progress{}}
+}
+
+// Update takes how far one scenario has come.
+func (c *Crowd) Update(id string, p load.Progress) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seen[id] = p
@@ -35,13 +40,13 @@ func (c *crowd) update(id string, p load.Progress) {
 		sum.Sent += one.Sent
 		sum.Late = max(sum.Late, one.Late)
 	}
-	c.bar.update(sum)
+	c.bar.Update(sum)
 	c.beat.busy(time.Now(), fmt.Sprintf("%d of %s recorded beside each other are done", c.recorded,
 		quantity.Plural(c.all, "scenario")))
 }
 
-// over counts a scenario that is recorded.
-func (c *crowd) over() {
+// Over counts a scenario that is recorded.
+func (c *Crowd) Over() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.recorded++

@@ -1,18 +1,18 @@
 //go:build darwin || linux
 
-package main
+package cli
 
 import (
 	"os"
 	"syscall"
 )
 
-// nowhere tells whether f seems to be closed, as in `rlcheck list >&-`. Go opens /dev/null for reading and
+// Nowhere tells whether f seems to be closed, as in `rlcheck list >&-`. Go opens /dev/null for reading and
 // writing in place of a closed standard file, before main begins. A shell's >/dev/null is for writing alone.
 //
 // Note: Python's DEVNULL and Node's "ignore" are opened for both too, and mean no mistake. So this can be
 // said, but it is no reason for another exit status.
-func nowhere(f *os.File) bool {
+func Nowhere(f *os.File) bool {
 	info, err := f.Stat()
 	null, errNull := os.Stat(os.DevNull)
 	if err != nil || errNull != nil || !os.SameFile(info, null) {

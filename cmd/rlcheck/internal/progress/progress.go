@@ -1,6 +1,8 @@
-package main
+// Package progress shows how far a run is: in one line of a terminal, or now and then in a line of its own.
+package progress
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -9,14 +11,14 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/load"
 )
 
-// meter shows in one line of a terminal how far a scenario has come; nil where none is wanted. Nothing that
+// Meter shows in one line of a terminal how far a scenario has come; nil where none is wanted. Nothing that
 // happens to it costs a recording: see console.
-type meter struct {
+type Meter struct {
 	progress *mpb.Progress
 	bar      *mpb.Bar
 	console  *console
@@ -34,7 +36,7 @@ const (
 	refresh = 120 * time.Millisecond
 	// wideEnough is the width of a terminal, in columns, from which the name of the phase is shown.
 	wideEnough = 100
-	// unknownWidth is the width of a terminal that does not tell it, or tells 0.
+	// unknownWidth is the width of a terminal that is one no longer.
 	unknownWidth = 80
 	// longestBar bounds the bar, in columns.
 	longestBar = 40
@@ -42,32 +44,26 @@ const (
 	farewell = 2 * time.Second
 )
 
-// newMeter starts the line on stderr if that is a terminal.
-func (e *env) newMeter(label string, lasts, after time.Duration) *meter {
-	if !e.wantsMeter() {
+// NewMeter starts the line on stderr if that is a terminal.
+func NewMeter(e *cli.Env, label string, lasts, after time.Duration) *Meter {
+	if !wantsMeter(e) {
 		return nil
 	}
-	fd, _ := terminal(e.say.err)
-	return startMeter(e.say.err, label, lasts, after, func() int {
-		columns, _, err := term.GetSize(fd)
-		if err != nil || columns <= 0 {
-			return unknownWidth
-		}
-		return columns
+	return startMeter(e.Say.Err, label, lasts, after, func() int {
+		return cmp.Or(cli.Terminal(e.Say.Err), unknownWidth)
 	})
 }
 
 // wantsMeter tells whether stderr is a terminal that is to show the progress.
-func (e *env) wantsMeter() bool {
-	_, width := terminal(e.say.err)
-	dumb, _ := e.getenv("TERM")
-	ci, _ := e.getenv("CI")
-	return width > 0 && !e.quiet && !e.noProgress && dumb != "dumb" && ci == ""
+func wantsMeter(e *cli.Env) bool {
+	dumb, _ := e.Getenv("TERM")
+	ci, _ := e.Getenv("CI")
+	return cli.Terminal(e.Say.Err) > 0 && !e.Quiet && !e.NoProgress && dumb != "dumb" && ci == ""
 }
 
 // startMeter draws on a terminal that tells its width in columns.
-func startMeter(out io.Writer, label string, lasts, after time.Duration, columns func() int) *meter {
-	m := &meter{lasts: lasts, after: after, console: openConsole(out, columns)}
+func startMeter(out io.Writer, label string, lasts, after time.Duration, columns func() int) *Meter {
+	m := &Meter{lasts: lasts, after: after, console: openConsole(out, columns)}
 	m.progress = mpb.New(mpb.WithConsoleWriter(m.console), mpb.WithWidth(longestBar),
 		mpb.WithRefreshRate(refresh))
 	m.bar = m.progress.AddBar(0, mpb.BarRemoveOnComplete(),
@@ -77,12 +73,12 @@ func startMeter(out io.Writer, label string, lasts, after time.Duration, columns
 }
 
 // text says in words how far the load has come.
-func (m *meter) text() string {
+func (m *Meter) text() string {
 	text := "connecting"
 	if p := m.seen.Load(); p != nil {
 		text = m.counts(p)
 		if m.console.columns() >= wideEnough {
-			text = visible(p.Phase) + ": " + text
+			text = cli.Visible(p.Phase) + ": " + text
 		}
 	}
 	m.widest = max(m.widest, utf8.RuneCountInString(text))
@@ -90,7 +86,7 @@ func (m *meter) text() string {
 }
 
 // counts says what was answered so far, and how long it will take.
-func (m *meter) counts(p *load.Progress) string {
+func (m *Meter) counts(p *load.Progress) string {
 	text := fmt.Sprintf("%d allowed, %d denied, %d unknown, late %s", p.Allowed, p.Denied, p.Unknown,
 		p.Late.Round(10*time.Microsecond))
 	if m.began.IsZero() {
@@ -109,8 +105,8 @@ func (m *meter) counts(p *load.Progress) string {
 // seconds rounds up to whole seconds.
 func seconds(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
-// update shows how far the load has come.
-func (m *meter) update(p load.Progress) {
+// Update shows how far the load has come.
+func (m *Meter) Update(p load.Progress) {
 	if m == nil {
 		return
 	}
@@ -120,8 +116,8 @@ func (m *meter) update(p load.Progress) {
 	m.bar.SetCurrent(min(int64(p.Sent), planned-1)) // the last step is stop's
 }
 
-// stop removes the line. A terminal that takes nothing (Ctrl-S) is not waited for.
-func (m *meter) stop() {
+// Stop removes the line. A terminal that takes nothing (Ctrl-S) is not waited for.
+func (m *Meter) Stop() {
 	if m == nil {
 		return
 	}

@@ -1,10 +1,11 @@
-package main
+package progress
 
 import (
 	"bytes"
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -13,7 +14,7 @@ import (
 func TestHeartbeatIsRare(t *testing.T) {
 	var out bytes.Buffer
 	start := time.Now()
-	h := &heartbeat{&speaker{err: &out}, start}
+	h := &Heartbeat{&cli.Speaker{Err: &out}, start}
 	var done []result.Scenario
 	open := verdict.Inconclusive
 	for i, v := range []verdict.Verdict{verdict.Pass, open, verdict.Pass, open} {
@@ -21,11 +22,11 @@ func TestHeartbeatIsRare(t *testing.T) {
 		if v == open {
 			done[i].Reason = verdict.NeedsFailed
 		}
-		h.tell(start.Add(time.Duration(i+1)*20*time.Second), done, 4)
+		h.Tell(start.Add(time.Duration(i+1)*20*time.Second), done, 4)
 	}
 	if got, want := out.String(), "rlcheck: 2 of 4 scenarios are done: 1 PASS, 1 not judged\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	var none *heartbeat
-	none.tell(start.Add(time.Hour), done, 5) // where a meter is drawn
+	var none *Heartbeat
+	none.Tell(start.Add(time.Hour), done, 5) // where a meter is drawn
 }

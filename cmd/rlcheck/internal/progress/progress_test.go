@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"errors"
@@ -52,7 +52,7 @@ func TestProgressLineFitsAnyWidth(t *testing.T) {
 func TestProgressText(t *testing.T) {
 	columns := 80
 	narrow := &console{columns: func() int { return columns }}
-	m := &meter{lasts: time.Hour, after: time.Minute, console: narrow}
+	m := &Meter{lasts: time.Hour, after: time.Minute, console: narrow}
 	if got := m.text(); got != "connecting" {
 		t.Errorf("before the first answer: got %q", got)
 	}
@@ -86,11 +86,11 @@ func TestNoTerminalCostsARecording(t *testing.T) {
 		columns := func() int { return int(size.Add(40)%200) - 1 }
 		m := startMeter(write, name, 0, 0, columns)
 		for sent := range 50 {
-			m.update(load.Progress{Sent: sent, Planned: 40})
+			m.Update(load.Progress{Sent: sent, Planned: 40})
 		}
-		m.stop() // it returns: that is the test
+		m.Stop() // it returns: that is the test
 	}
-	var none *meter
-	none.update(load.Progress{})
-	none.stop()
+	var none *Meter
+	none.Update(load.Progress{})
+	none.Stop()
 }

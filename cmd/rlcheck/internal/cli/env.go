@@ -1,0 +1,69 @@
+// Package cli is what all commands share: what they may use of the world, how they speak, and with which
+// status they end.
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+// Env is what a command may use of the world.
+type Env struct {
+	Args   []string
+	In     io.Reader
+	Say    *Speaker
+	Getenv func(string) (string, bool)
+	// Environ lists the variables as NAME=VALUE.
+	Environ func() []string
+	// Quiet and Verbose are -q and -v; Color and NoProgress tell what is wanted of a terminal.
+	Quiet, Verbose, NoProgress bool
+	Color                      string
+	// Version is that of the program.
+	Version string
+	// Unspoken are the flags of the command that the environment gave, not the command line.
+	Unspoken map[string]bool
+}
+
+// Interruptible returns a context that ends when the program is told to stop. A second signal ends the
+// program at once. Commands that do not ask for it end at the first one.
+func Interruptible() (ctx context.Context, stop func()) {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop = signal.NotifyContext(context.Background(), signals...)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// WantsColor tells whether the results go to a terminal that is to have colours.
+func (e *Env) WantsColor() bool {
+	if e.Color != "auto" {
+		return e.Color == "always"
+	}
+	if v, set := e.Getenv("NO_COLOR"); set && v != "" {
+		return false
+	}
+	if v, _ := e.Getenv("TERM"); v == "dumb" {
+		return false
+	}
+	return Terminal(e.Say.Out) > 0
+}
+
+// Terminal returns the width of w in columns if it is a terminal, 0 otherwise.
+func Terminal(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		width = 80
+	}
+	return width
+}

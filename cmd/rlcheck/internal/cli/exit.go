@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// The exit statuses, an API.
+const (
+	ExitPass         = 0
+	ExitFail         = 1
+	ExitNothing      = 2 // nothing was judged: usage, an unreadable file, a crash
+	ExitInconclusive = 3
+	ExitInterrupted  = 130
+)
+
+// ExitStatus is an error that has been told already and only carries the exit status.
+type ExitStatus int
+
+func (s ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// StatusOf is the one place where exit statuses are set.
+func StatusOf(err error) int {
+	var s ExitStatus
+	switch {
+	case err == nil:
+		return ExitPass
+	case errors.As(err, &s):
+		return int(s)
+	default:
+		return ExitNothing
+	}
+}
+
+// AfterTrouble is the exit status of a run of which something that was asked for could not be kept or
+// printed: a FAIL and an interruption stay what they are, all else says that nothing can be relied on.
+func AfterTrouble(status int) int {
+	if status == ExitFail || status == ExitInterrupted {
+		return status
+	}
+	return ExitNothing
+}
+
+// StatusFor turns a verdict into an exit status; failOn is the flag --fail-on.
+func StatusFor(v verdict.Verdict, interrupted bool, failOn string) error {
+	switch {
+	case interrupted:
+		return ExitStatus(ExitInterrupted)
+	case v == verdict.Fail:
+		return ExitStatus(ExitFail)
+	case v == verdict.Inconclusive && failOn == "inconclusive":
+		return ExitStatus(ExitFail)
+	case v == verdict.Inconclusive && failOn != "fail":
+		return ExitStatus(ExitInconclusive)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/internal/spell"
+)
+
+// Usagef is an error of the command line.
+func Usagef(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
+// Mend puts a mend behind an error in parentheses; nothing for an empty one.
+func Mend(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// FailOnKnown refuses a word of --fail-on that is none.
+func FailOnKnown(word string) error {
+	words := []string{"", "fail", "inconclusive"}
+	if slices.Contains(words, word) {
+		return nil
+	}
+	return Usagef("--fail-on %q: it is fail or inconclusive%s", word, Mend(spell.Suggest(word, words[1:])))
+}
+
+// NoArguments refuses every argument.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usagef("%s: %q: it takes no arguments (%s --help lists the flags)", cmd.Name(), args[0],
+			cmd.CommandPath())
+	}
+	return nil
+}
+
+// Needs demands from least to most arguments, or any number of them for most < 0; what says in words what
+// they name.
+func Needs(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return Usagef("%s: name %s", cmd.Name(), what)
+		case most >= 0 && len(args) > most:
+			return Usagef("%s: %q: one argument too many: name %s", cmd.Name(), args[most], what)
+		}
+		return nil
+	}
+}
+
+// NotEmpty refuses flags that were given without a text, as -t "$URL" gives one where URL is not set: what
+// the scenario says would be judged in its place, and the embedded target would pass for another one.
+func NotEmpty(cmd *cobra.Command, flags ...string) error {
+	var errs []error
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			errs = append(errs, Usagef("--%s \"\": an empty value is none (write one, or leave --%s out "+
+				"for what the scenario says)", name, name))
+		}
+	}
+	return errors.Join(errs...)
+}
