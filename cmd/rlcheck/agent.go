@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/redis"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
@@ -82,7 +82,7 @@ func runAgent(e *cli.Env, f *agentFlags) error {
 	err = fleet.Serve(ctx, redis.Exchanger{Client: client, Prefix: fleet.Prefix}, fleet.AgentOptions{
 		Name: name, Version: e.Version,
 		Sender: &trial.Agent{Version: e.Version, Allow: f.allow, Keys: keys, TLS: tls, Env: e.Getenv,
-			Spill: func() (timeline.Spill, error) { return spill() }},
+			Spill: recording.Spill},
 		Say: e.Say.Notef,
 	})
 	if errors.Is(err, context.Canceled) {

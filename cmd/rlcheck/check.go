@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/quantity"
@@ -120,7 +122,7 @@ were told.`,
 
 // checkAll is `rlcheck check`.
 func checkAll(e *cli.Env, names []string, f checkFlags) error {
-	outs, err := parseOutputs(f.outputs, checkFormats(), "text")
+	outs, err := output.Parse(f.outputs, checkFormats(), "text")
 	if err != nil {
 		return err
 	}
@@ -135,9 +137,9 @@ func checkAll(e *cli.Env, names []string, f checkFlags) error {
 		noteBecame(e, f.limit, limit)
 	}
 	began, several, worst := time.Now(), len(names) > 1, verdict.Pass
-	f.kept.wanted = several || slices.ContainsFunc(outs, output.shows)
-	f.kept.whole = slices.ContainsFunc(outs, output.whole)
-	r := &result.Run{ID: runID(began), Started: began, Version: e.Version, Host: thisHost(),
+	f.kept.wanted = several || slices.ContainsFunc(outs, output.Output.Shows)
+	f.kept.Whole = slices.ContainsFunc(outs, output.Output.Whole)
+	r := &result.Run{ID: rundir.ID(began), Started: began, Version: e.Version, Host: thisHost(),
 		Command: append([]string{"rlcheck"}, e.Args...)}
 	all := make([]*check.Panel, len(names))
 	for i, name := range names {
@@ -181,9 +183,9 @@ func (f *checkFlags) asJudged(s *result.Scenario, name string) {
 }
 
 // emitChecked writes judged recordings in every wanted format; it returns whether all was written.
-func emitChecked(e *cli.Env, outs []output, r *result.Run, judges []*check.Panel) bool {
+func emitChecked(e *cli.Env, outs []output.Output, r *result.Run, judges []*check.Panel) bool {
 	several := len(judges) > 1
-	return emitEach(e, outs, func(w io.Writer, format string) error {
+	return output.EmitEach(e, outs, func(w io.Writer, format string) error {
 		s := &r.Scenarios[0]
 		note := result.CacheNote(s.Header.Notes)
 		switch {
@@ -203,7 +205,7 @@ func emitChecked(e *cli.Env, outs []output, r *result.Run, judges []*check.Panel
 			_, _ = w.Write(text) // in memory
 			return err
 		default:
-			return report.Write(w, format, r, reportOptions(e))
+			return report.Write(w, format, r, output.ReportOptions(e))
 		}
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/client"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -64,7 +66,7 @@ func checkClients(e *cli.Env, name string, f checkFlags) error {
 		return cli.Usagef("--max-attempts %d, --retry-budget %d: they are never negative", o.MaxAttempts,
 			o.Budget)
 	}
-	outs, err := parseOutputs(f.outputs, checkFormats(), "text")
+	outs, err := output.Parse(f.outputs, checkFormats(), "text")
 	if err != nil {
 		return err
 	}
@@ -74,9 +76,9 @@ func checkClients(e *cli.Env, name string, f checkFlags) error {
 		return err
 	}
 	s := clientScenario(name, tl, &f)
-	r := &result.Run{ID: runID(began), Started: began, Duration: time.Since(began), Version: e.Version,
+	r := &result.Run{ID: rundir.ID(began), Started: began, Duration: time.Since(began), Version: e.Version,
 		Host: thisHost(), Command: append([]string{"rlcheck"}, e.Args...), Scenarios: []result.Scenario{s}}
-	whole := emitEach(e, outs, func(w io.Writer, format string) error {
+	whole := output.EmitEach(e, outs, func(w io.Writer, format string) error {
 		switch format {
 		case "text":
 			writeClients(w, &s)
@@ -86,7 +88,7 @@ func checkClients(e *cli.Env, name string, f checkFlags) error {
 			_, _ = w.Write(text) // in memory
 			return err
 		default:
-			return report.Write(w, format, r, reportOptions(e))
+			return report.Write(w, format, r, output.ReportOptions(e))
 		}
 	})
 	status := cli.StatusFor(s.Verdict, false, "")

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/compare"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -60,7 +62,7 @@ that could not be shown either way: a scenario is missing or no longer judged, o
 
 // compareSides is `rlcheck compare`.
 func compareSides(e *cli.Env, old, new string, f compareFlags) error {
-	outs, err := parseOutputs(f.outputs, report.ComparisonFormats(), "table")
+	outs, err := output.Parse(f.outputs, report.ComparisonFormats(), "table")
 	if err != nil {
 		return err
 	}
@@ -84,9 +86,9 @@ func compareSides(e *cli.Env, old, new string, f compareFlags) error {
 		return err
 	}
 	status := cli.StatusFor(c.Verdict, false, f.failOn)
-	shown := reportOptions(e)
+	shown := output.ReportOptions(e)
 	write := func(w io.Writer, format string) error { return report.WriteComparison(w, format, c, shown) }
-	if !emitEach(e, outs, write) {
+	if !output.EmitEach(e, outs, write) {
 		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(status)))
 	}
 	return status
@@ -113,7 +115,7 @@ func readSide(e *cli.Env, name string, f compareFlags) (compare.Side, error) {
 		return side, err
 	}
 	for _, path := range paths {
-		r, err := readRun(e, path)
+		r, err := rundir.Read(e, path)
 		if err != nil {
 			return side, err
 		}
@@ -139,12 +141,12 @@ func chooseAll(runs []*result.Run, only, skip []string) error {
 // folder that is no run, the runs in it.
 func sidePaths(name string) (out []string, err error) {
 	words := []string{name}
-	if !exists(name) {
+	if !output.Exists(name) {
 		words = strings.Split(name, ",")
 	}
 	for _, word := range words {
 		found := []string{word}
-		if !exists(word) && strings.ContainsAny(word, "*?[") {
+		if !output.Exists(word) && strings.ContainsAny(word, "*?[") {
 			if found, err = filepath.Glob(word); err != nil {
 				return nil, cli.Usagef("%q: not a pattern: a [ is not closed", word)
 			}
@@ -162,13 +164,13 @@ func sidePaths(name string) (out []string, err error) {
 // runsIn lists the runs of a folder that is none itself; else path alone.
 func runsIn(path string) []string {
 	entries, err := os.ReadDir(path)
-	if err != nil || exists(filepath.Join(path, "report.json")) ||
-		exists(filepath.Join(path, manifestName)) {
+	if err != nil || output.Exists(filepath.Join(path, "report.json")) ||
+		output.Exists(filepath.Join(path, rundir.ManifestName)) {
 		return []string{path}
 	}
 	var out []string
 	for _, e := range entries {
-		if inside := filepath.Join(path, e.Name()); exists(filepath.Join(inside, "report.json")) {
+		if inside := filepath.Join(path, e.Name()); output.Exists(filepath.Join(inside, "report.json")) {
 			out = append(out, inside)
 		}
 	}

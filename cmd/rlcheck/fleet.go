@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/redis"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -118,7 +119,7 @@ func lead(ctx context.Context, e *cli.Env, sources []source, f *runFlags) (*lead
 	}
 	l.stops = append(l.stops, client.Close)
 	c, err := fleet.Lead(ctx, redis.Exchanger{Client: client, Prefix: fleet.Prefix}, fleet.Options{
-		Run: runID(time.Now()) + "-" + rand.Text()[:6], Version: e.Version, Agents: f.fleet.agents,
+		Run: rundir.ID(time.Now()) + "-" + rand.Text()[:6], Version: e.Version, Agents: f.fleet.agents,
 		Deal: fleet.Deal(f.fleet.deal), Within: f.fleet.within, Say: e.Say.Notef})
 	if err != nil {
 		return nil, errors.Join(err, l.close())

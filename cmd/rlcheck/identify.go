@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
@@ -105,7 +108,7 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 
 // identifyTarget is `rlcheck identify`.
 func identifyTarget(e *cli.Env, f *identifyFlags, politeSaid bool) error {
-	outs, err := parseOutputs(f.outputs, []string{"table", "json", "html"}, "table")
+	outs, err := output.Parse(f.outputs, []string{"table", "json", "html"}, "table")
 	if err != nil {
 		return err
 	}
@@ -148,17 +151,17 @@ func (f *identifyFlags) budget() (identify.Options, error) {
 const thinkTime = 10 * time.Second
 
 // probeScenario returns the scenario that the requests are of.
-func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, redactor, error) {
+func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, secrets.Redactor, error) {
 	opts, err := parseOptionsOf(e, &f.runFlags)
 	if err != nil {
-		return nil, redactor{}, err
+		return nil, secrets.Redactor{}, err
 	}
 	s, err := scenario.Parse(probes, "identify.yaml", opts)
 	if err != nil {
-		return nil, redactor{}, err
+		return nil, secrets.Redactor{}, err
 	}
 	s.Denied.Status = f.denied
-	return s, newRedactor([]*scenario.Scenario{s}, opts.Set, ""), nil
+	return s, secrets.New([]*scenario.Scenario{s}, opts.Set, ""), nil
 }
 
 // loopbackHost tells whether a URL is of this machine.
@@ -172,9 +175,10 @@ func loopbackHost(target string) bool {
 }
 
 // probeTarget sends, keeps what was recorded, and prints the answer.
-func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []output, f *identifyFlags,
+func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []output.Output,
+	f *identifyFlags,
 	o identify.Options,
-	red redactor,
+	red secrets.Redactor,
 ) error {
 	started := time.Now()
 	m := newManifest(e, started, []*scenario.Scenario{s}, f.runFlags, red)
@@ -184,11 +188,11 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 		return err
 	}
 	defer stop()
-	dir, _, err := newRunDir(f.out, m)
+	dir, _, err := rundir.New(f.out, m)
 	if err != nil {
 		return err
 	}
-	defer dir.close()
+	defer dir.Close()
 	live := &identify.Live{Load: opts, DriftPPM: drift, Polite: f.polite, Partition: m.ID}
 	if f.partition == "none" {
 		live.Load.Partition, live.Partition = load.Partition{}, ""
@@ -204,20 +208,20 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 		}
 	}
 	res := identify.Identify(ctx, live, o)
-	red.timeline(res.Timeline)
+	red.Timeline(res.Timeline)
 	if res.Clients != nil {
-		red.timeline(res.Clients.Timeline)
+		red.Timeline(res.Clients.Timeline)
 	}
 	r := identified(s, res, m, started)
-	r.Scenarios[0].TimelinePath = dir.of(s.ID, timelineName)
+	r.Scenarios[0].TimelinePath = dir.Of(s.ID, rundir.TimelineName)
 	about := identify.About{Target: red.Replace(trial.Shown(s.Target.URL)), Partition: f.partition,
 		Recording: r.Scenarios[0].TimelinePath, Options: o}
 	whole := keepIdentified(e, dir, r, res)
-	whole = emitEach(e, outs, func(w io.Writer, format string) error {
+	whole = output.EmitEach(e, outs, func(w io.Writer, format string) error {
 		return answerIn(e, w, format, r, res,
 			about)
 	}) && whole
-	e.Say.Notef("kept in %s, after %s", dir.path, quantity.Brief(time.Since(started)))
+	e.Say.Notef("kept in %s, after %s", dir.Path, quantity.Brief(time.Since(started)))
 	return identifiedStatus(ctx.Err(), res.Verdict, whole)
 }
 
@@ -234,7 +238,8 @@ func identifiedStatus(interrupted error, v identify.Verdict, whole bool) error {
 }
 
 // identified is the run that is kept: its recording, judged by the first limit that explains it.
-func identified(s *scenario.Scenario, res *identify.Result, m *manifest, started time.Time) *result.Run {
+func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
+	started time.Time) *result.Run {
 	s.Limit = nil
 	if len(res.Found) > 0 {
 		s.Limit = res.Found[0].Limit
@@ -263,18 +268,18 @@ func identified(s *scenario.Scenario, res *identify.Result, m *manifest, started
 }
 
 // keepIdentified keeps the recording and the report; it tells whether all was kept.
-func keepIdentified(e *cli.Env, dir *runDir, r *result.Run, res *identify.Result) bool {
-	err := dir.keep(r.Scenarios[0].ID, timelineName, func(w io.Writer) error {
+func keepIdentified(e *cli.Env, dir *rundir.Dir, r *result.Run, res *identify.Result) bool {
+	err := dir.Keep(r.Scenarios[0].ID, rundir.TimelineName, func(w io.Writer) error {
 		return ndjson.Write(w,
 			res.Timeline)
 	})
 	if err == nil && res.Clients != nil && len(res.Clients.Timeline.Observations) > 0 {
-		err = dir.keep("", identify.ClientsFile, func(w io.Writer) error {
+		err = dir.Keep("", identify.ClientsFile, func(w io.Writer) error {
 			return ndjson.Write(w, res.Clients.Timeline)
 		})
 	}
 	if err == nil {
-		err = dir.keepSoFar(r, false)
+		err = dir.KeepSoFar(r, false)
 	}
 	if err != nil {
 		e.Say.Problem(err)
@@ -289,7 +294,7 @@ func answerIn(e *cli.Env, w io.Writer, format string, r *result.Run, res *identi
 	var err error
 	switch format {
 	case "html":
-		return report.Write(w, format, r, reportOptions(e))
+		return report.Write(w, format, r, output.ReportOptions(e))
 	case "json":
 		text, err = res.JSON(about)
 	default:
@@ -309,7 +314,7 @@ func isRecording(arg string) bool {
 
 // identifyRecording is `rlcheck identify RECORDING`: a timeline, or the folder of a run.
 func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(string) bool) error {
-	outs, err := parseOutputs(f.outputs, []string{"table", "json"}, "table")
+	outs, err := output.Parse(f.outputs, []string{"table", "json"}, "table")
 	if err != nil {
 		return err
 	}
@@ -330,7 +335,7 @@ func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(s
 	e.Say.Notef("%s: %s read, nothing is sent", name, quantity.Plural(len(all), "recording"))
 	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: thinkTime})
 	about := identify.About{Recording: name}
-	whole := emitEach(e, outs, func(w io.Writer, format string) error {
+	whole := output.EmitEach(e, outs, func(w io.Writer, format string) error {
 		return answerIn(e, w, format, nil, res, about)
 	})
 	return identifiedStatus(ctx.Err(), res.Verdict, whole)
@@ -356,7 +361,7 @@ func recordingsOf(e *cli.Env, name string) ([]*timeline.Timeline, error) {
 		tl, err := read(file, name, ndjson.Options{Outcome: ndjson.StatusOutcome})
 		return []*timeline.Timeline{tl}, err
 	}
-	r, err := readRun(e, name)
+	r, err := rundir.Read(e, name)
 	if err != nil {
 		return nil, err
 	}

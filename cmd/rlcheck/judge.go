@@ -13,6 +13,9 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/headers"
@@ -21,6 +24,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -79,7 +83,7 @@ func judgeTimeline(e *cli.Env, in io.Reader, name string, f *checkFlags, open op
 	j, counts, err := judgeStream(e, r, name, f)
 	if err == nil {
 		reopen := func(in io.Reader) *ndjson.Reader { return open(in, name, opts) }
-		_ = f.kept.around(j, f.again(e, in, reopen))
+		_ = f.kept.Around(j, f.again(e, in, reopen))
 		remarkTimeline(e, r, name, f)
 	}
 	return j, counts, f.otherFormat(name, err)
@@ -134,7 +138,7 @@ func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *checkFlags) (
 	*verdict.Judgement, timeline.Counts, error) {
 	// What is kept of a large recording is large and has no pointers: to collect often costs little and saves
 	// much.
-	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
+	defer debug.SetGCPercent(debug.SetGCPercent(recording.GCPercent))
 	h, err := r.Header()
 	if err != nil {
 		return nil, timeline.Counts{}, err
@@ -177,7 +181,7 @@ func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *checkFlags) (
 }
 
 // again reads a file a second time, for what was not kept of it; nil where that cannot be.
-func (f *checkFlags) again(e *cli.Env, in io.Reader, open func(io.Reader) *ndjson.Reader) eacher {
+func (f *checkFlags) again(e *cli.Env, in io.Reader, open func(io.Reader) *ndjson.Reader) recording.Eacher {
 	file, ok := in.(*os.File)
 	if !ok || in == e.In {
 		return nil
@@ -206,14 +210,11 @@ func refused(name string, line int, err error) error {
 			"shorter time", Err: err}}
 }
 
-// streamGCPercent is the target of the garbage collector while a recording is judged as it is read.
-const streamGCPercent = 25
-
 // judgeLog judges an access log, which is read whole before: its lines are in the order of their ends, and
 // when it ended is known at its end.
 func judgeLog(e *cli.Env, in io.Reader, name string, f *checkFlags) (*verdict.Judgement, timeline.Counts,
 	error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(streamGCPercent))
+	defer debug.SetGCPercent(debug.SetGCPercent(recording.GCPercent))
 	limit, err := spec.Parse(f.limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
@@ -246,7 +247,7 @@ func judgeLog(e *cli.Env, in io.Reader, name string, f *checkFlags) (*verdict.Ju
 	}
 	j, err := f.judges.Finish()
 	if err == nil {
-		_ = f.kept.around(j, l.Each) // a report without pictures says so
+		_ = f.kept.Around(j, l.Each) // a report without pictures says so
 	}
 	return j, f.judges.Counts(), refused(name, at, err)
 }
@@ -278,7 +279,8 @@ func (f *checkFlags) wants(partition string) bool {
 func openTimeline(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		for _, end := range []string{".part", packedEnd, longEnd} { // of a killed run, and compressed
+		for _, end := range []string{".part", output.PackedEnd,
+			output.LongEnd} { // of a killed run, and compressed
 			if other, err := os.Open(name + end); err == nil {
 				return other, nil
 			}
@@ -290,13 +292,41 @@ func openTimeline(name string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		_ = f.Close() // nothing was written
-		file := filepath.Join(name, timelineName)
-		for _, end := range []string{packedEnd, longEnd} {
-			if exists(file + end) {
+		file := filepath.Join(name, rundir.TimelineName)
+		for _, end := range []string{output.PackedEnd, output.LongEnd} {
+			if output.Exists(file + end) {
 				file += end
 			}
 		}
 		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name, file)
 	}
 	return f, nil
+}
+
+// recorded returns what `rlcheck check` reads of a file: a timeline instead of the journal that a killed
+// run left.
+func recorded(e *cli.Env, in io.Reader, f *checkFlags) (io.Reader, error) {
+	file, is := in.(*os.File)
+	begin := make([]byte, 64)
+	if !is {
+		return in, nil
+	}
+	n, _ := file.ReadAt(begin, 0) // a pipe has no places
+	// By its name one that was just made is a journal too, though nothing stands in it yet.
+	if !ndjson.IsJournal(begin[:n]) && filepath.Base(file.Name()) != rundir.JournalName {
+		return in, nil
+	}
+	tl, err := rundir.ReadJournal(file, file.Name())
+	if err != nil {
+		return nil, err
+	}
+	notes := tl.Header.Notes
+	if tl.Sent() == 0 {
+		return nil, fmt.Errorf("%s: no observation: %s", file.Name(), notes[len(notes)-1])
+	}
+	remark(e, f, false, filepath.Base(file.Name())+": "+notes[len(notes)-1])
+	trial.CutClock(tl)
+	out, to := io.Pipe()
+	go func() { to.CloseWithError(ndjson.Write(to, tl)) }() // it ends with the program if nobody reads
+	return out, nil
 }

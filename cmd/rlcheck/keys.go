@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
@@ -34,7 +35,7 @@ func readKeys(path string) ([]string, error) {
 		switch {
 		case key == "" || strings.HasPrefix(key, "#"):
 			continue
-		case len(key) < shortestSecret:
+		case len(key) < secrets.Shortest:
 			return nil, bad("a key has four characters or more: a shorter one cannot be redacted")
 		case strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) >= 0:
 			return nil, bad("a key is printable ASCII without spaces (what stands around it is the " +

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
@@ -102,14 +103,15 @@ func killed(t *testing.T, dir, url string, wait func(), serial bool) bool {
 	after := time.Since(began)
 	_ = run.Process.Kill()
 	_ = run.Wait() // it was killed
-	if _, err := os.Stat(filepath.Join(dir, "run", manifestName)); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "run", rundir.ManifestName)); err != nil {
 		t.Logf("killed after %v, before it had a folder: %s", after, errs)
 		return false
 	}
 	report, out, errs := rlcheck("report", "run", "-o", "json")
 	report.Env = os.Environ() // what the run was told is not told again
 	if err := report.Run(); err != nil {
-		if info, _ := os.Stat(filepath.Join(dir, "run", manifestName)); info != nil && info.Size() == 0 {
+		info, _ := os.Stat(filepath.Join(dir, "run", rundir.ManifestName))
+		if info != nil && info.Size() == 0 {
 			return false // killed while it was written
 		}
 		t.Fatalf("killed after %v: report: %v: %s", after, err, errs)
@@ -143,7 +145,7 @@ func readKilled(t *testing.T, dir string, after time.Duration, report []byte,
 			}
 			continue // killed before the recording began
 		}
-		part := strings.HasSuffix(s.Timeline, journalName)
+		part := strings.HasSuffix(s.Timeline, rundir.JournalName)
 		name := strings.TrimSuffix(s.Timeline, ".part")
 		check, out, errs := rlcheck("check", name, "--limit", "token-bucket,rate=1/1h,burst=5")
 		err := check.Run()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -29,7 +30,7 @@ func preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f r
 	var errs []error
 	told := map[string]bool{}
 	for _, s := range chosen {
-		for _, u := range urlsOf(s) {
+		for _, u := range secrets.URLs(s) {
 			if told[u.Host] {
 				continue
 			}
@@ -96,22 +97,8 @@ func unverified(chosen []*scenario.Scenario) []string {
 	var out []string
 	for _, s := range chosen {
 		secure := func(u *url.URL) bool { return u.Scheme == "https" }
-		if s.Target.Insecure && slices.ContainsFunc(urlsOf(s), secure) {
+		if s.Target.Insecure && slices.ContainsFunc(secrets.URLs(s), secure) {
 			out = append(out, s.ID)
-		}
-	}
-	return out
-}
-
-// urlsOf returns the URLs that a scenario sends to, but for the embedded target.
-func urlsOf(s *scenario.Scenario) []*url.URL {
-	var out []*url.URL
-	for _, text := range []string{s.Target.URL, s.Target.Origin} {
-		if text == "" || text == scenario.Builtin {
-			continue
-		}
-		if u, err := url.Parse(text); err == nil { // the decoder has refused all others
-			out = append(out, u)
 		}
 	}
 	return out

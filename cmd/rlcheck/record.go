@@ -9,7 +9,11 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/progress"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -29,37 +33,38 @@ type work struct {
 	budget  int
 	sources []source
 	flags   runFlags
-	red     redactor
-	dir     *runDir
+	red     secrets.Redactor
+	dir     *rundir.Dir
 	beat    *progress.Heartbeat
 	errs    []error
 }
 
 // recordAll runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
-func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, sources []source, outs []output,
-	f runFlags, red redactor) error {
+func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, sources []source,
+	outs []output.Output,
+	f runFlags, red secrets.Redactor) error {
 	started := time.Now()
 	m := newManifest(e, started, chosen, f, red)
 	m.Env = variablesOf(e, chosen, sources, f, red)
 	r := &result.Run{ID: m.ID, Started: started, Version: m.Version, Command: m.Command,
 		Host: thisHost()}
-	dir, replaced, err := newRunDir(f.out, m)
+	dir, replaced, err := rundir.New(f.out, m)
 	if err != nil {
 		return err
 	}
-	defer dir.close()
-	if dir.compress = f.compress; replaced != "" {
-		e.Say.Notef("%s: the run that was kept in it is replaced (%s)", dir.path, replaced)
+	defer dir.Close()
+	if dir.Compress = f.compress; replaced != "" {
+		e.Say.Notef("%s: the run that was kept in it is replaced (%s)", dir.Path, replaced)
 	}
 	b, _ := scenario.ParseBudget(f.budget) // it was parsed before
 	w := &work{Env: e, run: r, chosen: chosen, courses: make([]*course, len(chosen)), budget: b.Requests,
 		sources: sources, flags: f, red: red, dir: dir, beat: progress.NewHeartbeat(e, started)}
 	w.all(ctx)
 	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
-	o := reportOptions(e)
+	o := output.ReportOptions(e)
 	o.Strict, o.InconclusiveIsError = f.strict, f.failOn == "inconclusive"
-	kept := emit(e, dir.reports(), r, o) && len(w.errs) == 0
-	whole := emit(e, outs, r, o) && kept
+	kept := output.Emit(e, dir.Reports(), r, o) && len(w.errs) == 0
+	whole := output.Emit(e, outs, r, o) && kept
 	if left := len(r.NotBegun); left > 0 {
 		why := "interrupted"
 		if !r.Interrupted {
@@ -68,9 +73,9 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, sou
 		e.Say.Notef("%s, %s not begun", why, quantity.Plural(left, "scenario"))
 	}
 	if kept {
-		e.Say.Notef("kept in %s", dir.path)
+		e.Say.Notef("kept in %s", dir.Path)
 	} else {
-		e.Say.Notef("kept in %s in part (make room, or choose another folder with --out)", dir.path)
+		e.Say.Notef("kept in %s in part (make room, or choose another folder with --out)", dir.Path)
 	}
 	verdict := cli.StatusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)
 	if !whole {
@@ -177,11 +182,11 @@ func (w *work) beside(ctx context.Context, places []int) {
 	w.keepSoFar()
 }
 
-// keepSoFar keeps the report of what is done already.
+// KeepSoFar keeps the report of what is done already.
 func (w *work) keepSoFar() {
 	w.together()
 	w.run.Interrupted, w.run.Duration = true, time.Since(w.run.Started) // until it is done
-	w.note(w.dir.keepSoFar(w.run, w.flags.strict))
+	w.note(w.dir.KeepSoFar(w.run, w.flags.strict))
 }
 
 // trialOf is what one scenario of a run needs beside itself.
@@ -190,9 +195,9 @@ type trialOf struct {
 	// after is how long the scenarios take at least that follow.
 	after time.Duration
 	text  []byte
-	dir   *runDir
+	dir   *rundir.Dir
 	flags runFlags
-	red   redactor
+	red   secrets.Redactor
 	// crowd and judging are those of a scenario that is recorded beside others; else nil.
 	crowd   *progress.Crowd
 	judging func() (judged func())
@@ -202,23 +207,23 @@ type trialOf struct {
 func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
 	var bar *progress.Meter
 	var planErr error
-	kept := &recording{dir: t.dir, id: s.ID, red: t.red}
+	kept := rundir.NewRecording(t.dir, s.ID, t.red)
 	over := func() {}
 	out := trial.Scenario(ctx, s, trial.Options{
 		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: e.Version, Allow: t.flags.allow,
 		Redis: t.flags.store(), Fleet: t.flags.sender(), Output: e.Say.Err,
 		WallError: t.flags.wallError, TLS: t.flags.tls, Economical: t.flags.economical,
 		PastCaches: t.flags.request.pastCaches,
-		Spill:      func() (timeline.Spill, error) { return spill() },
+		Spill:      recording.Spill,
 		Planned: func(plan *timeline.Schedule) {
-			planErr = t.dir.keepPlan(s.ID, t.text, plan)
+			planErr = t.dir.KeepPlan(s.ID, t.text, plan)
 			if _, lasts := plan.Planned(); t.crowd == nil {
 				bar = progress.NewMeter(e, t.label, lasts, t.after)
 			}
 		},
-		Journal: kept.begin,
+		Journal: kept.Begin,
 		Recorded: func(tl *timeline.Timeline) {
-			over = kept.recorded(tl)
+			over = kept.Recorded(tl)
 			if t.crowd != nil {
 				t.crowd.Over()
 			}
@@ -234,15 +239,15 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 	})
 	bar.Stop()
 	over()
-	t.red.scenario(&out)
+	t.red.Scenario(&out)
 	if out.Timeline != nil {
-		out.TimelinePath = kept.path
-		kept.settled(out.Timeline)
-		shorten(&out)
+		out.TimelinePath = kept.Path
+		kept.Settled(out.Timeline)
+		recording.Shorten(&out)
 	}
 	if e.Verbose { // the report has it
 		e.Say.Notef("%s: %s", s.ID,
 			strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))
 	}
-	return out, errors.Join(planErr, errors.Join(kept.errs...))
+	return out, errors.Join(planErr, errors.Join(kept.Errs...))
 }

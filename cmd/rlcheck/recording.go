@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,9 +9,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -23,25 +22,15 @@ import (
 // keeper takes from a recording, while it is judged, what reports show of it beside the verdict. Its memory
 // is bounded: of a large recording it keeps the requests around the first findings, and says so.
 type keeper struct {
-	// wanted tells that some report is wanted, whole, that one has every request; untimed, that intervals
-	// are wider than the requests took.
-	wanted, whole, untimed bool
-	header                 timeline.Header
-	latencies              latency.Collector
-	clients                result.ClientTally
-	keeping
-	n int
+	// wanted tells that some report is wanted; untimed, that intervals are wider than the requests took.
+	wanted, untimed bool
+	header          timeline.Header
+	latencies       latency.Collector
+	clients         result.ClientTally
+	recording.Kept
 	// notes are what was said of the recording, replay the command that judges it again.
 	notes, replay []string
 }
-
-// A recording of more than mostKept observations is not kept whole (some 50 MB); of it, up to mostAround
-// observations around the first mostFound findings are.
-const (
-	mostKept   = load.LongRecording
-	mostFound  = 8
-	mostAround = 20_000
-)
 
 // add takes the next observation.
 func (k *keeper) add(o *timeline.Observation) {
@@ -52,83 +41,7 @@ func (k *keeper) add(o *timeline.Observation) {
 	if !k.untimed {
 		k.latencies.Add(o)
 	}
-	if k.n++; k.whole || k.n <= mostKept {
-		k.keeping.add(o)
-	} else {
-		k.observations = nil
-	}
-}
-
-// keeping keeps observations: in memory, or in a file where they are more than mostKept.
-type keeping struct {
-	observations []timeline.Observation
-	// spool is nil while they are few.
-	spool *timeline.Spool
-}
-
-func (k *keeping) add(o *timeline.Observation) {
-	if k.spool == nil && len(k.observations) < mostKept {
-		k.observations = append(k.observations, *o)
-		return
-	}
-	if k.spool == nil {
-		k.spool = timeline.NewSpool(func() (timeline.Spill, error) { return spill() })
-		for i := range k.observations {
-			k.spool.Add(&k.observations[i])
-		}
-		k.observations = nil
-	}
-	k.spool.Add(o)
-}
-
-// around reads a recording that was not kept again, for the requests around its first findings.
-func (k *keeper) around(j *verdict.Judgement, each eacher) error {
-	if k.spool != nil {
-		each = func(take func(*timeline.Observation) bool) error {
-			k.spool.Each(take)
-			return nil
-		}
-	}
-	if k.n <= mostKept || j.Verdict != verdict.Fail || each == nil {
-		return nil
-	}
-	found := map[string][]nearby{}
-	n := 0
-	for i := range j.Partitions {
-		p := &j.Partitions[i]
-		for _, f := range p.Findings[:min(len(p.Findings), mostFound-n)] {
-			found[p.Partition] = append(found[p.Partition], newNearby(f))
-			n++
-		}
-	}
-	return each(func(o *timeline.Observation) bool {
-		near := found[o.Partition]
-		if slices.ContainsFunc(near, func(f nearby) bool { return f.has(o) }) {
-			k.observations = append(k.observations, *o)
-		}
-		return len(k.observations) < mostAround
-	})
-}
-
-// eacher calls take for every observation of a recording, until it returns false.
-type eacher func(take func(o *timeline.Observation) bool) error
-
-// nearby is what belongs to one finding: its witness, and what overlaps with it.
-type nearby struct {
-	verdict.Finding
-	witness map[int]bool
-}
-
-func newNearby(f verdict.Finding) nearby {
-	in := make(map[int]bool, len(f.Observations))
-	for _, seq := range f.Observations {
-		in[seq] = true
-	}
-	return nearby{f, in}
-}
-
-func (f nearby) has(o *timeline.Observation) bool {
-	return f.witness[o.Seq] || o.Sent <= f.To && (!o.Answered || o.FirstByte >= f.From)
+	k.Keep(o)
 }
 
 // scenario is what reports show of a judged recording.
@@ -149,41 +62,14 @@ func (k *keeper) scenario(
 	if trial.BlameCache(&s); s.FromCache() && j.Verdict == verdict.Inconclusive {
 		j.Reason, j.Detail = s.Reason, s.Detail
 	}
-	if k.n > 0 {
-		s.Timeline = &timeline.Timeline{Header: k.header, Observations: k.observations, Spool: k.spool}
+	if k.N > 0 {
+		s.Timeline = &timeline.Timeline{Header: k.header, Observations: k.Observations, Spool: k.Spool}
 	}
 	if why, _ := s.Coarse(); j.Unresolved && why != "" {
 		s.Detail += "; " + why
 	}
-	s.Excerpt = k.excerpt()
+	s.Excerpt = k.Excerpt()
 	return s
-}
-
-// excerpt says what is kept of a large recording; empty for any other.
-func (k *keeper) excerpt() string {
-	if k.n <= mostKept {
-		return ""
-	}
-	const how = "of %d requests, over %d, only those around the first findings are drawn, %d of them"
-	return fmt.Sprintf(how, k.n, mostKept, len(k.observations))
-}
-
-// shorten leaves in memory, of a recording that is too long for it, what pages draw. All of it stays in its
-// file until the program ends.
-func shorten(s *result.Scenario) {
-	tl := s.Timeline
-	if tl == nil || tl.Spool == nil {
-		return
-	}
-	k := keeper{n: tl.Spool.N}
-	if s.Judgement != nil {
-		_ = k.around(s.Judgement, func(take func(*timeline.Observation) bool) error {
-			tl.Spool.Each(take)
-			return nil
-		})
-	}
-	s.Timeline = &timeline.Timeline{Header: tl.Header, Observations: k.observations, Spool: tl.Spool}
-	s.Excerpt = k.excerpt()
 }
 
 // remark says something of a recording on the side, and in its reports. -q hides it from standard error

@@ -2,15 +2,15 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -22,10 +22,10 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 	name := filepath.Join(dir, "large.ndjson")
 	page, table := filepath.Join(dir, "a.html"), filepath.Join(dir, "a.csv")
 	var b bytes.Buffer
-	for i := range mostKept + 1000 { // 1000/s, and 30 at once in the middle
+	for i := range recording.Most + 1000 { // 1000/s, and 30 at once in the middle
 		at := i * 1e6
-		if i >= mostKept/2 && i < mostKept/2+30 {
-			at = mostKept / 2 * 1e6
+		if i >= recording.Most/2 && i < recording.Most/2+30 {
+			at = recording.Most / 2 * 1e6
 		}
 		fmt.Fprintf(&b, `{"sent_ns":%d,"first_byte_ns":%d,"outcome":"allowed"}`+"\n", at, at+1000)
 	}
@@ -54,7 +54,7 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 		t.Errorf("the page has %d bytes, and pictures of what was not kept", len(text))
 	}
 	rows, err := os.ReadFile(table)
-	if n := bytes.Count(rows, []byte("\r\n")); err != nil || n != mostKept+1000+1 {
+	if n := bytes.Count(rows, []byte("\r\n")); err != nil || n != recording.Most+1000+1 {
 		t.Errorf("csv: got %d lines, %v, want a line for each request: %s", n, err, said.String())
 	}
 	out.Reset()
@@ -62,7 +62,7 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 		&said); status != cli.ExitFail {
 		t.Errorf("ndjson: got status %d, want %d: %s", status, cli.ExitFail, said.String())
 	}
-	if n := bytes.Count(out.Bytes(), []byte(`"outcome":"allowed"`)); n != mostKept+1000 {
+	if n := bytes.Count(out.Bytes(), []byte(`"outcome":"allowed"`)); n != recording.Most+1000 {
 		t.Errorf("ndjson: got %d requests: %.300s", n, out.String())
 	}
 }
@@ -72,7 +72,7 @@ func TestBesideLongRun(t *testing.T) {
 	part := &timeline.Timeline{Observations: make([]timeline.Observation, 3)}
 	part.Header.Judged.Limits = []timeline.PhaseLimit{{Limit: "token-bucket,rate=1/s,burst=1"}}
 	s := &result.Scenario{Timeline: part, TimelinePath: "big/timeline.ndjson"}
-	s.Counts.Sent = mostKept + 1
+	s.Counts.Sent = recording.Most + 1
 	if _, why := besideLimits(s, nil); !strings.Contains(why, "write --beside big/timeline.ndjson") {
 		t.Errorf("got %q, want the file to read", why)
 	}
@@ -82,29 +82,17 @@ func TestBesideLongRun(t *testing.T) {
 	}
 }
 
-// TestALongRecordingIsKeptPacked: nobody asked for gigabytes. What its judgement changes is written there
-// too.
-func TestALongRecordingIsKeptPacked(t *testing.T) {
-	dir := &runDir{path: t.TempDir(), flat: true, long: 99}
-	tl := &timeline.Timeline{Spool: timeline.NewSpool(func() (timeline.Spill, error) { return spill() })}
-	defer tl.Spool.Close()
-	for i := range 100 {
-		tl.Spool.Add(&timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
-			Sent: time.Duration(i), Outcome: timeline.Allowed})
+// TestAJournalThatIsEmpty: a run that was killed before it wrote the first line left an empty journal. It is
+// told as one, and not as a timeline without observations.
+func TestAJournalThatIsEmpty(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(rundir.JournalName, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	k := &recording{dir: dir, id: "x", red: redactor{idle: true}}
-	k.whole(tl)
-	tl.Header.Notes = []string{"settled"}
-	k.settled(tl)
-	if err := errors.Join(k.errs...); err != nil || k.path != filepath.Join(dir.path, "timeline.ndjson.zst") {
-		t.Fatalf("got %s, %v", k.path, err)
-	}
-	files, err := os.ReadDir(dir.path)
-	if err != nil || len(files) != 1 {
-		t.Errorf("got %v, %v, want one file", files, err)
-	}
-	got, err := readKept(k.path)
-	if err != nil || len(got.Observations) != 100 || len(got.Header.Notes) != 1 {
-		t.Errorf("got %+v, %v", got, err)
+	var out, errs bytes.Buffer
+	args := []string{"check", rundir.TimelineName, "--limit", "token-bucket,rate=1/s,burst=1"}
+	status := run(args, strings.NewReader(""), &out, &errs)
+	if status != cli.ExitNothing || !strings.Contains(errs.String(), "before anything of it was kept") {
+		t.Errorf("got %d, %s%s; want that nothing was kept", status, out.String(), errs.String())
 	}
 }

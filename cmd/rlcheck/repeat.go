@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -137,8 +138,8 @@ func (w *work) retry(ctx context.Context, c *course) error {
 func (w *work) repeat(ctx context.Context, c *course, where string,
 	joined func(before, after result.Scenario, file string) result.Scenario) error {
 	n, before := len(c.notes)+1, c.out
-	file := fmt.Sprintf("timeline-%d.ndjson", n) + c.t.dir.end(before.Timeline)
-	kept := keepTimeline(c.t.dir.of(c.s.ID, file), before.Timeline)
+	file := fmt.Sprintf("timeline-%d.ndjson", n) + c.t.dir.End(before.Timeline)
+	kept := rundir.KeepTimeline(c.t.dir.Of(c.s.ID, file), before.Timeline)
 	c.notes = append(c.notes, fmt.Sprintf("%srecording %d (%s) was %s", where, n, file, saidOf(&before)))
 	c.sent += before.Counts.Sent
 	t := c.t

@@ -2,23 +2,19 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spell"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
@@ -33,23 +29,23 @@ The exit status tells only whether they were written: 0, or 2.`,
 		Example: "  rlcheck report reports/2026-11-20T10-00-00 -o html=run.html",
 		Args:    cli.Needs(1, 1, "one kept run: its folder, or its report.json"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			outs, err := parseOutputs(outputs, report.Formats(), "")
+			outs, err := output.Parse(outputs, report.Formats(), "")
 			if err != nil {
 				return err
 			}
 			if len(outs) == 0 {
-				outs = []output{{format: "table"}}
+				outs = []output.Output{{Format: "table"}}
 			}
-			r, err := readRun(e, args[0])
+			r, err := rundir.Read(e, args[0])
 			if err != nil {
 				return err
 			}
 			if err := choose(r, only, skip); err != nil {
 				return err
 			}
-			o := reportOptions(e)
+			o := output.ReportOptions(e)
 			o.Strict = strict
-			if !emit(e, outs, r, o) {
+			if !output.Emit(e, outs, r, o) {
 				return cli.ExitStatus(cli.ExitNothing)
 			}
 			return nil
@@ -106,68 +102,4 @@ func nearID(word string, ids []string) string {
 		return near
 	}
 	return "it has " + excerpts(ids)
-}
-
-// readRun reads a kept run: its folder, or its report.json. Recordings are read again where they are still
-// there.
-func readRun(e *cli.Env, name string) (*result.Run, error) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		name = filepath.Join(name, "report.json")
-	}
-	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if m, _ := readManifest(filepath.Dir(name)); m != nil { // killed before it wrote one
-			r := m.report()
-			addCut(e, filepath.Dir(name), r)
-			return r, nil
-		}
-		const why = "a kept run is a folder with a report.json (rlcheck run keeps them in reports/)"
-		return nil, fmt.Errorf("%s: there is no such file: %s", name, why)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := report.ReadJSON(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	for i := range r.Scenarios {
-		s := &r.Scenarios[i]
-		for _, folder := range []string{s.ID, ""} {
-			d := runDir{path: filepath.Join(filepath.Dir(name), folder), flat: true}
-			for _, path := range d.recordings("") {
-				if s.Timeline == nil && s.TimelinePath != "" {
-					s.Timeline, _ = readKept(path) // it may be gone, and the report is not
-					shorten(s)
-				}
-			}
-		}
-	}
-	addCut(e, filepath.Dir(name), r)
-	return r, nil
-}
-
-// readKept reads a recording. A long one is in a file.
-func readKept(name string) (*timeline.Timeline, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, tl := ndjson.NewReader(f, name, ndjson.Options{AllowEmpty: true}), &timeline.Timeline{}
-	if tl.Header, err = r.Header(); err != nil {
-		return nil, err
-	}
-	var k keeping
-	err = r.Each(func(o *timeline.Observation, _ int) bool {
-		k.add(o)
-		return true
-	})
-	if err == nil && k.spool != nil {
-		tl.Unroll(k.spool, mostKept)
-		return tl, k.spool.Err()
-	}
-	tl.Observations = k.observations
-	return tl, err
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -121,7 +123,7 @@ func runAll(e *cli.Env, args []string, f runFlags) error {
 		return err
 	}
 	f.serial = f.serial || f.fleet.agents > 0 // agents send one schedule at a time
-	outs, err := parseOutputs(f.outputs, report.Formats(), "table")
+	outs, err := output.Parse(f.outputs, report.Formats(), "table")
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func runAll(e *cli.Env, args []string, f runFlags) error {
 		return err
 	}
 	defer f.led.close()
-	return recordAll(ctx, e, chosen, sources, outs, f, newRedactor(chosen, opts.Set, f.redis))
+	return recordAll(ctx, e, chosen, sources, outs, f, secrets.New(chosen, opts.Set, f.redis))
 }
 
 // parseOptionsOf turns the flags that change scenarios into what their decoder takes.

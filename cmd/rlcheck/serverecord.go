@@ -6,11 +6,12 @@ import (
 	"io"
 	"os"
 
+	"time"
+
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/target"
-
-	"time"
 )
 
 // listenRecording serves a target and records what its clients do. The file is whole at every moment; its end
@@ -44,5 +45,5 @@ func endRecording(path string, ended time.Duration) error {
 		return err
 	}
 	tl.Header.Ended = ended
-	return streamFile(path, func(w io.Writer) error { return ndjson.Write(w, tl) })
+	return output.StreamFile(path, func(w io.Writer) error { return ndjson.Write(w, tl) })
 }

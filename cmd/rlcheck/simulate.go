@@ -12,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
@@ -91,7 +94,7 @@ only the judge does.`,
 
 // simulateAll is `rlcheck simulate`.
 func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
-	outs, err := parseOutputs(f.outputs, simulationFormats, "table")
+	outs, err := output.Parse(f.outputs, simulationFormats, "table")
 	if err != nil {
 		return err
 	}
@@ -106,7 +109,7 @@ func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
 		return cli.Usagef("simulate: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
 	began := time.Now()
-	r := &result.Run{ID: runID(began), Started: began, Version: e.Version, Host: thisHost(),
+	r := &result.Run{ID: rundir.ID(began), Started: began, Version: e.Version, Host: thisHost(),
 		Command: append([]string{"rlcheck"}, e.Args...)}
 	if f.from != "" {
 		r.Scenarios, err = simulateFile(e, f)
@@ -117,9 +120,9 @@ func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
 		return err
 	}
 	r.Duration = time.Since(began)
-	o := reportOptions(e)
+	o := output.ReportOptions(e)
 	o.Simulated = true
-	whole := emitEach(e, outs, func(w io.Writer, format string) error {
+	whole := output.EmitEach(e, outs, func(w io.Writer, format string) error {
 		if format == "table" {
 			return report.WriteSimulation(w, r, o)
 		}
@@ -241,7 +244,7 @@ func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Dur
 		t.counts.Allowed++
 	}
 	t.clients.Add(&x)
-	if len(t.kept) < mostKept {
+	if len(t.kept) < recording.Most {
 		t.kept = append(t.kept, x)
 	}
 	return nil
@@ -323,7 +326,7 @@ func withoutCached(h timeline.Header, c headers.Caches) timeline.Header {
 
 // simulateBeside is `rlcheck simulate --beside RUN`.
 func simulateBeside(e *cli.Env, args []string, f simulateFlags) error {
-	outs, err := parseOutputs(f.outputs, report.BesideFormats(), "table")
+	outs, err := output.Parse(f.outputs, report.BesideFormats(), "table")
 	if err != nil {
 		return err
 	}
@@ -352,8 +355,8 @@ func simulateBeside(e *cli.Env, args []string, f simulateFlags) error {
 	if len(all) == 0 {
 		return cli.Usagef("--beside %s: none of its scenarios can be drawn", f.beside)
 	}
-	if !emitEach(e, outs, func(w io.Writer, format string) error {
-		return report.WriteBeside(w, format, all, reportOptions(e))
+	if !output.EmitEach(e, outs, func(w io.Writer, format string) error {
+		return report.WriteBeside(w, format, all, output.ReportOptions(e))
 	}) {
 		return cli.ExitStatus(cli.ExitNothing)
 	}
@@ -387,7 +390,7 @@ func decideBeside(e *cli.Env, r *result.Run, given []string) (all []report.Besid
 func readBeside(e *cli.Env, name string) (*result.Run, error) {
 	plain := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	if !strings.HasSuffix(plain, ".ndjson") {
-		return readRun(e, name)
+		return rundir.Read(e, name)
 	}
 	file, err := openTimeline(name)
 	if err != nil {
@@ -406,9 +409,9 @@ func readBeside(e *cli.Env, name string) (*result.Run, error) {
 // --limit in the place of all. why says what is missing.
 func besideLimits(s *result.Scenario, given []string) (limits []timeline.PhaseLimit, why string) {
 	switch declared := s.Timeline; {
-	case declared != nil && s.Counts.Sent > mostKept && len(declared.Observations) <= mostKept:
+	case declared != nil && s.Counts.Sent > recording.Most && len(declared.Observations) <= recording.Most:
 		return nil, fmt.Sprintf("it has over %s: its recording alone is read whole (write --beside %s)",
-			quantity.Plural(mostKept, "request"), s.TimelinePath)
+			quantity.Plural(recording.Most, "request"), s.TimelinePath)
 	case declared == nil || len(declared.Observations) == 0:
 		return nil, "its recording is not there"
 	case len(declared.Header.Judged.Limits) > 0:

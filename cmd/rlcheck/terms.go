@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -69,7 +70,7 @@ func chargedTo(limits []timeline.PhaseLimit) map[string][]string {
 // when it was made.
 func (f *checkFlags) options(t timeline.Terms) check.Options {
 	o := check.OptionsOf(t)
-	o.Hint, o.Spill = true, spill
+	o.Hint, o.Spill = true, recording.Spill
 	if o.Conformance == "" || f.changed("conformance") {
 		o.Conformance = verdict.Conformance(f.conformance)
 	}

@@ -67,11 +67,15 @@ var layers = map[string]int{
 	"internal/trial":             12,
 	"internal/selftest":          13,
 
-	"cmd/rlcheck/internal/cli":      20,
-	"cmd/rlcheck/internal/progress": 21,
-	"cmd/rlcheck":                   30,
-	"internal/live":                 30,
-	"internal/house":                30,
+	"cmd/rlcheck/internal/cli":       20,
+	"cmd/rlcheck/internal/output":    21,
+	"cmd/rlcheck/internal/progress":  21,
+	"cmd/rlcheck/internal/recording": 21,
+	"cmd/rlcheck/internal/secrets":   21,
+	"cmd/rlcheck/internal/rundir":    22,
+	"cmd/rlcheck":                    30,
+	"internal/live":                  30,
+	"internal/house":                 30,
 }
 
 // users is the table of third-party modules: outside tests, each has one importing package. What a command

@@ -1,7 +1,6 @@
-package main
+package rundir
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
@@ -25,15 +25,15 @@ func TestRunsOfOneSecondHaveFoldersAndIDsOfTheirOwn(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range runs {
 		all.Go(func() {
-			m := &manifest{Schema: manifestSchema, ID: runID(now), Started: now}
-			m.Scenarios = []planned{{ID: "a"}}
-			d, replaced, err := newRunDir("", m)
+			m := &Manifest{Schema: manifestSchema, ID: ID(now), Started: now}
+			m.Scenarios = []Planned{{ID: "a"}}
+			d, replaced, err := New("", m)
 			if err != nil || replaced != "" {
 				t.Errorf("run %d: replaced %q, %v", i, replaced, err)
 				return
 			}
-			defer d.close()
-			paths[i], ids[i] = d.path, m.ID
+			defer d.Close()
+			paths[i], ids[i] = d.Path, m.ID
 		})
 	}
 	all.Wait()
@@ -53,11 +53,11 @@ func TestLockOfAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, manifestName)
+	path := filepath.Join(dir, ManifestName)
 	if _, err := lockFile(path); !errors.Is(err, errHeld) || !isHeld(path) {
 		t.Fatalf("a second lock: got %v, held %v; want errHeld", err, isHeld(path))
 	}
-	if err := (&manifest{Schema: manifestSchema, ID: "one", PID: 7}).write(f); err != nil {
+	if err := (&Manifest{ID: "one", PID: 7}).write(f); err != nil {
 		t.Fatal(err)
 	}
 	if m := alive(dir); m == nil || m.ID != "one" {
@@ -78,15 +78,15 @@ func TestLockOfAFolder(t *testing.T) {
 // TestAScenarioThatWasNotRecordedYet: a run that was killed between plan and journal has no recording. The
 // promises of its flags are remembered.
 func TestAScenarioThatWasNotRecordedYet(t *testing.T) {
-	d := &runDir{path: t.TempDir(), flat: true}
+	d := &Dir{Path: t.TempDir(), flat: true}
 	text, err := scenarios.FS.ReadFile("burst.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	promises := []verdict.Promise{verdict.PromiseCost}
 	const target = "http://127.0.0.1:1/" // the embedded one promises all by itself
-	m := &manifest{Target: target, Scenarios: []planned{{"burst", "burst.yaml"}}, Promises: promises}
-	if err := d.keepPlan("burst", text, &timeline.Schedule{}); err != nil {
+	m := &Manifest{Target: target, Scenarios: []Planned{{"burst", "burst.yaml"}}, Promises: promises}
+	if err := d.KeepPlan("burst", text, &timeline.Schedule{}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := m.scenario(d, "burst")
@@ -99,17 +99,29 @@ func TestAScenarioThatWasNotRecordedYet(t *testing.T) {
 	}
 }
 
-// TestAJournalThatIsEmpty: a run that was killed before it wrote the first line left an empty journal. It is
-// told as one, and not as a timeline without observations.
-func TestAJournalThatIsEmpty(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if err := os.WriteFile(journalName, nil, 0o600); err != nil {
-		t.Fatal(err)
+// TestALongRecordingIsKeptPacked: nobody asked for gigabytes. What its judgement changes is written there
+// too.
+func TestALongRecordingIsKeptPacked(t *testing.T) {
+	dir := &Dir{Path: t.TempDir(), flat: true, long: 99}
+	tl := &timeline.Timeline{Spool: timeline.NewSpool(recording.Spill)}
+	defer tl.Spool.Close()
+	for i := range 100 {
+		tl.Spool.Add(&timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
+			Sent: time.Duration(i), Outcome: timeline.Allowed})
 	}
-	var out, errs bytes.Buffer
-	args := []string{"check", timelineName, "--limit", "token-bucket,rate=1/s,burst=1"}
-	status := run(args, strings.NewReader(""), &out, &errs)
-	if status != cli.ExitNothing || !strings.Contains(errs.String(), "before anything of it was kept") {
-		t.Errorf("got %d, %s%s; want that nothing was kept", status, out.String(), errs.String())
+	k := &Recording{dir: dir, id: "x", red: secrets.New(nil, nil, "")}
+	k.whole(tl)
+	tl.Header.Notes = []string{"settled"}
+	k.Settled(tl)
+	if err := errors.Join(k.Errs...); err != nil || k.Path != filepath.Join(dir.Path, "timeline.ndjson.zst") {
+		t.Fatalf("got %s, %v", k.Path, err)
+	}
+	files, err := os.ReadDir(dir.Path)
+	if err != nil || len(files) != 1 {
+		t.Errorf("got %v, %v, want one file", files, err)
+	}
+	got, err := recording.Read(k.Path)
+	if err != nil || len(got.Observations) != 100 || len(got.Header.Notes) != 1 {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }

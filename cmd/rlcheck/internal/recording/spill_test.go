@@ -1,4 +1,4 @@
-package main
+package recording
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 func TestSpillLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	f, err := spill()
+	f, err := Spill()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestSpillLeavesNothing(t *testing.T) {
 func TestSpillNamesTheFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	t.Setenv("TMPDIR", dir)
-	_, err := spill()
+	_, err := Spill()
 	if err == nil || !strings.HasPrefix(err.Error(), dir+": ") || !strings.Contains(err.Error(), "TMPDIR") {
 		t.Errorf("got %v", err)
 	}

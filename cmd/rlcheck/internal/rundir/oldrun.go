@@ -1,4 +1,4 @@
-package main
+package rundir
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 )
 
 // The files that a run keeps: its reports in its folder, its recordings there or in a folder for each
@@ -65,7 +67,7 @@ func findOldRun(path string, ids []string) (*oldRun, error) {
 }
 
 // foreignFile is the first file that a new run would overwrite although no run left it; empty for none.
-func foreignFile(path string, files []string, report *oldReport, m *manifest) string {
+func foreignFile(path string, files []string, report *oldReport, m *Manifest) string {
 	if report != nil {
 		return ""
 	}
@@ -82,11 +84,12 @@ func foreignFile(path string, files []string, report *oldReport, m *manifest) st
 
 // addFolder adds what the folder of the scenario id has of the older run. The error is about another run in
 // it.
-func (old *oldRun) addFolder(folder, id string, ids []string, m *manifest) error {
+func (old *oldRun) addFolder(folder, id string, ids []string, m *Manifest) error {
 	files := keptIn(folder)
 	switch {
 	case len(files) == 0 || id != filepath.Base(id) || strings.HasPrefix(id, "."):
-	case exists(filepath.Join(folder, "report.json")), exists(filepath.Join(folder, manifestName)):
+	case output.Exists(filepath.Join(folder, "report.json")), output.Exists(filepath.Join(folder,
+		ManifestName)):
 		if len(ids) > 1 && slices.Contains(ids, id) {
 			return fmt.Errorf("%s: another run is kept in it, and a part of it would be overwritten "+
 				"(choose another "+

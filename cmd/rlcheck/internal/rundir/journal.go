@@ -1,12 +1,13 @@
-package main
+package rundir
 
 import (
 	"errors"
 	"os"
 	"runtime/debug"
-	"slices"
 	"sync"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -14,33 +15,37 @@ import (
 // The files of a recording: whole, and while it is made. Of a killed run the second one is left. The first
 // has an end where it is compressed: because that was asked for, or because it is long.
 const (
-	timelineName = "timeline.ndjson"
-	journalName  = timelineName + ".part"
-	packedEnd    = ".gz"
-	longEnd      = ".zst"
+	TimelineName = "timeline.ndjson"
+	JournalName  = TimelineName + ".part"
 )
 
-// recording keeps what one scenario records: a journal while it is made, and the timeline before it is
+// Recording keeps what one scenario records: a journal while it is made, and the timeline before it is
 // judged.
-type recording struct {
-	dir     *runDir
+type Recording struct {
+	dir     *Dir
 	id      string
-	red     redactor
+	red     secrets.Redactor
 	journal *os.File
-	errs    []error
-	// path and header are those of the timeline that is kept.
-	path   string
+	// Errs are what could not be kept.
+	Errs []error
+	// Path and header are those of the timeline that is kept.
+	Path   string
 	header timeline.Header
 }
 
-// begin makes the journal. What an earlier try left in the place of the timeline is kept elsewhere by then.
-func (k *recording) begin() *ndjson.JournalWriter {
+// NewRecording keeps what the scenario id records in a folder, without secrets.
+func NewRecording(dir *Dir, id string, red secrets.Redactor) *Recording {
+	return &Recording{dir: dir, id: id, red: red}
+}
+
+// Begin makes the journal. What an earlier try left in the place of the timeline is kept elsewhere by then.
+func (k *Recording) Begin() *ndjson.JournalWriter {
 	for _, path := range k.dir.recordings(k.id) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			k.errs = append(k.errs, err)
+			k.Errs = append(k.Errs, err)
 		}
 	}
-	f, err := os.Create(k.dir.of(k.id, journalName))
+	f, err := os.Create(k.dir.Of(k.id, JournalName))
 	if err != nil {
 		return nil // the plan could not be kept either, and that was said
 	}
@@ -52,17 +57,17 @@ func (k *recording) begin() *ndjson.JournalWriter {
 // they are judged.
 const largeRecording = 50_000
 
-// recorded keeps a recording that is over, and its latencies: one that is too long for memory while it is
+// Recorded keeps a recording that is over, and its latencies: one that is too long for memory while it is
 // judged. It returns what waits for that.
-func (k *recording) recorded(tl *timeline.Timeline) (over func()) {
+func (k *Recording) Recorded(tl *timeline.Timeline) (over func()) {
 	percent := -1
 	if tl.Sent() > largeRecording {
-		percent = debug.SetGCPercent(streamGCPercent)
+		percent = debug.SetGCPercent(recording.GCPercent)
 	}
 	var keeping sync.WaitGroup
 	keep := func() {
 		k.whole(tl)
-		k.errs = append(k.errs, k.dir.keepLatency(k.id, tl, tl.Header.Started))
+		k.Errs = append(k.Errs, k.dir.keepLatency(k.id, tl, tl.Header.Started))
 	}
 	if tl.Spool != nil {
 		keeping.Go(keep)
@@ -78,12 +83,12 @@ func (k *recording) recorded(tl *timeline.Timeline) (over func()) {
 }
 
 // whole keeps a recording that is over. The journal goes when the timeline is there.
-func (k *recording) whole(tl *timeline.Timeline) {
+func (k *Recording) whole(tl *timeline.Timeline) {
 	k.header = tl.Header
-	k.path = k.dir.of(k.id, timelineName+k.dir.end(tl))
-	tl = k.red.copyOf(tl)
-	err := keepTimeline(k.path, tl)
-	k.errs = append(k.errs, err)
+	k.Path = k.dir.Of(k.id, TimelineName+k.dir.End(tl))
+	tl = k.red.CopyOf(tl)
+	err := KeepTimeline(k.Path, tl)
+	k.Errs = append(k.Errs, err)
 	if k.journal == nil {
 		return
 	}
@@ -93,24 +98,13 @@ func (k *recording) whole(tl *timeline.Timeline) {
 	}
 }
 
-// settled keeps the recording again if its judgement has changed what is known of its clock or of costs.
-func (k *recording) settled(tl *timeline.Timeline) {
+// Settled keeps the recording again if its judgement has changed what is known of its clock or of costs.
+func (k *Recording) Settled(tl *timeline.Timeline) {
 	was, is := &k.header, &tl.Header
 	costs := was.Judged.SingleUnits != is.Judged.SingleUnits || was.Judged.Shared != is.Judged.Shared
 	if is.WallError == was.WallError && len(is.Notes) == len(was.Notes) && !costs {
 		return
 	}
-	err := keepTimeline(k.path, tl)
-	k.errs = append(k.errs, err)
-}
-
-// copyOf returns a recording without secrets; tl stays as it is.
-func (r redactor) copyOf(tl *timeline.Timeline) *timeline.Timeline {
-	if r.idle {
-		return tl
-	}
-	out := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations),
-		Spool: tl.Spool}
-	r.timeline(out)
-	return out
+	err := KeepTimeline(k.Path, tl)
+	k.Errs = append(k.Errs, err)
 }

@@ -1,14 +1,14 @@
-package main
+package rundir
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -20,7 +20,7 @@ import (
 )
 
 // report is the report of a run that was killed before it wrote one.
-func (m *manifest) report() *result.Run {
+func (m *Manifest) report() *result.Run {
 	return &result.Run{ID: m.ID, Started: m.Started, Version: m.Version, Command: m.Command,
 		Interrupted: true,
 		NotBegun:    m.ids()}
@@ -36,7 +36,7 @@ func addCut(e *cli.Env, folder string, r *result.Run) {
 	if alive(folder) != nil {
 		e.Say.Notef("%s: process %d is still writing to it: this is what it has kept so far", folder, m.PID)
 	}
-	d := &runDir{path: folder, flat: len(m.Scenarios) == 1}
+	d := &Dir{Path: folder, flat: len(m.Scenarios) == 1}
 	var left []string
 	for _, id := range r.NotBegun { // several were recorded beside each other
 		cut := m.cut(d, id)
@@ -59,8 +59,8 @@ func addCut(e *cli.Env, folder string, r *result.Run) {
 }
 
 // cut returns a scenario of which only a recording was kept; nil for one that was not begun.
-func (m *manifest) cut(d *runDir, id string) *result.Scenario {
-	f, err := os.Open(d.of(id, "schedule.ndjson"))
+func (m *Manifest) cut(d *Dir, id string) *result.Scenario {
+	f, err := os.Open(d.Of(id, "schedule.ndjson"))
 	if err != nil {
 		return nil // the plan comes before the first request
 	}
@@ -86,13 +86,13 @@ func (m *manifest) cut(d *runDir, id string) *result.Scenario {
 	}
 	out := trial.Kept(s, tl, trial.Options{})
 	out.TimelinePath = path
-	shorten(&out)
+	recording.Shorten(&out)
 	return &out
 }
 
 // scenario reads a scenario of the run again, with what the run was told of it.
-func (m *manifest) scenario(d *runDir, id string) (*scenario.Scenario, error) {
-	text, err := os.ReadFile(d.of(id, "scenario.yaml"))
+func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
+	text, err := os.ReadFile(d.Of(id, "scenario.yaml"))
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (m *manifest) scenario(d *runDir, id string) (*scenario.Scenario, error) {
 		}
 		opts.Set = append(opts.Set, set)
 	}
-	name := d.of(id, "scenario.yaml")
+	name := d.Of(id, "scenario.yaml")
 	for _, p := range m.Scenarios {
 		if p.ID == id {
 			name = p.File
@@ -117,55 +117,30 @@ func (m *manifest) scenario(d *runDir, id string) (*scenario.Scenario, error) {
 
 // readCut reads the recording of a scenario that has no report: whole, where the run was killed while it
 // was judged, or as far as its journal goes. There is no path where the run was killed before it had one.
-func readCut(d *runDir, id string) (tl *timeline.Timeline, path string, err error) {
+func readCut(d *Dir, id string) (tl *timeline.Timeline, path string, err error) {
 	for _, path := range d.recordings(id) {
-		if tl, err := readKept(path); !errors.Is(err, os.ErrNotExist) {
+		if tl, err := recording.Read(path); !errors.Is(err, os.ErrNotExist) {
 			return tl, path, err
 		}
 	}
-	path = d.of(id, journalName)
+	path = d.Of(id, JournalName)
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) { // killed between the plan and the journal
-		tl, err = readJournal(strings.NewReader(""), path)
+		tl, err = ReadJournal(strings.NewReader(""), path)
 		return tl, "", err
 	}
 	if err != nil {
 		return nil, path, err
 	}
 	defer f.Close()
-	tl, err = readJournal(f, path)
+	tl, err = ReadJournal(f, path)
 	return tl, path, err
 }
 
-// readJournal reads a journal: a long one is in a file.
-func readJournal(r io.Reader, name string) (*timeline.Timeline, error) {
-	return ndjson.ReadJournal(r, name, mostKept, func() (timeline.Spill, error) { return spill() })
-}
-
-// recorded returns what `rlcheck check` reads of a file: a timeline instead of the journal that a killed
-// run left.
-func recorded(e *cli.Env, in io.Reader, f *checkFlags) (io.Reader, error) {
-	file, is := in.(*os.File)
-	begin := make([]byte, 64)
-	if !is {
-		return in, nil
-	}
-	n, _ := file.ReadAt(begin, 0) // a pipe has no places
-	// By its name one that was just made is a journal too, though nothing stands in it yet.
-	if !ndjson.IsJournal(begin[:n]) && filepath.Base(file.Name()) != journalName {
-		return in, nil
-	}
-	tl, err := readJournal(file, file.Name())
-	if err != nil {
-		return nil, err
-	}
-	notes := tl.Header.Notes
-	if tl.Sent() == 0 {
-		return nil, fmt.Errorf("%s: no observation: %s", file.Name(), notes[len(notes)-1])
-	}
-	remark(e, f, false, filepath.Base(file.Name())+": "+notes[len(notes)-1])
-	trial.CutClock(tl)
-	out, to := io.Pipe()
-	go func() { to.CloseWithError(ndjson.Write(to, tl)) }() // it ends with the program if nobody reads
-	return out, nil
+// ReadJournal reads a journal: a long one is in a file.
+func ReadJournal(r io.Reader, name string) (*timeline.Timeline, error) {
+	return ndjson.ReadJournal(r, name, recording.Most, func() (timeline.Spill,
+		error) {
+		return recording.Spill()
+	})
 }

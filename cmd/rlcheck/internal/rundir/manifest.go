@@ -1,4 +1,4 @@
-package main
+package rundir
 
 import (
 	"bytes"
@@ -13,21 +13,19 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// manifestName is the file that says what run a folder is for. The run holds a lock on it as long as it
+// ManifestName is the file that says what run a folder is for. The run holds a lock on it as long as it
 // lives.
-const manifestName = "run.json"
+const ManifestName = "run.json"
 
 // manifestSchema is the form of a manifest.
 const manifestSchema = "rlcheck.run/v1"
 
-// manifest says what a run was asked to do: all that is needed to judge what it left, should it be killed.
+// Manifest says what a run was asked to do: all that is needed to judge what it left, should it be killed.
 // Secrets are redacted.
-type manifest struct {
+type Manifest struct {
 	Schema  string    `json:"schema"`
 	ID      string    `json:"id"`
 	Version string    `json:"version"`
@@ -36,7 +34,7 @@ type manifest struct {
 	Command []string  `json:"command"`
 	Strict  bool      `json:"strict,omitempty"`
 	// Scenarios are in the order in which they run.
-	Scenarios []planned `json:"scenarios"`
+	Scenarios []Planned `json:"scenarios"`
 	// Target, Limit, Partition, Promises and Set are the flags that change scenarios, Env the variables that
 	// their files use.
 	Target    string            `json:"target,omitempty"`
@@ -47,8 +45,8 @@ type manifest struct {
 	Env       map[string]string `json:"env,omitempty"`
 }
 
-// planned is a scenario of a manifest.
-type planned struct {
+// Planned is a scenario of a manifest.
+type Planned struct {
 	ID   string `json:"id"`
 	File string `json:"file"`
 }
@@ -63,7 +61,7 @@ var errNotOurs = errors.New(
 // lockFolder takes the lock on a folder. The error says who holds it, or that the manifest is somebody
 // else's file. A file system without locks gives none: then two runs are not kept apart.
 func lockFolder(folder string) (*os.File, error) {
-	path := filepath.Join(folder, manifestName)
+	path := filepath.Join(folder, ManifestName)
 	// `rlcheck report` holds a lock for a moment to see whether a run holds it.
 	const tries, pause = 5, 40 * time.Millisecond
 	for n := 1; ; n++ {
@@ -105,7 +103,7 @@ func sameFile(f *os.File, path string) bool {
 }
 
 // holds is the error that a run holds a folder; nil for a run of which nothing is known.
-func (m *manifest) holds(folder string) error {
+func (m *Manifest) holds(folder string) error {
 	who := "another process"
 	if m != nil {
 		started := m.Started.UTC().Format(time.RFC3339)
@@ -117,16 +115,16 @@ func (m *manifest) holds(folder string) error {
 }
 
 // readManifest reads the manifest of a folder; nil for none.
-func readManifest(folder string) (*manifest, error) {
-	text, err := os.ReadFile(filepath.Join(folder, manifestName))
+func readManifest(folder string) (*Manifest, error) {
+	text, err := os.ReadFile(filepath.Join(folder, ManifestName))
 	if err != nil {
 		return nil, err
 	}
 	return parseManifest(text), nil
 }
 
-func parseManifest(text []byte) *manifest {
-	var m manifest
+func parseManifest(text []byte) *Manifest {
+	var m Manifest
 	if json.Unmarshal(text, &m) != nil || !strings.HasPrefix(m.Schema, "rlcheck.run/") {
 		return nil
 	}
@@ -134,8 +132,8 @@ func parseManifest(text []byte) *manifest {
 }
 
 // alive returns the run that is writing to a folder now; nil for none.
-func alive(folder string) *manifest {
-	if !isHeld(filepath.Join(folder, manifestName)) {
+func alive(folder string) *Manifest {
+	if !isHeld(filepath.Join(folder, ManifestName)) {
 		return nil
 	}
 	m, _ := readManifest(folder)
@@ -143,7 +141,8 @@ func alive(folder string) *manifest {
 }
 
 // write puts the manifest into the file that is locked: another file in its place would not be.
-func (m *manifest) write(f *os.File) error {
+func (m *Manifest) write(f *os.File) error {
+	m.Schema = manifestSchema
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
@@ -155,50 +154,8 @@ func (m *manifest) write(f *os.File) error {
 	return cli.Cause(err)
 }
 
-// newManifest says what a run is to do.
-func newManifest(e *cli.Env, t time.Time, chosen []*scenario.Scenario, f runFlags, red redactor) *manifest {
-	command := append([]string{"rlcheck"}, withoutCurl(e.Args)...)
-	m := &manifest{Schema: manifestSchema, ID: runID(t), Version: e.Version, PID: os.Getpid(),
-		Started: t.UTC(), Command: red.words(command), Strict: f.strict,
-		Target: red.Replace(f.target), Limit: f.limit, Partition: f.partition,
-		Set: red.words(append(slices.Clone(f.set), f.request.judged()...))}
-	m.Promises, _ = parsePromises(f.promise, f.strict) // they were parsed before
-	for _, s := range chosen {
-		m.Scenarios = append(m.Scenarios, planned{s.ID, s.File})
-	}
-	return m
-}
-
-// variablesOf are those of the environment that the files of scenarios use, without secrets.
-func variablesOf(e *cli.Env, of []*scenario.Scenario, in []source, f runFlags,
-	red redactor) map[string]string {
-	opts, err := parseOptionsOf(e, &f)
-	if err != nil {
-		return nil // it was parsed before
-	}
-	found := map[string]string{}
-	opts.Env = func(name string) (string, bool) {
-		v, set := e.Getenv(name)
-		if set {
-			found[name] = red.Replace(v)
-		}
-		return v, set
-	}
-	for _, s := range of {
-		_, _ = scenario.Parse(textOf(in, s.File), s.File, opts) // it was parsed before
-	}
-	for _, s := range of {
-		for name, v := range found {
-			if slices.Contains(s.Secrets, v) {
-				found[name] = trial.Redacted // too short to be replaced in texts
-			}
-		}
-	}
-	return found
-}
-
 // ids are those of the scenarios.
-func (m *manifest) ids() []string {
+func (m *Manifest) ids() []string {
 	var out []string
 	for _, p := range m.Scenarios {
 		out = append(out, p.ID)
@@ -207,6 +164,6 @@ func (m *manifest) ids() []string {
 }
 
 // has tells whether a scenario is one of the run.
-func (m *manifest) has(id string) bool {
-	return slices.ContainsFunc(m.Scenarios, func(p planned) bool { return p.ID == id })
+func (m *Manifest) has(id string) bool {
+	return slices.ContainsFunc(m.Scenarios, func(p Planned) bool { return p.ID == id })
 }

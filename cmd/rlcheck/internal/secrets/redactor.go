@@ -1,8 +1,10 @@
-package main
+// Package secrets keeps secrets out of all that is kept or printed.
+package secrets
 
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -13,23 +15,23 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// shortestSecret is how long a text is at least to be redacted: replacing every "1" would change what was
+// Shortest is how long a text is at least to be redacted: replacing every "1" would change what was
 // recorded.
-const shortestSecret = 4
+const Shortest = 4
 
-// redactor replaces secrets in all that is kept or printed.
-type redactor struct {
+// Redactor replaces secrets in all that is kept or printed.
+type Redactor struct {
 	*strings.Replacer
 	// idle tells that there is no secret.
 	idle bool
 }
 
-// newRedactor redacts what the scenarios took from the environment into header fields and the body, and what
+// New redacts what the scenarios took from the environment into header fields and the body, and what
 // settings put there, the password of the store, and the values of queries.
-func newRedactor(chosen []*scenario.Scenario, settings []tree.Setting, store string) redactor {
+func New(chosen []*scenario.Scenario, settings []tree.Setting, store string) Redactor {
 	var pairs []string
 	add := func(secret string) {
-		if len(secret) >= shortestSecret {
+		if len(secret) >= Shortest {
 			pairs = append(pairs, secret, trial.Redacted)
 		}
 	}
@@ -41,7 +43,7 @@ func newRedactor(chosen []*scenario.Scenario, settings []tree.Setting, store str
 		}
 	}
 	for _, s := range chosen {
-		for _, u := range urlsOf(s) {
+		for _, u := range URLs(s) {
 			pairs = append(pairs, queryPairs(u)...)
 		}
 		for _, secret := range s.Secrets {
@@ -61,7 +63,7 @@ func newRedactor(chosen []*scenario.Scenario, settings []tree.Setting, store str
 			}
 		}
 	}
-	return redactor{strings.NewReplacer(pairs...), len(pairs) == 0}
+	return Redactor{strings.NewReplacer(pairs...), len(pairs) == 0}
 }
 
 // secretName is the name of a parameter that has a secret; longSecret is how long a value is that may be one
@@ -78,7 +80,7 @@ func queryPairs(u *url.URL) []string {
 	}
 	shown := strings.TrimPrefix(trial.Shown("/?"+u.RawQuery), "/?")
 	pairs := []string{"?" + u.RawQuery, "?" + shown}
-	if len(u.RawQuery) >= shortestSecret {
+	if len(u.RawQuery) >= Shortest {
 		pairs = append(pairs, u.RawQuery, shown)
 	}
 	for part := range strings.SplitSeq(u.RawQuery, "&") {
@@ -90,7 +92,7 @@ func queryPairs(u *url.URL) []string {
 		if err != nil {
 			plain = value
 		}
-		if len(plain) < shortestSecret || !secretName.MatchString(name) && len(plain) < longSecret {
+		if len(plain) < Shortest || !secretName.MatchString(name) && len(plain) < longSecret {
 			continue
 		}
 		pairs = append(pairs, value, trial.Redacted, plain, trial.Redacted)
@@ -101,8 +103,8 @@ func queryPairs(u *url.URL) []string {
 // webAddress is a URL in a word of a command line.
 var webAddress = regexp.MustCompile(`https?://\S+`)
 
-// words redacts a command line, or notes.
-func (r redactor) words(words []string) []string {
+// Words redacts a command line, or notes.
+func (r Redactor) Words(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
 		out[i] = r.Replace(webAddress.ReplaceAllStringFunc(w, trial.Shown))
@@ -110,8 +112,8 @@ func (r redactor) words(words []string) []string {
 	return out
 }
 
-// scenario redacts what came back from a target: an answer may repeat what it was sent.
-func (r redactor) scenario(s *result.Scenario) {
+// Scenario redacts what came back from a target: an answer may repeat what it was sent.
+func (r Redactor) Scenario(s *result.Scenario) {
 	s.Target, s.Origin, s.Detail = r.Replace(s.Target), r.Replace(s.Origin), r.Replace(s.Detail)
 	for i := range s.Claims {
 		s.Claims[i].Text = r.Replace(s.Claims[i].Text)
@@ -128,21 +130,22 @@ func (r redactor) scenario(s *result.Scenario) {
 	for i := range s.Statuses {
 		s.Statuses[i].Location = r.Replace(s.Statuses[i].Location)
 	}
-	s.Header.Notes = r.words(s.Header.Notes)
-	r.timeline(s.Timeline)
+	s.Header.Notes = r.Words(s.Header.Notes)
+	r.Timeline(s.Timeline)
 }
 
-func (r redactor) findings(findings []verdict.Finding) {
+func (r Redactor) findings(findings []verdict.Finding) {
 	for i := range findings {
 		findings[i].Text = r.Replace(findings[i].Text)
 	}
 }
 
-func (r redactor) timeline(tl *timeline.Timeline) {
+// Timeline redacts a recording in its place.
+func (r Redactor) Timeline(tl *timeline.Timeline) {
 	if tl == nil {
 		return
 	}
-	tl.Header.Notes = r.words(tl.Header.Notes)
+	tl.Header.Notes = r.Words(tl.Header.Notes)
 	for i := range tl.Observations {
 		r.observation(&tl.Observations[i])
 	}
@@ -151,7 +154,7 @@ func (r redactor) timeline(tl *timeline.Timeline) {
 	}
 }
 
-func (r redactor) observation(o *timeline.Observation) {
+func (r Redactor) observation(o *timeline.Observation) {
 	o.Body, o.Error = r.Replace(o.Body), r.Replace(o.Error)
 	for j := range o.Fields {
 		if v := r.Replace(o.Fields[j].Value); v != o.Fields[j].Value {
@@ -159,4 +162,29 @@ func (r redactor) observation(o *timeline.Observation) {
 			o.Fields[j].Value = v
 		}
 	}
+}
+
+// URLs returns the URLs that a scenario sends to, but for the embedded target.
+func URLs(s *scenario.Scenario) []*url.URL {
+	var out []*url.URL
+	for _, text := range []string{s.Target.URL, s.Target.Origin} {
+		if text == "" || text == scenario.Builtin {
+			continue
+		}
+		if u, err := url.Parse(text); err == nil { // the decoder has refused all others
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// CopyOf returns a recording without secrets; tl stays as it is.
+func (r Redactor) CopyOf(tl *timeline.Timeline) *timeline.Timeline {
+	if r.idle {
+		return tl
+	}
+	out := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations),
+		Spool: tl.Spool}
+	r.Timeline(out)
+	return out
 }

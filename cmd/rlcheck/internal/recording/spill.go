@@ -1,4 +1,4 @@
-package main
+package recording
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 // spilled is a temporary file that is gone when it is closed.
 type spilled struct{ *os.File }
 
-// spill makes the file for what does not fit into memory of a large recording.
-func spill() (timeline.Spill, error) {
+// Spill makes the file for what does not fit into memory of a large recording.
+func Spill() (timeline.Spill, error) {
 	f, err := os.CreateTemp("", "rlcheck-*")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w (set TMPDIR to a folder that can be written)", os.TempDir(),

@@ -1,0 +1,119 @@
+package output
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
+)
+
+// What the name of a file that is compressed ends in.
+const (
+	PackedEnd = ".gz"
+	LongEnd   = ".zst"
+)
+
+// WriteFile writes a file whole or not at all, making its folder. What is there and no regular file
+// (/dev/stdout, a named pipe) is written to and stays what it is; a symbolic link too.
+func WriteFile(path string, data []byte) error {
+	return StreamFile(path, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Packed returns write, through gzip or zstd where the name of a file says so.
+func Packed(path string, write func(io.Writer) error) func(io.Writer) error {
+	switch filepath.Ext(path) {
+	default:
+		return write
+	case LongEnd:
+		return func(w io.Writer) error {
+			z := ndjson.NewPacker(w)
+			return errors.Join(write(z), z.Close())
+		}
+	case PackedEnd:
+	}
+	return func(w io.Writer) error {
+		z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(z), z.Close())
+	}
+}
+
+// StreamFile is WriteFile for what write writes: a recording is not held in memory for it.
+func StreamFile(path string, write func(io.Writer) error) error {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
+	var err error
+	if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
+		err = writeInto(path, write)
+	} else {
+		err = replaceFile(path, write)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: not written: %w", path, err)
+	}
+	return nil
+}
+
+// writeInto writes to what is no regular file.
+func writeInto(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	if err = buffered(f, write); err != nil {
+		_ = f.Close() // the first error counts
+		return cli.Cause(err)
+	}
+	return f.Close()
+}
+
+// buffered lets write write to f in large pieces.
+func buffered(f *os.File, write func(io.Writer) error) error {
+	w := bufio.NewWriterSize(f, 64<<10)
+	if err := write(w); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// replaceFile puts a file with what write writes in the place of path.
+func replaceFile(path string, write func(io.Writer) error) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(dir, ".rlcheck-*")
+	if err != nil {
+		return cli.Cause(err)
+	}
+	defer os.Remove(tmp.Name())
+	err = buffered(tmp, write)
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if e := tmp.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	return cli.Cause(err)
+}
+
+// Exists tells whether there is something of that name.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,164 @@
+// Package recording holds recordings that may be larger than memory: what is drawn of them, and the rest in a
+// file.
+package recording
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// A recording of more than Most observations is not kept whole (some 50 MB); of it, up to mostAround
+// observations around the first mostFound findings are.
+const (
+	Most       = load.LongRecording
+	mostFound  = 8
+	mostAround = 20_000
+)
+
+// GCPercent is the target of the garbage collector while a recording is judged as it is read.
+const GCPercent = 25
+
+// Kept keeps the observations of a recording. All of a large one are in a file, if they are wanted.
+type Kept struct {
+	// Whole tells that all of a large recording is wanted.
+	Whole bool
+	// Observations are all of a recording that is not large, and of others those that Around took.
+	Observations []timeline.Observation
+	// Spool is nil while they are few, and where they are not wanted.
+	Spool *timeline.Spool
+	// N is how many Keep took.
+	N int
+}
+
+// Keep takes the next observation.
+func (k *Kept) Keep(o *timeline.Observation) {
+	switch k.N++; {
+	case k.N <= Most:
+		k.Observations = append(k.Observations, *o)
+	case !k.Whole:
+		k.Observations = nil
+	default:
+		k.toFile()
+		k.Spool.Add(o)
+	}
+}
+
+// toFile puts what is in memory into a file.
+func (k *Kept) toFile() {
+	if k.Spool != nil {
+		return
+	}
+	k.Spool = timeline.NewSpool(Spill)
+	for i := range k.Observations {
+		k.Spool.Add(&k.Observations[i])
+	}
+	k.Observations = nil
+}
+
+// Around reads a recording that was not kept again, for the requests around its first findings.
+func (k *Kept) Around(j *verdict.Judgement, each Eacher) error {
+	if k.Spool != nil {
+		each = func(take func(*timeline.Observation) bool) error {
+			k.Spool.Each(take)
+			return nil
+		}
+	}
+	if k.N <= Most || j.Verdict != verdict.Fail || each == nil {
+		return nil
+	}
+	found := map[string][]nearby{}
+	n := 0
+	for i := range j.Partitions {
+		p := &j.Partitions[i]
+		for _, f := range p.Findings[:min(len(p.Findings), mostFound-n)] {
+			found[p.Partition] = append(found[p.Partition], newNearby(f))
+			n++
+		}
+	}
+	return each(func(o *timeline.Observation) bool {
+		near := found[o.Partition]
+		if slices.ContainsFunc(near, func(f nearby) bool { return f.has(o) }) {
+			k.Observations = append(k.Observations, *o)
+		}
+		return len(k.Observations) < mostAround
+	})
+}
+
+// Eacher calls take for every observation of a recording, until it returns false.
+type Eacher func(take func(o *timeline.Observation) bool) error
+
+// nearby is what belongs to one finding: its witness, and what overlaps with it.
+type nearby struct {
+	verdict.Finding
+	witness map[int]bool
+}
+
+func newNearby(f verdict.Finding) nearby {
+	in := make(map[int]bool, len(f.Observations))
+	for _, seq := range f.Observations {
+		in[seq] = true
+	}
+	return nearby{f, in}
+}
+
+func (f nearby) has(o *timeline.Observation) bool {
+	return f.witness[o.Seq] || o.Sent <= f.To && (!o.Answered || o.FirstByte >= f.From)
+}
+
+// Excerpt says what is kept of a large recording; empty for any other.
+func (k *Kept) Excerpt() string {
+	if k.N <= Most {
+		return ""
+	}
+	const how = "of %d requests, over %d, only those around the first findings are drawn, %d of them"
+	return fmt.Sprintf(how, k.N, Most, len(k.Observations))
+}
+
+// Shorten leaves in memory, of a recording that is too long for it, what pages draw. All of it stays in its
+// file until the program ends.
+func Shorten(s *result.Scenario) {
+	tl := s.Timeline
+	if tl == nil || tl.Spool == nil {
+		return
+	}
+	k := Kept{N: tl.Spool.N}
+	if s.Judgement != nil {
+		_ = k.Around(s.Judgement, func(take func(*timeline.Observation) bool) error {
+			tl.Spool.Each(take)
+			return nil
+		})
+	}
+	s.Timeline = &timeline.Timeline{Header: tl.Header, Observations: k.Observations, Spool: tl.Spool}
+	s.Excerpt = k.Excerpt()
+}
+
+// Read reads a recording. A long one is in a file.
+func Read(name string) (*timeline.Timeline, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, tl := ndjson.NewReader(f, name, ndjson.Options{AllowEmpty: true}), &timeline.Timeline{}
+	if tl.Header, err = r.Header(); err != nil {
+		return nil, err
+	}
+	k := Kept{Whole: true}
+	err = r.Each(func(o *timeline.Observation, _ int) bool {
+		k.Keep(o)
+		return true
+	})
+	if err == nil && k.Spool != nil {
+		tl.Unroll(k.Spool, Most)
+		return tl, k.Spool.Err()
+	}
+	tl.Observations = k.Observations
+	return tl, err
+}
