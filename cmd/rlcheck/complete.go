@@ -5,7 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/checkcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -79,7 +82,7 @@ func settleCompletion(e *cli.Env, root *cobra.Command) {
 		completeFlag(c, "color", []string{"auto", "always", "never"})
 		completeFlag(c, "fault", faultNames(c.Name() == "proxy"))
 		selectable := func(args []string) []string { return selectableWords(e, args) }
-		promises := func([]string) []string { return wordsOf(verdict.Promises()) }
+		promises := func([]string) []string { return request.WordsOf(verdict.Promises()) }
 		completeFlagBy(c, "promise", completeList(promises))
 		completeFlagBy(c, "only", completeList(selectable))
 		completeFlagBy(c, "skip", completeList(selectable))
@@ -98,7 +101,7 @@ func settleCompletion(e *cli.Env, root *cobra.Command) {
 
 // completeFlag offers words for a flag, where the command has it.
 func completeFlag(c *cobra.Command, flag string, words []string) {
-	own := map[string][]string{"check": checkFormats(), "compare": report.ComparisonFormats(),
+	own := map[string][]string{"check": checkcmd.Formats(), "compare": report.ComparisonFormats(),
 		"simulate": simulationFormats}[c.Name()]
 	if own != nil && flag == "output" {
 		words = own
@@ -128,9 +131,9 @@ func completePartition(c *cobra.Command, _ []string, _ string) ([]string, cobra.
 
 // completeScenarios offers the bundled scenarios beside files and folders.
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	names := []string{builtinPrefix}
-	for _, n := range append(builtinNames(), namedOnly()...) {
-		names = append(names, builtinPrefix+n)
+	names := []string{sources.BuiltinPrefix}
+	for _, n := range append(sources.BuiltinNames(), sources.NamedOnly()...) {
+		names = append(names, sources.BuiltinPrefix+n)
 	}
 	return names, cobra.ShellCompDirectiveDefault
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -101,13 +102,13 @@ func completeList(words func(args []string) []string) cobra.CompletionFunc {
 
 // selectableWords are the ids and tags of the scenarios that the command is given, or of the bundled ones.
 func selectableWords(e *cli.Env, args []string) (out []string) {
-	sources, err := readSources(args)
+	given, err := sources.Read(args)
 	if err != nil || len(args) == 0 {
-		sources, _ = readBuiltin("") // embedded
+		given, _ = sources.ReadBuiltin("") // embedded
 	}
 	var tags []string
-	for _, src := range sources {
-		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.Getenv})
+	for _, src := range given {
+		s, err := scenario.Parse(src.Text, src.Name, scenario.ParseOptions{Env: e.Getenv})
 		if err != nil {
 			continue // lint tells what is wrong
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -152,14 +154,14 @@ type entry struct{ id, kind, text string }
 func glossary(e *cli.Env) ([]entry, error) {
 	out := slices.Concat(words, claimWords(), vocabulary, closedLists, specWords(),
 		presetWords())
-	catches, err := caughtBy(e.Getenv)
+	catches, err := sources.CaughtBy(e.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range target.Faults() {
 		text := f.Sentence + "\nseen: " + f.Citation
 		if by := catches[f.Name]; len(by) > 0 {
-			text += "\ncaught by: " + strings.Join(by, ", ") + promisedOnly(f)
+			text += "\ncaught by: " + strings.Join(by, ", ") + request.PromisedOnly(f)
 		}
 		out = append(out, entry{f.Name, "fault", text})
 	}
@@ -174,19 +176,19 @@ func glossary(e *cli.Env) ([]entry, error) {
 		}
 		out = append(out, entry{string(r), "rule", text})
 	}
-	sources, err := readBuiltin("")
+	given, err := sources.ReadBuiltin("")
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range namedOnly() {
-		more, err := readBuiltin(name)
+	for _, name := range sources.NamedOnly() {
+		more, err := sources.ReadBuiltin(name)
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, more...)
+		given = append(given, more...)
 	}
-	for _, src := range sources {
-		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.Getenv})
+	for _, src := range given {
+		s, err := scenario.Parse(src.Text, src.Name, scenario.ParseOptions{Env: e.Getenv})
 		if err != nil {
 			return nil, err
 		}

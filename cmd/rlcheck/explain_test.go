@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -102,7 +103,7 @@ var wordTypes = map[string][]string{
 // TestEveryWordOfTheSourcesIsExplained: constants of the types above, members of the JSON documents,
 // formats, flags and commands.
 func TestEveryWordOfTheSourcesIsExplained(t *testing.T) {
-	entries, err := glossary((&cli.Env{Getenv: os.LookupEnv}))
+	entries, err := glossary(&cli.Env{Getenv: os.LookupEnv})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func reportWords() (out []string) {
 		"perhaps", "simulated", "policy", "cached", "client", "quota", "bound", "interval", "step")
 	add("kind", result.Required, result.Recommended, result.Informative)
 	add("outcome", timeline.Allowed.String(), timeline.Denied.String(), timeline.Unknown.String())
-	add("promise", wordsOf(verdict.Promises())...)
+	add("promise", request.WordsOf(verdict.Promises())...)
 	add("key", spec.Keys("")...)
 	for _, a := range spec.Algorithms() {
 		add("algorithm", string(a))

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
@@ -27,14 +28,14 @@ func newLintCmd(e *cli.Env) *cobra.Command {
 
 // lintFiles is `rlcheck lint`.
 func lintFiles(e *cli.Env, args []string) error {
-	sources, err := readSources(args)
+	given, err := sources.Read(args)
 	bad := err
 	opts := scenario.ParseOptions{Env: e.Getenv}
 	for _, f := range target.Faults() {
 		opts.Faults = append(opts.Faults, f.Name)
 	}
-	for _, src := range sources {
-		_, warnings, err := scenario.Lint(src.text, src.name, opts)
+	for _, src := range given {
+		_, warnings, err := scenario.Lint(src.Text, src.Name, opts)
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
@@ -43,7 +44,7 @@ func lintFiles(e *cli.Env, args []string) error {
 			e.Say.Resultf("%s\n", cli.Visible("warning: "+w.Error()))
 		}
 		if len(warnings) == 0 {
-			e.Say.Resultf("%s: ok\n", cli.Visible(src.name))
+			e.Say.Resultf("%s: ok\n", cli.Visible(src.Name))
 		}
 	}
 	return bad
@@ -63,7 +64,7 @@ is written, the SPEC that it becomes, and whether that was tested on the product
 				return nil
 			}
 			if len(args) == 0 {
-				args = []string{builtinPrefix}
+				args = []string{sources.BuiltinPrefix}
 			}
 			return listScenarios(e, args)
 		},
@@ -72,13 +73,13 @@ is written, the SPEC that it becomes, and whether that was tested on the product
 
 // listScenarios is `rlcheck list`.
 func listScenarios(e *cli.Env, args []string) error {
-	sources, err := readSources(args)
+	given, err := sources.Read(args)
 	if err != nil {
 		return err
 	}
 	var bad error
-	for _, src := range sources {
-		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: e.Getenv})
+	for _, src := range given {
+		s, err := scenario.Parse(src.Text, src.Name, scenario.ParseOptions{Env: e.Getenv})
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
@@ -99,15 +100,15 @@ func newShowCmd(e *cli.Env) *cobra.Command {
 		Args:  cli.Needs(1, 1, "one scenario (rlcheck list shows the bundled ones)"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
-			if _, err := os.Stat(name); err != nil && !strings.HasPrefix(name, builtinPrefix) {
-				name = builtinPrefix + name
+			if _, err := os.Stat(name); err != nil && !strings.HasPrefix(name, sources.BuiltinPrefix) {
+				name = sources.BuiltinPrefix + name
 			}
-			sources, err := readSources([]string{name})
+			given, err := sources.Read([]string{name})
 			if err != nil {
 				return err
 			}
-			for _, src := range sources {
-				_, _ = e.Say.Write(src.text) // remembered by the speaker
+			for _, src := range given {
+				_, _ = e.Say.Write(src.Text) // remembered by the speaker
 			}
 			return nil
 		},
@@ -137,7 +138,7 @@ const schemaName = "scenario.schema.json"
 func writeInit(e *cli.Env, name string) error {
 	base := filepath.Base(name)
 	text := scenario.Template(strings.TrimSuffix(base, ".yaml"))
-	if base == configName {
+	if base == sources.ConfigName {
 		text = scenario.ConfigTemplate()
 	}
 	if err := createFile(name, text); errors.Is(err, os.ErrExist) {
@@ -145,7 +146,7 @@ func writeInit(e *cli.Env, name string) error {
 	} else if err != nil {
 		return fmt.Errorf("%s: not written: %w", name, cli.Cause(err))
 	}
-	if base == configName {
+	if base == sources.ConfigName {
 		return initWanted(e, name, text)
 	}
 	e.Say.Notef("wrote %s; check it with rlcheck lint %s", name, name)

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/child"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/redis"
@@ -327,7 +328,7 @@ func startFleet(t *testing.T, delay time.Duration) *fleetTest {
 	}
 	x := &fleetTest{target: newLogged(t), dir: t.TempDir()}
 	for tries := 1; x.stop == nil; tries++ {
-		if x.redis, x.stop, err = installedRedis(server); err != nil && tries == 5 {
+		if x.redis, x.stop, err = child.InstalledRedis(server); err != nil && tries == 5 {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -36,11 +37,12 @@ var words = []entry{
 		"Answers had a status that no rule calls an admission or a denial. Mend: denied: {status: [...]}."},
 	{"search-limit", "reason", "The search for an explanation was stopped at its limit; nothing was proved."},
 	{"interrupted", "reason", "The recording was stopped before its plan was done."},
-	{"retry-after", "promise", "Denials carry Retry-After (RFC 6585 section 4: MAY)." + unpromisedField},
+	{"retry-after", "promise", "Denials carry Retry-After (RFC 6585 section 4: MAY)." +
+		request.UnpromisedField},
 	{"ratelimit", "promise", "Answers tell their quota in RateLimit or X-RateLimit fields (conventions)." +
-		unpromisedField},
+		request.UnpromisedField},
 	{"problem", "promise", "Denials have a body of type application/problem+json (RFC 9457)." +
-		unpromisedField},
+		request.UnpromisedField},
 	{"cost", "promise", "A request takes as many units as its field X-Cost says.\n" +
 		"Without the promise, costs are asked only of a target that was seen to charge them."},
 	{"methods", "promise", "The route takes the methods that are sent, such as HEAD and POST.\n" +
@@ -103,13 +105,6 @@ func becomes(written string) string {
 		return err.Error()
 	}
 	return limit.String()
-}
-
-// noteBecame says which SPEC a limit is that was written in the words of a product.
-func noteBecame(e *cli.Env, written string, limit spec.Limit) {
-	if strings.Contains(written, ":") {
-		e.Say.Notef("--limit %s is %s", cli.Visible(written), limit)
-	}
 }
 
 // presetWords are the products, for explain.

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -287,7 +288,7 @@ func TestReadmeNames(t *testing.T) {
 		}
 	}
 	rows, _, _ := strings.Cut(text, "<!-- fault table") // which has a row for each scenario too
-	for _, name := range builtinNames() {
+	for _, name := range sources.BuiltinNames() {
 		if !strings.Contains(rows, "\n| `"+name+"` |") {
 			t.Errorf("README.md, docs/: the table of scenarios lacks %s", name)
 		}

@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/checkcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -61,7 +63,7 @@ The exit status tells only whether they were written: 0, or 2.`,
 
 // choose keeps the scenarios of a run that only and skip select.
 func choose(r *result.Run, only, skip []string) error {
-	if err := patterns(only, skip); err != nil {
+	if err := sources.Patterns(only, skip); err != nil {
 		return err
 	}
 	means := func(w, id string) bool {
@@ -101,5 +103,5 @@ func nearID(word string, ids []string) string {
 	if near := spell.Suggest(word, ids); near != "" || len(ids) == 0 {
 		return near
 	}
-	return "it has " + excerpts(ids)
+	return "it has " + checkcmd.Excerpts(ids)
 }

@@ -11,10 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/checkcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/runcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
@@ -34,7 +37,7 @@ type simulateFlags struct {
 	answer                           time.Duration
 	seed                             uint64
 	// read are the flags of a recording; those of its limit are not used.
-	read checkFlags
+	read checkcmd.Flags
 }
 
 // simulationFormats are the formats of simulate, the usual one first.
@@ -60,8 +63,8 @@ only the judge does.`,
   rlcheck simulate --from access.log --format nginx --limit fixed-window,rate=100/1m
   rlcheck simulate --beside reports/2026-11-20T10-00-00 -o html=beside.html`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.read.changed = cmd.Flags().Changed
-			f.read.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
+			f.read.Changed = cmd.Flags().Changed
+			f.read.Typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
 			if f.beside != "" {
 				return simulateBeside(e, args, f)
 			}
@@ -83,12 +86,12 @@ only the judge does.`,
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
 	fl.DurationVar(&f.answer, "answer", time.Millisecond, "how long an answer takes")
-	fl.StringVar(&f.read.format, "format", "ndjson", "of --from: ndjson, csv, nginx, nginx-json, "+
+	fl.StringVar(&f.read.Format, "format", "ndjson", "of --from: ndjson, csv, nginx, nginx-json, "+
 		"haproxy, envoy, envoy-json, "+
 		"caddy or alb")
-	fl.StringToStringVar(&f.read.columns, "columns", nil,
+	fl.StringToStringVar(&f.read.Columns, "columns", nil,
 		"of --from: names in the file that are others: sent_ns=start,...")
-	f.read.log.addReading(cmd)
+	f.read.Log.AddReading(cmd)
 	return cmd
 }
 
@@ -109,7 +112,7 @@ func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
 		return cli.Usagef("simulate: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
 	began := time.Now()
-	r := &result.Run{ID: rundir.ID(began), Started: began, Version: e.Version, Host: thisHost(),
+	r := &result.Run{ID: rundir.ID(began), Started: began, Version: e.Version, Host: cli.ThisHost(),
 		Command: append([]string{"rlcheck"}, e.Args...)}
 	if f.from != "" {
 		r.Scenarios, err = simulateFile(e, f)
@@ -141,15 +144,15 @@ func simulateScenarios(e *cli.Env, args []string, f simulateFlags) (out []result
 		return nil,
 			cli.Usagef("simulate: name a scenario file, a folder or builtin:NAME, or a log with --from")
 	}
-	sources, err := readSources(withLong(args, f.only))
+	given, err := sources.Read(sources.WithLong(args, f.only))
 	if err != nil {
 		return nil, err
 	}
-	opts, err := parseOptionsOf(e, &runFlags{limit: strings.Join(f.limits, ""), set: f.set})
+	opts, err := runcmd.ParseOptions(e, &runcmd.Flags{Limit: strings.Join(f.limits, ""), Set: f.set})
 	if err != nil {
 		return nil, err
 	}
-	chosen, notes, err := pick(sources, opts, f.only, f.skip)
+	chosen, notes, err := sources.Pick(given, opts, f.only, f.skip)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +188,7 @@ func simulateFile(e *cli.Env, f simulateFlags) (out []result.Scenario, err error
 		}
 		tries = append(tries, &try{limit: limit})
 	}
-	f.read.limit = f.limits[0]
+	f.read.Limit = f.limits[0]
 	h, err := eachRequest(e, &f, func(h timeline.Header, o *timeline.Observation) error {
 		for _, t := range tries {
 			if err := t.decide(h, o, f.answer); err != nil {
@@ -269,22 +272,22 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 ) {
 	in, name := e.In, "stdin"
 	if f.from != "-" {
-		file, err := openTimeline(f.from)
+		file, err := checkcmd.OpenTimeline(f.from)
 		if err != nil {
 			return timeline.Header{}, err
 		}
 		defer file.Close()
 		in, name = file, f.from
 	}
-	in, err := recorded(e, in, &f.read)
+	in, err := checkcmd.Recorded(e, in, &f.read)
 	if err != nil {
 		return timeline.Header{}, err
 	}
 	var stop error
-	if slices.Contains(accesslog.Formats(), accesslog.Format(f.read.format)) {
-		f.read.log.complete = true // what is missing of a log is not judged
-		f.read.log.withoutCached = true
-		l, err := accessLog(e, in, name, &f.read, nil)
+	if slices.Contains(accesslog.Formats(), accesslog.Format(f.read.Format)) {
+		f.read.Log.Complete = true // what is missing of a log is not judged
+		f.read.Log.WithoutCached = true
+		l, err := checkcmd.AccessLog(e, in, name, &f.read, nil)
 		if err != nil {
 			return timeline.Header{}, err
 		}
@@ -294,14 +297,15 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 		})
 		return withoutCached(l.Header, l.Caches), errors.Join(err, stop)
 	}
-	open := map[string]opener{"ndjson": ndjson.NewReader, "csv": ndjson.NewCSVReader}[f.read.format]
+	open := map[string]checkcmd.Opener{"ndjson": ndjson.NewReader,
+		"csv": ndjson.NewCSVReader}[f.read.Format]
 	if open == nil {
 		return timeline.Header{}, cli.Usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, "+
 			"envoy, envoy-json, "+
-			"caddy or alb", f.read.format)
+			"caddy or alb", f.read.Format)
 	}
 	var caches headers.Caches
-	r := open(in, name, ndjson.Options{Columns: f.read.columns, Outcome: ndjson.StatusOutcome})
+	r := open(in, name, ndjson.Options{Columns: f.read.Columns, Outcome: ndjson.StatusOutcome})
 	h, err := r.Header()
 	if err == nil {
 		err = r.Each(func(o *timeline.Observation, _ int) bool {
@@ -311,10 +315,10 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 			return stop == nil
 		})
 	}
-	return withoutCached(h, caches), errors.Join(f.read.otherFormat(name, err), stop)
+	return withoutCached(h, caches), errors.Join(f.read.OtherFormat(name, err), stop)
 }
 
-// withoutCached notes how many requests of a file a cache answered: a limiter behind it does not see them.
+// WithoutCached notes how many requests of a file a cache answered: a limiter behind it does not see them.
 func withoutCached(h timeline.Header, c headers.Caches) timeline.Header {
 	h.Notes = nil // those of the recording are of its answers
 	if c.Hits > 0 {
@@ -337,7 +341,7 @@ func simulateBeside(e *cli.Env, args []string, f simulateFlags) error {
 		return cli.Usagef("--limit: one limit is drawn beside a run")
 	}
 	for _, flag := range []string{"set", "seed", "answer", "format", "columns"} {
-		if f.read.changed(flag) {
+		if f.read.Changed(flag) {
 			return cli.Usagef("--%s: it has no meaning with --beside: a run is as it was recorded", flag)
 		}
 	}
@@ -392,7 +396,7 @@ func readBeside(e *cli.Env, name string) (*result.Run, error) {
 	if !strings.HasSuffix(plain, ".ndjson") {
 		return rundir.Read(e, name)
 	}
-	file, err := openTimeline(name)
+	file, err := checkcmd.OpenTimeline(name)
 	if err != nil {
 		return nil, err
 	}

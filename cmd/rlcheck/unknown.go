@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
@@ -29,7 +30,7 @@ func unknownCommand(root *cobra.Command, words []string) error {
 	hint := spell.Suggest(word, names)
 	if hint == "" {
 		hint = "rlcheck --help lists the commands"
-		if _, err := readSource(word); err == nil || slices.Contains(builtinNames(), word) {
+		if _, err := sources.ReadOne(word); err == nil || slices.Contains(sources.BuiltinNames(), word) {
 			hint = "write rlcheck run " + word
 		}
 	}

@@ -7,9 +7,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
+
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // Env is what a command may use of the world.
@@ -67,3 +71,13 @@ func Terminal(w io.Writer) int {
 	}
 	return width
 }
+
+// ThisHost is the machine that generates the load, or judges.
+func ThisHost() result.Host {
+	return result.Host{
+		GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
+	}
+}
+
+// HintTime is for how long identify is asked, after a FAIL, what explains all recordings.
+const HintTime = time.Second

@@ -16,7 +16,7 @@ import (
 type Speaker struct {
 	Out, Err io.Writer
 	Quiet    bool
-	// broken is the first error of writing a result.
+	// Broken is the first error of writing a result.
 	Broken error
 }
 

@@ -1,4 +1,5 @@
-package main
+// Package servecmd is `rlcheck serve` and `rlcheck proxy`: targets on a loopback port.
+package servecmd
 
 import (
 	"context"
@@ -15,6 +16,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -37,7 +40,8 @@ type serveFlags struct {
 	seed                                       uint64
 }
 
-func newServeCmd(e *cli.Env) *cobra.Command {
+// ServeCommand is `rlcheck serve`.
+func ServeCommand(e *cli.Env) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve --limit SPEC",
@@ -232,7 +236,7 @@ func closeSoon(s *httpd.Server) error {
 
 // listFaults prints every fault, or those of the proxy alone, and the bundled scenarios that catch it.
 func listFaults(e *cli.Env, proxyOnly bool) error {
-	catches, err := caughtBy(e.Getenv)
+	catches, err := sources.CaughtBy(e.Getenv)
 	if err != nil {
 		return err
 	}
@@ -246,7 +250,7 @@ func listFaults(e *cli.Env, proxyOnly bool) error {
 		}
 		e.Say.Resultf("%s%s\n    %s\n    seen: %s\n", f.Name, where, f.Sentence, f.Citation)
 		if by := catches[f.Name]; len(by) > 0 {
-			only := strings.ReplaceAll(promisedOnly(f), "\n", "\n    ")
+			only := strings.ReplaceAll(request.PromisedOnly(f), "\n", "\n    ")
 			e.Say.Resultf("    caught by: %s%s\n", strings.Join(by, ", "), only)
 		}
 	}
@@ -278,25 +282,6 @@ func checkFault(name string, proxy bool) error {
 	return cli.Usagef("--fault %q: there is no such fault%s", name, cli.Mend(hint))
 }
 
-// caughtBy maps each fault to the bundled scenarios that claim to catch it.
-func caughtBy(getenv func(string) (string, bool)) (map[string][]string, error) {
-	sources, err := readBuiltin("")
-	if err != nil {
-		return nil, err
-	}
-	out := map[string][]string{}
-	for _, src := range sources {
-		s, err := scenario.Parse(src.text, src.name, scenario.ParseOptions{Env: getenv})
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range s.Catches {
-			out[f] = append(out[f], s.ID)
-		}
-	}
-	return out, nil
-}
-
 // proxyFlags are the flags of `rlcheck proxy`.
 type proxyFlags struct {
 	upstream, addr, fault string
@@ -304,7 +289,8 @@ type proxyFlags struct {
 	cache                 time.Duration
 }
 
-func newProxyCmd(e *cli.Env) *cobra.Command {
+// ProxyCommand is `rlcheck proxy`.
+func ProxyCommand(e *cli.Env) *cobra.Command {
 	var f proxyFlags
 	cmd := &cobra.Command{
 		Use:     "proxy --upstream URL",
@@ -376,5 +362,3 @@ func statusPair(s string) (from, to int, err error) {
 	}
 	return from, to, nil
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

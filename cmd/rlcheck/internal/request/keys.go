@@ -1,4 +1,4 @@
-package main
+package request
 
 import (
 	"errors"
@@ -10,18 +10,19 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
-// readKeys reads the keys that a target has issued, one a line; blank lines and those that begin with #
+// ReadKeys reads the keys that a target has issued, one a line; blank lines and those that begin with #
 // are left out. No error shows a key.
-func readKeys(path string) ([]string, error) {
+func ReadKeys(path string) ([]string, error) {
 	if path == "" {
 		return nil, nil
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, cli.Usagef("--keys %s: there is no such file%s", path, hintFile(path))
+		return nil, cli.Usagef("--keys %s: there is no such file%s", path, sources.HintFile(path))
 	}
 	if err != nil {
 		return nil, err
@@ -51,23 +52,9 @@ func readKeys(path string) ([]string, error) {
 	return keys, nil
 }
 
-// placeless says that issued keys have no place in the requests of any scenario; nil where they have.
-func placeless(f *runFlags, chosen []*scenario.Scenario) error {
-	used := func(s *scenario.Scenario) bool { return len(s.Keys) > 0 }
-	if f.keys == "" || slices.ContainsFunc(chosen, used) {
-		return nil
-	}
-	how := "partition " + string(chosen[0].Partition.Kind)
-	if f.partition != "" {
-		how = "--partition " + f.partition
-	}
-	return cli.Usagef("--keys %s: with %s no request has a place for a key "+
-		"(write --partition header:X-Api-Key, or leave out --keys)", f.keys, how)
-}
-
-// shareKeys lets the scenarios of a run take turns at the issued keys, so that they use others where there
+// ShareKeys lets the scenarios of a run take turns at the issued keys, so that they use others where there
 // are enough.
-func shareKeys(chosen []*scenario.Scenario) {
+func ShareKeys(chosen []*scenario.Scenario) {
 	used := 0
 	for _, s := range chosen {
 		if len(s.Keys) == 0 || s.Unmet() != "" {

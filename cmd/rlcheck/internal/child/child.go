@@ -1,4 +1,5 @@
-package main
+// Package child starts programs that end with this one.
+package child
 
 import (
 	"context"
@@ -48,8 +49,8 @@ func start(c *exec.Cmd, grace time.Duration) (stop func() error, ended chan stru
 	}), ended, nil
 }
 
-// startSelf starts this program with other arguments.
-func startSelf(errw io.Writer, environ []string, args ...string) (stop func() error, err error) {
+// Self starts this program with other arguments.
+func Self(errw io.Writer, environ []string, args ...string) (stop func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -61,11 +62,11 @@ func startSelf(errw io.Writer, environ []string, args ...string) (stop func() er
 	return stop, err
 }
 
-// startRedis starts a redis-server on a loopback port, where one is installed, or else a Redis inside this
+// Redis starts a redis-server on a loopback port, where one is installed, or else a Redis inside this
 // process.
-func startRedis() (url string, stop func() error, err error) {
+func Redis() (url string, stop func() error, err error) {
 	if program, err := exec.LookPath("redis-server"); err == nil {
-		if url, stop, err := installedRedis(program); err == nil {
+		if url, stop, err := InstalledRedis(program); err == nil {
 			return url, stop, nil
 		}
 	}
@@ -73,8 +74,8 @@ func startRedis() (url string, stop func() error, err error) {
 	return url, func() error { end(); return nil }, err
 }
 
-// installedRedis starts a redis-server that keeps nothing on disk.
-func installedRedis(program string) (url string, stop func() error, err error) {
+// InstalledRedis starts a redis-server that keeps nothing on disk.
+func InstalledRedis(program string) (url string, stop func() error, err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err

@@ -1,4 +1,4 @@
-package main
+package checkcmd
 
 import (
 	"fmt"
@@ -56,9 +56,9 @@ func (f *clientFlags) alone(typed func(string) bool) error {
 }
 
 // checkClients is `rlcheck check --client`.
-func checkClients(e *cli.Env, name string, f checkFlags) error {
+func checkClients(e *cli.Env, name string, f Flags) error {
 	for _, other := range notForClients {
-		if f.typed(other) {
+		if f.Typed(other) {
 			return cli.Usagef("--%s: it is not for --client, which judges no limit", other)
 		}
 	}
@@ -66,7 +66,7 @@ func checkClients(e *cli.Env, name string, f checkFlags) error {
 		return cli.Usagef("--max-attempts %d, --retry-budget %d: they are never negative", o.MaxAttempts,
 			o.Budget)
 	}
-	outs, err := output.Parse(f.outputs, checkFormats(), "text")
+	outs, err := output.Parse(f.outputs, Formats(), "text")
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,8 @@ func checkClients(e *cli.Env, name string, f checkFlags) error {
 	}
 	s := clientScenario(name, tl, &f)
 	r := &result.Run{ID: rundir.ID(began), Started: began, Duration: time.Since(began), Version: e.Version,
-		Host: thisHost(), Command: append([]string{"rlcheck"}, e.Args...), Scenarios: []result.Scenario{s}}
+		Host: cli.ThisHost(), Command: append([]string{"rlcheck"}, e.Args...),
+		Scenarios: []result.Scenario{s}}
 	whole := output.EmitEach(e, outs, func(w io.Writer, format string) error {
 		switch format {
 		case "text":
@@ -99,10 +100,10 @@ func checkClients(e *cli.Env, name string, f checkFlags) error {
 }
 
 // readClients reads a recording of clients.
-func readClients(e *cli.Env, name string, f checkFlags) (*timeline.Timeline, error) {
+func readClients(e *cli.Env, name string, f Flags) (*timeline.Timeline, error) {
 	in := e.In
 	if name != "-" {
-		file, err := openTimeline(name)
+		file, err := OpenTimeline(name)
 		if err != nil {
 			return nil, err
 		}
@@ -110,24 +111,24 @@ func readClients(e *cli.Env, name string, f checkFlags) (*timeline.Timeline, err
 		in = file
 	}
 	read := ndjson.Read
-	switch f.format {
+	switch f.Format {
 	case "ndjson":
 	case "csv":
 		read = ndjson.ReadCSV
 	default:
 		return nil,
 			cli.Usagef("--format %q: --client reads what clients were answered, which a log does not "+
-				"tell: ndjson or csv (record it with rlcheck serve --record FILE)", f.format)
+				"tell: ndjson or csv (record it with rlcheck serve --record FILE)", f.Format)
 	}
 	outcome, err := f.outcome(ndjson.StatusOutcome)
 	if err != nil {
 		return nil, err
 	}
-	return read(in, name, ndjson.Options{Columns: f.columns, Outcome: outcome})
+	return read(in, name, ndjson.Options{Columns: f.Columns, Outcome: outcome})
 }
 
 // clientScenario is a recording of clients with the verdict on them.
-func clientScenario(name string, tl *timeline.Timeline, f *checkFlags) result.Scenario {
+func clientScenario(name string, tl *timeline.Timeline, f *Flags) result.Scenario {
 	j, claims := client.Judge(tl, f.clients.opts)
 	s := result.Scenario{ID: "stdin", Title: "Clients wait as they are told, spread out, and give up",
 		Kind: result.Required, Verdict: j.Verdict, Reason: j.Reason, Detail: j.Detail,

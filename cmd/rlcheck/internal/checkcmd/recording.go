@@ -1,4 +1,4 @@
-package main
+package checkcmd
 
 import (
 	"path/filepath"
@@ -74,7 +74,7 @@ func (k *keeper) scenario(
 
 // remark says something of a recording on the side, and in its reports. -q hides it from standard error
 // unless it must be known.
-func remark(e *cli.Env, f *checkFlags, must bool, text string) {
+func remark(e *cli.Env, f *Flags, must bool, text string) {
 	f.kept.notes = append(f.kept.notes, text)
 	if must {
 		e.Say.Line(text)

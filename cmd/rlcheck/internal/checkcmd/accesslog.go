@@ -1,4 +1,4 @@
-package main
+package checkcmd
 
 import (
 	"errors"
@@ -18,19 +18,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// logFlags are the flags of `rlcheck check` that matter to access logs alone.
-type logFlags struct {
+// LogFlags are the flags of `rlcheck check` that matter to access logs alone.
+type LogFlags struct {
 	layout, partitionBy, zone   string
 	match, allowed              []string
 	maxDuration, lag, wallError time.Duration
-	skipBad, complete           bool
-	// withoutCached leaves out what a cache answered.
-	withoutCached bool
+	skipBad, Complete           bool
+	// WithoutCached leaves out what a cache answered.
+	WithoutCached bool
 }
 
-// add adds the flags that matter to judging a log, and those of addReading.
-func (f *logFlags) add(cmd *cobra.Command) {
-	f.addReading(cmd)
+// Add adds the flags that matter to judging a log, and those of AddReading.
+func (f *LogFlags) Add(cmd *cobra.Command) {
+	f.AddReading(cmd)
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.allowed, "allowed", nil,
 		"statuses that are admissions, as 2xx,304,404 (default 2xx,304 of a log, else 2xx,3xx)")
@@ -38,12 +38,12 @@ func (f *logFlags) add(cmd *cobra.Command) {
 		"of a log: how far outside the logged times a decision may lie (default as the format needs)")
 	fl.DurationVar(&f.wallError, "wall-error", 0,
 		"of a log: how far the limiter's clock may be from that of the log (default 1s of alb, else 0)")
-	fl.BoolVar(&f.complete, "complete", false,
+	fl.BoolVar(&f.Complete, "complete", false,
 		"of a log: it has every request that the limiter saw, from a fresh start to the last one")
 }
 
-// addReading adds the flags that say which requests a log has.
-func (f *logFlags) addReading(cmd *cobra.Command) {
+// AddReading adds the flags that say which requests a log has.
+func (f *LogFlags) AddReading(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.layout, "log-format", "",
 		"of a log: the log_format of nginx, or the format string of Envoy")
@@ -60,37 +60,37 @@ func (f *logFlags) addReading(cmd *cobra.Command) {
 }
 
 // logOnly refuses a flag of logs that was given by hand with a recording, which has no use for it.
-func (f *checkFlags) logOnly() error {
+func (f *Flags) logOnly() error {
 	for _, name := range []string{"log-format", "partition-by", "match", "max-duration", "lag", "wall-error",
 		"zone", "skip-bad", "complete"} {
-		if f.typed(name) { // what is set for all runs is for those that have a use for it
+		if f.Typed(name) { // what is set for all runs is for those that have a use for it
 			return cli.Usagef("--%s: it is for access logs, and --format says %s (name the server, as "+
-				"--format nginx)", name, f.format)
+				"--format nginx)", name, f.Format)
 		}
 	}
 	return nil
 }
 
-// accessLog reads an access log.
-func accessLog(e *cli.Env, in io.Reader, name string, f *checkFlags, limit spec.Limit) (*accesslog.Log,
+// AccessLog reads an access log.
+func AccessLog(e *cli.Env, in io.Reader, name string, f *Flags, limit spec.Limit) (*accesslog.Log,
 	error) {
-	o := accesslog.Options{Format: accesslog.Format(f.format), Layout: f.log.layout, Columns: f.columns,
-		PartitionBy: f.log.partitionBy,
-		MaxDuration: f.log.maxDuration, Lag: f.log.lag, LagSet: f.changed("lag"), WallError: f.log.wallError,
-		SkipBad:  f.log.skipBad,
-		Complete: f.log.complete, WithoutCached: f.log.withoutCached}
-	if o.Format == accesslog.ALB && !f.changed("wall-error") {
+	o := accesslog.Options{Format: accesslog.Format(f.Format), Layout: f.Log.layout, Columns: f.Columns,
+		PartitionBy: f.Log.partitionBy,
+		MaxDuration: f.Log.maxDuration, Lag: f.Log.lag, LagSet: f.Changed("lag"), WallError: f.Log.wallError,
+		SkipBad:  f.Log.skipBad,
+		Complete: f.Log.Complete, WithoutCached: f.Log.WithoutCached}
+	if o.Format == accesslog.ALB && !f.Changed("wall-error") {
 		o.WallError = time.Second // the limiter is on another machine
 	}
-	if f.log.zone != "" {
-		zone, err := accesslog.Zone(f.log.zone)
+	if f.Log.zone != "" {
+		zone, err := accesslog.Zone(f.Log.zone)
 		if err != nil {
 			return nil, cli.Usagef("--zone %q: the name of a time zone belongs here, as UTC or Europe/Berlin",
-				f.log.zone)
+				f.Log.zone)
 		}
 		o.Zone = zone
 	}
-	for _, text := range f.log.match {
+	for _, text := range f.Log.match {
 		m, err := accesslog.ParseMatch(text)
 		if err != nil {
 			return nil, err
@@ -109,13 +109,13 @@ func accessLog(e *cli.Env, in io.Reader, name string, f *checkFlags, limit spec.
 	if l.ZoneUnknown && !anyZone(limit) {
 		l.Header.Started = time.Time{} // it is not known when a window of the clock begins
 	}
-	if l.Header.Tick = f.tick; !f.changed("tick") {
+	if l.Header.Tick = f.tick; !f.Changed("tick") {
 		l.Header.Tick = time.Millisecond
 	}
 	l.Header.ClockError, l.Header.DriftPPM = f.clockError, f.drift
 	f.shared = f.shared || l.Lossy
 	if limit.Completes() && l.Whole == 0 {
-		lack, mend := fmt.Sprintf("a log of %s does not tell which answers were whole", f.format),
+		lack, mend := fmt.Sprintf("a log of %s does not tell which answers were whole", f.Format),
 			"a recording with done_ns"
 		if o.Format == accesslog.Nginx || o.Format == accesslog.NginxJSON {
 			lack, mend = "no line has $request_completion", "$request_completion in the log_format"
@@ -146,19 +146,19 @@ func readLog(in io.Reader, name string, o accesslog.Options) (*accesslog.Log, er
 }
 
 // outcome returns what a status means, given what it means by itself.
-func (f *checkFlags) outcome(byItself func(int) timeline.Outcome) (func(int) timeline.Outcome, error) {
-	allowed, err := accesslog.ParseStatuses(f.log.allowed)
+func (f *Flags) outcome(byItself func(int) timeline.Outcome) (func(int) timeline.Outcome, error) {
+	allowed, err := accesslog.ParseStatuses(f.Log.allowed)
 	if err != nil {
 		return nil, cli.Usagef("--allowed: %w", err)
 	}
 	return func(status int) timeline.Outcome {
 		o := byItself(status)
 		switch {
-		case slices.Contains(f.denied, status):
+		case slices.Contains(f.Denied, status):
 			return timeline.Denied
 		case allowed.Has(status):
 			return timeline.Allowed
-		case o == timeline.Denied || len(f.log.allowed) > 0:
+		case o == timeline.Denied || len(f.Log.allowed) > 0:
 			return timeline.Unknown
 		default:
 			return o
@@ -176,7 +176,7 @@ func anyZone(limit spec.Limit) bool {
 }
 
 // logNotes says what of a log is judged and what is not.
-func logNotes(e *cli.Env, l *accesslog.Log, name string, f *checkFlags) {
+func logNotes(e *cli.Env, l *accesslog.Log, name string, f *Flags) {
 	h := l.Header
 	note := fmt.Sprintf("%s: %s: %s", name, quantity.Plural(l.Lines, "line"),
 		quantity.Plural(l.Len(), "request"))
@@ -184,7 +184,7 @@ func logNotes(e *cli.Env, l *accesslog.Log, name string, f *checkFlags) {
 		n    int
 		text string
 	}{{l.Foreign, "that are no requests"}, {l.Unmatched, "that do not match"},
-		{l.Keyless, "without " + f.log.partitionBy}} {
+		{l.Keyless, "without " + f.Log.partitionBy}} {
 		if part.n > 0 {
 			note += fmt.Sprintf(", %d %s", part.n, part.text)
 		}
@@ -207,7 +207,7 @@ func logNotes(e *cli.Env, l *accesslog.Log, name string, f *checkFlags) {
 			" (name them with --allowed or --denied)")
 	}
 	switch {
-	case f.log.complete:
+	case f.Log.Complete:
 	case l.Lossy:
 		remark(e, f, false, "requests may be missing, so that no denial can be held against the limit "+
 			"(write --complete if none is)")
@@ -232,33 +232,4 @@ func unnamed(l *accesslog.Log) string {
 		out = append(out, fmt.Sprintf("%d (%d)", s, counts[s]))
 	}
 	return strings.Join(out, ", ")
-}
-
-// loggedIn reads an access log whose requests identify is asked about.
-func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bool) ([]*timeline.Timeline,
-	error) {
-	c := checkFlags{format: f.format, denied: f.denied, log: f.log, changed: changed, typed: changed}
-	if !slices.Contains(accesslog.Formats(), accesslog.Format(f.format)) {
-		return nil,
-			cli.Usagef("--format %q: it is nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb",
-				f.format)
-	}
-	file, err := openTimeline(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	l, err := accessLog(e, file, name, &c, nil)
-	if err != nil {
-		return nil, err
-	}
-	if l.Lossy {
-		return nil, cli.Usagef("%s: requests may be missing, so that no denial tells of a limit (write "+
-			"--complete if none is)", name)
-	}
-	tl := &timeline.Timeline{Header: l.Header}
-	return []*timeline.Timeline{tl}, l.Each(func(o *timeline.Observation) bool {
-		tl.Observations = append(tl.Observations, *o)
-		return true
-	})
 }

@@ -1,9 +1,10 @@
-package main
+// Package runcmd is `rlcheck run` and `rlcheck agent`: it sends the load of scenarios, alone or with other
+// agents, and keeps and reports what came of it.
+package runcmd
 
 import (
 	"crypto/tls"
 	"errors"
-	"runtime"
 	"strings"
 	"time"
 
@@ -12,36 +13,38 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
-	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// runFlags are the flags of `rlcheck run`.
-type runFlags struct {
-	target, limit, partition, keys, out, redis, failOn string
+// Flags are the flags of `rlcheck run`.
+type Flags struct {
+	Target, Limit, Partition, keys, Out, redis, failOn string
 	config                                             string
-	set, only, skip, outputs, allow, promise           []string
+	Set, only, skip, Outputs, Allow, promise           []string
 	strict, dryRun, compress                           bool
 	seed                                               uint64
 	serial, economical                                 bool
 	budget                                             string
 	retries                                            int
 	wallError                                          time.Duration
-	request                                            requestFlags
+	Request                                            request.Flags
 	fleet                                              fleetFlags
 	// led is a run with agents; nil for one without.
 	led *leading
-	// tls is what request says of certificates, read.
-	tls *tls.Config
+	// TLS is what Request says of certificates, read.
+	TLS *tls.Config
 }
 
-func newRunCmd(e *cli.Env) *cobra.Command {
-	var f runFlags
+// RunCommand is `rlcheck run`.
+func RunCommand(e *cli.Env) *cobra.Command {
+	var f Flags
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO|DIR|builtin:NAME...]",
 		Short: "Send the load of scenarios, record it, judge it and report",
@@ -52,7 +55,7 @@ alone.`,
 		Example: `  rlcheck run builtin:
   rlcheck run scenarios/burst.yaml -t http://127.0.0.1:8080/ --limit leaky-bucket,rate=10/s,burst=21`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cli.NotEmpty(cmd, neverEmpty...); err != nil {
+			if err := cli.NotEmpty(cmd, request.NeverEmpty...); err != nil {
 				return err
 			}
 			args, err := configure(e, cmd, args, &f)
@@ -63,28 +66,29 @@ alone.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.target, "target", "t", "", "URL of the target, or builtin")
-	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
-	fl.StringVar(&f.partition, "partition", "",
+	fl.StringVarP(&f.Target, "target", "t", "", "URL of the target, or builtin")
+	fl.StringVar(&f.Limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
+	fl.StringVar(&f.Partition, "partition", "",
 		"how clients are told apart: header:NAME, header:NAME: FORMAT, address, path, query:NAME, "+
 			"cookie:NAME, body:NAME or none")
 	fl.StringVar(&f.keys, "keys", "", "file of keys that the target has issued, one a client and line; "+
 		"they are redacted")
-	f.request.add(fl)
-	fl.StringVar(&f.config, "config", "", "file of what all runs share (default "+configName+", if there)")
-	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
+	f.Request.Add(fl)
+	fl.StringVar(&f.config, "config", "",
+		"file of what all runs share (default "+sources.ConfigName+", if there)")
+	fl.StringArrayVar(&f.Set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
 	fl.StringSliceVar(&f.only, "only", nil, "run only these scenarios: ID, GLOB or TAG")
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
 	fl.BoolVar(&f.strict, "strict", false, "what is recommended counts too: scenarios, and fields never sent")
-	promises := strings.Join(wordsOf(verdict.Promises()), ", ")
+	promises := strings.Join(request.WordsOf(verdict.Promises()), ", ")
 	fl.StringSliceVar(&f.promise, "promise", nil, "what the target promises to have: "+promises)
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
-	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+
+	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+
 		" (repeatable)")
-	fl.StringVar(&f.out, "out", "", "folder of the run (default reports/<start>)")
+	fl.StringVar(&f.Out, "out", "", "folder of the run (default reports/<start>)")
 	fl.BoolVar(&f.compress, "compress", false, "keep recordings as timeline.ndjson.gz")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
-	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
+	fl.StringSliceVar(&f.Allow, "allow", nil, "a host that may be reached although its address is public")
 	fl.StringVar(&f.redis, "redis", "",
 		"where the embedded target keeps its state: a redis:// URL, or embedded (default memory); "+
 			"with --agents: where they meet")
@@ -98,7 +102,7 @@ alone.`,
 }
 
 // addPace adds the flags about how much is recorded, and how.
-func (f *runFlags) addPace(fl *pflag.FlagSet) {
+func (f *Flags) addPace(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.serial, "serial", false, "record one scenario after the other")
 	fl.BoolVar(&f.economical, "economical", false,
 		"sleep until a request is due, and do not spin: for machines that others share")
@@ -109,7 +113,7 @@ func (f *runFlags) addPace(fl *pflag.FlagSet) {
 }
 
 // runAll is `rlcheck run`.
-func runAll(e *cli.Env, args []string, f runFlags) error {
+func runAll(e *cli.Env, args []string, f Flags) error {
 	if err := cli.FailOnKnown(f.failOn); err != nil {
 		return err
 	}
@@ -119,43 +123,43 @@ func runAll(e *cli.Env, args []string, f runFlags) error {
 	if f.wallError < 0 {
 		return cli.Usagef("--wall-error %s: it is not negative", f.wallError)
 	}
-	if err := f.fleet.check(f.request.pastCaches); err != nil {
+	if err := f.fleet.check(f.Request.PastCaches); err != nil {
 		return err
 	}
 	f.serial = f.serial || f.fleet.agents > 0 // agents send one schedule at a time
-	outs, err := output.Parse(f.outputs, report.Formats(), "table")
+	outs, err := output.Parse(f.Outputs, report.Formats(), "table")
 	if err != nil {
 		return err
 	}
-	sources, err := readSources(withLong(args, f.only))
+	given, err := sources.Read(sources.WithLong(args, f.only))
 	if err != nil {
 		return err
 	}
-	opts, err := parseOptionsOf(e, &f)
+	opts, err := ParseOptions(e, &f)
 	if err != nil {
 		return err
 	}
-	chosen, notes, err := pick(sources, opts, f.only, f.skip)
+	chosen, notes, err := sources.Pick(given, opts, f.only, f.skip)
 	if err != nil {
 		return err
 	}
 	for _, note := range notes {
 		e.Say.Line(note)
 	}
-	if err := errors.Join(placeless(&f, chosen), limitSaid(chosen), openly(e, chosen, sources,
+	if err := errors.Join(placeless(&f, chosen), limitSaid(chosen), openly(e, chosen, given,
 		&f)); err != nil {
 		return err
 	}
 	if chosen, err = affordableOf(e, chosen, f); err != nil {
 		return err
 	}
-	shareKeys(chosen)
+	request.ShareKeys(chosen)
 	if f.dryRun {
 		return dryRun(e, chosen, f)
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	if err := preflight(ctx, e, chosen, f); err != nil {
+	if err := Preflight(ctx, e, chosen, f); err != nil {
 		return err
 	}
 	if ids := unverified(chosen); len(ids) > 0 { // not even -q hides it
@@ -163,17 +167,17 @@ func runAll(e *cli.Env, args []string, f runFlags) error {
 			"target.insecure of " + strings.Join(ids, ", "))
 	}
 	sayLength(e, chosen, f)
-	if f.led, err = lead(ctx, e, sources, &f); err != nil {
+	if f.led, err = lead(ctx, e, given, &f); err != nil {
 		return err
 	}
 	defer f.led.close()
-	return recordAll(ctx, e, chosen, sources, outs, f, secrets.New(chosen, opts.Set, f.redis))
+	return recordAll(ctx, e, chosen, given, outs, f, secrets.New(chosen, opts.Set, f.redis))
 }
 
-// parseOptionsOf turns the flags that change scenarios into what their decoder takes.
-func parseOptionsOf(e *cli.Env, f *runFlags) (scenario.ParseOptions, error) {
-	opts := scenario.ParseOptions{Env: e.Getenv, Target: f.target, Limit: f.limit, Partition: f.partition}
-	for _, text := range f.set {
+// ParseOptions turns the flags that change scenarios into what their decoder takes.
+func ParseOptions(e *cli.Env, f *Flags) (scenario.ParseOptions, error) {
+	opts := scenario.ParseOptions{Env: e.Getenv, Target: f.Target, Limit: f.Limit, Partition: f.Partition}
+	for _, text := range f.Set {
 		s, err := tree.ParseSetting(text)
 		if err != nil {
 			return opts, err
@@ -181,25 +185,18 @@ func parseOptionsOf(e *cli.Env, f *runFlags) (scenario.ParseOptions, error) {
 		opts.Set = append(opts.Set, s)
 	}
 	var bad, err error
-	opts.Request, bad = requestOf(e, &f.request, f.target)
+	opts.Request, bad = request.SettingsOf(e, &f.Request, f.Target)
 	if bad == nil {
-		f.tls, bad = f.request.tls()
+		f.TLS, bad = f.Request.TLS()
 	}
 	var lost error
-	opts.Keys, lost = readKeys(f.keys)
-	opts.Promises, err = parsePromises(f.promise, f.strict)
+	opts.Keys, lost = request.ReadKeys(f.keys)
+	opts.Promises, err = request.ParsePromises(f.promise, f.strict)
 	return opts, errors.Join(bad, lost, err)
 }
 
-// thisHost is the machine that generates the load, or judges.
-func thisHost() result.Host {
-	return result.Host{
-		GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
-	}
-}
-
 // dryRun prints what the scenarios would send.
-func dryRun(e *cli.Env, chosen []*scenario.Scenario, f runFlags) error {
+func dryRun(e *cli.Env, chosen []*scenario.Scenario, f Flags) error {
 	hosts := map[string]bool{}
 	var order []string
 	for _, s := range chosen {
@@ -227,7 +224,7 @@ func dryRun(e *cli.Env, chosen []*scenario.Scenario, f runFlags) error {
 		for _, h := range sum.Hosts {
 			if !hosts[h] {
 				hosts[h] = true
-				order = append(order, h+needsAllow(h, f.allow))
+				order = append(order, h+needsAllow(h, f.Allow))
 			}
 		}
 	}
@@ -245,10 +242,10 @@ func roughly(d time.Duration) time.Duration {
 	return d.Round(10 * time.Microsecond)
 }
 
-func textOf(sources []source, name string) []byte {
-	for _, s := range sources {
-		if s.name == name {
-			return s.text
+func textOf(given []sources.Source, name string) []byte {
+	for _, s := range given {
+		if s.Name == name {
+			return s.Text
 		}
 	}
 	return nil

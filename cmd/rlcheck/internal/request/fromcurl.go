@@ -1,4 +1,4 @@
-package main
+package request
 
 import (
 	"cmp"
@@ -14,9 +14,9 @@ import (
 // curlFlag is the flag that takes a command of curl.
 const curlFlag = "--from-curl"
 
-// requestOf are the settings of a configuration, of --from-curl, and of the other flags; later ones win. A
+// SettingsOf are the settings of a configuration, of --from-curl, and of the other flags; later ones win. A
 // target that is said otherwise stays.
-func requestOf(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, error) {
+func SettingsOf(e *cli.Env, f *Flags, target string) ([]tree.Setting, error) {
 	if f.said != nil {
 		return f.said, nil
 	}
@@ -25,16 +25,16 @@ func requestOf(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, erro
 		return nil, err
 	}
 	given, err := f.settings(e.In)
-	f.said = slices.Concat(f.config, curled, given)
+	f.said = slices.Concat(f.Config, curled, given)
 	return f.said, err
 }
 
 // curlSettings reads --from-curl. What it says of certificates becomes that of the flags that say nothing.
-func curlSettings(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, error) {
-	if f.curl == "" {
+func curlSettings(e *cli.Env, f *Flags, target string) ([]tree.Setting, error) {
+	if f.Curl == "" {
 		return nil, nil
 	}
-	text, err := valueOf(f.curl, e.In)
+	text, err := valueOf(f.Curl, e.In)
 	if err != nil {
 		return nil, cli.Usagef("%s: %w", curlFlag, err)
 	}
@@ -47,17 +47,17 @@ func curlSettings(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, e
 	}
 	f.curled = true
 	f.insecure = f.insecure || r.Insecure
-	f.cacert, f.cert, f.key = cmp.Or(f.cacert, r.CACert), cmp.Or(f.cert, r.Cert), cmp.Or(f.key, r.Key)
+	f.Cacert, f.Cert, f.Key = cmp.Or(f.Cacert, r.CACert), cmp.Or(f.Cert, r.Cert), cmp.Or(f.Key, r.Key)
 	out := []tree.Setting{{Path: "target.method", Value: r.Method, Flag: curlFlag}}
 	if target == "" {
 		out = append(out, tree.Setting{Path: "target.url", Value: r.URL, Flag: curlFlag})
 	}
 	for _, field := range r.Header {
-		if why := notSent[strings.ToLower(field.Name)]; why != "" {
+		if why := NotSent[strings.ToLower(field.Name)]; why != "" {
 			return nil, cli.Usagef("%s: %q: %s", curlFlag, field.Name, why)
 		}
 		out = append(out, tree.Setting{Path: headerPath, Field: field.Name, Value: field.Value,
-			Flag: curlFlag, Secret: secretField(field.Name, "")})
+			Flag: curlFlag, Secret: SecretField(field.Name, "")})
 	}
 	if r.Body != "" {
 		out = append(out, tree.Setting{Path: "target.body", Value: r.Body, Flag: curlFlag, Secret: true})
@@ -68,9 +68,9 @@ func curlSettings(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, e
 	return out, nil
 }
 
-// withoutCurl returns the words of a command line without the command of --from-curl: a secret in it may be
+// WithoutCurl returns the words of a command line without the command of --from-curl: a secret in it may be
 // written in many ways.
-func withoutCurl(args []string) []string {
+func WithoutCurl(args []string) []string {
 	out := append([]string(nil), args...)
 	for i, word := range out {
 		switch {

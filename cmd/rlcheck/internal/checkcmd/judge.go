@@ -1,4 +1,4 @@
-package main
+package checkcmd
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/headers"
@@ -29,10 +30,10 @@ import (
 )
 
 // judgeFile reads and judges a file or standard input.
-func judgeFile(e *cli.Env, name string, f *checkFlags) (*verdict.Judgement, timeline.Counts, error) {
+func judgeFile(e *cli.Env, name string, f *Flags) (*verdict.Judgement, timeline.Counts, error) {
 	in := e.In
 	if name != "-" {
-		file, err := openTimeline(name)
+		file, err := OpenTimeline(name)
 		if err != nil {
 			return nil, timeline.Counts{}, err
 		}
@@ -42,33 +43,33 @@ func judgeFile(e *cli.Env, name string, f *checkFlags) (*verdict.Judgement, time
 		name = "stdin"
 	}
 	f.found, f.others = map[string]bool{}, map[string]bool{}
-	if f.format != "ndjson" && ours(in) {
+	if f.Format != "ndjson" && ours(in) {
 		return nil, timeline.Counts{},
 			cli.Usagef("%s: it is a recording of rlcheck, and --format says %s (leave "+
-				"--format out)", name, f.format)
+				"--format out)", name, f.Format)
 	}
-	in, err := recorded(e, in, f)
+	in, err := Recorded(e, in, f)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
 	switch {
-	case slices.Contains(accesslog.Formats(), accesslog.Format(f.format)):
+	case slices.Contains(accesslog.Formats(), accesslog.Format(f.Format)):
 		return judgeLog(e, in, name, f)
-	case f.format == "csv":
+	case f.Format == "csv":
 		return judgeTimeline(e, in, name, f, ndjson.NewCSVReader)
-	case f.format == "ndjson":
+	case f.Format == "ndjson":
 		return judgeTimeline(e, in, name, f, ndjson.NewReader)
 	}
 	return nil, timeline.Counts{},
 		cli.Usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, "+
-			"envoy-json, caddy or alb", f.format)
+			"envoy-json, caddy or alb", f.Format)
 }
 
-// opener begins to read a recording of one form.
-type opener func(io.Reader, string, ndjson.Options) *ndjson.Reader
+// Opener begins to read a recording of one form.
+type Opener func(io.Reader, string, ndjson.Options) *ndjson.Reader
 
 // judgeTimeline judges a recording that has the members of a timeline.
-func judgeTimeline(e *cli.Env, in io.Reader, name string, f *checkFlags, open opener) (
+func judgeTimeline(e *cli.Env, in io.Reader, name string, f *Flags, open Opener) (
 	*verdict.Judgement, timeline.Counts, error,
 ) {
 	if err := f.logOnly(); err != nil {
@@ -78,7 +79,7 @@ func judgeTimeline(e *cli.Env, in io.Reader, name string, f *checkFlags, open op
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	opts := ndjson.Options{Columns: f.columns, Outcome: outcome}
+	opts := ndjson.Options{Columns: f.Columns, Outcome: outcome}
 	r := open(in, name, opts)
 	j, counts, err := judgeStream(e, r, name, f)
 	if err == nil {
@@ -86,12 +87,12 @@ func judgeTimeline(e *cli.Env, in io.Reader, name string, f *checkFlags, open op
 		_ = f.kept.Around(j, f.again(e, in, reopen))
 		remarkTimeline(e, r, name, f)
 	}
-	return j, counts, f.otherFormat(name, err)
+	return j, counts, f.OtherFormat(name, err)
 }
 
-// otherFormat adds to the error of a file that is not what nobody said it is how to say what it is.
-func (f *checkFlags) otherFormat(name string, err error) error {
-	if foreign(err) && !f.changed("format") && filepath.Ext(name) != ".ndjson" {
+// OtherFormat adds to the error of a file that is not what nobody said it is how to say what it is.
+func (f *Flags) OtherFormat(name string, err error) error {
+	if foreign(err) && !f.Changed("format") && filepath.Ext(name) != ".ndjson" {
 		return fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, "+
 			"nginx, haproxy and so on)", err, name)
 	}
@@ -99,7 +100,7 @@ func (f *checkFlags) otherFormat(name string, err error) error {
 }
 
 // remarkTimeline says what a recording lacks for the limits, and what of it was not read.
-func remarkTimeline(e *cli.Env, r *ndjson.Reader, name string, f *checkFlags) {
+func remarkTimeline(e *cli.Env, r *ndjson.Reader, name string, f *Flags) {
 	if !f.ends && slices.ContainsFunc(f.judges.Limits(), spec.Limit.Completes) {
 		remark(e, f, true, endless("no observation has done_ns", "done_ns of each"))
 	}
@@ -134,7 +135,7 @@ func foreign(err error) bool {
 }
 
 // judgeStream judges a recording as it is read.
-func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *checkFlags) (
+func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *Flags) (
 	*verdict.Judgement, timeline.Counts, error) {
 	// What is kept of a large recording is large and has no pointers: to collect often costs little and saves
 	// much.
@@ -181,7 +182,7 @@ func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *checkFlags) (
 }
 
 // again reads a file a second time, for what was not kept of it; nil where that cannot be.
-func (f *checkFlags) again(e *cli.Env, in io.Reader, open func(io.Reader) *ndjson.Reader) recording.Eacher {
+func (f *Flags) again(e *cli.Env, in io.Reader, open func(io.Reader) *ndjson.Reader) recording.Eacher {
 	file, ok := in.(*os.File)
 	if !ok || in == e.In {
 		return nil
@@ -212,14 +213,14 @@ func refused(name string, line int, err error) error {
 
 // judgeLog judges an access log, which is read whole before: its lines are in the order of their ends, and
 // when it ended is known at its end.
-func judgeLog(e *cli.Env, in io.Reader, name string, f *checkFlags) (*verdict.Judgement, timeline.Counts,
+func judgeLog(e *cli.Env, in io.Reader, name string, f *Flags) (*verdict.Judgement, timeline.Counts,
 	error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(recording.GCPercent))
-	limit, err := spec.Parse(f.limit)
+	limit, err := spec.Parse(f.Limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	l, err := accessLog(e, in, name, f, limit)
+	l, err := AccessLog(e, in, name, f, limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
@@ -260,7 +261,7 @@ func endless(lack, mend string) string {
 }
 
 // wants tells whether a partition is to be judged.
-func (f *checkFlags) wants(partition string) bool {
+func (f *Flags) wants(partition string) bool {
 	if len(f.only) == 0 {
 		return true
 	}
@@ -275,8 +276,8 @@ func (f *checkFlags) wants(partition string) bool {
 	return true
 }
 
-// openTimeline opens a recording.
-func openTimeline(name string) (*os.File, error) {
+// OpenTimeline opens a recording.
+func OpenTimeline(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, end := range []string{".part", output.PackedEnd,
@@ -285,7 +286,7 @@ func openTimeline(name string) (*os.File, error) {
 				return other, nil
 			}
 		}
-		return nil, fmt.Errorf("%s: there is no such file%s", name, hintFile(name))
+		return nil, fmt.Errorf("%s: there is no such file%s", name, sources.HintFile(name))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: it cannot be read: %w", name, cli.Cause(err))
@@ -303,9 +304,9 @@ func openTimeline(name string) (*os.File, error) {
 	return f, nil
 }
 
-// recorded returns what `rlcheck check` reads of a file: a timeline instead of the journal that a killed
+// Recorded returns what `rlcheck check` reads of a file: a timeline instead of the journal that a killed
 // run left.
-func recorded(e *cli.Env, in io.Reader, f *checkFlags) (io.Reader, error) {
+func Recorded(e *cli.Env, in io.Reader, f *Flags) (io.Reader, error) {
 	file, is := in.(*os.File)
 	begin := make([]byte, 64)
 	if !is {

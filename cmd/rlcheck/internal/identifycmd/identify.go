@@ -1,4 +1,5 @@
-package main
+// Package identifycmd is `rlcheck identify`: which limit an endpoint or a recording has.
+package identifycmd
 
 import (
 	"context"
@@ -8,15 +9,19 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/checkcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/runcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
+	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
@@ -32,7 +37,7 @@ import (
 
 // identifyFlags are the flags of `rlcheck identify`, beside those it has in common with run.
 type identifyFlags struct {
-	runFlags
+	runcmd.Flags
 	denied      []int
 	maxRequests int
 	maxRate     string
@@ -40,7 +45,7 @@ type identifyFlags struct {
 	polite      bool
 	clients     bool
 	format      string
-	log         logFlags
+	log         checkcmd.LogFlags
 }
 
 // probes is the scenario of which identify takes all but the phases and the limit.
@@ -48,7 +53,8 @@ type identifyFlags struct {
 //go:embed identify.yaml
 var probes []byte
 
-func newIdentifyCmd(e *cli.Env) *cobra.Command {
+// Command is `rlcheck identify`.
+func Command(e *cli.Env) *cobra.Command {
 	var f identifyFlags
 	cmd := &cobra.Command{
 		Use:   "identify URL|RECORDING|LOG",
@@ -67,7 +73,7 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
   rlcheck identify access.log --format nginx --partition-by X-Api-Key --match 'path=/api/*'`,
 		Args: cli.Needs(0, 1, "one URL, such as http://127.0.0.1:8080/, or one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args)+len(f.target) == 0 || len(args) == 1 && f.target != "" {
+			if len(args)+len(f.Target) == 0 || len(args) == 1 && f.Target != "" {
 				return cli.Usagef("identify: name one URL (write rlcheck identify http://127.0.0.1:8080/)")
 			}
 			if len(args) == 1 && isRecording(args[0]) {
@@ -78,16 +84,16 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 					f.format)
 			}
 			if len(args) == 1 {
-				f.target = args[0]
+				f.Target = args[0]
 			}
 			return identifyTarget(e, &f, cmd.Flags().Changed("polite"))
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.target, "target", "t", "", "the URL, where it is no argument")
-	fl.StringVar(&f.partition, "partition", "none",
+	fl.StringVarP(&f.Target, "target", "t", "", "the URL, where it is no argument")
+	fl.StringVar(&f.Partition, "partition", "none",
 		"where the key goes: none, address, path, header:NAME, query:NAME or cookie:NAME")
-	f.request.add(fl)
+	f.Request.Add(fl)
 	fl.Lookup("method").Usage = "the method (default GET; POST with --data)"
 	fl.IntSliceVar(&f.denied, "denied", []int{429, 503}, "the statuses of denials")
 	fl.IntVar(&f.maxRequests, "max-requests", 400, "send no more requests")
@@ -99,16 +105,16 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 		"ask as other clients too (header, address, path, method, connection): what tells them apart")
 	fl.StringVar(&f.format, "format", "", "of an access log: nginx, nginx-json, haproxy, envoy, envoy-json, "+
 		"caddy or alb")
-	f.log.add(cmd)
-	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: table, json or html (repeatable)")
-	fl.StringVar(&f.out, "out", "", "folder of the recording (default reports/<start>)")
-	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
+	f.log.Add(cmd)
+	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: table, json or html (repeatable)")
+	fl.StringVar(&f.Out, "out", "", "folder of the recording (default reports/<start>)")
+	fl.StringSliceVar(&f.Allow, "allow", nil, "a host that may be reached although its address is public")
 	return cmd
 }
 
 // identifyTarget is `rlcheck identify`.
 func identifyTarget(e *cli.Env, f *identifyFlags, politeSaid bool) error {
-	outs, err := output.Parse(f.outputs, []string{"table", "json", "html"}, "table")
+	outs, err := output.Parse(f.Outputs, []string{"table", "json", "html"}, "table")
 	if err != nil {
 		return err
 	}
@@ -125,7 +131,7 @@ func identifyTarget(e *cli.Env, f *identifyFlags, politeSaid bool) error {
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	if err := preflight(ctx, e, []*scenario.Scenario{s}, f.runFlags); err != nil {
+	if err := runcmd.Preflight(ctx, e, []*scenario.Scenario{s}, f.Flags); err != nil {
 		return err
 	}
 	return probeTarget(ctx, e, s, outs, f, o, red)
@@ -152,7 +158,7 @@ const thinkTime = 10 * time.Second
 
 // probeScenario returns the scenario that the requests are of.
 func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, secrets.Redactor, error) {
-	opts, err := parseOptionsOf(e, &f.runFlags)
+	opts, err := runcmd.ParseOptions(e, &f.Flags)
 	if err != nil {
 		return nil, secrets.Redactor{}, err
 	}
@@ -181,20 +187,20 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 	red secrets.Redactor,
 ) error {
 	started := time.Now()
-	m := newManifest(e, started, []*scenario.Scenario{s}, f.runFlags, red)
+	m := runcmd.NewManifest(e, started, []*scenario.Scenario{s}, f.Flags, red)
 	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{ID: m.ID, Version: e.Version,
-		Allow: f.allow, TLS: f.tls, PastCaches: f.request.pastCaches})
+		Allow: f.Allow, TLS: f.TLS, PastCaches: f.Request.PastCaches})
 	if err != nil {
 		return err
 	}
 	defer stop()
-	dir, _, err := rundir.New(f.out, m)
+	dir, _, err := rundir.New(f.Out, m)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
 	live := &identify.Live{Load: opts, DriftPPM: drift, Polite: f.polite, Partition: m.ID}
-	if f.partition == "none" {
+	if f.Partition == "none" {
 		live.Load.Partition, live.Partition = load.Partition{}, ""
 	}
 	o.Fresh = live.Partition != "" && opts.Partition.Kind != "address"
@@ -214,7 +220,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 	}
 	r := identified(s, res, m, started)
 	r.Scenarios[0].TimelinePath = dir.Of(s.ID, rundir.TimelineName)
-	about := identify.About{Target: red.Replace(trial.Shown(s.Target.URL)), Partition: f.partition,
+	about := identify.About{Target: red.Replace(trial.Shown(s.Target.URL)), Partition: f.Partition,
 		Recording: r.Scenarios[0].TimelinePath, Options: o}
 	whole := keepIdentified(e, dir, r, res)
 	whole = output.EmitEach(e, outs, func(w io.Writer, format string) error {
@@ -264,7 +270,7 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 	out.Duration = res.Timeline.End()
 	return &result.Run{ID: m.ID, Started: started, Duration: time.Since(started), Version: m.Version,
 		Command: m.Command,
-		Host:    thisHost(), Scenarios: []result.Scenario{out}}
+		Host:    cli.ThisHost(), Scenarios: []result.Scenario{out}}
 }
 
 // keepIdentified keeps the recording and the report; it tells whether all was kept.
@@ -314,7 +320,7 @@ func isRecording(arg string) bool {
 
 // identifyRecording is `rlcheck identify RECORDING`: a timeline, or the folder of a run.
 func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(string) bool) error {
-	outs, err := output.Parse(f.outputs, []string{"table", "json"}, "table")
+	outs, err := output.Parse(f.Outputs, []string{"table", "json"}, "table")
 	if err != nil {
 		return err
 	}
@@ -330,7 +336,7 @@ func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(s
 	defer stop()
 	fresh := true // as the recordings of run say of themselves
 	for _, tl := range all {
-		fresh = fresh && (len(tl.Header.Judged.Limits) > 0 || f.log.complete) && tl.Header.CompleteFrom == 0
+		fresh = fresh && (len(tl.Header.Judged.Limits) > 0 || f.log.Complete) && tl.Header.CompleteFrom == 0
 	}
 	e.Say.Notef("%s: %s read, nothing is sent", name, quantity.Plural(len(all), "recording"))
 	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: thinkTime})
@@ -349,7 +355,7 @@ func recordingsOf(e *cli.Env, name string) ([]*timeline.Timeline, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		file, err := openTimeline(name)
+		file, err := checkcmd.OpenTimeline(name)
 		if err != nil {
 			return nil, err
 		}
@@ -380,4 +386,33 @@ func oneLimit(r *result.Run) []*timeline.Timeline {
 		}
 	}
 	return by[most]
+}
+
+// loggedIn reads an access log whose requests identify is asked about.
+func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bool) ([]*timeline.Timeline,
+	error) {
+	c := checkcmd.Flags{Format: f.format, Denied: f.denied, Log: f.log, Changed: changed, Typed: changed}
+	if !slices.Contains(accesslog.Formats(), accesslog.Format(f.format)) {
+		return nil,
+			cli.Usagef("--format %q: it is nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb",
+				f.format)
+	}
+	file, err := checkcmd.OpenTimeline(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	l, err := checkcmd.AccessLog(e, file, name, &c, nil)
+	if err != nil {
+		return nil, err
+	}
+	if l.Lossy {
+		return nil, cli.Usagef("%s: requests may be missing, so that no denial tells of a limit (write "+
+			"--complete if none is)", name)
+	}
+	tl := &timeline.Timeline{Header: l.Header}
+	return []*timeline.Timeline{tl}, l.Each(func(o *timeline.Observation) bool {
+		tl.Observations = append(tl.Observations, *o)
+		return true
+	})
 }

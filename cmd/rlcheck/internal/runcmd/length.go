@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 // affordableOf returns the scenarios that fit into --budget, and says which do not.
-func affordableOf(e *cli.Env, chosen []*scenario.Scenario, f runFlags) ([]*scenario.Scenario, error) {
+func affordableOf(e *cli.Env, chosen []*scenario.Scenario, f Flags) ([]*scenario.Scenario, error) {
 	b, err := scenario.ParseBudget(f.budget)
 	if err != nil {
 		return nil, cli.Usagef("--%s", err)
@@ -34,7 +34,7 @@ func affordableOf(e *cli.Env, chosen []*scenario.Scenario, f runFlags) ([]*scena
 }
 
 // sayLength says beforehand how much a run of several scenarios, or a long one, sends, and how long it takes.
-func sayLength(e *cli.Env, chosen []*scenario.Scenario, f runFlags) {
+func sayLength(e *cli.Env, chosen []*scenario.Scenario, f Flags) {
 	took := scenario.Lasting(chosen, f.serial)
 	if took < time.Minute && len(chosen) < 2 {
 		return
@@ -53,7 +53,7 @@ func sayLength(e *cli.Env, chosen []*scenario.Scenario, f runFlags) {
 
 // mostRequests is how many requests a run sends at most. What was recorded beside others may be recorded
 // again alone, and anything as often as --retries says; within a budget only while that allows it.
-func mostRequests(chosen []*scenario.Scenario, f runFlags) (n int) {
+func mostRequests(chosen []*scenario.Scenario, f Flags) (n int) {
 	beside := besides(chosen, f.serial)
 	for i, s := range chosen {
 		times := 1 + f.retries

@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"context"
@@ -11,8 +11,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/child"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/redis"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -67,7 +69,7 @@ type leading struct {
 }
 
 // store is where the embedded target keeps its state: with agents, --redis is where they meet.
-func (f *runFlags) store() string {
+func (f *Flags) store() string {
 	if f.led != nil {
 		return ""
 	}
@@ -75,7 +77,7 @@ func (f *runFlags) store() string {
 }
 
 // sender is what lets agents send a scenario; nil: it is sent from here.
-func (f *runFlags) sender() *trial.Fleet {
+func (f *Flags) sender() *trial.Fleet {
 	if f.led == nil {
 		return nil
 	}
@@ -95,7 +97,7 @@ func (l *leading) close() error {
 }
 
 // lead begins a run with several agents; nil where it has none.
-func lead(ctx context.Context, e *cli.Env, sources []source, f *runFlags) (*leading, error) {
+func lead(ctx context.Context, e *cli.Env, given []sources.Source, f *Flags) (*leading, error) {
 	if f.fleet.agents == 0 {
 		return nil, nil
 	}
@@ -131,16 +133,16 @@ func lead(ctx context.Context, e *cli.Env, sources []source, f *runFlags) (*lead
 		return nil
 	})
 	l.Fleet = &trial.Fleet{Coordinator: c,
-		Order: func(s *scenario.Scenario) trial.Order { return orderOf(e, s, sources, f) }}
+		Order: func(s *scenario.Scenario) trial.Order { return orderOf(e, s, given, f) }}
 	return l, nil
 }
 
 // openly refuses what would bring a secret into a Redis.
-func openly(e *cli.Env, chosen []*scenario.Scenario, sources []source, f *runFlags) error {
+func openly(e *cli.Env, chosen []*scenario.Scenario, given []sources.Source, f *Flags) error {
 	if f.fleet.agents == 0 || len(chosen) == 0 {
 		return nil
 	}
-	if flag := trial.Secret(orderOf(e, chosen[0], sources, f)); flag != "" {
+	if flag := trial.Secret(orderOf(e, chosen[0], given, f)); flag != "" {
 		return cli.Usagef("%s: with --agents it would lie in the Redis, and may be a secret (write a "+
 			"variable in its place, ${TOKEN}, and set it for the run and for each agent)", flag)
 	}
@@ -148,12 +150,12 @@ func openly(e *cli.Env, chosen []*scenario.Scenario, sources []source, f *runFla
 }
 
 // orderOf says how a scenario was read, without secrets.
-func orderOf(e *cli.Env, s *scenario.Scenario, sources []source, f *runFlags) trial.Order {
-	opts, err := parseOptionsOf(e, f)
+func orderOf(e *cli.Env, s *scenario.Scenario, given []sources.Source, f *Flags) trial.Order {
+	opts, err := ParseOptions(e, f)
 	if err != nil {
 		return trial.Order{} // it was parsed before
 	}
-	o := trial.Order{File: s.File, Text: string(textOf(sources, s.File)), Target: opts.Target,
+	o := trial.Order{File: s.File, Text: string(textOf(given, s.File)), Target: opts.Target,
 		Limit: opts.Limit, Partition: opts.Partition, Set: opts.Set, Request: opts.Request,
 		Promises: opts.Promises, Env: map[string]string{}}
 	opts.Env = func(name string) (string, bool) {
@@ -169,22 +171,22 @@ func orderOf(e *cli.Env, s *scenario.Scenario, sources []source, f *runFlags) tr
 }
 
 // embed starts a Redis and the agents on this machine, and returns the URL of the Redis.
-func (l *leading) embed(e *cli.Env, f *runFlags) (string, error) {
-	url, stop, err := startRedis()
+func (l *leading) embed(e *cli.Env, f *Flags) (string, error) {
+	url, stop, err := child.Redis()
 	if err != nil {
 		return "", err
 	}
 	l.stops = append(l.stops, stop)
 	words := []string{"agent", "-q"}
-	for flag, value := range map[string]string{"--keys": f.keys, "--cacert": f.request.cacert,
-		"--cert": f.request.cert, "--key": f.request.key, "--allow": strings.Join(f.allow, ",")} {
+	for flag, value := range map[string]string{"--keys": f.keys, "--cacert": f.Request.Cacert,
+		"--cert": f.Request.Cert, "--key": f.Request.Key, "--allow": strings.Join(f.Allow, ",")} {
 		if value != "" {
 			words = append(words, flag, value)
 		}
 	}
 	for i := range f.fleet.agents {
 		mine := append(slices.Clone(words), "--name", fmt.Sprintf("agent-%d", i+1))
-		stop, err := startSelf(e.Say.Err, append(e.Environ(), "RLCHECK_REDIS="+url), mine...)
+		stop, err := child.Self(e.Say.Err, append(e.Environ(), "RLCHECK_REDIS="+url), mine...)
 		if err != nil {
 			return "", fmt.Errorf("agent: %w", err)
 		}

@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/redis"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -19,10 +20,11 @@ import (
 type agentFlags struct {
 	redis, name, keys string
 	allow             []string
-	request           requestFlags
+	request           request.Flags
 }
 
-func newAgentCmd(e *cli.Env) *cobra.Command {
+// AgentCommand is `rlcheck agent`.
+func AgentCommand(e *cli.Env) *cobra.Command {
 	var f agentFlags
 	cmd := &cobra.Command{
 		Use:   "agent --redis URL",
@@ -47,11 +49,11 @@ Exit status: 0 the run is over, 2 the run was lost, or nothing was begun, 130 in
 	fl.StringVar(&f.redis, "redis", "", "where agents meet: the redis:// URL of the run (required)")
 	fl.StringVar(&f.name, "name", "", "what the agent is called in reports (default host and process)")
 	fl.StringVar(&f.keys, "keys", "", "file of keys that the target has issued, the same as that of the run")
-	fl.StringVar(&f.request.cacert, "cacert", "",
+	fl.StringVar(&f.request.Cacert, "cacert", "",
 		"PEM file of the authorities that may sign the target's certificate")
-	fl.StringVar(&f.request.cert, "cert", "",
+	fl.StringVar(&f.request.Cert, "cert", "",
 		"PEM file of the certificate to show to the target; may hold the key")
-	fl.StringVar(&f.request.key, "key", "", "PEM file of the key of --cert")
+	fl.StringVar(&f.request.Key, "key", "", "PEM file of the key of --cert")
 	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
 	return cmd
 }
@@ -62,8 +64,8 @@ func runAgent(e *cli.Env, f *agentFlags) error {
 		return cli.Usagef("agent: --redis is missing (write --redis redis://HOST:PORT/DATABASE, or set " +
 			"RLCHECK_REDIS)")
 	}
-	keys, lost := readKeys(f.keys)
-	tls, bad := f.request.tls()
+	keys, lost := request.ReadKeys(f.keys)
+	tls, bad := f.request.TLS()
 	if err := errors.Join(lost, bad); err != nil {
 		return err
 	}

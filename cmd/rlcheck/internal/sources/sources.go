@@ -1,4 +1,6 @@
-package main
+// Package sources finds the scenarios that a command line names: files, folders and bundled ones, and of
+// those the ones that --only and --skip leave.
+package sources
 
 import (
 	"errors"
@@ -18,23 +20,26 @@ import (
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
-// source is a scenario file that was read but not parsed.
-type source struct {
-	name string
-	text []byte
+// Source is a scenario file that was read but not parsed.
+type Source struct {
+	Name string
+	Text []byte
 }
 
-// builtinPrefix begins the name of a bundled scenario.
-const builtinPrefix = "builtin:"
+// BuiltinPrefix begins the name of a bundled scenario.
+const BuiltinPrefix = "builtin:"
 
-// readSources reads files, folders (all *.yaml and *.yml in it but a configuration, by name) and builtin:NAME
+// ConfigName is the configuration that is read where --config names none.
+const ConfigName = "rlcheck.yaml"
+
+// Read reads files, folders (all *.yaml and *.yml in it but a configuration, by name) and builtin:NAME
 // (builtin: alone is all of them).
 // Every name that cannot be read is reported.
-func readSources(args []string) ([]source, error) {
-	var out []source
+func Read(args []string) ([]Source, error) {
+	var out []Source
 	var errs []error
 	for _, arg := range args {
-		found, err := readSource(arg)
+		found, err := ReadOne(arg)
 		out = append(out, found...)
 		if err != nil {
 			errs = append(errs, err)
@@ -46,20 +51,20 @@ func readSources(args []string) ([]source, error) {
 // tagLong is the tag of bundled scenarios that last for minutes.
 const tagLong = "long"
 
-// withLong adds to builtin: the scenarios that it leaves out, where the words of --only ask for them by their
+// WithLong adds to builtin: the scenarios that it leaves out, where the words of --only ask for them by their
 // id or by the tag long.
-func withLong(args, only []string) []string {
-	if !slices.Contains(args, builtinPrefix) {
+func WithLong(args, only []string) []string {
+	if !slices.Contains(args, BuiltinPrefix) {
 		return args
 	}
-	for _, name := range namedOnly() {
-		arg := builtinPrefix + name
-		found, err := readBuiltin(name)
+	for _, name := range NamedOnly() {
+		arg := BuiltinPrefix + name
+		found, err := ReadBuiltin(name)
 		if err != nil || slices.Contains(args, arg) {
 			continue
 		}
 		noVariables := func(string) (string, bool) { return "", false }
-		s, err := scenario.Parse(found[0].text, name, scenario.ParseOptions{Env: noVariables})
+		s, err := scenario.Parse(found[0].Text, name, scenario.ParseOptions{Env: noVariables})
 		if err == nil && (slices.Contains(only, s.ID) ||
 			slices.Contains(only, tagLong) && slices.Contains(s.Tags, tagLong)) {
 			args = append(slices.Clone(args), arg)
@@ -68,9 +73,10 @@ func withLong(args, only []string) []string {
 	return args
 }
 
-func readSource(arg string) ([]source, error) {
-	if name, ok := strings.CutPrefix(arg, builtinPrefix); ok {
-		return readBuiltin(name)
+// ReadOne reads what one argument names.
+func ReadOne(arg string) ([]Source, error) {
+	if name, ok := strings.CutPrefix(arg, BuiltinPrefix); ok {
+		return ReadBuiltin(name)
 	}
 	info, err := os.Stat(arg)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +90,7 @@ func readSource(arg string) ([]source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []source{{arg, text}}, nil
+		return []Source{{arg, text}}, nil
 	}
 	return readFolder(arg)
 }
@@ -92,22 +98,22 @@ func readSource(arg string) ([]source, error) {
 // hintBuiltin suggests the bundled scenario that a missing file may have meant, or a file of nearly its name.
 func hintBuiltin(arg string) string {
 	name := strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg))
-	known := append(builtinNames(), namedOnly()...)
+	known := append(BuiltinNames(), NamedOnly()...)
 	if slices.Contains(known, name) {
-		return " (write \"" + builtinPrefix + name + "\")"
+		return " (write \"" + BuiltinPrefix + name + "\")"
 	}
-	if near := hintFile(arg); near != "" || name != arg {
+	if near := HintFile(arg); near != "" || name != arg {
 		return near
 	}
 	near := spell.Suggest(name, known)
 	if near == "" {
 		return ""
 	}
-	return " (" + strings.Replace(near, `"`, `"`+builtinPrefix, 1) + ")"
+	return " (" + strings.Replace(near, `"`, `"`+BuiltinPrefix, 1) + ")"
 }
 
-// hintFile suggests a file of nearly the same name beside one that is missing.
-func hintFile(name string) string {
+// HintFile suggests a file of nearly the same name beside one that is missing.
+func HintFile(name string) string {
 	entries, _ := os.ReadDir(filepath.Dir(name)) // none where the folder is missing too
 	var stems []string
 	ext := filepath.Ext(name)
@@ -123,16 +129,16 @@ func hintFile(name string) string {
 	return " (" + strings.TrimSuffix(near, `"?`) + ext + `"?)`
 }
 
-func readFolder(dir string) ([]source, error) {
+func readFolder(dir string) ([]Source, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	var out []source
+	var out []Source
 	var errs []error
 	for _, e := range entries {
 		ext := filepath.Ext(e.Name())
-		if e.IsDir() || ext != ".yaml" && ext != ".yml" || e.Name() == configName {
+		if e.IsDir() || ext != ".yaml" && ext != ".yml" || e.Name() == ConfigName {
 			continue
 		}
 		name := filepath.Join(dir, e.Name())
@@ -141,7 +147,7 @@ func readFolder(dir string) ([]source, error) {
 			errs = append(errs, err)
 			continue
 		}
-		out = append(out, source{name, text})
+		out = append(out, Source{name, text})
 	}
 	if len(out) == 0 && len(errs) == 0 {
 		return nil, fmt.Errorf("%s: there is no scenario in it: a scenario file ends in .yaml", dir)
@@ -149,8 +155,8 @@ func readFolder(dir string) ([]source, error) {
 	return out, errors.Join(errs...)
 }
 
-// builtinNames lists the bundled scenarios, ascending.
-func builtinNames() []string {
+// BuiltinNames lists the bundled scenarios, ascending.
+func BuiltinNames() []string {
 	var names []string
 	entries, _ := fs.ReadDir(scenarios.FS, ".") // an embedded folder is always readable
 	for _, e := range entries {
@@ -161,8 +167,8 @@ func builtinNames() []string {
 	return names
 }
 
-// namedOnly lists the bundled scenarios that builtin: alone leaves out: they take minutes.
-func namedOnly() (names []string) {
+// NamedOnly lists the bundled scenarios that builtin: alone leaves out: they take minutes.
+func NamedOnly() (names []string) {
 	entries, _ := fs.ReadDir(scenarios.FS, "more") // an embedded folder is always readable
 	for _, e := range entries {
 		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
@@ -170,29 +176,30 @@ func namedOnly() (names []string) {
 	return names
 }
 
-func readBuiltin(name string) ([]source, error) {
-	names := builtinNames()
+// ReadBuiltin reads a bundled scenario, all that are not for a request by name where it is empty.
+func ReadBuiltin(name string) ([]Source, error) {
+	names := BuiltinNames()
 	if name != "" {
 		if text, err := fs.ReadFile(scenarios.FS, "more/"+name+".yaml"); err == nil {
-			return []source{{builtinPrefix + name, text}}, nil
+			return []Source{{BuiltinPrefix + name, text}}, nil
 		}
-		if names = append(names, namedOnly()...); !slices.Contains(names, name) {
-			hint := strings.Replace(spell.Suggest(name, names), `"`, `"`+builtinPrefix, 1)
+		if names = append(names, NamedOnly()...); !slices.Contains(names, name) {
+			hint := strings.Replace(spell.Suggest(name, names), `"`, `"`+BuiltinPrefix, 1)
 			if hint == "" {
 				hint = "rlcheck list names them"
 			}
-			return nil, fmt.Errorf("%s%s: there is no such bundled scenario%s", builtinPrefix, name,
+			return nil, fmt.Errorf("%s%s: there is no such bundled scenario%s", BuiltinPrefix, name,
 				cli.Mend(hint))
 		}
 		names = []string{name}
 	}
-	var out []source
+	var out []Source
 	for _, n := range names {
 		text, err := fs.ReadFile(scenarios.FS, n+".yaml")
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, source{builtinPrefix + n, text})
+		out = append(out, Source{BuiltinPrefix + n, text})
 	}
 	return out, nil
 }
@@ -221,8 +228,8 @@ func wordsToSelect(all []*scenario.Scenario) (words []string) {
 	return words
 }
 
-// patterns refuses words of --only and --skip that are no patterns.
-func patterns(only, skip []string) error {
+// Patterns refuses words of --only and --skip that are no patterns.
+func Patterns(only, skip []string) error {
 	for _, w := range append(slices.Clone(only), skip...) {
 		if _, err := path.Match(w, ""); err != nil {
 			return cli.Usagef("%q: not a pattern: a [ is not closed", w)
@@ -231,26 +238,26 @@ func patterns(only, skip []string) error {
 	return nil
 }
 
-// pick parses the sources and keeps those that only and skip select. All mistakes of all files are reported.
+// Pick parses the sources and keeps those that only and skip select. All mistakes of all files are reported.
 // A word of skip that leaves nothing out is in notes where it looks misspelt. It may be meant for other runs.
-func pick(sources []source, opts scenario.ParseOptions, only, skip []string) (
+func Pick(sources []Source, opts scenario.ParseOptions, only, skip []string) (
 	out []*scenario.Scenario, notes []string, err error) {
-	if err := patterns(only, skip); err != nil {
+	if err := Patterns(only, skip); err != nil {
 		return nil, nil, err
 	}
 	var all []*scenario.Scenario
 	var errs []error
 	ids := map[string]string{}
 	for _, src := range sources {
-		s, err := scenario.Parse(src.text, src.name, opts)
+		s, err := scenario.Parse(src.Text, src.Name, opts)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		if other, twice := ids[s.ID]; twice {
-			errs = append(errs, fmt.Errorf("%s: id %q: %s has it already", src.name, s.ID, other))
+			errs = append(errs, fmt.Errorf("%s: id %q: %s has it already", src.Name, s.ID, other))
 		}
-		ids[s.ID] = src.name
+		ids[s.ID] = src.Name
 		all = append(all, s)
 		if len(only) > 0 && !matches(s, only) || matches(s, skip) {
 			continue
@@ -319,4 +326,23 @@ func onceEach(errs []error, all int) []error {
 		}
 	}
 	return out
+}
+
+// CaughtBy maps each fault to the bundled scenarios that claim to catch it.
+func CaughtBy(getenv func(string) (string, bool)) (map[string][]string, error) {
+	sources, err := ReadBuiltin("")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]string{}
+	for _, src := range sources {
+		s, err := scenario.Parse(src.Text, src.Name, scenario.ParseOptions{Env: getenv})
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range s.Catches {
+			out[f] = append(out[f], s.ID)
+		}
+	}
+	return out, nil
 }

@@ -1,4 +1,5 @@
-package main
+// Package request is the flags that say what is sent, and what the target promises and has issued.
+package request
 
 import (
 	"cmp"
@@ -20,52 +21,52 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
-// requestFlags are the flags of `rlcheck run` that say what is sent, as curl calls them.
-type requestFlags struct {
+// Flags are the flags of `rlcheck run` that say what is sent, as curl calls them.
+type Flags struct {
 	header                                []string
-	method, data, host, cacert, cert, key string
+	method, data, host, Cacert, Cert, Key string
 	unixSocket, proxy                     string
-	insecure, http2, pastCaches           bool
+	insecure, http2, PastCaches           bool
 	// said are the settings that were read from them: standard input is read once.
 	said []tree.Setting
-	// config are the header fields of a configuration.
-	config []tree.Setting
-	// curl is the command of --from-curl; curled tells that it says the method.
-	curl   string
+	// Config are the header fields of a configuration.
+	Config []tree.Setting
+	// Curl is the command of --from-curl; curled tells that it says the method.
+	Curl   string
 	curled bool
 }
 
-// add declares the flags.
-func (f *requestFlags) add(fl *pflag.FlagSet) {
+// Add declares the flags.
+func (f *Flags) Add(fl *pflag.FlagSet) {
 	fl.StringArrayVarP(&f.header, "header", "H", nil,
 		"a header field: 'NAME: VALUE', the value also @FILE or ${VARIABLE}; kept secret (repeatable)")
 	fl.StringVarP(&f.method, "method", "X", "", "the method (default that of the scenario; POST with --data)")
 	fl.StringVarP(&f.data, "data", "d", "", "the body: BODY, @FILE, or @- for standard input; kept secret")
 	fl.StringVar(&f.host, "host", "", "the Host field, and the name of the certificate: NAME or NAME:PORT")
-	fl.StringVar(&f.cacert, "cacert", "",
+	fl.StringVar(&f.Cacert, "cacert", "",
 		"PEM file of the authorities that may sign the target's certificate")
-	fl.StringVar(&f.cert, "cert", "", "PEM file of the certificate to show to the target; may hold the key")
-	fl.StringVar(&f.key, "key", "", "PEM file of the key of --cert")
+	fl.StringVar(&f.Cert, "cert", "", "PEM file of the certificate to show to the target; may hold the key")
+	fl.StringVar(&f.Key, "key", "", "PEM file of the key of --cert")
 	fl.BoolVar(&f.http2, "http2", false, "send HTTP/2: with https as the target offers it, with http unasked")
 	fl.StringVar(&f.unixSocket, "unix-socket", "",
 		"connect to the Unix socket at this path, not to the URL's host")
 	fl.StringVar(&f.proxy, "proxy", "",
 		"an HTTP proxy: http://[USER:PASSWORD@]HOST:PORT; https goes through a tunnel")
-	fl.BoolVar(&f.pastCaches, "past-caches", false,
+	fl.BoolVar(&f.PastCaches, "past-caches", false,
 		"give each request a query of its own and Cache-Control: no-cache; a limiter that counts by the "+
 			"whole URL then has a quota for each")
-	fl.StringVar(&f.curl, "from-curl", "",
+	fl.StringVar(&f.Curl, "from-curl", "",
 		"send what this command of curl does ('curl ...', or @FILE); the other flags go over it")
 	fl.BoolVar(&f.insecure, "insecure", false, "take any certificate (the reports say so)")
 }
 
-// neverEmpty are the flags that an empty value makes no sense for.
-var neverEmpty = []string{"target", "limit", "partition", "redis", "method", "data", "host", "cacert", "cert",
+// NeverEmpty are the flags that an empty value makes no sense for.
+var NeverEmpty = []string{"target", "limit", "partition", "redis", "method", "data", "host", "cacert", "cert",
 	"key", "from-curl", "config", "unix-socket", "proxy"}
 
 // settings are the flags as overrides of a scenario's target. Every mistake is told; no message repeats a
 // value.
-func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
+func (f *Flags) settings(in io.Reader) ([]tree.Setting, error) {
 	out, err := f.fields(in)
 	errs := []error{err}
 	if f.method != "" {
@@ -108,9 +109,9 @@ func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 	return out, errors.Join(errs...)
 }
 
-// judged are those of the settings, as PATH=VALUE, by which a recording is judged: the target, and the
+// Judged are those of the settings, as PATH=VALUE, by which a recording is judged: the target, and the
 // method, since an answer to HEAD has no body.
-func (f *requestFlags) judged() []string {
+func (f *Flags) Judged() []string {
 	var out []string
 	for _, s := range f.said {
 		if s.Path == "target.method" || s.Path == "target.url" {
@@ -128,7 +129,7 @@ var formType = tree.Setting{Path: headerPath, Field: "Content-Type",
 	Value: "application/x-www-form-urlencoded", Flag: "--data", Unset: true}
 
 // fields are the settings of --header.
-func (f *requestFlags) fields(in io.Reader) ([]tree.Setting, error) {
+func (f *Flags) fields(in io.Reader) ([]tree.Setting, error) {
 	var out []tree.Setting
 	var errs []error
 	given := map[string]bool{"host": f.host != ""}
@@ -144,9 +145,9 @@ func (f *requestFlags) fields(in io.Reader) ([]tree.Setting, error) {
 	return out, errors.Join(errs...)
 }
 
-// notSent says of header fields why --header does not take them. The fields that frame a message, and that of
+// NotSent says of header fields why --header does not take them. The fields that frame a message, and that of
 // the partition, are refused by the scenario's decoder.
-var notSent = map[string]string{
+var NotSent = map[string]string{
 	"accept-encoding": "a compressed answer could not be read (leave it out)",
 	"x-cost":          "rlcheck says in it what a request costs (write cost: in the scenario)",
 }
@@ -156,8 +157,8 @@ func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
 	name, value, found := strings.Cut(text, ":")
 	value = strings.TrimSpace(value)
 	s := tree.Setting{Path: headerPath, Field: name, Flag: "--header " + name,
-		Secret: secretField(name, value)}
-	switch why := notSent[strings.ToLower(name)]; {
+		Secret: SecretField(name, value)}
+	switch why := NotSent[strings.ToLower(name)]; {
 	case !found || name == "":
 		return s,
 			cli.Usagef("--header: one has no name: a field is NAME: VALUE (write -H 'Accept: text/html')")
@@ -185,8 +186,8 @@ func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
 // and would be missed there.
 var openFields = []string{"accept", "accept-language", "cache-control", "content-type", "host", "user-agent"}
 
-// secretField tells whether the value of a --header is kept out of reports.
-func secretField(name, value string) bool {
+// SecretField tells whether the value of a --header is kept out of reports.
+func SecretField(name, value string) bool {
 	return !slices.Contains(openFields, strings.ToLower(name)) || strings.HasPrefix(value, "@")
 }
 
@@ -228,36 +229,36 @@ func valueOf(text string, in io.Reader) (string, error) {
 	return string(value), nil
 }
 
-// tls reads the files of --cacert, --cert and --key; nil where none is given.
-func (f *requestFlags) tls() (*tls.Config, error) {
+// TLS reads the files of --cacert, --cert and --key; nil where none is given.
+func (f *Flags) TLS() (*tls.Config, error) {
 	switch {
-	case f.key != "" && f.cert == "":
+	case f.Key != "" && f.Cert == "":
 		return nil, cli.Usagef("--key: a key belongs to a certificate (add --cert FILE)")
-	case f.insecure && f.cacert != "":
+	case f.insecure && f.Cacert != "":
 		return nil,
 			cli.Usagef("--insecure: it takes any certificate, and --cacert says whose (leave one out)")
-	case f.cacert == "" && f.cert == "":
+	case f.Cacert == "" && f.Cert == "":
 		return nil, nil
 	}
 	c := &tls.Config{} //nolint:gosec // the lowest version is that of crypto/tls
-	if f.cacert != "" {
-		pem, err := os.ReadFile(f.cacert)
+	if f.Cacert != "" {
+		pem, err := os.ReadFile(f.Cacert)
 		if err != nil {
-			return nil, fmt.Errorf("--cacert %s: %w", f.cacert, cli.Cause(err))
+			return nil, fmt.Errorf("--cacert %s: %w", f.Cacert, cli.Cause(err))
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--cacert %s: no certificate is in it: it is a PEM file", f.cacert)
+			return nil, fmt.Errorf("--cacert %s: no certificate is in it: it is a PEM file", f.Cacert)
 		}
 	}
-	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, cmp.Or(f.key, f.cert))
+	if f.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.Cert, cmp.Or(f.Key, f.Cert))
 		switch {
-		case err != nil && f.key == "" && !errors.Is(err, fs.ErrNotExist):
+		case err != nil && f.Key == "" && !errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("--cert %s: it has no certificate with its key: %w "+
-				"(name the key with --key)", f.cert, err)
+				"(name the key with --key)", f.Cert, err)
 		case err != nil:
-			return nil, fmt.Errorf("--cert %s: %w", f.cert, cli.Cause(err))
+			return nil, fmt.Errorf("--cert %s: %w", f.Cert, cli.Cause(err))
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}

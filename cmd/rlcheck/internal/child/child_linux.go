@@ -1,4 +1,4 @@
-package main
+package child
 
 import (
 	"os/exec"

@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"context"
@@ -22,11 +22,11 @@ import (
 // lookupTimeout bounds the question for the addresses of one name.
 const lookupTimeout = 2 * time.Second
 
-// preflight refuses, before anything is sent, what could only end in a run without an answer: a port that
+// Preflight refuses, before anything is sent, what could only end in a run without an answer: a port that
 // does not exist, a store that is none, and a host with a public address that was not allowed. Every problem
 // is told. A name that has no address passes: the recording says so. The address is checked again when it is
 // dialled, since a name can move.
-func preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f runFlags) error {
+func Preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f Flags) error {
 	var errs []error
 	told := map[string]bool{}
 	for _, s := range chosen {
@@ -35,7 +35,7 @@ func preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f r
 				continue
 			}
 			told[u.Host] = true
-			if err := checkWay(ctx, s, u, f.allow); err != nil {
+			if err := checkWay(ctx, s, u, f.Allow); err != nil {
 				errs = append(errs, fmt.Errorf("run %s: target %q: %w", s.ID, trial.Shown(u.String()), err))
 			}
 		}
@@ -157,4 +157,18 @@ func needsAllow(host string, allow []string) string {
 		return ""
 	}
 	return " (a public address: needs --allow " + name + ")"
+}
+
+// placeless says that issued keys have no place in the requests of any scenario; nil where they have.
+func placeless(f *Flags, chosen []*scenario.Scenario) error {
+	used := func(s *scenario.Scenario) bool { return len(s.Keys) > 0 }
+	if f.keys == "" || slices.ContainsFunc(chosen, used) {
+		return nil
+	}
+	how := "partition " + string(chosen[0].Partition.Kind)
+	if f.Partition != "" {
+		how = "--partition " + f.Partition
+	}
+	return cli.Usagef("--keys %s: with %s no request has a place for a key "+
+		"(write --partition header:X-Api-Key, or leave out --keys)", f.keys, how)
 }

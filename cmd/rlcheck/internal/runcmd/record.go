@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -31,8 +32,8 @@ type work struct {
 	courses []*course
 	// budget bounds the requests of all recordings; 0: nothing does.
 	budget  int
-	sources []source
-	flags   runFlags
+	sources []sources.Source
+	flags   Flags
 	red     secrets.Redactor
 	dir     *rundir.Dir
 	beat    *progress.Heartbeat
@@ -40,15 +41,15 @@ type work struct {
 }
 
 // recordAll runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
-func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, sources []source,
+func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, given []sources.Source,
 	outs []output.Output,
-	f runFlags, red secrets.Redactor) error {
+	f Flags, red secrets.Redactor) error {
 	started := time.Now()
-	m := newManifest(e, started, chosen, f, red)
-	m.Env = variablesOf(e, chosen, sources, f, red)
+	m := NewManifest(e, started, chosen, f, red)
+	m.Env = variablesOf(e, chosen, given, f, red)
 	r := &result.Run{ID: m.ID, Started: started, Version: m.Version, Command: m.Command,
-		Host: thisHost()}
-	dir, replaced, err := rundir.New(f.out, m)
+		Host: cli.ThisHost()}
+	dir, replaced, err := rundir.New(f.Out, m)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, sou
 	}
 	b, _ := scenario.ParseBudget(f.budget) // it was parsed before
 	w := &work{Env: e, run: r, chosen: chosen, courses: make([]*course, len(chosen)), budget: b.Requests,
-		sources: sources, flags: f, red: red, dir: dir, beat: progress.NewHeartbeat(e, started)}
+		sources: given, flags: f, red: red, dir: dir, beat: progress.NewHeartbeat(e, started)}
 	w.all(ctx)
 	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
 	o := output.ReportOptions(e)
@@ -101,11 +102,8 @@ func (w *work) all(ctx context.Context) {
 	w.settle(ctx)
 	w.note(w.resolve(ctx))
 	w.together()
-	w.run.Hint, w.run.Scenarios = trial.Explain(ctx, w.run.Scenarios, hintTime)
+	w.run.Hint, w.run.Scenarios = trial.Explain(ctx, w.run.Scenarios, cli.HintTime)
 }
-
-// hintTime is for how long identify is asked, after a FAIL, what explains all recordings.
-const hintTime = time.Second
 
 // dead tells whether the target of a scenario took no connection in all that was recorded of it.
 func (w *work) dead(i int) bool {
@@ -196,7 +194,7 @@ type trialOf struct {
 	after time.Duration
 	text  []byte
 	dir   *rundir.Dir
-	flags runFlags
+	flags Flags
 	red   secrets.Redactor
 	// crowd and judging are those of a scenario that is recorded beside others; else nil.
 	crowd   *progress.Crowd
@@ -210,10 +208,10 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 	kept := rundir.NewRecording(t.dir, s.ID, t.red)
 	over := func() {}
 	out := trial.Scenario(ctx, s, trial.Options{
-		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: e.Version, Allow: t.flags.allow,
+		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: e.Version, Allow: t.flags.Allow,
 		Redis: t.flags.store(), Fleet: t.flags.sender(), Output: e.Say.Err,
-		WallError: t.flags.wallError, TLS: t.flags.tls, Economical: t.flags.economical,
-		PastCaches: t.flags.request.pastCaches,
+		WallError: t.flags.wallError, TLS: t.flags.TLS, Economical: t.flags.economical,
+		PastCaches: t.flags.Request.PastCaches,
 		Spill:      recording.Spill,
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.KeepPlan(s.ID, t.text, plan)

@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"errors"
@@ -9,16 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
-// configName is the configuration that is read where --config names none.
-const configName = "rlcheck.yaml"
-
 // configure fills in what a configuration says and neither a flag nor a variable does. It returns the
 // scenarios.
-func configure(e *cli.Env, cmd *cobra.Command, args []string, f *runFlags) ([]string, error) {
+func configure(e *cli.Env, cmd *cobra.Command, args []string, f *Flags) ([]string, error) {
 	c, name, err := readConfig(e, f.config)
 	if err != nil {
 		return nil, err
@@ -33,23 +32,23 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *runFlags) ([]st
 			err = errors.Join(err, cmd.Flags().Set(flag, v))
 		}
 	}
-	if f.request.curl == "" { // its URL is said on the command line
+	if f.Request.Curl == "" { // its URL is said on the command line
 		use("target", c.Target)
 	}
 	use("limit", c.Limit)
 	use("partition", c.Partition)
 	use("keys", c.Keys)
-	use("promise", wordsOf(c.Promises)...)
+	use("promise", request.WordsOf(c.Promises)...)
 	use("only", c.Only...)
 	use("skip", c.Skip...)
 	use("output", c.Outputs...)
 	use("fail-on", c.FailOn)
 	for _, s := range c.Header {
-		if why := notSent[strings.ToLower(s.Field)]; why != "" {
+		if why := request.NotSent[strings.ToLower(s.Field)]; why != "" {
 			err = errors.Join(err, cli.Usagef("%s: header %q: %s", s.Flag, s.Field, why))
 		}
-		s.Secret = s.Secret || secretField(s.Field, "")
-		f.request.config = append(f.request.config, s)
+		s.Secret = s.Secret || request.SecretField(s.Field, "")
+		f.Request.Config = append(f.Request.Config, s)
 	}
 	if len(c.Header) > 0 {
 		used = append(used, "header")
@@ -75,14 +74,14 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *runFlags) ([]st
 func readConfig(e *cli.Env, path string) (*scenario.Config, string, error) {
 	name := path
 	if name == "" {
-		name = configName
+		name = sources.ConfigName
 	}
 	text, err := tree.ReadFile(name)
 	switch {
 	case path == "" && errors.Is(err, fs.ErrNotExist):
 		return &scenario.Config{}, "", nil
 	case errors.Is(err, os.ErrNotExist):
-		return nil, "", cli.Usagef("--config %s: there is no such file%s", name, hintFile(name))
+		return nil, "", cli.Usagef("--config %s: there is no such file%s", name, sources.HintFile(name))
 	case err != nil:
 		return nil, "", err
 	}

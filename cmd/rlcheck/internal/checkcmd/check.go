@@ -1,4 +1,6 @@
-package main
+// Package checkcmd is `rlcheck check`, which judges recordings and logs. Other commands read those as it
+// does.
+package checkcmd
 
 import (
 	"errors"
@@ -27,20 +29,20 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// checkFlags are the flags of `rlcheck check`.
-type checkFlags struct {
-	limit, format, conformance string
+// Flags are the flags of `rlcheck check`.
+type Flags struct {
+	Limit, Format, conformance string
 	outputs                    []string
-	columns                    map[string]string
-	denied                     []int
+	Columns                    map[string]string
+	Denied                     []int
 	shared, exactBurst         bool
 	burst, rate                float64
 	tick, clockError           time.Duration
 	drift                      int64
-	log                        logFlags
+	Log                        LogFlags
 	clients                    clientFlags
-	// changed tells whether a flag was given, also by the environment; typed, whether it was given by hand.
-	changed, typed func(flag string) bool
+	// Changed tells whether a flag was given, also by the environment; Typed, whether it was given by hand.
+	Changed, Typed func(flag string) bool
 	// ends tells that the end of an answer was read, timeless counts the outcomes without the time of an
 	// answer.
 	ends     bool
@@ -59,8 +61,9 @@ type checkFlags struct {
 	replay func(name string) []string
 }
 
-func newCheckCmd(e *cli.Env) *cobra.Command {
-	var f checkFlags
+// Command is `rlcheck check`.
+func Command(e *cli.Env) *cobra.Command {
+	var f Flags
 	cmd := &cobra.Command{
 		Use:   "check TIMELINE... [--limit SPEC]",
 		Short: "Judge recordings; no traffic",
@@ -75,8 +78,8 @@ were told.`,
   rlcheck check access.log.gz --format nginx --partition-by X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,
 		Args: cli.Needs(1, -1, "one timeline file or several, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.changed = cmd.Flags().Changed
-			f.typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
+			f.Changed = cmd.Flags().Changed
+			f.Typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
 			f.replay = func(name string) []string { return replayWords(cmd, name) }
 			if f.clients.on {
 				if len(args) > 1 {
@@ -84,22 +87,22 @@ were told.`,
 				}
 				return checkClients(e, args[0], f)
 			}
-			if err := f.clients.alone(f.typed); err != nil {
+			if err := f.clients.alone(f.Typed); err != nil {
 				return err
 			}
 			return checkAll(e, args, f)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... "+
+	fl.StringVar(&f.Limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... "+
 		"(may be left out for a recording of run: it has its own)")
-	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(checkFormats(), ", ")+
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(Formats(), ", ")+
 		" (repeatable; default text; json is rlcheck.verdict/v1)")
-	fl.StringVar(&f.format, "format", "ndjson",
+	fl.StringVar(&f.Format, "format", "ndjson",
 		"of the file: ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb")
-	fl.StringToStringVar(&f.columns, "columns", nil,
+	fl.StringToStringVar(&f.Columns, "columns", nil,
 		"names in the file that are others: sent_ns=start,...; partition= if none means the partition")
-	fl.IntSliceVar(&f.denied, "denied", []int{429}, "statuses that are denials where a line names no outcome")
+	fl.IntSliceVar(&f.Denied, "denied", []int{429}, "statuses that are denials where a line names no outcome")
 	fl.StringVar(&f.conformance, "conformance", "exact", "exact, upper-bound or lower-bound")
 	fl.StringArrayVar(&f.only, "partition", nil, "judge only this partition (repeatable)")
 	fl.BoolVar(&f.shared, "shared", false,
@@ -115,31 +118,31 @@ were told.`,
 	fl.Int64Var(&f.drift, "drift-ppm", 0,
 		"by how many millionths the clock of the target may run faster or slower, where the file does not "+
 			"say")
-	f.log.add(cmd)
+	f.Log.Add(cmd)
 	f.clients.add(cmd)
 	return cmd
 }
 
 // checkAll is `rlcheck check`.
-func checkAll(e *cli.Env, names []string, f checkFlags) error {
-	outs, err := output.Parse(f.outputs, checkFormats(), "text")
+func checkAll(e *cli.Env, names []string, f Flags) error {
+	outs, err := output.Parse(f.outputs, Formats(), "text")
 	if err != nil {
 		return err
 	}
 	if err := f.sound(); err != nil {
 		return err
 	}
-	if f.limit != "" {
-		limit, err := spec.Parse(f.limit) // before anything is read
+	if f.Limit != "" {
+		limit, err := spec.Parse(f.Limit) // before anything is read
 		if err != nil {
 			return err
 		}
-		noteBecame(e, f.limit, limit)
+		noteBecame(e, f.Limit, limit)
 	}
 	began, several, worst := time.Now(), len(names) > 1, verdict.Pass
 	f.kept.wanted = several || slices.ContainsFunc(outs, output.Output.Shows)
 	f.kept.Whole = slices.ContainsFunc(outs, output.Output.Whole)
-	r := &result.Run{ID: rundir.ID(began), Started: began, Version: e.Version, Host: thisHost(),
+	r := &result.Run{ID: rundir.ID(began), Started: began, Version: e.Version, Host: cli.ThisHost(),
 		Command: append([]string{"rlcheck"}, e.Args...)}
 	all := make([]*check.Panel, len(names))
 	for i, name := range names {
@@ -157,7 +160,7 @@ func checkAll(e *cli.Env, names []string, f checkFlags) error {
 	if several {
 		ctx, stop := cli.Interruptible()
 		defer stop()
-		r.Hint, r.Scenarios = trial.Explain(ctx, r.Scenarios, hintTime)
+		r.Hint, r.Scenarios = trial.Explain(ctx, r.Scenarios, cli.HintTime)
 	}
 	r.Duration = time.Since(began)
 	status := cli.StatusFor(worst, false, "")
@@ -168,9 +171,9 @@ func checkAll(e *cli.Env, names []string, f checkFlags) error {
 }
 
 // asJudged tells one of several recordings from the others, and by what it was judged, for the hint of all.
-func (f *checkFlags) asJudged(s *result.Scenario, name string) {
+func (f *Flags) asJudged(s *result.Scenario, name string) {
 	s.ID = cli.Visible(name)
-	if s.Timeline == nil || len(s.Limit) == 0 || f.limit == "" {
+	if s.Timeline == nil || len(s.Limit) == 0 || f.Limit == "" {
 		return
 	}
 	o, t := f.options(s.Header.Judged), &s.Timeline.Header.Judged
@@ -179,7 +182,7 @@ func (f *checkFlags) asJudged(s *result.Scenario, name string) {
 			Limits: []timeline.PhaseLimit{{}}}
 	}
 	t.Limits = slices.Clone(t.Limits)
-	t.Limits[0].Limit = f.limit
+	t.Limits[0].Limit = f.Limit
 }
 
 // emitChecked writes judged recordings in every wanted format; it returns whether all was written.
@@ -224,12 +227,12 @@ func writeChecked(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Pan
 	}
 }
 
-// checkFormats are the formats of run, and before them what check prints by itself.
-func checkFormats() []string { return append([]string{"text"}, report.Formats()...) }
+// Formats are the formats of run, and before them what check prints by itself.
+func Formats() []string { return append([]string{"text"}, report.Formats()...) }
 
 // sound checks the words and numbers of the flags.
-func (f *checkFlags) sound() error {
-	if f.limit == "" && f.format != "ndjson" {
+func (f *Flags) sound() error {
+	if f.Limit == "" && f.Format != "ndjson" {
 		return cli.Usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
 	switch verdict.Conformance(f.conformance) {
@@ -237,7 +240,7 @@ func (f *checkFlags) sound() error {
 	default:
 		return cli.Usagef("--conformance %q: it is exact, upper-bound or lower-bound", f.conformance)
 	}
-	for _, status := range f.denied {
+	for _, status := range f.Denied {
 		if status < 100 || status > 999 {
 			return cli.Usagef("--denied %d: a status has three digits", status)
 		}
@@ -256,14 +259,14 @@ func (f *checkFlags) sound() error {
 
 // absent is the error that no request has a partition that is to be judged: a verdict without it would be
 // taken for one on it.
-func (f *checkFlags) absent(name string) error {
+func (f *Flags) absent(name string) error {
 	var errs []error
 	for _, p := range f.only {
 		if !f.found[p] {
 			known := slices.Sorted(maps.Keys(f.others))
 			hint := spell.Suggest(p, known)
 			if hint == "" && len(known) > 0 {
-				hint = "it has " + excerpts(known)
+				hint = "it has " + Excerpts(known)
 			}
 			errs = append(errs, cli.Usagef("--partition %s: %s has no request of it%s", cli.Visible(p), name,
 				cli.Visible(cli.Mend(hint))))
@@ -272,8 +275,8 @@ func (f *checkFlags) absent(name string) error {
 	return errors.Join(errs...)
 }
 
-// excerpts lists the first names.
-func excerpts(names []string) string {
+// Excerpts lists the first names.
+func Excerpts(names []string) string {
 	const most = 5
 	var out []string
 	for i, n := range names {
@@ -327,17 +330,24 @@ func witness(f verdict.Finding) string {
 	for i, seq := range f.Observations {
 		if i == 6 && len(f.Observations) > 8 {
 			b.WriteString(", ...")
-			b.WriteString(", #" + itoa(f.Observations[len(f.Observations)-1]))
+			b.WriteString(", #" + strconv.Itoa(f.Observations[len(f.Observations)-1]))
 			break
 		}
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString("#" + itoa(seq))
+		b.WriteString("#" + strconv.Itoa(seq))
 	}
 	b.WriteString(" from " + quantity.Instant(f.From) + " to " + quantity.Instant(f.To))
 	if f.Rule != "" {
 		b.WriteString("; rule " + cli.Visible(f.Rule))
 	}
 	return b.String()
+}
+
+// noteBecame says which SPEC a limit is that was written in the words of a product.
+func noteBecame(e *cli.Env, written string, limit spec.Limit) {
+	if strings.Contains(written, ":") {
+		e.Say.Notef("--limit %s is %s", cli.Visible(written), limit)
+	}
 }

@@ -1,4 +1,4 @@
-package main
+package runcmd
 
 import (
 	"os"
@@ -6,21 +6,23 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
-// newManifest says what a run is to do.
-func newManifest(e *cli.Env, t time.Time, chosen []*scenario.Scenario, f runFlags,
+// NewManifest says what a run is to do.
+func NewManifest(e *cli.Env, t time.Time, chosen []*scenario.Scenario, f Flags,
 	red secrets.Redactor) *rundir.Manifest {
-	command := append([]string{"rlcheck"}, withoutCurl(e.Args)...)
+	command := append([]string{"rlcheck"}, request.WithoutCurl(e.Args)...)
 	m := &rundir.Manifest{ID: rundir.ID(t), Version: e.Version, PID: os.Getpid(),
 		Started: t.UTC(), Command: red.Words(command), Strict: f.strict,
-		Target: red.Replace(f.target), Limit: f.limit, Partition: f.partition,
-		Set: red.Words(append(slices.Clone(f.set), f.request.judged()...))}
-	m.Promises, _ = parsePromises(f.promise, f.strict) // they were parsed before
+		Target: red.Replace(f.Target), Limit: f.Limit, Partition: f.Partition,
+		Set: red.Words(append(slices.Clone(f.Set), f.Request.Judged()...))}
+	m.Promises, _ = request.ParsePromises(f.promise, f.strict) // they were parsed before
 	for _, s := range chosen {
 		m.Scenarios = append(m.Scenarios, rundir.Planned{ID: s.ID, File: s.File})
 	}
@@ -28,9 +30,9 @@ func newManifest(e *cli.Env, t time.Time, chosen []*scenario.Scenario, f runFlag
 }
 
 // variablesOf are those of the environment that the files of scenarios use, without secrets.
-func variablesOf(e *cli.Env, of []*scenario.Scenario, in []source, f runFlags,
+func variablesOf(e *cli.Env, of []*scenario.Scenario, in []sources.Source, f Flags,
 	red secrets.Redactor) map[string]string {
-	opts, err := parseOptionsOf(e, &f)
+	opts, err := ParseOptions(e, &f)
 	if err != nil {
 		return nil // it was parsed before
 	}

@@ -1,4 +1,4 @@
-package main
+package request
 
 import (
 	"strings"
@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// parsePromises reads the words of --promise; a strict run takes what is recommended for promised.
-func parsePromises(words []string, strict bool) ([]verdict.Promise, error) {
+// ParsePromises reads the words of --promise; a strict run takes what is recommended for promised.
+func ParsePromises(words []string, strict bool) ([]verdict.Promise, error) {
 	var out []verdict.Promise
 	if strict {
 		out = verdict.RecommendedPromises()
@@ -18,7 +18,7 @@ func parsePromises(words []string, strict bool) ([]verdict.Promise, error) {
 	for _, word := range words {
 		p, hint, ok := scenario.ParsePromise(word)
 		if !ok {
-			all := strings.Join(wordsOf(verdict.Promises()), ", ")
+			all := strings.Join(WordsOf(verdict.Promises()), ", ")
 			return nil, cli.Usagef("--promise %q: a target promises %s%s", word, all, cli.Mend(hint))
 		}
 		out = append(out, p)
@@ -26,8 +26,8 @@ func parsePromises(words []string, strict bool) ([]verdict.Promise, error) {
 	return out, nil
 }
 
-// wordsOf are promises as words.
-func wordsOf(promises []verdict.Promise) []string {
+// WordsOf are promises as words.
+func WordsOf(promises []verdict.Promise) []string {
 	out := make([]string, len(promises))
 	for i, p := range promises {
 		out[i] = string(p)
@@ -35,12 +35,12 @@ func wordsOf(promises []verdict.Promise) []string {
 	return out
 }
 
-// unpromisedField ends the explanation of a promise of fields.
-const unpromisedField = "\nWithout the promise (--promise, promises: in the scenario, --strict), a field " +
+// UnpromisedField ends the explanation of a promise of fields.
+const UnpromisedField = "\nWithout the promise (--promise, promises: in the scenario, --strict), a field " +
 	"that is never sent is a note. One that is sent is held to its rules."
 
-// promisedOnly says of a fault what has to be promised for it to be one; empty for most.
-func promisedOnly(f target.Fault) string {
+// PromisedOnly says of a fault what has to be promised for it to be one; empty for most.
+func PromisedOnly(f target.Fault) string {
 	if f.Promise == "" {
 		return ""
 	}

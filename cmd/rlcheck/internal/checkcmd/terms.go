@@ -1,4 +1,4 @@
-package main
+package checkcmd
 
 import (
 	"slices"
@@ -15,11 +15,11 @@ import (
 
 // panel returns what judges a recording: the limit of --limit, or those that it was judged by when it was
 // made.
-func (f *checkFlags) panel(h timeline.Header) (*check.Panel, error) {
+func (f *Flags) panel(h timeline.Header) (*check.Panel, error) {
 	limits := h.Judged.Limits
 	switch {
-	case f.limit != "":
-		one := timeline.PhaseLimit{Limit: f.limit}
+	case f.Limit != "":
+		one := timeline.PhaseLimit{Limit: f.Limit}
 		for _, l := range limits { // what no limit counts this one does not count either
 			if one.Phases = append(one.Phases, l.Phases...); len(l.Phases) == 0 {
 				one.Phases = nil
@@ -68,43 +68,43 @@ func chargedTo(limits []timeline.PhaseLimit) map[string][]string {
 
 // options are what the flags ask of a judgement and, where they say nothing, what the recording was judged by
 // when it was made.
-func (f *checkFlags) options(t timeline.Terms) check.Options {
+func (f *Flags) options(t timeline.Terms) check.Options {
 	o := check.OptionsOf(t)
 	o.Hint, o.Spill = true, recording.Spill
-	if o.Conformance == "" || f.changed("conformance") {
+	if o.Conformance == "" || f.Changed("conformance") {
 		o.Conformance = verdict.Conformance(f.conformance)
 	}
-	if f.shared || f.changed("shared") { // a log that lost lines is shared, too
+	if f.shared || f.Changed("shared") { // a log that lost lines is shared, too
 		o.Shared = f.shared
 	}
 	// What a pass of another limit must measure the recording does not say.
-	same := func(l timeline.PhaseLimit) bool { return l.Limit == f.limit }
-	other := f.limit != "" && !slices.ContainsFunc(t.Limits, same)
-	if other || f.changed("exact-burst") || f.changed("burst-resolution") {
+	same := func(l timeline.PhaseLimit) bool { return l.Limit == f.Limit }
+	other := f.Limit != "" && !slices.ContainsFunc(t.Limits, same)
+	if other || f.Changed("exact-burst") || f.Changed("burst-resolution") {
 		o.Resolution.BurstExact, o.Resolution.Burst = f.exactBurst, f.burst
 	}
-	if other || f.changed("rate-resolution") {
+	if other || f.Changed("rate-resolution") {
 		o.Resolution.Rate = f.rate
 	}
 	return o
 }
 
 // sayTerms says on the side what the recording said in place of flags, and what no limit counts.
-func sayTerms(e *cli.Env, name string, f *checkFlags, t timeline.Terms) {
+func sayTerms(e *cli.Env, name string, f *Flags, t timeline.Terms) {
 	var said []string
 	for _, l := range t.Limits {
 		of := ""
 		if len(t.Limits) > 1 {
 			of = " for " + strings.Join(l.Phases, " and ")
 		}
-		if f.limit == "" {
+		if f.Limit == "" {
 			said = append(said, "--limit '"+l.Limit+"'"+of)
 		}
 	}
-	if t.Conformance != "" && t.Conformance != string(verdict.Exact) && !f.changed("conformance") {
+	if t.Conformance != "" && t.Conformance != string(verdict.Exact) && !f.Changed("conformance") {
 		said = append(said, "--conformance "+t.Conformance)
 	}
-	if t.Shared && !f.changed("shared") {
+	if t.Shared && !f.Changed("shared") {
 		said = append(said, "--shared")
 	}
 	if len(said) > 0 {
