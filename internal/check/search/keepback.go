@@ -10,43 +10,44 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// keepBack looks for one explanation of a history, forward in time. It keeps each admission back until its
-// interval ends, the one that ends first before the others. Those that are kept back serve the denials: at
-// the last instant at which they are enough to use up what the limiter would still give, they are decided,
-// and then all denials that wait. The reference is asked of each decision, so that an explanation is one.
+// keepBack builds one explanation of a history, forward in time. It delays the decision of each admission to
+// the end of its interval, in the order of the ends. A denial needs an exhausted limiter. So at the last
+// instant at which the delayed admissions can exhaust it they are decided, and then all waiting denials.
+// The reference gives each decision, so what is built is an explanation.
 type keepBack struct {
 	h     *history.History
 	lim   reference.Limiter
 	state reference.State
 	// order are the indices of the events ascending by end, rank where each is in it.
 	order, rank []int32
-	// kept are the ranks of the admissions that wait, ascending, and stock their costs together.
+	// kept are the ranks of the delayed admissions, ascending; stock is the sum of their costs.
 	kept  []int32
 	stock int64
-	// refused are the indices of the denials that wait, least is the lowest of their costs.
+	// refused are the indices of the waiting denials; least is the lowest of their costs.
 	refused []int32
 	least   int64
 	decided []bool
-	// last is the last instant at which the denials that wait could be decided; since are the indices of the
-	// events that were decided after it.
+	// last is the last instant at which the waiting denials could be decided; since are the indices of the
+	// events decided after it.
 	last  mark
 	since []int32
-	// thrifty: an admission that waits is decided when the limiter is about to be as good as new, as what it
-	// would give from then on is lost.
+	// thrifty: a delayed admission is decided when the limiter is about to be full, which would gain nothing
+	// from waiting.
 	thrifty bool
-	// full is when the limiter is as good as new, MaxTime where that is not known; early is by how much an
-	// admission must come before, to count against what was; now is when the last event began or ended.
+	// full is when the limiter is full (its state as at the start), MaxTime where that is not known; an
+	// admission must come `early` before that to be charged to the old state; now is when the last event
+	// began or ended.
 	full, early, now int64
 	// i events have begun, k have ended.
 	i, k int
-	// plan is what a bucket must lose, nil for any other limiter; lost what is left of it, spent what was
-	// admitted, in its units.
+	// plan says what a bucket must lose by overflow, nil for any other limiter; lost is the rest of it, spent
+	// what was admitted, in its units.
 	plan  *overflowPlan
 	lost  []overflow
 	spent int64
-	// needs are what fixed windows must still have admitted when they end.
+	// needs are how much fixed windows must have admitted when they end, from the next one on.
 	needs []need
-	// ahead are the indices of the admissions that were decided though they could wait.
+	// ahead are the indices of the admissions that were decided before their ends.
 	ahead []int32
 }
 
@@ -60,7 +61,8 @@ type mark struct {
 	lost                          []overflow
 }
 
-// keptBack tells whether such an explanation of h is found. It costs O(n log n).
+// keptBack tells whether keepBack explains h under the limiter of a limit with the phases `at`. False says
+// nothing. It costs O(n log n).
 func keptBack(h *history.History, lim reference.Limiter, limit spec.Limit, at []int64) bool {
 	x := &keepBack{h: h, lim: lim, order: history.OrderByEnd(h.All), rank: make([]int32, len(h.All)),
 		decided: make([]bool, len(h.All))}
@@ -89,10 +91,10 @@ func keptBack(h *history.History, lim reference.Limiter, limit spec.Limit, at []
 	return x.explains(true) || x.explains(false)
 }
 
-// begin returns when an event may be decided at the earliest, by a clock that never stands still.
+// begin returns the earliest instant of a decision, by a clock that never stands still.
 func (x *keepBack) begin(i int32) int64 { return x.h.All[i].Start + x.h.Lag }
 
-// explains tells whether there is an explanation of this kind, thrifty or not.
+// explains goes through the history once, and tells whether all of it is decided.
 func (x *keepBack) explains(thrifty bool) bool {
 	x.state, x.thrifty, x.full = x.lim.Init(), thrifty, history.MaxTime
 	x.kept, x.refused, x.stock, x.spent, x.now = x.kept[:0], x.refused[:0], 0, 0, 0
@@ -116,7 +118,7 @@ func (x *keepBack) explains(thrifty bool) bool {
 	return true
 }
 
-// begins adds an event to those that wait.
+// begins takes the start of an event, which waits from then on.
 func (x *keepBack) begins(i int32) {
 	ev, at := &x.h.All[i], x.begin(i)
 	x.spend(at)
@@ -137,7 +139,7 @@ func (x *keepBack) begins(i int32) {
 	x.settle(at, false)
 }
 
-// ends decides an event whose interval ends, if it still waits; ok=false where the limiter answers otherwise.
+// ends takes the end of an event, by which it must be decided; ok=false where the limiter answers otherwise.
 func (x *keepBack) ends(i int32) (ok bool) {
 	if x.decided[i] {
 		return true
@@ -153,7 +155,8 @@ func (x *keepBack) ends(i int32) (ok bool) {
 	return x.decided[i]
 }
 
-// spend decides admissions that wait whenever the limiter is about to be as good as new, before an instant.
+// spend decides delayed admissions that must or should be decided before an instant: those that a window
+// needs before it ends, and, if thrifty, those for which a full limiter has room.
 func (x *keepBack) spend(before int64) {
 	for ; len(x.needs) > 0 && x.needs[0].by <= before; x.needs = x.needs[1:] {
 		for x.spent < x.needs[0].least && len(x.kept) > 0 && x.admit(x.needs[0].by-x.early) {
@@ -171,8 +174,8 @@ func (x *keepBack) spend(before int64) {
 	x.now = before
 }
 
-// overflown returns until when the next admission is kept back of a bucket that is full at an instant, so
-// that it loses what it must.
+// overflown returns the instant until which a bucket that is full at `at` stays full, so that it loses what
+// the plan demands before the next admission.
 func (x *keepBack) overflown(at int64) int64 {
 	if x.plan == nil {
 		return at
@@ -192,7 +195,8 @@ func (x *keepBack) overflown(at int64) int64 {
 	return at
 }
 
-// later tells whether a bucket that gives so much now to what could wait can still lose later what it must.
+// later tells whether the bucket can still lose `must` after it gives so many units now to admissions that
+// could wait.
 func (x *keepBack) later(must overflow, more int64) bool {
 	x.ahead = slices.DeleteFunc(x.ahead, func(i int32) bool { return x.h.All[i].End < x.now })
 	for _, i := range x.ahead {
@@ -203,7 +207,8 @@ func (x *keepBack) later(must overflow, more int64) bool {
 	return must.forced+more <= must.by*x.plan.N-must.least
 }
 
-// admit decides the admission that ends first; ok=false where the limiter denies it, and nothing has changed.
+// admit decides the delayed admission that ends first; ok=false where the limiter denies it. Then nothing has
+// changed.
 func (x *keepBack) admit(at int64) (ok bool) {
 	i := x.order[x.kept[0]]
 	ev := &x.h.All[i]
@@ -223,14 +228,14 @@ func (x *keepBack) admit(at int64) (ok bool) {
 	return true
 }
 
-// take notes a decision, and what the limiter remembers after it.
+// take records a decision and the state of the limiter after it.
 func (x *keepBack) take(i int32, state reference.State, at int64, d reference.Decision) {
 	x.since = append(x.since, i)
 	x.decided[i], x.state, x.full = true, state, history.Later(at, int64(d.Reset))
 }
 
-// settle decides the denials that wait, if the limiter denies the cheapest of them; where it must, if it does
-// so after some of the admissions that wait. Else it notes that this would do.
+// settle decides the waiting denials if the limiter denies the cheapest of them. If it would do so after some
+// of the delayed admissions, they are decided first where it must be now; else the instant is noted.
 func (x *keepBack) settle(at int64, must bool) {
 	for len(x.refused) > 0 {
 		_, d := x.lim.Step(x.state, time.Duration(at), x.least)
@@ -249,7 +254,7 @@ func (x *keepBack) settle(at int64, must bool) {
 	}
 }
 
-// note notes where it is.
+// note records the present instant and state, for back.
 func (x *keepBack) note(at int64) {
 	m := &x.last
 	m.at, m.stock, m.least, m.full, m.spent = at, x.stock, x.least, x.full, x.spent
@@ -258,8 +263,8 @@ func (x *keepBack) note(at int64) {
 	m.ahead, x.since = append(m.ahead[:0], x.ahead...), x.since[:0]
 }
 
-// back goes back to the last instant at which a denial could be decided, and decides it there; ok=false where
-// there is none.
+// back returns to the noted instant and decides the waiting denials there; ok=false where none is noted or
+// denial i had not been sent by then.
 func (x *keepBack) back(i int32) (ok bool) {
 	m := &x.last
 	if x.h.All[i].Outcome != timeline.Denied || m.at < x.begin(i) {
@@ -277,7 +282,7 @@ func (x *keepBack) back(i int32) (ok bool) {
 	return x.decided[i]
 }
 
-// refuse decides all denials that wait which the limiter denies.
+// refuse decides the waiting denials that the limiter denies.
 func (x *keepBack) refuse(at int64) {
 	wait := x.refused[:0]
 	for _, i := range x.refused {

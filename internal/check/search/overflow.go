@@ -11,9 +11,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// overflow is what a bucket must lose by an instant because it was full, so much more having come in since
-// the zero of the clock than it could hold; and what it has given by then in any case. In the units of
-// limiter.Bucket.
+// overflow says that a bucket must have lost at least `least` by the instant `by`: refill that came while it
+// was full, since the zero of the clock. forced is what it has admitted by then in every explanation. Both
+// are in the units of limiter.Bucket.
 type overflow struct{ by, least, forced int64 }
 
 // overflowPlan finds what a bucket must lose so that each denial finds it empty. Whatever the order of
