@@ -45,8 +45,9 @@ type keepBack struct {
 	plan  *overflowPlan
 	lost  []overflow
 	spent int64
-	// needs are how much fixed windows must have admitted when they end, from the next one on.
-	needs []need
+	// planned are by when admissions are due, see planDue, dues those to come; opens: requests open windows.
+	planned, dues []due
+	opens         bool
 	// ahead are the indices of the admissions that were decided before their ends.
 	ahead []int32
 }
@@ -55,7 +56,7 @@ type keepBack struct {
 type mark struct {
 	at, stock, least, full, spent int64
 	begun, ended                  int
-	needs                         []need
+	dues                          []due
 	state                         reference.State
 	kept, refused, ahead          []int32
 	lost                          []overflow
@@ -77,15 +78,16 @@ func keptBack(h *history.History, lim reference.Limiter, limit spec.Limit, at []
 	if len(limit) > 1 {
 		return x.explains(true) || x.explains(false)
 	}
-	if limit[0].HasWindow() {
+	p := limit[0]
+	if p.HasWindow() {
 		x.early = 1
 	}
-	switch {
-	case steady(limit[0]):
-		x.plan = planOverflow(h, limit[0], x.order)
+	if steady(p) {
+		x.plan = planOverflow(h, p, x.order)
 		return x.plan != nil && x.explains(true)
-	case planned(limit[0]):
-		x.needs = planQuotas(h, limit[0], at[0], x.order)
+	}
+	if planned(p) {
+		x.planned, x.opens = planDue(h, p, at[0], x.order), p.Align == spec.AlignFirst
 		return x.explains(false)
 	}
 	return x.explains(true) || x.explains(false)
@@ -102,7 +104,10 @@ func (x *keepBack) explains(thrifty bool) bool {
 	if x.plan != nil {
 		x.lost, x.ahead, x.full = x.plan.lost, x.ahead[:0], x.begin(0)
 	}
-	x.last.at, x.since = -1, x.since[:0]
+	if x.opens {
+		x.full = x.begin(0)
+	}
+	x.last.at, x.since, x.dues = -1, x.since[:0], x.planned
 	all := x.h.All
 	for x.i, x.k = 0, 0; x.k < len(all); {
 		switch {
@@ -158,8 +163,15 @@ func (x *keepBack) ends(i int32) (ok bool) {
 // spend decides delayed admissions that must or should be decided before an instant: those that a window
 // needs before it ends, and, if thrifty, those for which a full limiter has room.
 func (x *keepBack) spend(before int64) {
-	for ; len(x.needs) > 0 && x.needs[0].by <= before; x.needs = x.needs[1:] {
-		for x.spent < x.needs[0].least && len(x.kept) > 0 && x.admit(x.needs[0].by-x.early) {
+	for ; len(x.dues) > 0; x.dues = x.dues[1:] {
+		by := max(x.dues[0].by, x.now)
+		if x.opens && x.full > by {
+			by = x.full - 1 // in the window that is open then
+		}
+		if by >= before {
+			break
+		}
+		for x.spent < x.dues[0].least && len(x.kept) > 0 && x.admit(by) {
 		}
 	}
 	for x.thrifty && len(x.kept) > 0 && x.full-x.early < before {
@@ -258,7 +270,7 @@ func (x *keepBack) settle(at int64, must bool) {
 func (x *keepBack) note(at int64) {
 	m := &x.last
 	m.at, m.stock, m.least, m.full, m.spent = at, x.stock, x.least, x.full, x.spent
-	m.begun, m.ended, m.state, m.lost, m.needs = x.i, x.k, x.state, x.lost, x.needs
+	m.begun, m.ended, m.state, m.lost, m.dues = x.i, x.k, x.state, x.lost, x.dues
 	m.kept, m.refused = append(m.kept[:0], x.kept...), append(m.refused[:0], x.refused...)
 	m.ahead, x.since = append(m.ahead[:0], x.ahead...), x.since[:0]
 }
@@ -271,7 +283,7 @@ func (x *keepBack) back(i int32) (ok bool) {
 		return false
 	}
 	x.now, x.stock, x.least, x.full, x.spent = m.at, m.stock, m.least, m.full, m.spent
-	x.i, x.k, x.state, x.lost, x.needs = m.begun, m.ended, m.state, m.lost, m.needs
+	x.i, x.k, x.state, x.lost, x.dues = m.begun, m.ended, m.state, m.lost, m.dues
 	x.kept, x.refused = append(x.kept[:0], m.kept...), append(x.refused[:0], m.refused...)
 	x.ahead = append(x.ahead[:0], m.ahead...)
 	for _, j := range x.since {
