@@ -268,7 +268,7 @@ func (x *search) narrow(asked int) {
 		}
 		cut = cut || late()
 	}
-	if cut && (x.recorded() || x.clock() < x.sendUntil()) { // else it is the time that is over
+	if cut && (x.recorded() || until < x.judgeUntil()) { // else it is the time that is over
 		x.cut++
 	}
 	if x.regions = left; len(left) == 0 && x.aside != nil {
