@@ -13,7 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/preset"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/spell"
@@ -201,7 +201,7 @@ func glossary(e *cli.Env) ([]entry, error) {
 
 // memberWords are the members of JSON documents. What several objects call alike is one word.
 func memberWords() (out []entry) {
-	for _, m := range report.Members() {
+	for _, m := range document.Members() {
 		text := "of " + m.Object + ": " + m.About
 		if i := slices.IndexFunc(out, func(en entry) bool { return en.id == m.Name }); i >= 0 {
 			out[i].text += "\n" + text

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
@@ -39,13 +39,13 @@ func schemaText(name string) ([]byte, error) {
 	case "scenario":
 		return scenario.Schema()
 	case "report":
-		return report.JSONSchema()
+		return document.ReportSchema()
 	case "verdict":
-		return report.VerdictJSONSchema()
+		return document.VerdictSchema()
 	case "compare":
-		return report.CompareJSONSchema()
+		return document.CompareSchema()
 	case "identity":
-		return report.IdentityJSONSchema()
+		return document.IdentitySchema()
 	default:
 		return nil, cli.Usagef("schema %q: it is scenario, report, verdict, compare or identity%s", name,
 			cli.Mend(spell.Suggest(name, schemaNames)))

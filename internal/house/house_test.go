@@ -63,7 +63,8 @@ var layers = map[string]int{
 	"internal/report/plain":      11,
 	"internal/report/sample":     11,
 	"internal/report/chart":      12,
-	"internal/report":            13,
+	"internal/report/document":   13,
+	"internal/report":            14,
 	"internal/trial":             12,
 	"internal/selftest":          13,
 
@@ -102,6 +103,7 @@ var users = map[string][]string{
 	"golang.org/x/term":                       {"cmd/rlcheck/internal/cli"},
 	"golang.org/x/sys":                        {"internal/load"},
 	"golang.org/x/net":                        {"internal/http2"},
+	"github.com/google/go-cmp":                {"internal/report/sample"}, // for tests
 	"github.com/mattn/go-runewidth":           {"internal/report/columns"},
 }
 

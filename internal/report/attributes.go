@@ -93,31 +93,3 @@ func (m *markdown) attributes(x *result.Scenario) {
 		m.line("- %s", plain.Markdown(line))
 	}
 }
-
-// jsonAttribute is a Comparison in JSON.
-type jsonAttribute struct {
-	Attribute string `json:"attribute"`
-	Plain     string `json:"plain"`
-	Other     string `json:"other"`
-	Expected  string `json:"expected"`
-	Observed  string `json:"observed"`
-	Detail    string `json:"detail"`
-	Verdict   string `json:"verdict"`
-}
-
-func toCompared(all []verdict.Comparison) (out []jsonAttribute) {
-	for _, c := range all {
-		out = append(out, jsonAttribute{c.Attribute, c.Plain, c.Other, c.Expected, c.Observed, c.Detail,
-			c.Verdict.String()})
-	}
-	return out
-}
-
-func (p *reading) compared(where string, in []jsonAttribute) (out []verdict.Comparison) {
-	for _, c := range in {
-		out = append(out, verdict.Comparison{Attribute: c.Attribute, Plain: c.Plain, Other: c.Other,
-			Expected: c.Expected, Observed: c.Observed, Detail: c.Detail,
-			Verdict: p.verdict(where+".compared."+c.Attribute, c.Verdict)})
-	}
-	return out
-}

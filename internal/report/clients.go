@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report/chart"
@@ -16,31 +15,6 @@ import (
 
 // mostClients is how many clients of a scenario are shown to a reader; programs get all.
 const mostClients = 10
-
-// clientsOf are the clients of a scenario with their nearness to the limit, as far as the recording tells
-// it.
-func clientsOf(s *result.Scenario) []result.Client {
-	out := append([]result.Client{}, s.Clients...)
-	tl := s.Whole()
-	if tl == nil {
-		return out
-	}
-	if len(out) == 0 {
-		out = result.ClientsOf(tl)
-	}
-	near := map[string]float64{}
-	for _, part := range tl.ByPartition() {
-		if share, known := chart.Nearness(s, part); known {
-			near[part.Partition] = share
-		}
-	}
-	for i := range out {
-		if share, known := near[out[i].Partition]; known {
-			out[i].Nearness = &share
-		}
-	}
-	return out
-}
 
 // clientHead are the heads of the columns that clientRow fills.
 var clientHead = []string{"CLIENT", "ALLOWED", "DENIED", "SHARE", "FIRST", "LAST", "NEARNESS"}
@@ -69,16 +43,21 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.0f %%", share*100)
 }
 
+// denialsOf counts the denials of all clients.
+func denialsOf(all []result.Client) (n int) {
+	for i := range all {
+		n += all[i].Denied
+	}
+	return n
+}
+
 // clientRows are the rows of the first clients, and a sentence on the others; nil where there is only one.
 func clientRows(s *result.Scenario) (rows [][]string, rest string) {
-	all := clientsOf(s)
+	all := chart.Clients(s)
 	if len(all) < 2 {
 		return nil, ""
 	}
-	denials := 0
-	for i := range all {
-		denials += all[i].Denied
-	}
+	denials := denialsOf(all)
 	for i := range all[:min(len(all), mostClients)] {
 		rows = append(rows, clientRow(&all[i], denials))
 	}
@@ -128,80 +107,25 @@ func writeClients(w io.Writer, r *result.Run, _ Options) error {
 	c.Write(clientsHead) // errors are kept until Flush
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		for _, x := range toClients(s) {
+		all := chart.Clients(s)
+		denials := denialsOf(all)
+		for k := range all {
+			x := &all[k]
+			first, last, share, near := "", "", "0", ""
+			if x.Denied > 0 {
+				first, last = nanos(x.FirstDenial), nanos(x.LastDenial)
+				share = decimal(float64(x.Denied) / float64(denials))
+			}
+			if x.Nearness != nil {
+				near = decimal(*x.Nearness)
+			}
 			c.Write([]string{plain.Cell(plain.Text(x.Partition)), strconv.Itoa(x.Sent),
-				strconv.Itoa(x.Allowed), strconv.Itoa(x.Denied), strconv.Itoa(x.Unknown),
-				optional(x.FirstDenialNS), optional(x.LastDenialNS),
-				decimal(&x.DenialShare), decimal(x.Nearness), plain.Cell(plain.Text(s.ID))})
+				strconv.Itoa(x.Allowed), strconv.Itoa(x.Denied), strconv.Itoa(x.Unknown), first, last,
+				share, near, plain.Cell(plain.Text(s.ID))})
 		}
 	}
 	c.Flush()
 	return c.Error()
 }
 
-func optional(ns *int64) string {
-	if ns == nil {
-		return ""
-	}
-	return strconv.FormatInt(*ns, 10)
-}
-
-func decimal(x *float64) string {
-	if x == nil {
-		return ""
-	}
-	return strconv.FormatFloat(*x, 'g', 4, 64)
-}
-
-// jsonClient is a client of a scenario.
-type jsonClient struct {
-	Partition     string   `json:"partition"`
-	Sent          int      `json:"sent"`
-	Allowed       int      `json:"allowed"`
-	Denied        int      `json:"denied"`
-	Unknown       int      `json:"unknown"`
-	FirstDenialNS *int64   `json:"first_denial_ns"`
-	LastDenialNS  *int64   `json:"last_denial_ns"`
-	DenialShare   float64  `json:"denial_share"`
-	Nearness      *float64 `json:"nearness"`
-}
-
-func toClients(s *result.Scenario) []jsonClient {
-	out, denials := []jsonClient{}, 0
-	all := clientsOf(s)
-	for i := range all {
-		denials += all[i].Denied
-	}
-	for i := range all {
-		c := &all[i]
-		x := jsonClient{Partition: c.Partition, Sent: c.Sent, Allowed: c.Allowed, Denied: c.Denied,
-			Unknown: c.Unknown}
-		if c.Denied > 0 {
-			first, last := int64(c.FirstDenial), int64(c.LastDenial)
-			x.FirstDenialNS, x.LastDenialNS = &first, &last
-			x.DenialShare = float64(c.Denied) / float64(denials)
-		}
-		if c.Nearness != nil {
-			near := finite(*c.Nearness)
-			x.Nearness = &near
-		}
-		out = append(out, x)
-	}
-	return out
-}
-
-func fromClients(in []jsonClient) (out []result.Client) {
-	instant := func(ns *int64) time.Duration {
-		if ns == nil {
-			return 0
-		}
-		return time.Duration(*ns)
-	}
-	for _, c := range in {
-		out = append(out, result.Client{Partition: c.Partition, Sent: c.Sent, Allowed: c.Allowed,
-			Denied:  c.Denied,
-			Unknown: c.Unknown, FirstDenial: instant(c.FirstDenialNS), LastDenial: instant(c.LastDenialNS),
-			Nearness: c.Nearness})
-	}
-	return out
-}
+func decimal(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }

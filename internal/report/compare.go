@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/compare"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -20,7 +21,7 @@ func ComparisonFormats() []string { return []string{"table", "json", "markdown"}
 func WriteComparison(w io.Writer, format string, c *compare.Comparison, o Options) error {
 	switch format {
 	case "json":
-		text, err := marshal(toComparison(c))
+		text, err := document.Comparison(c)
 		if err != nil {
 			return err
 		}

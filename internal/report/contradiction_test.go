@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -42,7 +43,7 @@ func TestAContradictionIsAFailureOfItsOwn(t *testing.T) {
 	if err := Write(&b, "json", r, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	again, err := ReadJSON(&b)
+	again, err := document.Read(&b)
 	if err != nil || again.Verdict(false) != verdict.Fail {
 		t.Fatalf("read back: %v, %v", again, err)
 	}

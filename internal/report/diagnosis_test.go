@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -34,7 +35,7 @@ func TestDiagnosisComesFirst(t *testing.T) {
 			t.Errorf("%s: the diagnosis is at %d, the finding at %d: %s", format, first, then, b.String())
 		}
 	}
-	text, err := VerdictJSON(r.Scenarios[0].Judgement)
+	text, err := document.Verdict(r.Scenarios[0].Judgement)
 	if err != nil || !bytes.Contains(text, []byte(`"diagnosis": {`+"\n"+`    "kind": "shared-quota",`)) {
 		t.Errorf("got %s, error %v", text, err)
 	}

@@ -5,6 +5,7 @@ package report
 
 import (
 	"fmt"
+	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"io"
 	"slices"
@@ -78,3 +79,5 @@ func Write(w io.Writer, name string, r *result.Run, o Options) error {
 	}
 	return nil
 }
+
+func writeJSON(w io.Writer, r *result.Run, o Options) error { return document.Write(w, r, o.Strict) }

@@ -2,37 +2,13 @@ package report
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/rlcheck/rlcheck/internal/report/chart"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares got with testdata/name.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs (-want +got):\n%s", path, cmp.Diff(string(want), string(got)))
-	}
-}
 
 func render(t testing.TB, format string, r *result.Run, o Options) []byte {
 	t.Helper()
@@ -48,7 +24,7 @@ func fixtures(t testing.TB) map[string]*result.Run {
 	out := sample.Runs(t)
 	for _, r := range out {
 		for i := range r.Scenarios {
-			r.Scenarios[i].Clients = clientsOf(&r.Scenarios[i])
+			r.Scenarios[i].Clients = chart.Clients(&r.Scenarios[i])
 		}
 	}
 	return out
@@ -87,7 +63,7 @@ func TestGolden(t *testing.T) {
 				if x.format == "html" || x.format == "acceptance" {
 					got = unstyled(t, got)
 				}
-				golden(t, name+"."+x.suffix, got)
+				sample.Golden(t, "testdata/"+name+"."+x.suffix, got)
 			})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -73,7 +74,7 @@ func TestWhatWasNeverPromisedIsNamedInEveryFormat(t *testing.T) {
 
 func TestNotesComeBackFromJSON(t *testing.T) {
 	r := unpromising(t)
-	back, err := ReadJSON(strings.NewReader(string(render(t, "json", r, Options{}))))
+	back, err := document.Read(strings.NewReader(string(render(t, "json", r, Options{}))))
 	if err != nil {
 		t.Fatal(err)
 	}

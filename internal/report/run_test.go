@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -139,6 +140,24 @@ func TestRecordingsReadBack(t *testing.T) {
 		"Tag=allowed-service,", "Tag=denied-corrected,", "Tag=denied-service,"} {
 		if !strings.Contains(log, tag) {
 			t.Errorf("hlog: no line with %s", tag)
+		}
+	}
+}
+
+// A report read back prints as before, but for what only the recording tells.
+func TestReportReadBackPrintsTheSame(t *testing.T) {
+	r := fixtures(t)["mixed"]
+	back, err := document.Read(bytes.NewReader(render(t, "json", r, Options{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Scenarios {
+		r.Scenarios[i].Timeline = nil
+	}
+	for _, format := range []string{"table", "junit", "markdown", "github", "html", "openmetrics"} {
+		if d := cmp.Diff(string(render(t, format, r, Options{})),
+			string(render(t, format, back, Options{}))); d != "" {
+			t.Errorf("%s of the report read back (-want +got):\n%s", format, d)
 		}
 	}
 }

@@ -111,15 +111,15 @@ func viewOf(s *result.Scenario, l spec.Limit, part timeline.Part) *view {
 	return v
 }
 
-// Nearness is how near a partition comes to its limit at least, as the charts show it: 1 at its bound, more
+// nearness is how near a partition comes to its limit at least, as the charts show it: 1 at its bound, more
 // where too many were admitted. known is false where nothing is drawn.
-func Nearness(s *result.Scenario, part timeline.Part) (share float64, known bool) {
+func nearness(s *result.Scenario, part timeline.Part) (share float64, known bool) {
 	l, left := drawnLimit(s, part)
 	if left != "" {
 		return 0, false
 	}
 	share = viewOf(s, l, part).use.share()
-	return share, share >= 0
+	return share, share >= 0 && !math.IsInf(share, 0)
 }
 
 // tightest finds the usage of the policy that comes nearest to its bound, or goes furthest beyond it.

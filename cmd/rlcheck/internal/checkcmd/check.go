@@ -21,6 +21,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/spell"
@@ -204,7 +205,7 @@ func emitChecked(e *cli.Env, outs []output.Output, r *result.Run, judges []*chec
 			if note != "" {
 				e.Say.Line(note)
 			}
-			text, err := report.VerdictJSON(s.Judgement)
+			text, err := document.Verdict(s.Judgement)
 			_, _ = w.Write(text) // in memory
 			return err
 		default:

@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/client"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -85,7 +86,7 @@ func checkClients(e *cli.Env, name string, f Flags) error {
 			writeClients(w, &s)
 			return nil
 		case "json":
-			text, err := report.ClaimsJSON(s.Judgement, s.Claims)
+			text, err := document.Claims(s.Judgement, s.Claims)
 			_, _ = w.Write(text) // in memory
 			return err
 		default:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
-	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
@@ -33,7 +33,7 @@ func Read(e *cli.Env, name string) (*result.Run, error) {
 		return nil, err
 	}
 	defer f.Close()
-	r, err := report.ReadJSON(f)
+	r, err := document.Read(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

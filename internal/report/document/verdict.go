@@ -1,20 +1,8 @@
-package report
+package document
 
 import (
-	"bytes"
-	"encoding/json"
-	"regexp"
-
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
-)
-
-// The schemas of the JSON that this package writes. Within one version members are added, never changed.
-const (
-	verdictSchema = "rlcheck.verdict/v1"
-	reportSchema  = "rlcheck.report/v1"
-	compareSchema = "rlcheck.compare/v1"
 )
 
 type jsonJudgement struct {
@@ -86,14 +74,14 @@ type jsonMeasured struct {
 	Policies []jsonMeasured `json:"policies,omitempty"`
 }
 
-// VerdictJSON returns j in the form of rlcheck.verdict/v1, indented and ending in a newline: what `check -o
+// Verdict returns j in the form of rlcheck.verdict/v1, indented and ending in a newline: what `check -o
 // json` prints. Instants are nanoseconds since the start of the recording.
-func VerdictJSON(j *verdict.Judgement) ([]byte, error) {
+func Verdict(j *verdict.Judgement) ([]byte, error) {
 	return marshal(toJudgement(j))
 }
 
-// ClaimsJSON is VerdictJSON with the claims that j sums up: what `check --client -o json` prints.
-func ClaimsJSON(j *verdict.Judgement, claims []verdict.Claim) ([]byte, error) {
+// Claims is VerdictJSON with the claims that j sums up: what `check --client -o json` prints.
+func Claims(j *verdict.Judgement, claims []verdict.Claim) ([]byte, error) {
 	out := toJudgement(j)
 	out.Claims = toClaims(claims)
 	return marshal(out)
@@ -104,7 +92,7 @@ func toJudgement(j *verdict.Judgement) *jsonJudgement {
 		return nil
 	}
 	out := &jsonJudgement{
-		Schema: verdictSchema, Verdict: j.Verdict.String(), Reason: string(j.Reason), Detail: j.Detail,
+		Schema: verdictForm, Verdict: j.Verdict.String(), Reason: string(j.Reason), Detail: j.Detail,
 		Partitions: make([]jsonPartition, len(j.Partitions)), Measured: toMeasured(j.Measured), Hint: j.Hint,
 	}
 	if d := j.Diagnosis; d != nil {
@@ -174,26 +162,3 @@ func toInterval(v verdict.Interval) []*float64 {
 	}
 	return out
 }
-
-// marshal returns v as indented JSON ending in a newline. Characters that would be hidden from a reader of
-// the text are written as \u escapes: the value stays exact, the text is safe to print.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	text := numberLists.ReplaceAllFunc(b.Bytes(), func(list []byte) []byte {
-		return bytes.ReplaceAll(whiteLines.ReplaceAll(list, nil), []byte(","), []byte(", "))
-	})
-	return plain.JSON(text), nil
-}
-
-// numberLists finds the lists of numbers in an indented JSON text, to put each on one line. A string cannot
-// be mistaken for one: it has no raw newline.
-var (
-	numberLists = regexp.MustCompile(`\[\n\s*(?:-?[0-9][0-9.eE+-]*|null)(?:,\n\s*(?:-?[0-9][0-9.eE+-]*|null))*\n\s*\]`)
-	whiteLines  = regexp.MustCompile(`\n\s*`)
-)

@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"bytes"
@@ -19,26 +19,25 @@ const (
 	identitySchemaID = "https://rlcheck.github.io/identity.schema.json"
 )
 
-// JSONSchema returns the JSON Schema (draft 2020-12) of rlcheck.report/v1, which Write writes as json.
-// It is indented and ends in a newline. Every object allows more members: a later version may add some.
-func JSONSchema() ([]byte, error) {
+// ReportSchema returns the JSON Schema (draft 2020-12) of rlcheck.report/v1, which Write writes. It is
+// indented and ends in a newline. Every object allows more members: a later version may add some.
+func ReportSchema() ([]byte, error) {
 	return marshal(schemaOf(reportSchemaID, "rlcheck report", reflect.TypeFor[jsonRun]()))
 }
 
-// VerdictJSONSchema returns the JSON Schema of rlcheck.verdict/v1, which VerdictJSON writes, likewise.
-func VerdictJSONSchema() ([]byte, error) {
+// VerdictSchema returns the JSON Schema of rlcheck.verdict/v1, which Verdict returns, likewise.
+func VerdictSchema() ([]byte, error) {
 	return marshal(schemaOf(verdictSchemaID, "rlcheck verdict", reflect.TypeFor[jsonJudgement]()))
 }
 
-// CompareJSONSchema returns the JSON Schema of rlcheck.compare/v1, which WriteComparison writes as json,
-// likewise.
-func CompareJSONSchema() ([]byte, error) {
+// CompareSchema returns the JSON Schema of rlcheck.compare/v1, which Comparison returns, likewise.
+func CompareSchema() ([]byte, error) {
 	return marshal(schemaOf(compareSchemaID, "rlcheck compare", reflect.TypeFor[jsonComparison]()))
 }
 
-// IdentityJSONSchema returns the JSON Schema of rlcheck.identity/v1, which identify writes as json,
+// IdentitySchema returns the JSON Schema of rlcheck.identity/v1, which identify writes as json,
 // likewise.
-func IdentityJSONSchema() ([]byte, error) {
+func IdentitySchema() ([]byte, error) {
 	return marshal(schemaOf(identitySchemaID, "rlcheck identify", identify.Form()))
 }
 
@@ -224,15 +223,15 @@ func jsonFields(t reflect.Type) (out []jsonField) {
 func closedWords(in reflect.Type, name string) object {
 	switch {
 	case name == "schema" && in == reflect.TypeFor[jsonRun]():
-		return object{{"const", reportSchema}}
+		return object{{"const", reportForm}}
 	case name == "schema" && in == reflect.TypeFor[jsonComparison]():
-		return object{{"const", compareSchema}}
+		return object{{"const", compareForm}}
 	case in == identify.Form() && name == "schema":
 		return object{{"const", identify.Schema}}
 	case in == identify.Form() && name == "verdict":
 		return object{{"enum", []identify.Verdict{identify.Identified, identify.Open, identify.None}}}
 	case name == "schema":
-		return object{{"const", verdictSchema}}
+		return object{{"const", verdictForm}}
 	case name == "change" && in == reflect.TypeFor[jsonCompared]():
 		return object{{"enum", []string{"same", "worse", "better"}}}
 	case name == "verdict":

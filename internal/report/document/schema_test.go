@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"bytes"
@@ -12,12 +12,13 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // schemas are the schemas and the committed copies of them.
-var schemas = map[string]func() ([]byte, error){"report": JSONSchema, "verdict": VerdictJSONSchema,
-	"compare": CompareJSONSchema, "identity": IdentityJSONSchema}
+var schemas = map[string]func() ([]byte, error){"report": ReportSchema, "verdict": VerdictSchema,
+	"compare": CompareSchema, "identity": IdentitySchema}
 
 // compiled returns a schema, as a validator reads it.
 func compiled(t *testing.T, name string) *jsonschema.Schema {
@@ -41,6 +42,16 @@ func compiled(t *testing.T, name string) *jsonschema.Schema {
 	return s
 }
 
+// text is a run as a document.
+func text(t *testing.T, r *result.Run) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, r, false); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
@@ -56,30 +67,31 @@ func TestCommittedSchemasAreThoseThatAreMade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "../../../docs/"+name+".schema.json", text)
+		sample.Golden(t, "../../../docs/"+name+".schema.json", text)
 	}
 }
 
 func TestReportsFitTheirSchema(t *testing.T) {
-	s := compiled(t, "report")
-	for name, r := range fixtures(t) {
-		if err := validate(t, s, render(t, "json", r, Options{})); err != nil {
+	s, compared := compiled(t, "report"), compiled(t, "compare")
+	for name, r := range sample.Runs(t) {
+		if err := validate(t, s, text(t, r)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	files, _ := filepath.Glob("testdata/*.json")
-	if len(files) < 4 {
-		t.Errorf("%d golden files were read, want 4 or more", len(files))
+	files, _ := filepath.Glob("../testdata/*.json")
+	if len(files) < 9 {
+		t.Errorf("%d golden files were read, want 9 or more", len(files))
 	}
 	for _, name := range files {
+		of := s
 		if strings.HasPrefix(filepath.Base(name), "compare") {
-			continue
+			of = compared
 		}
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := validate(t, s, text); err != nil {
+		if err := validate(t, of, text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -91,7 +103,7 @@ func TestVerdictsFitTheirSchema(t *testing.T) {
 	s, judged := compiled(t, "verdict"),
 		[]*verdict.Judgement{{}, {Partitions: []verdict.PartitionVerdict{{}}},
 			{Measured: several, Diagnosis: &verdict.Diagnosis{}}}
-	for _, r := range fixtures(t) {
+	for _, r := range sample.Runs(t) {
 		for i := range r.Scenarios {
 			if j := r.Scenarios[i].Judgement; j != nil {
 				judged = append(judged, j)
@@ -99,7 +111,7 @@ func TestVerdictsFitTheirSchema(t *testing.T) {
 		}
 	}
 	for i, j := range judged {
-		text, err := VerdictJSON(j)
+		text, err := Verdict(j)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +122,7 @@ func TestVerdictsFitTheirSchema(t *testing.T) {
 }
 
 func TestSchemaRefuses(t *testing.T) {
-	text := string(render(t, "json", fixtures(t)["fail"], Options{}))
+	text := string(text(t, sample.Runs(t)["fail"]))
 	s := compiled(t, "report")
 	for _, x := range []struct{ from, to, want string }{
 		{`"rlcheck.report/v1"`, `"rlcheck.report/v2"`, "/schema"},

@@ -1,4 +1,4 @@
-package report
+package document
 
 import "github.com/rlcheck/rlcheck/internal/compare"
 
@@ -65,8 +65,11 @@ type jsonSample struct {
 	WithinNS [2]int64 `json:"within_ns"`
 }
 
+// Comparison returns a comparison in the form of rlcheck.compare/v1, indented and ending in a newline.
+func Comparison(c *compare.Comparison) ([]byte, error) { return marshal(toComparison(c)) }
+
 func toComparison(c *compare.Comparison) *jsonComparison {
-	out := &jsonComparison{Schema: compareSchema, Verdict: c.Verdict.String(), Why: words(c.Why),
+	out := &jsonComparison{Schema: compareForm, Verdict: c.Verdict.String(), Why: words(c.Why),
 		Old: toSide(c.Old), New: toSide(c.New), Notes: words(c.Notes),
 		OnlyOld: words(c.OnlyOld), OnlyNew: words(c.OnlyNew),
 		RunsNeeded: c.Needed, Scenarios: []jsonCompared{}}

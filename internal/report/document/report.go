@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"io"
@@ -122,6 +122,17 @@ type jsonClaim struct {
 	Compared []jsonAttribute `json:"compared,omitempty"`
 }
 
+// jsonAttribute is a Comparison in JSON.
+type jsonAttribute struct {
+	Attribute string `json:"attribute"`
+	Plain     string `json:"plain"`
+	Other     string `json:"other"`
+	Expected  string `json:"expected"`
+	Observed  string `json:"observed"`
+	Detail    string `json:"detail"`
+	Verdict   string `json:"verdict"`
+}
+
 type jsonRecording struct {
 	Started      string       `json:"started,omitempty"`
 	WallErrorNS  int64        `json:"wall_error_ns"`
@@ -183,10 +194,10 @@ type jsonDistribution struct {
 	Buckets [][3]int64 `json:"buckets"`
 }
 
-// writeJSON writes everything but the recordings as rlcheck.report/v1. Texts are exact, not cleaned: hidden
-// characters stand as escapes.
-func writeJSON(w io.Writer, r *result.Run, o Options) error {
-	text, err := marshal(toRun(r, o))
+// Write writes everything but the recordings of a run as rlcheck.report/v1. Texts are exact, not cleaned:
+// hidden characters stand as escapes. strict lets recommended scenarios count. Errors: those of w.
+func Write(w io.Writer, r *result.Run, strict bool) error {
+	text, err := marshal(toRun(r, strict))
 	if err != nil {
 		return err
 	}
@@ -194,13 +205,13 @@ func writeJSON(w io.Writer, r *result.Run, o Options) error {
 	return err
 }
 
-func toRun(r *result.Run, o Options) *jsonRun {
+func toRun(r *result.Run, strict bool) *jsonRun {
 	out := &jsonRun{
-		Schema: reportSchema, ID: r.ID, Started: wallText(r.Started), DurationNS: int64(r.Duration),
+		Schema: reportForm, ID: r.ID, Started: wallText(r.Started), DurationNS: int64(r.Duration),
 		Version: r.Version,
 		Command: append([]string{}, r.Command...), Host: jsonHost(r.Host), Interrupted: r.Interrupted,
-		NotBegun: r.NotBegun, Strict: o.Strict,
-		Verdict: r.Verdict(o.Strict).String(), Counts: jsonCounts(r.Sum()),
+		NotBegun: r.NotBegun, Strict: strict,
+		Verdict: r.Verdict(strict).String(), Counts: jsonCounts(r.Sum()),
 		Scenarios: make([]jsonScenario, len(r.Scenarios)),
 		Notes:     []jsonNote{}, Hint: toHint(r.Hint),
 	}
@@ -259,6 +270,14 @@ func toClaims(claims []verdict.Claim) []jsonClaim {
 			Reason: string(c.Reason), Text: c.Text,
 			Findings: toFindings(c.Findings, ""), Unpromised: string(c.Unpromised),
 			Compared: toCompared(c.Compared)}
+	}
+	return out
+}
+
+func toCompared(all []verdict.Comparison) (out []jsonAttribute) {
+	for _, c := range all {
+		out = append(out, jsonAttribute{c.Attribute, c.Plain, c.Other, c.Expected, c.Observed, c.Detail,
+			c.Verdict.String()})
 	}
 	return out
 }

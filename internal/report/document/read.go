@@ -1,4 +1,4 @@
-package report
+package document
 
 import (
 	"cmp"
@@ -15,11 +15,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// ReadJSON reads a report that Write wrote as json. All but the timelines comes back; of the latencies the
+// Read reads a report that Write wrote. All but the timelines comes back; of the latencies the
 // buckets are those of a logarithmic histogram. Members that are not known are skipped: they were added
 // later. Errors: no JSON (with the offset in bytes), another schema, a verdict, limit or time that does not
 // parse (with where it stands).
-func ReadJSON(r io.Reader) (*result.Run, error) {
+func Read(r io.Reader) (*result.Run, error) {
 	var in jsonRun
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -28,9 +28,9 @@ func ReadJSON(r io.Reader) (*result.Run, error) {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return nil, jsonError(err)
 	}
-	if in.Schema != reportSchema {
+	if in.Schema != reportForm {
 		return nil, fmt.Errorf("report: schema %q: this version reads %s (write it again with `rlcheck run "+
-			"-o json`)", in.Schema, reportSchema)
+			"-o json`)", in.Schema, reportForm)
 	}
 	return fromRun(&in)
 }
@@ -284,6 +284,15 @@ func (p *reading) hint(in *jsonHint) *result.Hint {
 	out := &result.Hint{Text: in.Text, From: in.From}
 	for _, text := range in.Limits {
 		out.Limits = append(out.Limits, p.limit("hint", text))
+	}
+	return out
+}
+
+func (p *reading) compared(where string, in []jsonAttribute) (out []verdict.Comparison) {
+	for _, c := range in {
+		out = append(out, verdict.Comparison{Attribute: c.Attribute, Plain: c.Plain, Other: c.Other,
+			Expected: c.Expected, Observed: c.Observed, Detail: c.Detail,
+			Verdict: p.verdict(where+".compared."+c.Attribute, c.Verdict)})
 	}
 	return out
 }

@@ -1,0 +1,28 @@
+package chart
+
+import "github.com/rlcheck/rlcheck/internal/result"
+
+// Clients are the clients of a scenario, in its order, with their nearness to the limit as the charts show
+// it, as far as its recording tells. May be empty.
+func Clients(s *result.Scenario) []result.Client {
+	out := append([]result.Client{}, s.Clients...)
+	tl := s.Whole()
+	if tl == nil {
+		return out
+	}
+	if len(out) == 0 {
+		out = result.ClientsOf(tl)
+	}
+	near := map[string]float64{}
+	for _, part := range tl.ByPartition() {
+		if share, known := nearness(s, part); known {
+			near[part.Partition] = share
+		}
+	}
+	for i := range out {
+		if share, known := near[out[i].Partition]; known {
+			out[i].Nearness = &share
+		}
+	}
+	return out
+}
