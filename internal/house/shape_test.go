@@ -32,7 +32,6 @@ func ceilingsOf(pkg string) ceilings {
 var crowded = map[string]int{
 	"internal/claim":    35,
 	"internal/load":     39,
-	"internal/report":   28,
 	"internal/scenario": 30,
 	"internal/trial":    24,
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -39,7 +40,7 @@ type acceptedStep struct {
 // measured, and where to sign.
 func writeAcceptance(w io.Writer, r *result.Run, o Options) error {
 	clean := plain.Run(r)
-	p := acceptance{Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)), Summary: headline(clean,
+	p := acceptance{Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)), Summary: evidence.Headline(clean,
 		o.Strict),
 		About: provenance(clean)}
 	for i := range clean.Scenarios {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -15,8 +16,8 @@ func TestWhatACacheAnsweredIsToldOnce(t *testing.T) {
 		Header: timeline.Header{Notes: []string{result.FromCaches + ": 2 of 2"}},
 		Claims: []verdict.Claim{{ID: "conformance", Reason: verdict.UnclassifiedStatus,
 			Text: "of 2 answers"}}}
-	got := troubles(&s)
-	if len(got) != 1 || !strings.HasPrefix(got[0].mend, "ask past the cache") {
+	got := evidence.Troubles(&s)
+	if len(got) != 1 || !strings.HasPrefix(got[0].Mend, "ask past the cache") {
 		t.Errorf("got %+v, want the cache and how to ask past it", got)
 	}
 }

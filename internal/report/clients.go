@@ -113,7 +113,8 @@ func writeClients(w io.Writer, r *result.Run, _ Options) error {
 			x := &all[k]
 			first, last, share, near := "", "", "0", ""
 			if x.Denied > 0 {
-				first, last = nanos(x.FirstDenial), nanos(x.LastDenial)
+				first, last = strconv.FormatInt(int64(x.FirstDenial), 10),
+					strconv.FormatInt(int64(x.LastDenial), 10)
 				share = decimal(float64(x.Denied) / float64(denials))
 			}
 			if x.Nearness != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/report/document"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -15,24 +16,15 @@ import (
 func TestDiagnosisComesFirst(t *testing.T) {
 	const said, finding = "all clients seem to share one quota", "a client was denied"
 	r := &result.Run{Scenarios: []result.Scenario{{ID: "burst", Kind: result.Required, Verdict: verdict.Fail,
-		Claims: []verdict.Claim{{ID: conformance, Verdict: verdict.Fail, Text: finding,
+		Claims: []verdict.Claim{{ID: evidence.Conformance, Verdict: verdict.Fail, Text: finding,
 			Findings: []verdict.Finding{{Kind: verdict.UnderAdmission, Text: finding}}}},
 		Judgement: &verdict.Judgement{Verdict: verdict.Fail,
 			Diagnosis: &verdict.Diagnosis{Kind: verdict.SharedQuota, Text: said, Why: "as one"}}}}}
-	for format, write := range map[string]func(*bytes.Buffer) error{
-		"table":    func(b *bytes.Buffer) error { return writeTable(b, r, Options{}) },
-		"markdown": func(b *bytes.Buffer) error { return writeMarkdown(b, r, Options{}) },
-		"github":   func(b *bytes.Buffer) error { return writeGitHub(b, r, Options{}) },
-		"junit":    func(b *bytes.Buffer) error { return writeJUnit(b, r, Options{}) },
-		"html":     func(b *bytes.Buffer) error { return writeHTML(b, r, Options{}) },
-	} {
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatal(err)
-		}
-		first, then := strings.Index(b.String(), said), strings.Index(b.String(), finding)
+	for _, format := range []string{"table", "markdown", "github", "junit", "html"} {
+		got := string(render(t, format, r, Options{}))
+		first, then := strings.Index(got, said), strings.Index(got, finding)
 		if first < 0 || then < first {
-			t.Errorf("%s: the diagnosis is at %d, the finding at %d: %s", format, first, then, b.String())
+			t.Errorf("%s: the diagnosis is at %d, the finding at %d: %s", format, first, then, got)
 		}
 	}
 	text, err := document.Verdict(r.Scenarios[0].Judgement)

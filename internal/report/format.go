@@ -5,7 +5,10 @@ package report
 
 import (
 	"fmt"
+	"github.com/rlcheck/rlcheck/internal/report/ci"
 	"github.com/rlcheck/rlcheck/internal/report/document"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
+	"github.com/rlcheck/rlcheck/internal/report/recording"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"io"
 	"slices"
@@ -48,10 +51,10 @@ var formats = []format{
 	{"github", writeGitHub, true},
 	{"html", writeHTML, true},
 	{"acceptance", writeAcceptance, true},
-	{"ndjson", writeNDJSON, false},
-	{"csv", writeCSV, false},
+	{"ndjson", recorded(recording.NDJSON), false},
+	{"csv", recorded(recording.CSV), false},
 	{"clients", writeClients, false},
-	{"hlog", writeHlog, false},
+	{"hlog", recorded(recording.Hlog), false},
 	{"openmetrics", writeOpenMetrics, false},
 }
 
@@ -72,7 +75,7 @@ func Write(w io.Writer, name string, r *result.Run, o Options) error {
 		return fmt.Errorf("format %q: no such format (one of %s)", name, strings.Join(Formats(), ", "))
 	}
 	if formats[i].told {
-		r = withContradiction(r, o.Strict)
+		r = evidence.WithContradiction(r, o.Strict)
 	}
 	if err := formats[i].write(w, r, o); err != nil {
 		return fmt.Errorf("report %s: %w", name, err)
@@ -81,3 +84,14 @@ func Write(w io.Writer, name string, r *result.Run, o Options) error {
 }
 
 func writeJSON(w io.Writer, r *result.Run, o Options) error { return document.Write(w, r, o.Strict) }
+
+// recorded is a format of recordings, which are the same for every reader.
+func recorded(write func(io.Writer, *result.Run) error) func(io.Writer, *result.Run, Options) error {
+	return func(w io.Writer, r *result.Run, _ Options) error { return write(w, r) }
+}
+
+func writeGitHub(w io.Writer, r *result.Run, o Options) error { return ci.GitHub(w, r, o.Strict) }
+
+func writeJUnit(w io.Writer, r *result.Run, o Options) error {
+	return ci.JUnit(w, r, ci.Options{Strict: o.Strict, InconclusiveIsError: o.InconclusiveIsError})
+}

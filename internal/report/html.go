@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report/chart"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -106,7 +107,7 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 	clean := plain.Run(r)
 	p := page{
 		Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)),
-		Summary: headline(clean, o.Strict), Measured: aboutRun(clean),
+		Summary: evidence.Headline(clean, o.Strict), Measured: evidence.About(clean),
 		Counts: result.CountsText(clean.Sum()), About: provenance(clean),
 	}
 	p.fill(r, clean, o)
@@ -155,16 +156,16 @@ func (p *page) fill(raw, clean *result.Run, o Options) {
 			open++
 		}
 	}
-	for _, x := range causesOf(raw, clean, o.Strict) {
-		if len(p.Cards) == 1 && !x.remark {
+	for _, x := range evidence.Causes(raw, clean, o.Strict) {
+		if len(p.Cards) == 1 && !x.Remark {
 			continue
 		}
-		word := badgeOf(x.verdict)
-		if x.verdict == verdict.Fail && !x.counts {
+		word := badgeOf(x.Verdict)
+		if x.Verdict == verdict.Fail && !x.Counts {
 			word.Class = verdict.Inconclusive.String()
 		}
-		p.Causes = append(p.Causes, causeBox{word, x.who(), anchors[x.witness], x.lines()})
-		if i := slices.IndexFunc(p.Cards, func(c card) bool { return c.ID == x.witness }); i >= 0 {
+		p.Causes = append(p.Causes, causeBox{word, x.Who(), anchors[x.Witness], x.Lines()})
+		if i := slices.IndexFunc(p.Cards, func(c card) bool { return c.ID == x.Witness }); i >= 0 {
 			unfold(&p.Cards[i])
 		}
 	}
@@ -193,12 +194,12 @@ func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 		c.Uncount, c.Badge.Class = s.Kind, verdict.Inconclusive.String()
 	}
 	if s.Verdict == verdict.Fail {
-		for _, e := range shown(failures(raw)) {
-			c.Failures = append(c.Failures, quotedEvidence{e.claim, e.sentence, e.span, e.hint, e.replay})
+		for _, e := range evidence.Shown(evidence.Failures(raw)) {
+			c.Failures = append(c.Failures, quotedEvidence{e.Claim, e.Sentence, e.Span, e.Hint, e.Replay})
 		}
 	}
-	for _, t := range troubles(s) {
-		c.Troubles = append(c.Troubles, troubleRow{t.reason, t.detail, t.mend})
+	for _, t := range evidence.Troubles(s) {
+		c.Troubles = append(c.Troubles, troubleRow{t.Reason, t.Detail, t.Mend})
 	}
 	c.Claims, c.Compared = claimRows(s), comparedBy(s)
 	for _, x := range stepsOf(raw) {
@@ -223,7 +224,7 @@ func claimRows(s *result.Scenario) (out []claimRow) {
 		x := &s.Claims[i]
 		text := x.Text
 		if x.Verdict == verdict.Inconclusive {
-			text = trouble{reason: string(x.Reason), detail: x.Text}.line()
+			text = evidence.Trouble{Reason: string(x.Reason), Detail: x.Text}.Line()
 		}
 		out = append(out, claimRow{badgeOf(x.Verdict), x.ID, text})
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report/chart"
 	"github.com/rlcheck/rlcheck/internal/report/document"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -252,7 +253,8 @@ func TestPageBeginsWithWhatNeedsAction(t *testing.T) {
 	one := sample.Failing(t)
 	page := string(render(t, "html", sample.Run(sample.Passing(t), one, sample.Unreachable(t)), Options{}))
 	header, _, _ := strings.Cut(page, `<table class="overview">`)
-	for _, want := range []string{headline(sample.Run(sample.Passing(t), one, sample.Unreachable(t)), false),
+	all := sample.Run(sample.Passing(t), one, sample.Unreachable(t))
+	for _, want := range []string{evidence.Headline(all, false),
 		`<a href="#s2">overload-10x</a>`, `<a href="#s3">sustained</a>`,
 		"at most 20 + floor", "mend: start the target"} {
 		if !strings.Contains(header, want) {

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -194,6 +195,24 @@ func TestJUnitShowsAVerdictThatNoClaimExplains(t *testing.T) {
 		}
 		if have := [3]int{got.Tests, got.Failures, got.Errors}; have != x.want {
 			t.Errorf("%s: got tests, failures, errors %v, want %v", x.s.ID, have, x.want)
+		}
+	}
+}
+
+// TestGitHubShowsTenOfAKind: GitHub drops the eleventh without a word, so that the tenth tells of it.
+func TestGitHubShowsTenOfAKind(t *testing.T) {
+	for _, n := range []int{10, 11, 30} {
+		var all []result.Scenario
+		for i := range n {
+			all = append(all, sample.Claimed(fmt.Sprintf("s%d", i), fmt.Sprintf("claim-%d", i), "k", "text"))
+		}
+		got := string(render(t, "github", sample.Run(all...), Options{}))
+		if errors := strings.Count(got, "::error "); errors != 10 {
+			t.Errorf("of %d causes: got %d errors, want 10", n, errors)
+		}
+		more := fmt.Sprintf("title=%d more causes::in s9, s10", n-9)
+		if n > 10 && !strings.Contains(got, more) {
+			t.Errorf("of %d causes: no line has %q:\n%s", n, more, got)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -18,8 +19,9 @@ import (
 func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 	clean := plain.Run(r)
 	m := &markdown{}
-	m.line("## rlcheck: %s: %s", verdictWord(clean, o.Strict), plain.Markdown(headline(clean, o.Strict)))
-	for _, line := range aboutRun(clean) {
+	m.line("## rlcheck: %s: %s", evidence.VerdictWord(clean, o.Strict),
+		plain.Markdown(evidence.Headline(clean, o.Strict)))
+	for _, line := range evidence.About(clean) {
 		m.line("")
 		m.line("%s", plain.Markdown(line))
 	}
@@ -33,9 +35,9 @@ func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 	}
 	if len(clean.Scenarios) > 0 {
 		m.scenarios(clean, o)
-		all := causesOf(r, clean, o.Strict)
+		all := evidence.Causes(r, clean, o.Strict)
 		m.causes(all)
-		if grouped(all) {
+		if slices.ContainsFunc(all, func(c evidence.Cause) bool { return c.Several() }) {
 			m.each(r, clean, o)
 		}
 		m.remarks(clean)
@@ -51,23 +53,15 @@ func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 	return err
 }
 
-// grouped tells whether some cause stands for more than one scenario or finding.
-func grouped(all []cause) bool {
-	return slices.ContainsFunc(all, func(c cause) bool {
-		return c.remark || len(c.ids) > 1 ||
-			c.findings > 1
-	})
-}
-
 // causes lists what needs action.
-func (m *markdown) causes(all []cause) {
+func (m *markdown) causes(all []evidence.Cause) {
 	for i := range all {
 		c := &all[i]
 		m.line("")
-		m.line("### %s %s", mdSign(c.verdict, c.counts), plain.Markdown(c.who()))
+		m.line("### %s %s", mdSign(c.Verdict, c.Counts), plain.Markdown(c.Who()))
 		m.line("")
-		m.line("- %s", plain.Markdown(c.sentence()))
-		for _, l := range c.lines()[1:] {
+		m.line("- %s", plain.Markdown(c.Sentence()))
+		for _, l := range c.Lines()[1:] {
 			if command, ok := strings.CutPrefix(l, "replay: "); ok {
 				m.line("  <br>replay: %s", plain.Code(command, false))
 			} else {
@@ -148,23 +142,23 @@ func (m *markdown) failure(raw, s *result.Scenario, o Options) {
 		m.line("")
 		m.line("%s", plain.Markdown(s.Title))
 	}
-	for _, e := range shown(failures(raw)) {
+	for _, e := range evidence.Shown(evidence.Failures(raw)) {
 		m.line("")
-		m.line("- %s%s", mdClaim(e.claim), plain.Markdown(e.sentence))
-		if e.span != "" {
-			m.line("  <br>%s", plain.Markdown(e.span))
+		m.line("- %s%s", mdClaim(e.Claim), plain.Markdown(e.Sentence))
+		if e.Span != "" {
+			m.line("  <br>%s", plain.Markdown(e.Span))
 		}
-		if e.hint != "" {
-			m.line("  <br>perhaps: %s", plain.Markdown(e.hint))
+		if e.Hint != "" {
+			m.line("  <br>perhaps: %s", plain.Markdown(e.Hint))
 		}
-		if e.replay != "" {
-			m.line("  <br>replay: %s", plain.Code(e.replay, false))
+		if e.Replay != "" {
+			m.line("  <br>replay: %s", plain.Code(e.Replay, false))
 		}
 	}
 }
 
 func mdClaim(claim string) string {
-	if claim == conformance {
+	if claim == evidence.Conformance {
 		return ""
 	}
 	return plain.Code(claim, false) + " "
@@ -174,15 +168,15 @@ func mdClaim(claim string) string {
 func (m *markdown) open(r *result.Run) {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		for k, t := range troubles(s) {
+		for k, t := range evidence.Troubles(s) {
 			if k == 0 {
 				m.line("")
 				m.line("### ❔ INCONCLUSIVE %s", plain.Markdown(s.ID))
 				m.line("")
 			}
-			m.line("- %s", plain.Markdown(t.line()))
-			if t.mend != "" {
-				m.line("  <br>mend: %s", plain.Markdown(t.mend))
+			m.line("- %s", plain.Markdown(t.Line()))
+			if t.Mend != "" {
+				m.line("  <br>mend: %s", plain.Markdown(t.Mend))
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -98,7 +99,7 @@ func (c card) body() markup {
 
 func (e quotedEvidence) markup() markup {
 	claim := e.Claim
-	if claim == conformance {
+	if claim == evidence.Conformance {
 		claim = ""
 	}
 	return tag("<div class=\"box fail\">\n<p class=\"sentence\">%s%s</p>\n%s%s%s\n</div>\n",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -71,7 +72,7 @@ func why(s *result.Scenario, strict bool) string {
 		parts = append(parts, string(s.Reason))
 	}
 	for _, c := range s.Claims {
-		if c.Verdict == verdict.Fail && s.Verdict == verdict.Fail && c.ID != conformance {
+		if c.Verdict == verdict.Fail && s.Verdict == verdict.Fail && c.ID != evidence.Conformance {
 			parts = append(parts, c.ID)
 		}
 	}

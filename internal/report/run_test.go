@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/report/document"
+	"github.com/rlcheck/rlcheck/internal/report/recording"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -77,8 +78,8 @@ func TestFormatsOfRecordingsNeedOne(t *testing.T) {
 	none := sample.Run(sample.Passing(t))
 	none.Scenarios[0].Timeline = nil
 	for _, format := range []string{"ndjson", "csv", "hlog"} {
-		if err := Write(io.Discard, format, none, Options{}); !errors.Is(err, errNoRecording) {
-			t.Errorf("%s without a recording: got %v, want %v", format, err, errNoRecording)
+		if err := Write(io.Discard, format, none, Options{}); !errors.Is(err, recording.ErrNone) {
+			t.Errorf("%s without a recording: got %v, want %v", format, err, recording.ErrNone)
 		}
 	}
 	two := sample.Run(sample.Passing(t), sample.Failing(t))

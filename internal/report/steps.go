@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -77,7 +78,7 @@ func (x *step) add(o *timeline.Observation, witness bool) {
 // not known or s itself is open, Pass for all others.
 func (x *step) verdict(s *result.Scenario) verdict.Verdict {
 	conformant := slices.ContainsFunc(s.Claims, func(c verdict.Claim) bool {
-		return c.ID == conformance && c.Verdict != verdict.Inconclusive
+		return c.ID == evidence.Conformance && c.Verdict != verdict.Inconclusive
 	})
 	switch {
 	case x.failed:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -38,13 +39,13 @@ func writeTable(w io.Writer, r *result.Run, o Options) error {
 	if o.Width == 0 {
 		s.width = defaultWidth
 	}
-	verdict := s.paint(clean.Verdict(o.Strict), true) + ": " + s.bold(headline(clean, o.Strict))
+	verdict := s.paint(clean.Verdict(o.Strict), true) + ": " + s.bold(evidence.Headline(clean, o.Strict))
 	if o.Quiet {
-		_, err := io.WriteString(w, verdict+inBrief(causesOf(r, clean, o.Strict))+"\n")
+		_, err := io.WriteString(w, verdict+inBrief(evidence.Causes(r, clean, o.Strict))+"\n")
 		return err
 	}
 	s.wrapped(0, verdict)
-	for _, line := range aboutRun(clean) {
+	for _, line := range evidence.About(clean) {
 		s.wrapped(0, line)
 	}
 	if err := s.body(r, clean, o); err != nil {
@@ -81,7 +82,7 @@ func (s *screen) body(r, clean *result.Run, o Options) error {
 	if ids := result.Untried(clean); len(ids) > 0 {
 		s.wrapped(0, "not every order was tried in "+strings.Join(ids, ", ")+" (-v says of how many clients)")
 	}
-	s.causes(causesOf(r, clean, o.Strict))
+	s.causes(evidence.Causes(r, clean, o.Strict))
 	s.notes(clean)
 	for i, text := range clean.Remarks() {
 		if i == 0 {

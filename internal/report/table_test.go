@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,7 +13,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -72,34 +72,6 @@ func TestManyFindingsAreSummedUp(t *testing.T) {
 	}
 }
 
-// A witness without its recording (a report read back) names no request as first or last that it cannot know
-// to be so.
-func TestSpanTextWithoutARecording(t *testing.T) {
-	s := sample.Failing(t)
-	f := &s.Claims[0].Findings[0]
-	if got, want := spanText(nil, f),
-		"partition k1: 21 requests (#2 .. #36), first sent 0.002021 s, last first byte "+
-			"0.003247 s; rule AL-UPPER"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if got, want := spanText(s.Timeline, f),
-		"partition k1: first #2 sent 0.002021 s, last #20 first byte 0.003247 s; rule AL-UPPER"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	other := *f
-	other.Observations = []int{2, 99999} // of another recording
-	if got, want := spanText(s.Timeline, &other),
-		"partition k1: 2 requests (#2 .. #99999), first sent 0.002021 s, last first byte "+
-			"0.003247 s; rule AL-UPPER"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	lost := &timeline.Timeline{Observations: []timeline.Observation{{Arrival: timeline.Arrival{Seq: 5}}}}
-	if got, want := spanText(lost, &verdict.Finding{Observations: []int{5}}),
-		"#5 sent 0.000 s, first byte never"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 // TestUnclassifiedAnswersAreAnswers: a target that answers nothing but 500 does answer.
 func TestUnclassifiedAnswersAreAnswers(t *testing.T) {
 	x := result.Scenario{}
@@ -155,5 +127,25 @@ func TestLatenciesFitTheTerminal(t *testing.T) {
 				t.Errorf("at %d: got %s in %d columns, want %s", width, got, twwidth.Width(l), want)
 			}
 		}
+	}
+}
+
+// TestManyScenariosFitOneScreen: 36 that pass take a line each and few more; of as many causes some are
+// shown.
+func TestManyScenariosFitOneScreen(t *testing.T) {
+	var pass, fail []result.Scenario
+	for i := range 36 {
+		s := sample.Passing(t)
+		s.ID = fmt.Sprintf("scenario-%d", i)
+		pass = append(pass, s)
+		fail = append(fail, sample.Claimed(s.ID, s.ID, "k", "text"))
+	}
+	got := string(render(t, "table", sample.Measured(pass...), Options{}))
+	if n := strings.Count(got, "\n"); n > 36+12 {
+		t.Errorf("36 scenarios that pass: got %d lines, want at most 48:\n%s", n, got)
+	}
+	got = string(render(t, "table", sample.Run(fail...), Options{}))
+	if !strings.Contains(got, "24 more causes in ") || !strings.Contains(got, "scenario-35") {
+		t.Errorf("neither shows all causes nor says how many it leaves out:\n%s", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -20,39 +21,39 @@ func (s *screen) failure(raw, x *result.Scenario, o Options) {
 	if x.Verdict != verdict.Fail {
 		return
 	}
-	found := shown(failures(raw))
+	found := evidence.Shown(evidence.Failures(raw))
 	if len(found) == 0 {
-		found = []evidence{{claim: conformance, sentence: x.Detail}}
+		found = []evidence.Failure{{Claim: evidence.Conformance, Sentence: x.Detail}}
 	}
 	s.line("")
 	for _, e := range found {
 		who := x.ID
-		if e.claim != conformance && e.claim != "" {
-			who += ": " + e.claim
+		if e.Claim != evidence.Conformance && e.Claim != "" {
+			who += ": " + e.Claim
 		}
 		head := s.paint(verdict.Fail, x.Weighs(o.Strict)) + " " + who + ": "
-		s.wrapped(0, head+e.sentence)
-		if e.span != "" {
-			s.wrapped(2, e.span)
+		s.wrapped(0, head+e.Sentence)
+		if e.Span != "" {
+			s.wrapped(2, e.Span)
 		}
-		if e.hint != "" {
-			s.wrapped(2, "perhaps: "+e.hint)
+		if e.Hint != "" {
+			s.wrapped(2, "perhaps: "+e.Hint)
 		}
-		if e.replay != "" {
-			s.line("  replay: %s", e.replay)
+		if e.Replay != "" {
+			s.line("  replay: %s", e.Replay)
 		}
 	}
 }
 
 // open writes why a scenario is inconclusive and what to do about it.
 func (s *screen) open(x *result.Scenario) {
-	for i, t := range troubles(x) {
+	for i, t := range evidence.Troubles(x) {
 		if i == 0 {
 			s.line("")
 		}
-		s.wrapped(0, s.paint(verdict.Inconclusive, true)+" "+x.ID+": "+t.line())
-		if t.mend != "" {
-			s.wrapped(2, "mend: "+t.mend)
+		s.wrapped(0, s.paint(verdict.Inconclusive, true)+" "+x.ID+": "+t.Line())
+		if t.Mend != "" {
+			s.wrapped(2, "mend: "+t.Mend)
 		}
 	}
 }
@@ -203,42 +204,44 @@ func provenance(r *result.Run) string {
 const mostCauses = 12
 
 // causes writes what needs action. A mend that the next cause has too stands below that.
-func (s *screen) causes(all []cause) {
+func (s *screen) causes(all []evidence.Cause) {
 	shown := all[:min(len(all), mostCauses)]
 	for i := range shown {
 		c := &shown[i]
 		s.line("")
-		s.wrapped(0, s.paint(c.verdict, c.counts)+" "+c.who()+": "+c.sentence())
-		for _, l := range nonEmpty([]string{c.e.span, c.also()}) {
-			s.wrapped(2, l)
+		s.wrapped(0, s.paint(c.Verdict, c.Counts)+" "+c.Who()+": "+c.Sentence())
+		for _, l := range []string{c.Clearest.Span, c.Also()} {
+			if l != "" {
+				s.wrapped(2, l)
+			}
 		}
-		if c.e.hint != "" {
-			s.wrapped(2, "perhaps: "+c.e.hint)
+		if c.Clearest.Hint != "" {
+			s.wrapped(2, "perhaps: "+c.Clearest.Hint)
 		}
-		if c.mend != "" && (i+1 == len(shown) || shown[i+1].mend != c.mend) {
-			s.wrapped(2, "mend: "+c.mend)
+		if c.Mend != "" && (i+1 == len(shown) || shown[i+1].Mend != c.Mend) {
+			s.wrapped(2, "mend: "+c.Mend)
 		}
-		if c.e.replay != "" {
-			s.line("  replay: %s", c.e.replay)
+		if c.Clearest.Replay != "" {
+			s.line("  replay: %s", c.Clearest.Replay)
 		}
 	}
 	if n := len(all) - len(shown); n > 0 {
 		s.line("")
-		rest := strings.Join(idsOf(all[len(shown):]), ", ")
+		rest := strings.Join(evidence.IDsOf(all[len(shown):]), ", ")
 		s.wrapped(0, quantity.Plural(n, "more cause")+" in "+rest+" (-v shows all)")
 	}
 }
 
 // inBrief is what the first cause asks for, behind a semicolon; empty where it takes more than a sentence to
 // say.
-func inBrief(all []cause) string {
+func inBrief(all []evidence.Cause) string {
 	switch {
 	case len(all) == 0:
 		return ""
-	case all[0].first:
-		return "; " + all[0].e.sentence
-	case all[0].e.hint != "":
-		return "; perhaps: " + all[0].e.hint
+	case all[0].First:
+		return "; " + all[0].Clearest.Sentence
+	case all[0].Clearest.Hint != "":
+		return "; perhaps: " + all[0].Clearest.Hint
 	default:
 		return ""
 	}
@@ -252,17 +255,4 @@ func (s *screen) notes(r *result.Run) {
 		}
 		s.wrapped(0, "note: "+n.String())
 	}
-}
-
-// idsOf are the scenarios of causes, each once.
-func idsOf(all []cause) []string {
-	var out []string
-	for i := range all {
-		for _, id := range all[i].ids {
-			if !slices.Contains(out, id) {
-				out = append(out, id)
-			}
-		}
-	}
-	return out
 }

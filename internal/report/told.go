@@ -1,6 +1,10 @@
 package report
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -42,5 +46,89 @@ func (m *markdown) told(s *result.Scenario) {
 			m.line("")
 		}
 		m.line("- %s: %s", plain.Markdown(c.Kind.Of(c.ID)), plain.Markdown(c.Text))
+	}
+}
+
+// comparedBy are the attributes that a scenario compared, in their order; nil for most.
+func comparedBy(s *result.Scenario) []verdict.Comparison {
+	for i := range s.Claims {
+		if rows := s.Claims[i].Compared; len(rows) > 0 {
+			return rows
+		}
+	}
+	return nil
+}
+
+// comparedHead is the head of their table.
+var comparedHead = []string{"ATTRIBUTE", "SENT", "SENT OTHERWISE", "EXPECTED", "OBSERVED"}
+
+// attributes writes the table of attributes, and below it what nothing is shown of, by the reason.
+func (s *screen) attributes(x *result.Scenario) error {
+	all := comparedBy(x)
+	if len(all) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, c := range all {
+		observed := c.Observed
+		if c.Failed() {
+			observed = s.escape("1;31", observed)
+		}
+		rows = append(rows, []string{c.Attribute, c.Plain, c.Other, c.Expected, observed})
+	}
+	s.line("")
+	if err := s.table(comparedHead, "lllll", rows); err != nil {
+		return err
+	}
+	for i, line := range notShown(all) {
+		if i == 0 {
+			s.line("")
+		}
+		s.wrapped(0, line)
+	}
+	return nil
+}
+
+// notShown lists what nothing is shown of, one line a reason.
+func notShown(all []verdict.Comparison) []string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, c := range all {
+		if c.Verdict != verdict.Inconclusive {
+			continue
+		}
+		if !slices.Contains(reasons, c.Detail) {
+			reasons = append(reasons, c.Detail)
+		}
+		names[c.Detail] = append(names[c.Detail], c.Attribute)
+	}
+	for i, why := range reasons {
+		reasons[i] = fmt.Sprintf("not shown: %s (%s)", strings.Join(names[why], ", "), why)
+	}
+	return reasons
+}
+
+// attributes writes the table of attributes.
+func (m *markdown) attributes(x *result.Scenario) {
+	all := comparedBy(x)
+	if len(all) == 0 {
+		return
+	}
+	m.line("")
+	m.row("attribute", "sent", "sent otherwise", "expected", "observed")
+	m.row("---", "---", "---", "---", "---")
+	for _, c := range all {
+		observed := plain.Markdown(c.Observed)
+		if c.Failed() {
+			observed = "**" + observed + "**"
+		}
+		m.row(plain.Code(c.Attribute, true), plain.Markdown(c.Plain), plain.Markdown(c.Other), c.Expected,
+			observed)
+	}
+	for i, line := range notShown(all) {
+		if i == 0 {
+			m.line("")
+		}
+		m.line("- %s", plain.Markdown(line))
 	}
 }

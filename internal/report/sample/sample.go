@@ -327,3 +327,11 @@ func Runs(t testing.TB) map[string]*result.Run {
 		"alike":       Alike(t),
 	}
 }
+
+// Claimed is a scenario with one failed claim of one finding.
+func Claimed(id, claim string, kind verdict.Kind, text string) result.Scenario {
+	f := verdict.Finding{Kind: kind, Text: text, Observations: []int{1}}
+	return result.Scenario{ID: id, Kind: result.Required, Verdict: verdict.Fail,
+		Claims: []verdict.Claim{{ID: claim, Verdict: verdict.Fail, Text: text,
+			Findings: []verdict.Finding{f}}}}
+}

@@ -1,4 +1,6 @@
-package report
+// Package ci prints a run for servers of continuous integration, which show people what failed in their own
+// way.
+package ci
 
 import (
 	"encoding/xml"
@@ -8,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -57,19 +60,26 @@ type junitMessage struct {
 	Text    string `xml:",cdata"`
 }
 
+// Options are what a reader of JUnit asks for. The zero value is good.
+type Options struct {
+	// Strict lets recommended scenarios count. InconclusiveIsError makes an inconclusive claim an error,
+	// where it is a skipped test otherwise.
+	Strict, InconclusiveIsError bool
+}
+
 // wholeScenario names the test case of a verdict that no claim explains.
 const wholeScenario = "verdict"
 
-// writeJUnit writes a test suite a scenario and a test case a claim. A failed claim is a failure if its
+// JUnit writes a test suite a scenario and a test case a claim. A failed claim is a failure if its
 // scenario counts, else skipped; an inconclusive one is skipped, or an error where the target could not be
 // reached or set up (or the options ask for it) and the scenario is more than informative; what the target
 // never had and did not promise is always skipped. A verdict that none of the claims explains gets a case of
 // its own, named "verdict".
-func writeJUnit(w io.Writer, r *result.Run, o Options) error {
+func JUnit(w io.Writer, r *result.Run, o Options) error {
 	clean := plain.Run(r)
 	all := junitSuites{Name: "rlcheck", Time: junitTime(r.Duration)}
 	for i := range clean.Scenarios {
-		suite := junitScenario(clean, &clean.Scenarios[i], failures(&r.Scenarios[i]), o)
+		suite := junitScenario(clean, &clean.Scenarios[i], evidence.Failures(&r.Scenarios[i]), o)
 		all.Tests += suite.Tests
 		all.Failures += suite.Failures
 		all.Errors += suite.Errors
@@ -87,7 +97,7 @@ func writeJUnit(w io.Writer, r *result.Run, o Options) error {
 	return err
 }
 
-func junitScenario(r *result.Run, s *result.Scenario, fails []evidence, o Options) junitSuite {
+func junitScenario(r *result.Run, s *result.Scenario, fails []evidence.Failure, o Options) junitSuite {
 	suite := junitSuite{Name: s.ID, File: s.File, Time: junitTime(s.Duration)}
 	suite.Properties = junitProperties(r, s)
 	if !r.Started.IsZero() {
@@ -122,7 +132,7 @@ func junitScenario(r *result.Run, s *result.Scenario, fails []evidence, o Option
 
 // junitClaim is one test case. Its time is zero: claims share the time of their scenario, which its first
 // case carries.
-func junitClaim(s *result.Scenario, c *verdict.Claim, fails []evidence, o Options) junitCase {
+func junitClaim(s *result.Scenario, c *verdict.Claim, fails []evidence.Failure, o Options) junitCase {
 	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0)}
 	switch {
 	case c.Verdict == verdict.Fail && !s.Weighs(o.Strict):
@@ -133,8 +143,8 @@ func junitClaim(s *result.Scenario, c *verdict.Claim, fails []evidence, o Option
 		m := junitFailure(c, fails)
 		out.Failure = &m
 	case c.Verdict == verdict.Inconclusive:
-		t := trouble{string(c.Reason), c.Text, mend(s, c.Reason)}
-		m := junitMessage{Message: "INCONCLUSIVE " + t.line(), Text: t.mend}
+		t := evidence.Trouble{Reason: string(c.Reason), Detail: c.Text, Mend: evidence.Mend(s, c.Reason)}
+		m := junitMessage{Message: "INCONCLUSIVE " + t.Line(), Text: t.Mend}
 		broken := o.InconclusiveIsError || c.Reason == verdict.SetupFailed || c.Reason == verdict.Unreachable
 		if broken && s.Kind != result.Informative && c.Reason != verdict.NeedsFailed {
 			m.Type = string(c.Reason)
@@ -147,38 +157,20 @@ func junitClaim(s *result.Scenario, c *verdict.Claim, fails []evidence, o Option
 }
 
 // junitFailure gathers all that was found against one claim.
-func junitFailure(c *verdict.Claim, fails []evidence) junitMessage {
+func junitFailure(c *verdict.Claim, fails []evidence.Failure) junitMessage {
 	m := junitMessage{Message: c.Text}
 	var body []string
 	for _, f := range fails {
-		if f.claim != c.ID && c.ID != wholeScenario {
+		if f.Claim != c.ID && c.ID != wholeScenario {
 			continue
 		}
 		if len(body) == 0 {
-			m.Message, m.Type = f.sentence, f.kind
+			m.Message, m.Type = f.Sentence, f.Kind
 		}
-		body = append(body, f.lines()...)
+		body = append(body, f.Lines()...)
 	}
 	m.Text = strings.Join(body, "\n")
 	return m
-}
-
-// lines are the sentence, the span and the replay command, each on a line.
-func (e evidence) lines() []string {
-	out := []string{e.sentence}
-	if e.claim != conformance && e.claim != "" {
-		out[0] = e.claim + ": " + e.sentence
-	}
-	if e.span != "" {
-		out = append(out, "  "+e.span)
-	}
-	if e.hint != "" {
-		out = append(out, "  perhaps: "+e.hint)
-	}
-	if e.replay != "" {
-		out = append(out, "  replay: "+e.replay)
-	}
-	return out
 }
 
 func junitProperties(r *result.Run, s *result.Scenario) []junitProperty {
@@ -192,10 +184,12 @@ func junitProperties(r *result.Run, s *result.Scenario) []junitProperty {
 	add("kind", s.Kind)
 	add("verdict", s.Verdict.String())
 	add("target", s.Target)
-	add("limit", limitText(s))
+	if len(s.Limit) > 0 {
+		add("limit", plain.Text(s.Limit.String()))
+	}
 	add("worth", strings.Join(s.Worth(), ", "))
 	add("resolved by", strings.Join(s.ResolvedBy, ", "))
-	add("policy", strings.Join(policyLines(r), "; "))
+	add("policy", strings.Join(evidence.PolicyLines(r), "; "))
 	if r.Hint != nil {
 		add("hint", r.Hint.Text)
 	}

@@ -1,4 +1,4 @@
-package report
+package recording
 
 import (
 	"encoding/csv"
@@ -15,10 +15,10 @@ import (
 var csvHead = []string{"seq", "partition", "phase", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status",
 	"outcome", "cost", "error", "scenario"}
 
-// writeCSV writes a row an observation (RFC 4180): integers in nanoseconds since the start of its recording,
+// CSV writes a row an observation (RFC 4180): integers in nanoseconds since the start of its recording,
 // an empty cell for what is not known. Texts that a spreadsheet would take for formulas begin with an
 // apostrophe.
-func writeCSV(w io.Writer, r *result.Run, _ Options) error {
+func CSV(w io.Writer, r *result.Run) error {
 	recorded, err := recordings(r)
 	if err != nil {
 		return err

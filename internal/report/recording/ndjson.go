@@ -1,4 +1,5 @@
-package report
+// Package recording prints the recordings of a run, in formats that other tools read.
+package recording
 
 import (
 	"errors"
@@ -9,13 +10,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// errNoRecording is returned by the formats that print recordings.
-var errNoRecording = errors.New("no recording: this report has verdicts and numbers only (give the run's " +
+// ErrNone is returned by the formats that print recordings.
+var ErrNone = errors.New("no recording: this report has verdicts and numbers only (give the run's " +
 	"folder with its timeline.ndjson)")
 
-// writeNDJSON writes the recording of the run as a timeline file. A timeline file holds one recording, so a
+// NDJSON writes the recording of the run as a timeline file. A timeline file holds one recording, so a
 // run of several scenarios is refused.
-func writeNDJSON(w io.Writer, r *result.Run, _ Options) error {
+func NDJSON(w io.Writer, r *result.Run) error {
 	recorded, err := recordings(r)
 	switch {
 	case err != nil:
@@ -46,7 +47,7 @@ func recordings(r *result.Run) ([]*result.Scenario, error) {
 		out = append(out, s)
 	}
 	if len(out) == 0 {
-		return nil, errNoRecording
+		return nil, ErrNone
 	}
 	return out, nil
 }

@@ -1,4 +1,4 @@
-package report
+package recording
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// writeHlog writes an HdrHistogram log of the recording of the run. A log has one base time, so a run of
+// Hlog writes an HdrHistogram log of the recording of the run. A log has one base time, so a run of
 // several scenarios is refused.
-func writeHlog(w io.Writer, r *result.Run, _ Options) error {
+func Hlog(w io.Writer, r *result.Run) error {
 	recorded, err := recordings(r)
 	switch {
 	case err != nil:

@@ -1,4 +1,4 @@
-package report
+package evidence
 
 import (
 	"cmp"
@@ -11,9 +11,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// headline says what became of a run, behind its verdict: 36 scenarios: 34 PASS, 2 FAIL (burst,
+// Headline says what became of a run, behind its verdict: 36 scenarios: 34 PASS, 2 FAIL (burst,
 // replicas), in 2m16s. A failure that does not count is told apart.
-func headline(r *result.Run, strict bool) string {
+func Headline(r *result.Run, strict bool) string {
 	if len(r.Scenarios) == 0 {
 		return strings.TrimSuffix("nothing was judged in "+quantity.Brief(r.Duration)+interruption(r), ", ")
 	}
@@ -80,9 +80,9 @@ func few(ids []string) string {
 	return " (" + strings.Join(ids, ", ") + ")"
 }
 
-// policyLines say what the scenarios of a run together measured, a line for each policy of the limit; none
+// PolicyLines say what the scenarios of a run together measured, a line for each policy of the limit; none
 // where nothing was.
-func policyLines(r *result.Run) []string {
+func PolicyLines(r *result.Run) []string {
 	p := r.Policy
 	if p == nil {
 		return nil
@@ -183,9 +183,9 @@ func contradiction(r *result.Run, i int, unit string) string {
 	return fmt.Sprintf("%s measured %s, %s %s", a.id, spread(a.v, unit, text), b.id, spread(b.v, unit, text))
 }
 
-// withContradiction is r with its contradiction as a scenario of its own, behind the others; r itself where
+// WithContradiction is r with its contradiction as a scenario of its own, behind the others; r itself where
 // it has none.
-func withContradiction(r *result.Run, strict bool) *result.Run {
+func WithContradiction(r *result.Run, strict bool) *result.Run {
 	if r.Policy == nil || r.Policy.Contradiction == nil {
 		return r
 	}
@@ -201,11 +201,16 @@ func withContradiction(r *result.Run, strict bool) *result.Run {
 	return &out
 }
 
-// aboutRun are the lines on all scenarios of a run together: what they measured, and what explains them.
-func aboutRun(r *result.Run) []string {
-	out := policyLines(r)
+// About are the lines on all scenarios of a run together: what they measured, and what explains them.
+func About(r *result.Run) []string {
+	out := PolicyLines(r)
 	if r.Hint != nil {
 		out = append(out, "perhaps: "+r.Hint.Text)
 	}
 	return out
+}
+
+// VerdictWord is the verdict on a run in capitals.
+func VerdictWord(r *result.Run, strict bool) string {
+	return strings.ToUpper(r.Verdict(strict).String())
 }

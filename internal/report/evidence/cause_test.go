@@ -1,8 +1,6 @@
-package report
+package evidence
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,30 +14,23 @@ import (
 // causeLines prints causes in short: who, and what.
 func causeLines(r *result.Run) []string {
 	var out []string
-	all := causesOf(r, plain.Run(r), false)
+	all := Causes(r, plain.Run(r), false)
 	for i := range all {
-		out = append(out, all[i].who()+": "+all[i].sentence())
+		out = append(out, all[i].Who()+": "+all[i].Sentence())
 	}
 	return out
-}
-
-// claimed is a scenario with one failed claim of one finding.
-func claimed(id, claim string, kind verdict.Kind, text string) result.Scenario {
-	f := verdict.Finding{Kind: kind, Text: text, Observations: []int{1}}
-	return result.Scenario{ID: id, Kind: result.Required, Verdict: verdict.Fail,
-		Claims: []verdict.Claim{{ID: claim, Verdict: verdict.Fail, Text: text,
-			Findings: []verdict.Finding{f}}}}
 }
 
 // TestOneCauseIsToldOnce: what differs in numbers alone is one cause; another kind, claim or sentence is
 // another one.
 func TestOneCauseIsToldOnce(t *testing.T) {
 	r := sample.Run(
-		claimed("a", "quota", "remaining-too-high", "#0 is told that 20 remain; 19 do"),
-		claimed("b", "quota", "remaining-too-high", "#7, #8 and 3 more is told that 1,020 remain; 19 do"),
-		claimed("c", "quota", "remaining-too-low", "#0 is told that 20 remain; 19 do"),
-		claimed("d", "other", "remaining-too-high", "#0 is told that 20 remain; 19 do"),
-		claimed("e", "quota", "remaining-too-high", "#0 is told that nothing remains"),
+		sample.Claimed("a", "quota", "remaining-too-high", "#0 is told that 20 remain; 19 do"),
+		sample.Claimed("b", "quota", "remaining-too-high",
+			"#7, #8 and 3 more is told that 1,020 remain; 19 do"),
+		sample.Claimed("c", "quota", "remaining-too-low", "#0 is told that 20 remain; 19 do"),
+		sample.Claimed("d", "other", "remaining-too-high", "#0 is told that 20 remain; 19 do"),
+		sample.Claimed("e", "quota", "remaining-too-high", "#0 is told that nothing remains"),
 	)
 	want := []string{"a and 1 more: quota: #0 is told that 20 remain; 19 do",
 		"c: quota: #0 is told that 20 remain; 19 do",
@@ -53,7 +44,7 @@ func TestOneCauseIsToldOnce(t *testing.T) {
 // that measured something else have another.
 func TestOneHintIsOneCause(t *testing.T) {
 	with := func(id, hint string, burst float64) result.Scenario {
-		s := claimed(id, conformance, verdict.OverAdmission, "21 requests allowed within "+id)
+		s := sample.Claimed(id, Conformance, verdict.OverAdmission, "21 requests allowed within "+id)
 		s.Limit = sample.Limit(t, "token-bucket,rate=10/s,burst=20")
 		s.Judgement = &verdict.Judgement{Verdict: verdict.Fail, Hint: hint,
 			Measured: verdict.Measured{Burst: sample.Between(burst, burst)}}
@@ -75,7 +66,7 @@ func TestOneHintIsOneCause(t *testing.T) {
 // makes no cause of its own. Of several recordings the policy is offered that explains each of them.
 func TestTheNearestPolicyIsTheCause(t *testing.T) {
 	with := func(id, more string) result.Scenario {
-		s := claimed(id, conformance, verdict.OverAdmission, "21 requests allowed within "+id)
+		s := sample.Claimed(id, Conformance, verdict.OverAdmission, "21 requests allowed within "+id)
 		limit := sample.Limit(t, "token-bucket,rate=10/s,burst=21")
 		s.Judgement = &verdict.Judgement{Verdict: verdict.Fail,
 			Hint:         "a burst of 21 would explain all of this (" + limit.String() + ")" + more,
@@ -94,62 +85,24 @@ func TestTheNearestPolicyIsTheCause(t *testing.T) {
 		"third same": {[]result.Scenario{with("a", fixed), with("b", ""), with("c", fixed)}, near},
 	} {
 		r := sample.Run(x.all...)
-		all := causesOf(r, plain.Run(r), false)
-		if len(all) != 1 || all[0].e.hint != x.hint {
+		all := Causes(r, plain.Run(r), false)
+		if len(all) != 1 || all[0].Clearest.Hint != x.hint {
 			t.Errorf("%s: got %d causes, the first with hint %q, want one with %q", name, len(all),
-				all[0].e.hint, x.hint)
+				all[0].Clearest.Hint, x.hint)
 		}
 	}
 }
 
 // TestTheClearestWitnessIsShown: that of the fewest requests, of a scenario that counts.
 func TestTheClearestWitnessIsShown(t *testing.T) {
-	long := claimed("long", "x", "k", "2 requests")
+	long := sample.Claimed("long", "x", "k", "2 requests")
 	long.Claims[0].Findings[0].Observations = []int{1, 2}
-	recommended := claimed("recommended", "x", "k", "0 requests")
+	recommended := sample.Claimed("recommended", "x", "k", "0 requests")
 	recommended.Kind = result.Recommended
-	r := sample.Run(recommended, long, claimed("short", "x", "k", "1 requests"))
-	all := causesOf(r, plain.Run(r), false)
+	r := sample.Run(recommended, long, sample.Claimed("short", "x", "k", "1 requests"))
+	all := Causes(r, plain.Run(r), false)
 	const also = "also: recommended, long"
-	if len(all) != 1 || !all[0].counts || all[0].witness != "short" || all[0].also() != also {
+	if len(all) != 1 || !all[0].Counts || all[0].Witness != "short" || all[0].Also() != also {
 		t.Errorf("got %+v, want one cause that counts, of short, recommended and long", all)
-	}
-}
-
-// TestGitHubShowsTenOfAKind: GitHub drops the eleventh without a word, so that the tenth tells of it.
-func TestGitHubShowsTenOfAKind(t *testing.T) {
-	for _, n := range []int{10, 11, 30} {
-		var all []result.Scenario
-		for i := range n {
-			all = append(all, claimed(fmt.Sprintf("s%d", i), fmt.Sprintf("claim-%d", i), "k", "text"))
-		}
-		got := string(render(t, "github", sample.Run(all...), Options{}))
-		if errors := strings.Count(got, "::error "); errors != 10 {
-			t.Errorf("of %d causes: got %d errors, want 10", n, errors)
-		}
-		more := fmt.Sprintf("title=%d more causes::in s9, s10", n-9)
-		if n > 10 && !strings.Contains(got, more) {
-			t.Errorf("of %d causes: no line has %q:\n%s", n, more, got)
-		}
-	}
-}
-
-// TestManyScenariosFitOneScreen: 36 that pass take a line each and few more; of as many causes some are
-// shown.
-func TestManyScenariosFitOneScreen(t *testing.T) {
-	var pass, fail []result.Scenario
-	for i := range 36 {
-		s := sample.Passing(t)
-		s.ID = fmt.Sprintf("scenario-%d", i)
-		pass = append(pass, s)
-		fail = append(fail, claimed(s.ID, s.ID, "k", "text"))
-	}
-	got := string(render(t, "table", sample.Measured(pass...), Options{}))
-	if n := strings.Count(got, "\n"); n > 36+12 {
-		t.Errorf("36 scenarios that pass: got %d lines, want at most 48:\n%s", n, got)
-	}
-	got = string(render(t, "table", sample.Run(fail...), Options{}))
-	if !strings.Contains(got, "24 more causes in ") || !strings.Contains(got, "scenario-35") {
-		t.Errorf("neither shows all causes nor says how many it leaves out:\n%s", got)
 	}
 }

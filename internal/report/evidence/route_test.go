@@ -1,4 +1,4 @@
-package report
+package evidence
 
 import (
 	"testing"
@@ -83,7 +83,7 @@ func TestNeverDenied(t *testing.T) {
 	if got, ok := remarkOn(&s); ok {
 		t.Errorf("with a denial: got %+v, want nothing", got)
 	}
-	under := claimed("x", conformance, verdict.UnderAdmission, "too few")
+	under := sample.Claimed("x", Conformance, verdict.UnderAdmission, "too few")
 	under.Counts.Allowed = 5
 	if got, ok := remarkOn(&under); ok {
 		t.Errorf("where too few were admitted: got %+v, want nothing", got)

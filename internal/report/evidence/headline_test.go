@@ -1,4 +1,4 @@
-package report
+package evidence
 
 import (
 	"strings"
@@ -34,7 +34,7 @@ func TestHeadlineTellsFailuresApart(t *testing.T) {
 		{[]result.Scenario{fail, needs}, false, "2 scenarios: 1 FAIL (f), 1 not judged, in 41.2 s"},
 		{nil, false, "nothing was judged in 41.2 s"},
 	} {
-		if got := headline(sample.Run(x.in...), x.strict); got != x.want {
+		if got := Headline(sample.Run(x.in...), x.strict); got != x.want {
 			t.Errorf("got %q, want %q", got, x.want)
 		}
 	}
@@ -83,7 +83,7 @@ func TestPolicyLines(t *testing.T) {
 		"a queue, of which shorter ones would look the same": {run(waiting), "measured at once at most 21 " +
 			"(declared 21; a shorter queue would look the same), rate 9.97..10.04/s (declared 10/s)"},
 	} {
-		if got := strings.Join(policyLines(x.r), "\n"); got != x.want {
+		if got := strings.Join(PolicyLines(x.r), "\n"); got != x.want {
 			t.Errorf("%s: got %q, want %q", name, got, x.want)
 		}
 	}

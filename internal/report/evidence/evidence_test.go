@@ -1,4 +1,4 @@
-package report
+package evidence
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/report/sample"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -15,7 +16,7 @@ func TestMendOfARecordingCutOutOfTraffic(t *testing.T) {
 	s := sample.Passing(t)
 	s.Verdict, s.Reason, s.Detail = verdict.Inconclusive, verdict.TooFew,
 		"the burst is known to be at least 20"
-	told := func() string { return troubles(&s)[0].mend }
+	told := func() string { return Troubles(&s)[0].Mend }
 	if !strings.Contains(told(), "send more requests") {
 		t.Errorf("got %q", told())
 	}
@@ -35,5 +36,33 @@ func TestMendOfARecordingCutOutOfTraffic(t *testing.T) {
 	}
 	if !strings.Contains(told(), "send from nearer to the target: an answer took 60.0 s, in which") {
 		t.Errorf("far away: got %q", told())
+	}
+}
+
+// A witness without its recording (a report read back) names no request as first or last that it cannot know
+// to be so.
+func TestSpanTextWithoutARecording(t *testing.T) {
+	s := sample.Failing(t)
+	f := &s.Claims[0].Findings[0]
+	if got, want := spanText(nil, f),
+		"partition k1: 21 requests (#2 .. #36), first sent 0.002021 s, last first byte "+
+			"0.003247 s; rule AL-UPPER"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := spanText(s.Timeline, f),
+		"partition k1: first #2 sent 0.002021 s, last #20 first byte 0.003247 s; rule AL-UPPER"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	other := *f
+	other.Observations = []int{2, 99999} // of another recording
+	if got, want := spanText(s.Timeline, &other),
+		"partition k1: 2 requests (#2 .. #99999), first sent 0.002021 s, last first byte "+
+			"0.003247 s; rule AL-UPPER"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	lost := &timeline.Timeline{Observations: []timeline.Observation{{Arrival: timeline.Arrival{Seq: 5}}}}
+	if got, want := spanText(lost, &verdict.Finding{Observations: []int{5}}),
+		"#5 sent 0.000 s, first byte never"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package ci
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -14,48 +15,44 @@ import (
 // mostAnnotations is how many annotations of a kind GitHub shows of one step.
 const mostAnnotations = 10
 
-// writeGitHub writes workflow commands, a line each, that GitHub Actions turns into annotations: an error for
+// GitHub writes workflow commands, a line each, that GitHub Actions turns into annotations: an error for
 // each cause of failures that count, a warning for each of others and of what stayed open, a notice with the
 // verdict. GitHub shows ten of a kind: the last one says how many more there are. For the step summary use
 // the format markdown.
-func writeGitHub(w io.Writer, r *result.Run, o Options) error {
+func GitHub(w io.Writer, r *result.Run, strict bool) error {
 	clean := plain.Run(r)
-	var errors, warnings []cause
-	for _, c := range causesOf(r, clean, o.Strict) {
-		if c.verdict == verdict.Fail && c.counts {
+	var errors, warnings []evidence.Cause
+	for _, c := range evidence.Causes(r, clean, strict) {
+		if c.Verdict == verdict.Fail && c.Counts {
 			errors = append(errors, c)
 		} else {
 			warnings = append(warnings, c)
 		}
 	}
-	lines := append([]string{headline(clean, o.Strict)}, aboutRun(clean)...)
+	lines := append([]string{evidence.Headline(clean, strict)}, evidence.About(clean)...)
 	lines = append(lines, result.CountsText(clean.Sum()))
 	for _, n := range clean.Notes() {
 		lines = append(lines, n.String())
 	}
-	notice := "::notice title=" + plain.Property("rlcheck: "+verdictWord(clean, o.Strict)) + "::" +
+	notice := "::notice title=" + plain.Property("rlcheck: "+evidence.VerdictWord(clean, strict)) + "::" +
 		plain.Annotation(strings.Join(lines, "\n")) + "\n"
 	_, err := io.WriteString(w, githubLines("error", errors)+githubLines("warning", warnings)+notice)
 	return err
 }
 
-// verdictWord is the verdict on a run in capitals.
-func verdictWord(r *result.Run, strict bool) string {
-	return strings.ToUpper(r.Verdict(strict).String())
-}
-
 // githubLines writes a command for each cause, as many as are shown.
-func githubLines(command string, all []cause) string {
+func githubLines(command string, all []evidence.Cause) string {
 	var b strings.Builder
 	for i := range all {
 		c := &all[i]
 		if i+1 == mostAnnotations && len(all) > mostAnnotations {
-			rest := "in " + strings.Join(idsOf(all[i:]), ", ") + "\nthe step summary and report.html have all"
+			rest := "in " + strings.Join(evidence.IDsOf(all[i:]), ", ") +
+				"\nthe step summary and report.html have all"
 			b.WriteString(githubLine(command, "", quantity.Plural(len(all)-i, "more cause"), rest))
 			break
 		}
-		title := strings.ToUpper(c.verdict.String()) + " " + c.who()
-		b.WriteString(githubLine(command, c.file, title, strings.Join(c.lines(), "\n")))
+		title := strings.ToUpper(c.Verdict.String()) + " " + c.Who()
+		b.WriteString(githubLine(command, c.File, title, strings.Join(c.Lines(), "\n")))
 	}
 	return b.String()
 }
@@ -67,14 +64,4 @@ func githubLine(command, from, title, message string) string {
 	}
 	return fmt.Sprintf("::%s title=%s%s::%s\n", command, plain.Property(title), file,
 		plain.Annotation(message))
-}
-
-func nonEmpty(lines []string) []string {
-	out := lines[:0]
-	for _, l := range lines {
-		if l != "" {
-			out = append(out, l)
-		}
-	}
-	return out
 }

@@ -1,0 +1,250 @@
+package evidence
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Cause is one thing to act on, and all scenarios that show it. What each of them found stays in the page and
+// the JSON: here is the clearest.
+type Cause struct {
+	Verdict verdict.Verdict
+	// Counts tells that a failure of one of them counts.
+	Counts bool
+	// IDs are the scenarios, each once, in the order of the run; Witness is that of the clearest finding.
+	IDs     []string
+	Witness string
+	// File is where the scenario of the witness was read from.
+	File string
+	// Clearest is the finding with the fewest requests; of an inconclusive cause, its reason and detail as a
+	// sentence.
+	Clearest Failure
+	// findings is how many findings there are in all; of all answers, of are those that a remark is about.
+	findings, of, all int
+	// Remark tells that it is about the answers as a whole, First that it is to be read before any finding.
+	Remark, First bool
+	// Mend says what to do about it; may be empty.
+	Mend string
+}
+
+// Causes gathers what needs action from the scenarios that did not pass: what is said of the answers of
+// half of them or more first, then failures that count, others, and what stayed open; within these the cause
+// of most scenarios first. raw is not cleaned, clean is; the texts of the result are clean.
+//
+// Note: two findings have one cause only if one other policy was found to be the nearest that explains each
+// of their recordings, or if they are of one claim and kind and say the same but for their numbers. A coarser
+// rule would hide a second fault behind the first.
+func Causes(raw, clean *result.Run, strict bool) []Cause {
+	g := &gathering{at: map[string]int{}}
+	nothing := !slices.ContainsFunc(clean.Scenarios, func(s result.Scenario) bool { return !s.Uncounted() })
+	for i := range clean.Scenarios {
+		if clean.Scenarios[i].Uncounted() && !nothing { // a note tells of it
+			continue
+		}
+		g.scenario(&raw.Scenarios[i], &clean.Scenarios[i], strict)
+	}
+	for i := range g.all {
+		c := &g.all[i]
+		c.First = c.Clearest.whole || c.Remark && 2*len(c.IDs) >= g.scenarios
+	}
+	slices.SortStableFunc(g.all, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(len(b.IDs), len(a.IDs)))
+	})
+	return g.all
+}
+
+// rank orders causes by what a reader needs first.
+func (c *Cause) rank() int {
+	switch {
+	case c.First:
+		return 0
+	case c.Verdict == verdict.Fail && c.Counts:
+		return 1
+	case c.Verdict == verdict.Fail:
+		return 2
+	default:
+		return 3
+	}
+}
+
+// gathering collects causes by their keys.
+type gathering struct {
+	// scenarios counts those that did not pass.
+	scenarios int
+	all       []Cause
+	at        map[string]int
+}
+
+func (g *gathering) scenario(raw, s *result.Scenario, strict bool) {
+	if s.Verdict == verdict.Pass {
+		return
+	}
+	g.scenarios++
+	r, remarked := remarkOn(s)
+	if remarked {
+		c := g.add("remark "+r.text, s, Failure{Sentence: r.text}, strict)
+		c.Remark, c.Mend, c.of, c.all = true, r.mend, c.of+r.of, c.all+r.all
+	}
+	if s.Verdict == verdict.Fail {
+		g.failures(raw, s, strict)
+		return
+	}
+	var seen []string
+	for _, t := range Troubles(s) {
+		follows := t.Reason == string(verdict.UnclassifiedStatus) || t.Reason == string(verdict.TooFew)
+		if slices.Contains(seen, t.Reason) || remarked && r.instead && follows {
+			continue
+		}
+		seen = append(seen, t.Reason)
+		key := "open " + t.Reason
+		if t.Reason != string(verdict.NeedsFailed) { // each needs something else, and one answer
+			key += " " + skeleton(t.Detail)
+		}
+		c := g.add(key, s, Failure{Sentence: t.Line()}, strict)
+		c.Mend = cmp.Or(c.Mend, t.Mend)
+	}
+}
+
+// failures adds the failures of s, each claim of it at least once.
+func (g *gathering) failures(raw, s *result.Scenario, strict bool) {
+	found := Failures(raw)
+	if len(found) == 0 {
+		found = []Failure{{Claim: Conformance, Sentence: s.Detail}}
+	}
+	never := neverDenied(s)
+	whole := ""
+	for _, e := range found {
+		key := e.Claim + " " + e.Kind + " "
+		switch {
+		case e.whole:
+			whole = "whole " + e.Sentence
+			key = whole
+		case e.Claim == Conformance && whole != "":
+			key += whole
+		case e.Claim == Conformance && e.Hint != "":
+			key += e.nearest
+		case e.Claim == Conformance && never:
+			key += "never denied"
+		case e.Claim == Conformance:
+			key += strings.Join(s.Worth(), " ") + skeleton(e.Sentence)
+		default:
+			key += skeleton(e.Sentence)
+		}
+		g.add(key, s, e, strict)
+	}
+}
+
+// add adds one finding of s to the cause of a key, and returns the cause. The clearest finding is that of the
+// fewest requests, of a scenario that counts where there is one.
+func (g *gathering) add(key string, s *result.Scenario, e Failure, strict bool) *Cause {
+	counts := s.Verdict == verdict.Fail && s.Weighs(strict)
+	i, known := g.at[key]
+	if !known {
+		i = len(g.all)
+		g.at[key] = i
+		g.all = append(g.all, Cause{Verdict: s.Verdict, Counts: counts, IDs: []string{s.ID}, Witness: s.ID,
+			File: s.File, Clearest: e, findings: 1})
+		return &g.all[i]
+	}
+	c := &g.all[i]
+	c.findings++
+	if e.Hint != c.Clearest.Hint { // what else would explain it is another policy in each recording
+		e.Hint, c.Clearest.Hint = e.nearest, c.Clearest.nearest
+	}
+	c.Verdict = verdict.Worst(c.Verdict, s.Verdict)
+	if !slices.Contains(c.IDs, s.ID) {
+		c.IDs = append(c.IDs, s.ID)
+	}
+	if counts && !c.Counts || counts == c.Counts && e.requests < c.Clearest.requests {
+		c.Clearest, c.File, c.Witness = e, s.File, s.ID
+	}
+	c.Counts = c.Counts || counts
+	return c
+}
+
+// The parts of a sentence that differ between two findings of one kind.
+var (
+	listed  = regexp.MustCompile(`#\d+(, #\d+)*( and [\d,]+ more)?`)
+	figures = regexp.MustCompile(`\d[\d.,:]*`)
+)
+
+// skeleton is a sentence without its numbers.
+func skeleton(text string) string {
+	return figures.ReplaceAllString(listed.ReplaceAllString(text, "#"), "0")
+}
+
+// Who names the scenarios of a cause: the first, and how many more.
+func (c *Cause) Who() string {
+	who := c.Witness
+	if n := len(c.IDs) - 1; n > 0 {
+		who += fmt.Sprintf(" and %d more", n)
+	}
+	if c.Clearest.Claim != Conformance && c.Clearest.Claim != "" {
+		who += ": " + c.Clearest.Claim
+	}
+	return who
+}
+
+// Sentence is what was found, and of how many requests where it is about all of them.
+func (c *Cause) Sentence() string {
+	if c.all == 0 {
+		return c.Clearest.Sentence
+	}
+	return fmt.Sprintf("%s (%s of %s)", c.Clearest.Sentence, quantity.Thousands(c.of),
+		quantity.Plural(c.all, "answer"))
+}
+
+// others are the scenarios but that of the witness.
+func (c *Cause) others() []string {
+	return slices.DeleteFunc(slices.Clone(c.IDs), func(id string) bool { return id == c.Witness })
+}
+
+// Also lists the other scenarios and counts the findings that are not shown; empty where there are none.
+func (c *Cause) Also() string {
+	var parts []string
+	if len(c.IDs) > 1 {
+		parts = append(parts, "also: "+strings.Join(c.others(), ", "))
+	}
+	if c.Verdict == verdict.Fail && !c.Remark && c.findings > len(c.IDs) {
+		parts = append(parts, fmt.Sprintf("%d findings in all", c.findings))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Lines are what is said of a cause below its title, without any markup.
+func (c *Cause) Lines() []string {
+	out := []string{c.Sentence(), c.Clearest.Span, c.Also()}
+	if c.Clearest.Hint != "" {
+		out = append(out, "perhaps: "+c.Clearest.Hint)
+	}
+	if c.Mend != "" {
+		out = append(out, "mend: "+c.Mend)
+	}
+	if c.Clearest.Replay != "" {
+		out = append(out, "replay: "+c.Clearest.Replay)
+	}
+	return slices.DeleteFunc(out, func(l string) bool { return l == "" })
+}
+
+// Several tells whether it stands for more than one scenario or finding.
+func (c *Cause) Several() bool { return c.Remark || len(c.IDs) > 1 || c.findings > 1 }
+
+// IDsOf are the scenarios of causes, each once.
+func IDsOf(all []Cause) []string {
+	var out []string
+	for i := range all {
+		for _, id := range all[i].IDs {
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	return out
+}

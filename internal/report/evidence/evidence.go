@@ -1,0 +1,244 @@
+// Package evidence puts what a run found into words, once for all formats that people read: what failed, why
+// something stayed open, what to do about it, and which of all that has one cause. Its texts are clean.
+package evidence
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Failure is one failure in words, ready for a reader.
+type Failure struct {
+	// Claim is the id of the claim that failed, Kind what kind of contradiction it was; Kind may be empty.
+	Claim, Kind string
+	// Sentence is the arithmetic in one sentence.
+	Sentence string
+	// Span says where in the recording; empty where no observation is named.
+	Span string
+	// Replay is the command that judges the recording again; empty where nothing is kept or it would judge
+	// another thing.
+	Replay string
+	// Hint names a policy that would explain the recording; empty where none is known.
+	Hint string
+	// nearest is the hint without the policies that would explain it as well; the same as hint where no
+	// other would.
+	nearest string
+	// whole tells that it is about all of the recording, and to be read before any finding.
+	whole bool
+	// requests is how many requests prove it; 0 where none is named.
+	requests int
+}
+
+// Conformance is the id of the claim whose findings the check command finds again.
+const Conformance = "conformance"
+
+// Lines are the sentence, the span and the replay command, each on a line.
+func (e Failure) Lines() []string {
+	out := []string{e.Sentence}
+	if e.Claim != Conformance && e.Claim != "" {
+		out[0] = e.Claim + ": " + e.Sentence
+	}
+	if e.Span != "" {
+		out = append(out, "  "+e.Span)
+	}
+	if e.Hint != "" {
+		out = append(out, "  perhaps: "+e.Hint)
+	}
+	if e.Replay != "" {
+		out = append(out, "  replay: "+e.Replay)
+	}
+	return out
+}
+
+// Failures returns the failures of s, one for each finding, those of conformance first, and before them
+// what a reader needs to know of all of them. s is not cleaned yet; the texts of the result are.
+func Failures(s *result.Scenario) []Failure {
+	found := findings(s)
+	if s.Judgement == nil || s.Judgement.Diagnosis == nil || len(found) == 0 {
+		return found
+	}
+	d := s.Judgement.Diagnosis
+	first := Failure{Claim: Conformance, Kind: plain.Text(string(d.Kind)), Sentence: plain.Text(d.Text)}
+	first.Span, first.whole = plain.Text(d.Why), true
+	return append([]Failure{first}, found...)
+}
+
+// findings returns the failures of s, one for each finding.
+func findings(s *result.Scenario) []Failure {
+	var out []Failure
+	for i := range s.Claims {
+		c := &s.Claims[i]
+		if c.Verdict != verdict.Fail {
+			continue
+		}
+		if len(c.Findings) == 0 {
+			out = append(out, Failure{Claim: plain.Text(c.ID), Sentence: plain.Text(c.Text)})
+		}
+		for k := range c.Findings {
+			out = append(out, found(s, c.ID, &c.Findings[k]))
+		}
+	}
+	if len(out) > 0 || s.Judgement == nil {
+		return out
+	}
+	for i := range s.Judgement.Partitions {
+		p := &s.Judgement.Partitions[i]
+		for k := range p.Findings {
+			out = append(out, found(s, Conformance, &p.Findings[k]))
+		}
+	}
+	return out
+}
+
+// Shown returns the first failures of each claim, and says how many it leaves out.
+func Shown(all []Failure) []Failure {
+	const most = 3
+	var out []Failure
+	for i := 0; i < len(all); {
+		n := 1
+		for i+n < len(all) && all[i+n].Claim == all[i].Claim {
+			n++
+		}
+		out = append(out, all[i:i+min(n, most)]...)
+		if n > most {
+			out = append(out, Failure{Claim: all[i].Claim,
+				Sentence: fmt.Sprintf("and %d more like it (the json report has all)", n-most)})
+		}
+		i += n
+	}
+	for i := range out[:max(len(out)-1, 0)] { // the command once, below all it shows
+		if out[i].Replay == out[i+1].Replay || out[i+1].Kind == "" && out[i+1].Claim == out[i].Claim {
+			out[i].Replay, out[i+1].Replay = "", out[i].Replay
+			out[i].Hint, out[i+1].Hint = "", out[i].Hint
+		}
+	}
+	return out
+}
+
+// found puts one finding into words.
+func found(s *result.Scenario, claim string, f *verdict.Finding) Failure {
+	e := Failure{Claim: plain.Text(claim), Kind: plain.Text(string(f.Kind)), Sentence: plain.Text(f.Text),
+		Span: plain.Text(spanText(s.Timeline, f)), requests: len(f.Observations)}
+	if claim == string(verdict.ClaimAttributes) && f.Seen > f.Bound {
+		e.Replay = replayPhase(s, f)
+	}
+	if claim == Conformance {
+		if e.Replay = replay(s); f.Limit != "" && s.TimelinePath != "" {
+			e.Replay = checkCommand(s) + plain.Text(f.Limit) + "' --partition " +
+				plain.ShellWord(plain.Text(f.Partition))
+		}
+		if s.Judgement != nil {
+			e.Hint, e.nearest = plain.Text(s.Judgement.Hint), nearest(s.Judgement)
+		}
+	}
+	return e
+}
+
+// nearest is the hint with its first policy alone; the whole hint where none is sure to explain the
+// recording.
+func nearest(j *verdict.Judgement) string {
+	if len(j.Explanations) == 0 || !j.Explanations[0].Sure {
+		return plain.Text(j.Hint)
+	}
+	first := j.Explanations[0]
+	return plain.Text(fmt.Sprintf("%s would explain all of this (%s)", first.Text, first.Limit))
+}
+
+// replayPhase is the command line that judges all requests of the phase of a finding as those of one client.
+func replayPhase(s *result.Scenario, f *verdict.Finding) string {
+	first, _ := ends(s.Timeline, f)
+	if first == nil || s.TimelinePath == "" {
+		return ""
+	}
+	limit, own := s.Limits[first.Phase]
+	if !own {
+		limit = s.Limit
+	}
+	return checkCommand(s) + plain.Text(limit.String()) + "' --conformance upper-bound " +
+		"--columns partition=phase,phase=partition --partition " + plain.ShellWord(plain.Text(first.Phase))
+}
+
+// replay is the command line that judges the recording of s again.
+func replay(s *result.Scenario) string {
+	if len(s.Replay) > 0 {
+		words := make([]string, len(s.Replay))
+		for i, w := range s.Replay {
+			words[i] = plain.ShellWord(plain.Text(w))
+		}
+		return strings.Join(words, " ")
+	}
+	if s.TimelinePath == "" || len(s.Limit) == 0 {
+		return ""
+	}
+	return checkCommand(s) + plain.Text(s.Limit.String()) + "'"
+}
+
+// checkCommand is the command line that judges the recording of s again, up to the limit.
+func checkCommand(s *result.Scenario) string {
+	return "rlcheck check " + plain.ShellWord(plain.Text(s.TimelinePath)) + " --limit '"
+}
+
+// spanText says which requests a finding rests on, when they were, and which rule says so.
+func spanText(t *timeline.Timeline, f *verdict.Finding) string {
+	if f.Rule == "" {
+		return requestsText(t, f)
+	}
+	return requestsText(t, f) + "; rule " + plain.Text(f.Rule)
+}
+
+// requestsText says which requests a finding rests on and when they were. Where the recording is at hand it
+// names the request sent first and the one answered last.
+func requestsText(t *timeline.Timeline, f *verdict.Finding) string {
+	where := ""
+	if f.Partition != "" {
+		where = fmt.Sprintf("partition %s: ", f.Partition)
+	}
+	if len(f.Observations) == 0 {
+		return where + quantity.Seconds(f.From) + " .. " + quantity.Seconds(f.To)
+	}
+	if first, last := ends(t, f); first != nil {
+		if first == last {
+			return fmt.Sprintf("%s#%d sent %s, first byte %s", where, first.Seq, quantity.Seconds(first.Sent),
+				result.FirstByte(first))
+		}
+		return fmt.Sprintf("%sfirst #%d sent %s, last #%d first byte %s", where, first.Seq,
+			quantity.Seconds(first.Sent), last.Seq, result.FirstByte(last))
+	}
+	return fmt.Sprintf("%s%s (#%d .. #%d), first sent %s, last first byte %s", where,
+		quantity.Plural(len(f.Observations), "request"),
+		f.Observations[0], f.Observations[len(f.Observations)-1], quantity.Seconds(f.From),
+		quantity.Seconds(f.To))
+}
+
+// ends returns the observations of the witness of f that were sent first and answered last; nil where t lacks
+// one of them.
+func ends(t *timeline.Timeline, f *verdict.Finding) (first, last *timeline.Observation) {
+	if t == nil {
+		return nil, nil
+	}
+	in := f.Members()
+	n := 0
+	for i := range t.Observations {
+		o := &t.Observations[i]
+		if !in[o.Seq] {
+			continue
+		}
+		n++
+		if first == nil || o.Sent < first.Sent {
+			first = o
+		}
+		if last == nil || !last.Answered || (o.Answered && o.FirstByte > last.FirstByte) {
+			last = o
+		}
+	}
+	if n != len(in) {
+		return nil, nil
+	}
+	return first, last
+}

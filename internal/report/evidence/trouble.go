@@ -1,0 +1,60 @@
+package evidence
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/report/plain"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Trouble is why a scenario is Inconclusive, in words: the reason, what it means here, and what to do about
+// it.
+type Trouble struct{ Reason, Detail, Mend string }
+
+// Troubles returns why s is Inconclusive: its own reason first, then those of inconclusive claims that say
+// something else. Empty for another verdict.
+func Troubles(s *result.Scenario) []Trouble {
+	if s.Verdict != verdict.Inconclusive {
+		return nil
+	}
+	var out []Trouble
+	add := func(r verdict.Reason, detail string) {
+		t := Trouble{plain.Text(string(r)), plain.Text(strings.TrimSpace(detail)), Mend(s, r)}
+		if slices.ContainsFunc(out, func(o Trouble) bool {
+			return o.Reason == t.Reason &&
+				o.Detail == t.Detail
+		}) {
+			return
+		}
+		if slices.ContainsFunc(out, func(o Trouble) bool { return o.Reason == t.Reason }) {
+			t.Mend = "" // said already
+		}
+		out = append(out, t)
+	}
+	if s.Reason != "" || s.Detail != "" {
+		add(s.Reason, s.Detail)
+	}
+	for i := range s.Claims {
+		c := &s.Claims[i]
+		if c.Unpromised != "" { // that is a note of the run
+			continue
+		}
+		if c.Reason == verdict.UnclassifiedStatus && s.FromCache() { // by no rule, since a cache gave it
+			continue
+		}
+		if c.Verdict == verdict.Inconclusive && (c.Text != "" || c.Reason != s.Reason) {
+			add(c.Reason, c.ID+": "+c.Text)
+		}
+	}
+	if len(out) == 0 {
+		add(verdict.TooFew, "nothing was judged")
+	}
+	return out
+}
+
+// Line puts a trouble on one line, without its mend.
+func (t Trouble) Line() string {
+	return strings.Trim(t.Reason+": "+t.Detail, ": ")
+}
