@@ -28,6 +28,8 @@ var layers = map[string]int{
 	"internal/spec":              0,
 	"internal/headers":           0,
 	"internal/curl":              0,
+	"internal/shell":             0,
+	"internal/redact":            1,
 	"internal/verdict":           1,
 	"internal/reference":         1,
 	"internal/http2":             0,

@@ -33,7 +33,6 @@ var crowded = map[string]int{
 	"internal/claim":    35,
 	"internal/load":     39,
 	"internal/scenario": 30,
-	"internal/trial":    24,
 }
 
 // TestPackagesAreSmall: a stranger finds the room for a line by its name, and the file in it at a glance.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/httpd"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/target/proxy"
@@ -221,7 +222,7 @@ func (e *endpoints) originText() string {
 	if e.origin == nil {
 		return ""
 	}
-	return Shown(e.origin.String())
+	return redact.URL(e.origin.String())
 }
 
 // close stops what was started, the last one first.

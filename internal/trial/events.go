@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os/exec"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/shell"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -33,7 +32,7 @@ func (x *events) do(ctx context.Context, e timeline.Event) error {
 	case e.Action == timeline.Count:
 		err = x.count(ctx, e)
 	case x.embedded == nil:
-		err = command(ctx, e, x.output)
+		err = shell.Run(ctx, e.Command, e.Timeout, x.output)
 	case e.Action == timeline.Restart:
 		err = x.embedded.Restart()
 	case e.Action == timeline.Reload:
@@ -58,7 +57,7 @@ func (x *events) count(ctx context.Context, e timeline.Event) error {
 		return nil
 	}
 	var out bytes.Buffer
-	if err := command(ctx, e, &out); err != nil {
+	if err := shell.Run(ctx, e.Command, e.Timeout, &out); err != nil {
 		_, _ = x.output.Write(out.Bytes()) // for the reader of the error
 		return err
 	}
@@ -83,25 +82,6 @@ func reload(t *target.Target, text string) error {
 		return err
 	}
 	return t.Reload(limit)
-}
-
-// command gives a command to the shell, with no input, and waits for its end, but not longer than its
-// timeout.
-func command(ctx context.Context, e timeline.Event, output io.Writer) error {
-	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
-	defer cancel()
-	c := exec.CommandContext(ctx, "/bin/sh", "-c", e.Command)
-	c.Stdout, c.Stderr = output, output
-	c.WaitDelay = time.Second // what the command has started may hold on to its output
-	whole(c)
-	err := c.Run()
-	if ctx.Err() == context.DeadlineExceeded {
-		return fmt.Errorf("command %q: not done within %v (raise timeout)", e.Command, e.Timeout)
-	}
-	if err != nil {
-		return fmt.Errorf("command %q: %w", e.Command, err)
-	}
-	return nil
 }
 
 // rulesOf returns the rules that the embedded target needs for a scenario: a phase with a limit of its own,

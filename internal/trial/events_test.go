@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -187,7 +188,7 @@ func TestRulesOfAScenario(t *testing.T) {
 func TestSchedulesAreKeptWithoutSecrets(t *testing.T) {
 	secret := timeline.Request{Header: map[string]string{"A": "Bearer hush", "B": "c"}}
 	plan := &timeline.Schedule{Phases: []timeline.Phase{{Request: secret}, {}}}
-	got := withoutSecrets(plan, []string{"hush"})
+	got := redact.Schedule(plan, []string{"hush"})
 	if d := cmp.Diff(map[string]string{"B": "c"}, got.Phases[0].Request.Header); d != "" {
 		t.Error(d)
 	}

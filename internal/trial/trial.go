@@ -20,6 +20,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -98,14 +99,14 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
 	if o.Planned != nil {
-		o.Planned(withoutSecrets(schedule, s.Secrets))
+		o.Planned(redact.Schedule(schedule, s.Secrets))
 	}
 	ends, err := connect(s, o)
 	if err != nil {
 		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
 	defer ends.close()
-	out.Target, out.Origin = Shown(ends.target.String()), ends.originText()
+	out.Target, out.Origin = redact.URL(ends.target.String()), ends.originText()
 	opts, err := loadOptions(ctx, s, o, ends)
 	if err != nil {
 		return inconclusive(out, verdict.SetupFailed, err.Error())
@@ -224,7 +225,8 @@ func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) result.Scenari
 // describe fills in what is known of a scenario before it runs.
 func describe(s *scenario.Scenario, o Options) result.Scenario {
 	out := result.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source, File: s.File,
-		Target: Shown(s.Target.URL), Origin: Shown(s.Target.Origin), Limit: s.Limit, Limits: s.Expect.Limits,
+		Target: redact.URL(s.Target.URL), Origin: redact.URL(s.Target.Origin),
+		Limit: s.Limit, Limits: s.Expect.Limits,
 		Fresh: s.Partition.Fresh, Unfit: s.Unfit}
 	if s.Target.URL == scenario.Builtin {
 		out.Store, out.Fault = storeName(o.Redis), s.Target.Fault

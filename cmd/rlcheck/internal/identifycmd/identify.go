@@ -26,6 +26,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -204,7 +205,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 		live.Load.Partition, live.Partition = load.Partition{}, ""
 	}
 	o.Fresh = live.Partition != "" && opts.Partition.Kind != "address"
-	e.Say.Notef("%s: at most %s, %s apart or more, within %s%s", red.Replace(trial.Shown(s.Target.URL)),
+	e.Say.Notef("%s: at most %s, %s apart or more, within %s%s", red.Replace(redact.URL(s.Target.URL)),
 		quantity.Plural(o.MaxRequests, "request"), o.Every, o.MaxTime,
 		map[bool]string{true: "; Retry-After is honoured"}[f.polite])
 	o.Told = func(p identify.Phase, tl *timeline.Timeline, left []string) {
@@ -220,7 +221,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 	}
 	r := identified(s, res, m, started)
 	r.Scenarios[0].TimelinePath = dir.Of(s.ID, rundir.TimelineName)
-	about := identify.About{Target: red.Replace(trial.Shown(s.Target.URL)), Partition: f.Partition,
+	about := identify.About{Target: red.Replace(redact.URL(s.Target.URL)), Partition: f.Partition,
 		Recording: r.Scenarios[0].TimelinePath, Options: o}
 	whole := keepIdentified(e, dir, r, res)
 	whole = output.EmitEach(e, outs, func(w io.Writer, format string) error {
@@ -258,7 +259,7 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 	}
 	out := result.Scenario{ID: s.ID, Title: s.Title + ": " + res.Summary(), Kind: string(s.Kind),
 		Source: s.Source,
-		Target: trial.Shown(s.Target.URL),
+		Target: redact.URL(s.Target.URL),
 		Limit:  s.Limit}
 	trial.Judge(&out, s, res.Timeline)
 	if res.Verdict != identify.Identified {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/curl"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
-	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 // curlFlag is the flag that takes a command of curl.
@@ -75,9 +75,9 @@ func WithoutCurl(args []string) []string {
 	for i, word := range out {
 		switch {
 		case strings.HasPrefix(word, curlFlag+"=") && !strings.HasPrefix(word, curlFlag+"=@"):
-			out[i] = curlFlag + "=" + trial.Redacted
+			out[i] = curlFlag + "=" + redact.Mark
 		case i > 0 && args[i-1] == curlFlag && !strings.HasPrefix(word, "@"):
-			out[i] = trial.Redacted
+			out[i] = redact.Mark
 		}
 	}
 	return out

@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 // NewManifest says what a run is to do.
@@ -50,7 +50,7 @@ func variablesOf(e *cli.Env, of []*scenario.Scenario, in []sources.Source, f Fla
 	for _, s := range of {
 		for name, v := range found {
 			if slices.Contains(s.Secrets, v) {
-				found[name] = trial.Redacted // too short to be replaced in texts
+				found[name] = redact.Mark // too short to be replaced in texts
 			}
 		}
 	}

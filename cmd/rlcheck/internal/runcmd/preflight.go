@@ -15,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -36,7 +37,7 @@ func Preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f F
 			}
 			told[u.Host] = true
 			if err := checkWay(ctx, s, u, f.Allow); err != nil {
-				errs = append(errs, fmt.Errorf("run %s: target %q: %w", s.ID, trial.Shown(u.String()), err))
+				errs = append(errs, fmt.Errorf("run %s: target %q: %w", s.ID, redact.URL(u.String()), err))
 			}
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -32,14 +32,14 @@ func New(chosen []*scenario.Scenario, settings []tree.Setting, store string) Red
 	var pairs []string
 	add := func(secret string) {
 		if len(secret) >= Shortest {
-			pairs = append(pairs, secret, trial.Redacted)
+			pairs = append(pairs, secret, redact.Mark)
 		}
 	}
 	if u, err := url.Parse(store); err == nil {
 		if password, set := u.User.Password(); set {
 			add(password)
 			inURL := url.UserPassword("", password).String() // begins with a colon
-			pairs = append(pairs, inURL+"@", ":"+trial.Redacted+"@")
+			pairs = append(pairs, inURL+"@", ":"+redact.Mark+"@")
 		}
 	}
 	for _, s := range chosen {
@@ -78,7 +78,7 @@ func queryPairs(u *url.URL) []string {
 	if u.RawQuery == "" {
 		return nil
 	}
-	shown := strings.TrimPrefix(trial.Shown("/?"+u.RawQuery), "/?")
+	shown := strings.TrimPrefix(redact.URL("/?"+u.RawQuery), "/?")
 	pairs := []string{"?" + u.RawQuery, "?" + shown}
 	if len(u.RawQuery) >= Shortest {
 		pairs = append(pairs, u.RawQuery, shown)
@@ -95,7 +95,7 @@ func queryPairs(u *url.URL) []string {
 		if len(plain) < Shortest || !secretName.MatchString(name) && len(plain) < longSecret {
 			continue
 		}
-		pairs = append(pairs, value, trial.Redacted, plain, trial.Redacted)
+		pairs = append(pairs, value, redact.Mark, plain, redact.Mark)
 	}
 	return pairs
 }
@@ -107,7 +107,7 @@ var webAddress = regexp.MustCompile(`https?://\S+`)
 func (r Redactor) Words(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i] = r.Replace(webAddress.ReplaceAllStringFunc(w, trial.Shown))
+		out[i] = r.Replace(webAddress.ReplaceAllStringFunc(w, redact.URL))
 	}
 	return out
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/httpd"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/spell"
@@ -350,7 +351,7 @@ func serveProxy(e *cli.Env, f proxyFlags) error {
 	if err != nil {
 		return err
 	}
-	return listen(e, h, f.addr, "a proxy before "+trial.Shown(up.String()))
+	return listen(e, h, f.addr, "a proxy before "+redact.URL(up.String()))
 }
 
 func statusPair(s string) (from, to int, err error) {

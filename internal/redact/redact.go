@@ -1,4 +1,5 @@
-package trial
+// Package redact leaves secrets out of what is shown and kept: of URLs, and of schedules.
+package redact
 
 import (
 	"maps"
@@ -9,12 +10,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Redacted stands where a secret stood.
-const Redacted = "REDACTED"
+// Mark stands where a secret stood.
+const Mark = "REDACTED"
 
-// Shown returns a URL, or a path, as it is shown and kept: without a password, and without the values of its
+// URL returns a URL, or a path, as it is shown and kept: without a password, and without the values of its
 // query, any of which may be a secret. What is no URL is returned as it is.
-func Shown(text string) string {
+func URL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.RawQuery == "" && u.User == nil {
 		return text
@@ -30,21 +31,21 @@ func shownQuery(query string) string {
 		name, value, named := strings.Cut(p, "=")
 		switch {
 		case named && value != "":
-			parts[i] = name + "=" + Redacted
+			parts[i] = name + "=" + Mark
 		case !named && p != "":
-			parts[i] = Redacted
+			parts[i] = Mark
 		}
 	}
 	return strings.Join(parts, "&")
 }
 
-// withoutSecrets returns a schedule that may be kept: header fields of phases in which a secret stands are
+// Schedule returns a schedule that may be kept: header fields of phases in which a secret stands are
 // left out, and the values of queries.
-func withoutSecrets(s *timeline.Schedule, secrets []string) *timeline.Schedule {
+func Schedule(s *timeline.Schedule, secrets []string) *timeline.Schedule {
 	out := &timeline.Schedule{Phases: slices.Clone(s.Phases)}
 	for i := range out.Phases {
 		r := &out.Phases[i].Request
-		r.Path = Shown(r.Path)
+		r.Path = URL(r.Path)
 		if len(r.Header) == 0 {
 			continue
 		}
