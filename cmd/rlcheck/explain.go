@@ -152,7 +152,7 @@ type entry struct{ id, kind, text string }
 
 // glossary is every word of a report and of a SPEC, and every fault, rule of a field and bundled scenario.
 func glossary(e *cli.Env) ([]entry, error) {
-	out := slices.Concat(words, claimWords(), vocabulary, closedLists, specWords(),
+	out := slices.Concat(words, findingWords(), claimWords(), vocabulary, closedLists, specWords(),
 		presetWords())
 	catches, err := sources.CaughtBy(e.Getenv)
 	if err != nil {

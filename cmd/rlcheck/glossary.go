@@ -8,9 +8,10 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// words are the closed lists of verdicts, reasons, findings and promises.
+// words are the closed lists of verdicts, reasons and promises.
 var words = []entry{
 	{"pass", "verdict", "The recording can be explained by the declared limit, " +
 		"and could have shown a fault. The measured policy tells how small."},
@@ -47,47 +48,14 @@ var words = []entry{
 		"Without the promise, costs are asked only of a target that was seen to charge them."},
 	{"methods", "promise", "The route takes the methods that are sent, such as HEAD and POST.\n" +
 		"Without the promise, one that is answered 404, 405 or 501 is not judged."},
-	{"over-admission", "finding",
-		"More was admitted within a span than the limit can admit, wherever in their intervals the " +
-			"admissions were decided.\nbucket: J[x,y] <= B + floor((y-x)/T); log: J <= " +
-			"L*(floor((y-x)/W)+1); fixed window: by Hall's condition over windows."},
-	{"under-admission", "finding",
-		"A request was denied although not enough can have been in use, even with every earlier admission " +
-			"decided as late as possible."},
-	{"no-explanation", "finding", "Each question alone has an answer, but none answers all of them at once."},
-	{"retry-after-early", "finding",
-		"A client waited as its denial said, had no rival meanwhile, and was denied again."},
-	{"retry-after-late", "finding",
-		"A client was told to wait longer than the limit can need, rounded up to the unit of the field."},
-	{"field-missing", "finding", "Answers lack a field that they should have."},
-	{"field-invalid", "finding", "Answers have a field that breaks a binding rule of its syntax."},
-	{"denied-in-phase", "finding", "A phase has more denials than it may have."},
-	{"denied-unlimited", "finding", "Requests were denied that no limit counts."},
-	{"answered-otherwise", "finding", "Answers of a phase have a status that they should not have."},
-	{"unanswered", "finding", "Requests got no answer where one is expected: all of a phase, or exactly " +
-		"those that the limit denies."},
-	{"admitted-barred", "finding", "Requests were admitted of clients whose limit is nothing."},
-	{"not-drained", "finding",
-		"Clients that retried were never admitted, though the limit had room for them."},
-	{"quota-conflict", "finding", "Answers tell two limits, or two numbers of remaining units."},
-	{"limit-otherwise", "finding", "Answers tell a limit that is not the declared one."},
-	{"reset-late", "finding", "An answer tells that quota comes back later than all of it can be back."},
-	{"reset-early", "finding", "An answer tells a reset that is past, or before a window can have ended."},
-	{"body-conflict", "finding", "The body of a denial tells another wait, limit, reset or status than " +
-		"the denial itself."},
-	{"remaining-too-high", "finding",
-		"An answer tells more remaining units than there can be after the requests before."},
-	{"remaining-too-low", "finding",
-		"An answer tells fewer remaining units than there must be after the requests before."},
-	{"counted-otherwise", "finding", "The target counted fewer denials than it answered."},
-	{"mints-quota", "finding", "Requests of one client that differ in an attribute have a quota " +
-		"each; they should share one."},
-	{"shares-quota", "finding", "Requests that differ in an attribute draw on one quota; each should have " +
-		"its own."},
-	{"field-lost", "finding", "A field that the origin sends is missing behind the proxy."},
-	{"field-changed", "finding", "A field arrives with another value than the origin sends."},
-	{"status-changed", "finding", "A denial of the origin arrives with another status."},
-	{"body-changed", "finding", "The body of a denial arrives changed."},
+}
+
+// findingWords are the kinds of findings, for explain.
+func findingWords() (out []entry) {
+	for _, k := range verdict.FindingKinds() {
+		out = append(out, entry{string(k), "finding", k.About()})
+	}
+	return out
 }
 
 // listPresets is `rlcheck list presets`: what may be written for each product, the SPEC that it becomes, and

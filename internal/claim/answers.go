@@ -31,7 +31,7 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 	switch {
 	case len(bad) > 0:
 		return settle(id, text,
-			[]verdict.Finding{witness(verdict.Finding{Kind: AnsweredOtherwise, Seen: int64(len(bad)),
+			[]verdict.Finding{witness(verdict.Finding{Kind: verdict.AnsweredOtherwise, Seen: int64(len(bad)),
 				Text: fmt.Sprintf("%d of %s of phase %s have status %s where %s is expected: %s", len(bad),
 					plural(len(answered), "answer"),
 					quote(b.Phase), oneOf(statuses(bad)), oneOf(b.Status), seqs(bad))}, bad...)})
@@ -39,7 +39,7 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 		text = fmt.Sprintf("%d of %s of phase %s got no answer (%s) where status %s is expected", len(lost),
 			plural(len(answered)+len(lost), "request"), quote(b.Phase), lost[0].Error, oneOf(b.Status))
 		return settle(id, text,
-			[]verdict.Finding{witness(verdict.Finding{Kind: Unanswered, Seen: int64(len(lost)),
+			[]verdict.Finding{witness(verdict.Finding{Kind: verdict.Unanswered, Seen: int64(len(lost)),
 				Text: text + ", and all requests before were answered: " + seqs(lost)}, lost...)})
 	case len(answered) == 0:
 		return tooFew(id, "no request of phase "+quote(b.Phase)+" was answered")
@@ -95,7 +95,7 @@ func Unheard(tl *timeline.Timeline, limit string) verdict.Claim {
 		"answered with a denial",
 		len(lost), plural(len(tl.Observations), "request"), lost[0].Error, limit)
 	c := settle(string(verdict.ClaimAnswered), text,
-		[]verdict.Finding{witness(verdict.Finding{Kind: Unanswered,
+		[]verdict.Finding{witness(verdict.Finding{Kind: verdict.Unanswered,
 			Seen: int64(len(lost)), Text: text + ": " + seqs(lost) + "; a target that means it declares " +
 				"denied: " +
 				"{unanswered: true} (--set denied.unanswered=true)"}, lost...)})

@@ -126,10 +126,11 @@ func (r *recording) compare(x AttributeExpect,
 	}
 	row.Verdict = verdict.Fail
 	found := *witnessed
-	found.Kind, found.Partition = MintsQuota, s.plain[0].Partition
+	found.Kind, found.Partition = verdict.MintsQuota, s.plain[0].Partition
 	draws := "do not draw on the quota of its plain requests"
 	if observed == string(OneQuota) {
-		found.Kind, draws = SharesQuota, "draw on the quota of its plain requests, and are declared to have "+
+		found.Kind = verdict.SharesQuota
+		draws = "draw on the quota of its plain requests, and are declared to have " +
 			"another"
 	}
 	found.Text = fmt.Sprintf("%s: requests of one client with %s%s %s: %s", row.Attribute,

@@ -31,8 +31,8 @@ func (r *recording) barred(phase string) verdict.Claim {
 	switch {
 	case len(admitted) > 0:
 		return settle(id, text,
-			[]verdict.Finding{witness(verdict.Finding{Kind: AdmittedBarred, Seen: int64(len(admitted)),
-				Text: text + ": " + seqs(admitted)}, admitted...)})
+			[]verdict.Finding{witness(verdict.Finding{Kind: verdict.AdmittedBarred,
+				Seen: int64(len(admitted)), Text: text + ": " + seqs(admitted)}, admitted...)})
 	case asked == 0:
 		return tooFew(id, "no request of phase "+quote(phase)+" was sent")
 	case lost > 0:

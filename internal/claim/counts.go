@@ -195,9 +195,9 @@ func (s *series) step(o *timeline.Observation, left int64) {
 
 // find adds a finding: too many remain where high, too few otherwise.
 func (s *series) find(high bool, bound, left int64, text string, obs ...*timeline.Observation) {
-	f := verdict.Finding{Kind: RemainingLow, Seen: bound, Bound: left, Text: text}
+	f := verdict.Finding{Kind: verdict.RemainingLow, Seen: bound, Bound: left, Text: text}
 	if high {
-		f = verdict.Finding{Kind: RemainingHigh, Seen: left, Bound: bound, Text: text}
+		f = verdict.Finding{Kind: verdict.RemainingHigh, Seen: left, Bound: bound, Text: text}
 	}
 	s.findings = append(s.findings, witness(f, obs...))
 }

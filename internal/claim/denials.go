@@ -58,9 +58,9 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 		return inconclusive(verdict.ScheduleMissed,
 			text+"; but they may have been decided so close together that the limit denies them")
 	case len(denials) > b.Max:
-		kind := DeniedInPhase
+		kind := verdict.DeniedInPhase
 		if b.Unlimited {
-			kind = DeniedUnlimited
+			kind = verdict.DeniedUnlimited
 		}
 		return settle(id, text,
 			[]verdict.Finding{witness(verdict.Finding{Kind: kind, Seen: int64(len(denials)),

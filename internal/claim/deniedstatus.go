@@ -30,7 +30,7 @@ func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 		return settle(deniedStatusID, text, nil)
 	}
 	return settle(deniedStatusID, text,
-		[]verdict.Finding{witness(verdict.Finding{Kind: DeniedStatus, Seen: int64(len(bad)),
+		[]verdict.Finding{witness(verdict.Finding{Kind: verdict.DeniedStatus, Seen: int64(len(bad)),
 			Text: fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad),
 				plural(len(obs), "denial"),
 				oneOf(statuses(bad)), oneOf(expected), seqs(bad))}, bad...)})

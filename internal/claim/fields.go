@@ -125,7 +125,8 @@ func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.C
 	}
 	var findings []verdict.Finding
 	if len(missing) > 0 {
-		findings = append(findings, witness(verdict.Finding{Kind: FieldMissing, Seen: int64(len(missing)),
+		findings = append(findings, witness(verdict.Finding{Kind: verdict.FieldMissing,
+			Seen: int64(len(missing)),
 			Text: fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), plural(len(obs), noun), g.what,
 				seqs(missing), byOutcome(missing, obs))},
 			missing...))
@@ -179,7 +180,7 @@ func (b *broken) findings(all int, noun, what string) []verdict.Finding {
 		obs, p := b.obs[rule], b.first[rule]
 		text := fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), plural(all, noun), rule,
 			what, seqs(obs), obs[0].Seq, p.Error())
-		out = append(out, witness(verdict.Finding{Kind: FieldInvalid, Seen: int64(len(obs)),
+		out = append(out, witness(verdict.Finding{Kind: verdict.FieldInvalid, Seen: int64(len(obs)),
 			Rule: string(rule), Text: text}, obs...))
 	}
 	return out

@@ -273,7 +273,8 @@ func early(x retry) verdict.Finding {
 			continue
 		}
 		return witness(verdict.Finding{
-			Kind: RetryAfterEarly, Seen: int64(x.next.Sent - x.denial.FirstByte), Bound: int64(x.told.wait),
+			Kind: verdict.RetryAfterEarly, Seen: int64(x.next.Sent - x.denial.FirstByte),
+			Bound: int64(x.told.wait),
 			Text: fmt.Sprintf("#%d was denied with %s (first byte %s); its client waited %s, sent #%d at "+
 				"%s, and was denied again",
 				x.denial.Seq, x.told, seconds(from, unit), seconds(to-from, unit), x.next.Seq,

@@ -183,7 +183,7 @@ func (j *comparison) presence(c class, name string) {
 		j.compared = append(j.compared, name)
 	}
 	if lost := only(c.proxy, lacks); len(lost) > 0 {
-		j.find(FieldLost, at[0], lost,
+		j.find(verdict.FieldLost, at[0], lost,
 			fmt.Sprintf("%s is in all %d answers of the origin to %s requests (#%d), and in %d of %d "+
 				"through the proxy: %s lack it",
 				name, len(at), c.outcome, at[0].Seq, len(through), len(c.proxy), seqs(lost)))
@@ -195,7 +195,7 @@ func (j *comparison) status(c class) {
 	known := statuses(c.origin)
 	changed := only(c.proxy, func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) })
 	if len(changed) > 0 {
-		j.find(StatusChanged, c.origin[0], changed,
+		j.find(verdict.StatusChanged, c.origin[0], changed,
 			fmt.Sprintf("%s of the origin have status %s (#%d); through the proxy %d of %d have %s: %s",
 				plural(len(c.origin), "denial"), oneOf(known), c.origin[0].Seq, len(changed), len(c.proxy),
 				oneOf(statuses(changed)), seqs(changed)))

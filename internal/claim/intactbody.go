@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // shape is what of a denial's body stays the same from denial to denial: texts carry keys, times and numbers,
@@ -99,7 +100,7 @@ func (j *comparison) body(c class) {
 	if len(changed) == 0 {
 		return
 	}
-	j.find(BodyChanged, c.origin[0], changed,
+	j.find(verdict.BodyChanged, c.origin[0], changed,
 		fmt.Sprintf("%s of the origin have %s (#%d); through the proxy %d of %d have another body: #%d has "+
 			"%s",
 			plural(len(c.origin), "denial"), shapeOf(c.origin[0]), c.origin[0].Seq, len(changed),

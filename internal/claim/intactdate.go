@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // staleDate is how old or how far ahead a Date may be beyond its own second: servers keep one for up to a
@@ -85,7 +86,7 @@ func (j *comparison) replaced(c class, at offset) {
 	if len(changed) == 0 {
 		return
 	}
-	j.find(FieldChanged, origin, changed,
+	j.find(verdict.FieldChanged, origin, changed,
 		fmt.Sprintf("the clock of the origin's Dates is %s to %s ahead of ours (#%d); through the proxy %d "+
 			"of %d Dates of %s requests are of another clock: #%d of one %s to %s ahead",
 			seconds(at.lo, time.Millisecond), seconds(at.hi, time.Millisecond), origin.Seq, len(changed),

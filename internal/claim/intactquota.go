@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // quotaFields are the fields that tell a quota.
@@ -103,7 +104,7 @@ func (j *comparison) quotas(c class) {
 		if was == "" {
 			was = "kept"
 		}
-		j.find(FieldChanged, c.origin[0], obs,
+		j.find(verdict.FieldChanged, c.origin[0], obs,
 			fmt.Sprintf("the %s is %s in all %s of the origin to %s requests (#%d), and %s in %d of %d "+
 				"through the proxy: %s",
 				about, was, plural(len(c.origin), "answer"), c.outcome, c.origin[0].Seq, is, len(obs),

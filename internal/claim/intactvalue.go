@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // retryAfter finds waits through the proxy that the origin cannot have told. The notation may change: seconds
@@ -58,7 +59,7 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 		return
 	}
 	v, _ := value(bad[0], "Retry-After")
-	j.find(FieldChanged, at[0], bad,
+	j.find(verdict.FieldChanged, at[0], bad,
 		fmt.Sprintf("Retry-After can be read in all %s of the origin to %s requests (#%d); through the "+
 			"proxy %d of %d cannot be: #%d has %s",
 			plural(len(at), "answer"), c.outcome, at[0].Seq, len(bad), len(has), bad[0].Seq, quote(v)))
@@ -86,7 +87,7 @@ func (j *comparison) longer(at, through []*timeline.Observation) {
 	a, _ := told(at[0])
 	b, _ := told(changed[0])
 	need, _ := j.r.longestNeed(changed[0], b)
-	j.find(FieldChanged, at[0], changed,
+	j.find(verdict.FieldChanged, at[0], changed,
 		fmt.Sprintf("no denial of the origin tells more than its limit can need (#%d: %s); through the "+
 			"proxy %d of %d do: #%d has %s where at most %d s can be needed",
 			at[0].Seq, a, len(changed), len(through), changed[0].Seq, b, need/time.Second))

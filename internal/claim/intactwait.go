@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // opening is the first phase of the partitions of one side: what a fresh partition answers to a burst.
@@ -51,7 +52,7 @@ func (j *comparison) apart(limit spec.Limit) {
 		}
 		a, _ := told(o)
 		b, _ := told(changed[0])
-		j.find(FieldChanged, o, changed,
+		j.find(verdict.FieldChanged, o, changed,
 			fmt.Sprintf("no denial of the origin's bursts tells a %s wait than #%d: %s; through the proxy "+
 				"%d of %d do: #%d has %s, and %s is all that noise explains",
 				than, o.Seq, a, len(changed), len(through.denials), changed[0].Seq, b,

@@ -13,67 +13,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// The kinds of findings of claims. What Seen and Bound count is said with each; times are in nanoseconds.
-const (
-	// RetryAfterEarly: a client waited as told and was denied again. Seen is how long it waited, Bound how
-	// long it was told to wait.
-	RetryAfterEarly verdict.Kind = "retry-after-early"
-	// RetryAfterLate: a client was told to wait longer than needed. Seen is what it was told, Bound the
-	// longest need.
-	RetryAfterLate verdict.Kind = "retry-after-late"
-	// FieldMissing and FieldInvalid: answers without a field, or with one that breaks its syntax. Seen counts
-	// them, Bound is 0.
-	FieldMissing verdict.Kind = "field-missing"
-	FieldInvalid verdict.Kind = "field-invalid"
-	// DeniedStatus: denials with a status that is not expected. Seen counts them, Bound is 0.
-	DeniedStatus verdict.Kind = "denied-status"
-	// DeniedInPhase: more denials in a phase than it may have. Seen and Bound count denials.
-	DeniedInPhase verdict.Kind = "denied-in-phase"
-	// CountedOtherwise: the target counted fewer denials than it answered. Seen is how many it answered,
-	// Bound how many it counted.
-	CountedOtherwise verdict.Kind = "counted-otherwise"
-	// DeniedUnlimited: denials in a phase that no limit counts. Seen and Bound count denials.
-	DeniedUnlimited verdict.Kind = "denied-unlimited"
-	// AnsweredOtherwise: answers with a status that is not expected. Seen counts them, Bound is 0.
-	AnsweredOtherwise verdict.Kind = "answered-otherwise"
-	// Unanswered: a phase got no answers where some are expected. Seen counts its requests without one,
-	// Bound is 0.
-	Unanswered verdict.Kind = "unanswered"
-	// AdmittedBarred: admissions in a phase of which nothing may be admitted. Seen counts them, Bound is 0.
-	AdmittedBarred verdict.Kind = "admitted-barred"
-	// MintsQuota: requests of a client that differ in one attribute do not draw on the quota of the others.
-	// Seen counts the units admitted, Bound the most of one quota. SharesQuota: they do, where each is to
-	// have one of its own.
-	MintsQuota  verdict.Kind = "mints-quota"
-	SharesQuota verdict.Kind = "shares-quota"
-	// NotDrained: clients that were never admitted. Seen counts them, Bound is 0.
-	NotDrained verdict.Kind = "not-drained"
-	// QuotaConflict: answers that tell two limits or two remaining units. Seen counts them, Bound is 0.
-	QuotaConflict verdict.Kind = "quota-conflict"
-	// RemainingHigh and RemainingLow: an answer tells more, or fewer, remaining units than can be. Seen is
-	// what it tells (or the least that can be), Bound the most that can be (or what it tells).
-	RemainingHigh verdict.Kind = "remaining-too-high"
-	RemainingLow  verdict.Kind = "remaining-too-low"
-	// LimitOtherwise: answers tell a limit that is not the declared one. Seen counts them, Bound is 0.
-	LimitOtherwise verdict.Kind = "limit-otherwise"
-	// ResetLate and ResetEarly: an answer tells that quota comes back later than it can, or earlier. Seen
-	// is what it tells (or the least that can be), Bound the most that can be (or what it tells), in
-	// nanoseconds from the answer.
-	ResetLate  verdict.Kind = "reset-late"
-	ResetEarly verdict.Kind = "reset-early"
-	// BodyConflict: bodies of denials tell something else than their header fields. Seen counts them, Bound
-	// is 0.
-	BodyConflict verdict.Kind = "body-conflict"
-	// Latency: a quantile of the service time over its bound. Seen and Bound are that quantile and its bound.
-	Latency verdict.Kind = "latency"
-	// FieldLost, FieldChanged, StatusChanged, BodyChanged: what a proxy did to the answers of the origin.
-	// Seen counts the answers through the proxy that show it, Bound is 0.
-	FieldLost     verdict.Kind = "field-lost"
-	FieldChanged  verdict.Kind = "field-changed"
-	StatusChanged verdict.Kind = "status-changed"
-	BodyChanged   verdict.Kind = "body-changed"
-)
-
 // Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status,
 // denials by phase, quota, answers, barred phases, parity, attributes, storms, latency, intactness,
 // schedule. A claim fails only on evidence that no noise explains and then has at least one finding;

@@ -81,7 +81,7 @@ func sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 	}
 	for _, f := range c.Findings {
 		if len(f.Observations) == 0 || !slices.IsSorted(f.Observations) || f.Text == "" ||
-			f.Seen <= f.Bound && f.Kind != RetryAfterEarly {
+			f.Seen <= f.Bound && f.Kind != verdict.RetryAfterEarly {
 			t.Errorf("got finding %+v, want observations that ascend, a text, and more seen than the bound",
 				f)
 		}

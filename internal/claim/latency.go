@@ -70,7 +70,8 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	slices.Reverse(over)
 	slowest := over[0]
 	return settle(id, text,
-		[]verdict.Finding{witness(verdict.Finding{Kind: Latency, Seen: int64(seen), Bound: int64(b.Max),
+		[]verdict.Finding{witness(verdict.Finding{Kind: verdict.Latency, Seen: int64(seen),
+			Bound: int64(b.Max),
 			Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s",
 				text, len(over), len(obs),
 				millis(b.Max), len(obs)-rank, slowest.Seq, millis(service(slowest)))}, over...)})

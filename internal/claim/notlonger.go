@@ -73,7 +73,7 @@ func (r *recording) longestNeed(d *timeline.Observation, t toldWait) (need time.
 // tooLong is the finding of a denial that told a longer wait than needed.
 func tooLong(d *timeline.Observation, t toldWait, need, wait time.Duration) verdict.Finding {
 	return witness(verdict.Finding{
-		Kind: RetryAfterLate, Seen: int64(t.wait), Bound: int64(need),
+		Kind: verdict.RetryAfterLate, Seen: int64(t.wait), Bound: int64(need),
 		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be needed, so "+
 			"it may tell at most %d s",
 			d.Seq, t, seconds(d.Sent, time.Millisecond), seconds(d.FirstByte, time.Millisecond),

@@ -34,7 +34,7 @@ func (r *recording) ownCount(e *Expect) verdict.Claim {
 		if n < int64(len(denials)) {
 			text := fmt.Sprintf("the target counted %d of %s (its count went from %d to %d)", n,
 				plural(len(denials), "denial"), counts[i], counts[i+1])
-			found = append(found, witness(verdict.Finding{Kind: CountedOtherwise,
+			found = append(found, witness(verdict.Finding{Kind: verdict.CountedOtherwise,
 				Seen: int64(len(denials)), Bound: n, Text: text}, denials...))
 		}
 	}

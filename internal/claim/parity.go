@@ -36,7 +36,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 			}
 			if len(lacks) > 0 {
 				findings = append(findings,
-					witness(verdict.Finding{Kind: FieldMissing, Seen: int64(len(lacks)),
+					witness(verdict.Finding{Kind: verdict.FieldMissing, Seen: int64(len(lacks)),
 						Text: fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d) and not in %d "+
 							"of "+
 							"%d of phase %s: %s", name,
@@ -48,7 +48,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 		if bad := only(mine,
 			func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) }); len(bad) > 0 {
 			findings = append(findings,
-				witness(verdict.Finding{Kind: AnsweredOtherwise, Seen: int64(len(bad)),
+				witness(verdict.Finding{Kind: verdict.AnsweredOtherwise, Seen: int64(len(bad)),
 					Text: fmt.Sprintf("%s requests of phase %s are answered %s, those of phase %s %s: %s",
 						outcome, quote(e.Like), oneOf(known),
 						quote(e.Phase), oneOf(statuses(bad)), seqs(bad))}, bad...))

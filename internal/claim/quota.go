@@ -177,7 +177,7 @@ func (c *conflict) findings() []verdict.Finding {
 	if len(c.obs) == 0 {
 		return nil
 	}
-	return []verdict.Finding{witness(verdict.Finding{Kind: QuotaConflict, Seen: int64(len(c.obs)),
+	return []verdict.Finding{witness(verdict.Finding{Kind: verdict.QuotaConflict, Seen: int64(len(c.obs)),
 		Text: fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first, plural(len(c.obs), "answer"),
 			seqs(c.obs))}, c.obs...)}
 }

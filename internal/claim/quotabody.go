@@ -49,7 +49,7 @@ func (r *recording) toldBody(*Expect) verdict.Claim {
 	var findings []verdict.Finding
 	for _, name := range order {
 		obs := wrong[name]
-		findings = append(findings, witness(verdict.Finding{Kind: BodyConflict, Seen: int64(len(obs)),
+		findings = append(findings, witness(verdict.Finding{Kind: verdict.BodyConflict, Seen: int64(len(obs)),
 			Text: fmt.Sprintf("#%d: %s; so in %s: %s", obs[0].Seq, first[name], plural(len(obs), "denial"),
 				seqs(obs))},
 			obs...))

@@ -47,7 +47,7 @@ func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 	case len(bad) > 0:
 		text := fmt.Sprintf("%d of %s tell a limit that is not the declared one", len(bad), plural(judged,
 			"answer"))
-		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: LimitOtherwise,
+		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: verdict.LimitOtherwise,
 			Seen: int64(len(bad)), Rule: rule,
 			Text: text + ": " + first + "; so do " + seqs(bad)}, bad...)})
 	case judged > 0:

@@ -85,15 +85,16 @@ func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit s
 			q.Unit), q.Dialect)
 	switch {
 	case q.Reset > add(most, late):
-		f := witness(verdict.Finding{Kind: ResetLate, Seen: int64(q.Reset), Bound: int64(most),
+		f := witness(verdict.Finding{Kind: verdict.ResetLate, Seen: int64(q.Reset), Bound: int64(most),
 			Text: fmt.Sprintf("%s; %s in %s at the latest", told, why, seconds(most, time.Millisecond))}, o)
 		return &f
 	case q.Reset < -slack-service(o): // the target may have stood still between its decision and the Date
-		f := witness(verdict.Finding{Kind: ResetEarly, Bound: int64(q.Reset), Text: told + ": that is " +
-			"past"}, o)
+		f := witness(verdict.Finding{Kind: verdict.ResetEarly, Bound: int64(q.Reset),
+			Text: told + ": that is " +
+				"past"}, o)
 		return &f
 	case known && q.Reset < least-slack:
-		f := witness(verdict.Finding{Kind: ResetEarly, Seen: int64(least), Bound: int64(q.Reset),
+		f := witness(verdict.Finding{Kind: verdict.ResetEarly, Seen: int64(least), Bound: int64(q.Reset),
 			Text: fmt.Sprintf("%s; its window ends in %s at the earliest", told, seconds(least,
 				time.Millisecond))}, o)
 		return &f

@@ -15,10 +15,11 @@ func TestFindingsNameRules(t *testing.T) {
 	}{
 		{verdict.ClaimConformance, verdict.Finding{Kind: verdict.OverAdmission}, "AL-UPPER"},
 		{verdict.ClaimConformance, verdict.Finding{Kind: verdict.UnderAdmission}, "AL-LOWER"},
-		{verdict.ClaimFieldsRetryAfter, verdict.Finding{Kind: FieldMissing}, "ST-429-RA"},
-		{verdict.ClaimFieldsRetryAfter, verdict.Finding{Kind: FieldInvalid, Rule: "RA-SYNTAX"}, "RA-SYNTAX"},
-		{verdict.ClaimQuotaLimit, verdict.Finding{Kind: LimitOtherwise}, "RL-LIMIT"},
-		{verdict.ClaimStorm, verdict.Finding{Kind: NotDrained}, ""},
+		{verdict.ClaimFieldsRetryAfter, verdict.Finding{Kind: verdict.FieldMissing}, "ST-429-RA"},
+		{verdict.ClaimFieldsRetryAfter, verdict.Finding{Kind: verdict.FieldInvalid, Rule: "RA-SYNTAX"},
+			"RA-SYNTAX"},
+		{verdict.ClaimQuotaLimit, verdict.Finding{Kind: verdict.LimitOtherwise}, "RL-LIMIT"},
+		{verdict.ClaimStorm, verdict.Finding{Kind: verdict.NotDrained}, ""},
 	} {
 		all := []verdict.Finding{x.f}
 		if verdict.NameRules(x.of, all); all[0].Rule != x.want {

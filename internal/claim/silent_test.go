@@ -57,7 +57,7 @@ func TestAnswersThatStop(t *testing.T) {
 			t.Errorf("%s: got %s, want %s: %s", c.name, got.Verdict, c.want, got.Text)
 		}
 		for _, f := range got.Findings {
-			if f.Kind != Unanswered || f.Seen < 5 || f.From != 10*ms || f.To < f.From {
+			if f.Kind != verdict.Unanswered || f.Seen < 5 || f.From != 10*ms || f.To < f.From {
 				t.Errorf("%s: got %+v, want the lost requests from 10 ms on", c.name, f)
 			}
 		}

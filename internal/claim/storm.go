@@ -50,7 +50,8 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 			"; but the limit explains all of them: its clients did not come when there was room")
 	default:
 		last := refused[len(refused)-1]
-		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: NotDrained, Seen: int64(left),
+		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: verdict.NotDrained,
+			Seen: int64(left),
 			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", plural(left, "client"), last.Seq)},
 			refused[max(0, len(refused)-witnessMax):]...)})
 	}

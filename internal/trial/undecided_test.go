@@ -3,7 +3,6 @@ package trial
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -34,7 +33,7 @@ func TestQueuedRequestsAccuseNobody(t *testing.T) {
 		if c.ID != "answers-gone" || len(c.Findings) == 0 {
 			continue
 		}
-		if f := c.Findings[0]; f.Kind != claim.Unanswered || f.Seen != 40 {
+		if f := c.Findings[0]; f.Kind != verdict.Unanswered || f.Seen != 40 {
 			t.Errorf("got %v, want 40 requests without an answer", c.Findings)
 		}
 	}

@@ -53,7 +53,7 @@ const (
 // Kind names what a finding found.
 type Kind string
 
-// The kinds of the conformance judge. Claims have kinds of their own.
+// The kinds of the conformance judge.
 const (
 	OverAdmission  Kind = "over-admission"
 	UnderAdmission Kind = "under-admission"

@@ -48,14 +48,33 @@ const (
 	ClaimClientBudget        ClaimKind = "client-budget"
 )
 
-// claimKind is a kind, and what a claim of it expects, in a sentence.
-type claimKind struct {
-	kind  ClaimKind
+// explained is a kind, and what it means in a sentence.
+type explained[K ~string] struct {
+	kind  K
 	about string
 }
 
+// kindsOf are the kinds of a table, in its order.
+func kindsOf[K ~string](rows []explained[K]) []K {
+	out := make([]K, len(rows))
+	for i, row := range rows {
+		out[i] = row.kind
+	}
+	return out
+}
+
+// aboutOf is the sentence of a kind; empty for one that is not in the table.
+func aboutOf[K ~string](rows []explained[K], k K) string {
+	for _, row := range rows {
+		if row.kind == k {
+			return row.about
+		}
+	}
+	return ""
+}
+
 // claimKinds is the table of the kinds. It is never written after init.
-var claimKinds = []claimKind{
+var claimKinds = []explained[ClaimKind]{
 	{ClaimConformance, "The recording as a whole against the declared limit."},
 	{ClaimRetryAfterHonored, "A client that waited as its denial said, and had no rival meanwhile, is " +
 		"admitted " +
@@ -134,23 +153,10 @@ var claimKinds = []claimKind{
 }
 
 // ClaimKinds returns all kinds, in the order of the documentation.
-func ClaimKinds() []ClaimKind {
-	out := make([]ClaimKind, len(claimKinds))
-	for i, k := range claimKinds {
-		out[i] = k.kind
-	}
-	return out
-}
+func ClaimKinds() []ClaimKind { return kindsOf(claimKinds) }
 
 // About says in a sentence what a claim of the kind expects; empty for a kind that is not known.
-func (k ClaimKind) About() string {
-	for _, row := range claimKinds {
-		if row.kind == k {
-			return row.about
-		}
-	}
-	return ""
-}
+func (k ClaimKind) About() string { return aboutOf(claimKinds, k) }
 
 // ID is the id of the claim of the kind about one thing: storm-fixed.
 func (k ClaimKind) ID(of string) string { return string(k) + "-" + of }
@@ -163,7 +169,7 @@ func (k ClaimKind) Of(id string) string {
 // KindOf returns the kind of the claim with an id, empty for an id of no kind. It is for words that users
 // write, and for reports of versions that kept no kinds; a Claim has its Kind.
 func KindOf(id string) ClaimKind {
-	i := slices.IndexFunc(claimKinds, func(row claimKind) bool {
+	i := slices.IndexFunc(claimKinds, func(row explained[ClaimKind]) bool {
 		return id == string(row.kind) || strings.HasPrefix(id, row.kind.ID(""))
 	})
 	if i < 0 {
@@ -171,6 +177,121 @@ func KindOf(id string) ClaimKind {
 	}
 	return claimKinds[i].kind
 }
+
+// The kinds of findings of claims. What Seen and Bound count is said with each; times are in nanoseconds.
+const (
+	// RetryAfterEarly: a client waited as told and was denied again. Seen is how long it waited, Bound how
+	// long it was told to wait.
+	RetryAfterEarly Kind = "retry-after-early"
+	// RetryAfterLate: a client was told to wait longer than needed. Seen is what it was told, Bound the
+	// longest need.
+	RetryAfterLate Kind = "retry-after-late"
+	// FieldMissing and FieldInvalid: answers without a field, or with one that breaks its syntax. Seen counts
+	// them, Bound is 0.
+	FieldMissing Kind = "field-missing"
+	FieldInvalid Kind = "field-invalid"
+	// DeniedStatus: denials with a status that is not expected. Seen counts them, Bound is 0.
+	DeniedStatus Kind = "denied-status"
+	// DeniedInPhase: more denials in a phase than it may have. Seen and Bound count denials.
+	DeniedInPhase Kind = "denied-in-phase"
+	// CountedOtherwise: the target counted fewer denials than it answered. Seen is how many it answered,
+	// Bound how many it counted.
+	CountedOtherwise Kind = "counted-otherwise"
+	// DeniedUnlimited: denials in a phase that no limit counts. Seen and Bound count denials.
+	DeniedUnlimited Kind = "denied-unlimited"
+	// AnsweredOtherwise: answers with a status that is not expected. Seen counts them, Bound is 0.
+	AnsweredOtherwise Kind = "answered-otherwise"
+	// Unanswered: a phase got no answers where some are expected. Seen counts its requests without one,
+	// Bound is 0.
+	Unanswered Kind = "unanswered"
+	// AdmittedBarred: admissions in a phase of which nothing may be admitted. Seen counts them, Bound is 0.
+	AdmittedBarred Kind = "admitted-barred"
+	// MintsQuota: requests of a client that differ in one attribute do not draw on the quota of the others.
+	// Seen counts the units admitted, Bound the most of one quota. SharesQuota: they do, where each is to
+	// have one of its own.
+	MintsQuota  Kind = "mints-quota"
+	SharesQuota Kind = "shares-quota"
+	// NotDrained: clients that were never admitted. Seen counts them, Bound is 0.
+	NotDrained Kind = "not-drained"
+	// QuotaConflict: answers that tell two limits or two remaining units. Seen counts them, Bound is 0.
+	QuotaConflict Kind = "quota-conflict"
+	// RemainingHigh and RemainingLow: an answer tells more, or fewer, remaining units than can be. Seen is
+	// what it tells (or the least that can be), Bound the most that can be (or what it tells).
+	RemainingHigh Kind = "remaining-too-high"
+	RemainingLow  Kind = "remaining-too-low"
+	// LimitOtherwise: answers tell a limit that is not the declared one. Seen counts them, Bound is 0.
+	LimitOtherwise Kind = "limit-otherwise"
+	// ResetLate and ResetEarly: an answer tells that quota comes back later than it can, or earlier. Seen
+	// is what it tells (or the least that can be), Bound the most that can be (or what it tells), in
+	// nanoseconds from the answer.
+	ResetLate  Kind = "reset-late"
+	ResetEarly Kind = "reset-early"
+	// BodyConflict: bodies of denials tell something else than their header fields. Seen counts them, Bound
+	// is 0.
+	BodyConflict Kind = "body-conflict"
+	// Latency: a quantile of the service time over its bound. Seen and Bound are that quantile and its bound.
+	Latency Kind = "latency"
+	// FieldLost, FieldChanged, StatusChanged, BodyChanged: what a proxy did to the answers of the origin.
+	// Seen counts the answers through the proxy that show it, Bound is 0.
+	FieldLost     Kind = "field-lost"
+	FieldChanged  Kind = "field-changed"
+	StatusChanged Kind = "status-changed"
+	BodyChanged   Kind = "body-changed"
+)
+
+// findingKinds is the table of the kinds of findings. It is never written after init. Those that bear the
+// name of their claim have no row: the claim says it.
+var findingKinds = []explained[Kind]{
+	{OverAdmission,
+		"More was admitted within a span than the limit can admit, wherever in their intervals the " +
+			"admissions were decided.\nbucket: J[x,y] <= B + floor((y-x)/T); log: J <= " +
+			"L*(floor((y-x)/W)+1); fixed window: by Hall's condition over windows."},
+	{UnderAdmission,
+		"A request was denied although not enough can have been in use, even with every earlier admission " +
+			"decided as late as possible."},
+	{NoExplanation, "Each question alone has an answer, but none answers all of them at once."},
+	{RetryAfterEarly,
+		"A client waited as its denial said, had no rival meanwhile, and was denied again."},
+	{RetryAfterLate,
+		"A client was told to wait longer than the limit can need, rounded up to the unit of the field."},
+	{FieldMissing, "Answers lack a field that they should have."},
+	{FieldInvalid, "Answers have a field that breaks a binding rule of its syntax."},
+	{DeniedInPhase, "A phase has more denials than it may have."},
+	{DeniedUnlimited, "Requests were denied that no limit counts."},
+	{AnsweredOtherwise, "Answers of a phase have a status that they should not have."},
+	{Unanswered, "Requests got no answer where one is expected: all of a phase, or exactly " +
+		"those that the limit denies."},
+	{AdmittedBarred, "Requests were admitted of clients whose limit is nothing."},
+	{NotDrained,
+		"Clients that retried were never admitted, though the limit had room for them."},
+	{QuotaConflict, "Answers tell two limits, or two numbers of remaining units."},
+	{LimitOtherwise, "Answers tell a limit that is not the declared one."},
+	{ResetLate, "An answer tells that quota comes back later than all of it can be back."},
+	{ResetEarly, "An answer tells a reset that is past, or before a window can have ended."},
+	{BodyConflict, "The body of a denial tells another wait, limit, reset or status than " +
+		"the denial itself."},
+	{RemainingHigh,
+		"An answer tells more remaining units than there can be after the requests before."},
+	{RemainingLow,
+		"An answer tells fewer remaining units than there must be after the requests before."},
+	{CountedOtherwise, "The target counted fewer denials than it answered."},
+	{MintsQuota, "Requests of one client that differ in an attribute have a quota " +
+		"each; they should share one."},
+	{SharesQuota, "Requests that differ in an attribute draw on one quota; each should have " +
+		"its own."},
+	{FieldLost, "A field that the origin sends is missing behind the proxy."},
+	{FieldChanged, "A field arrives with another value than the origin sends."},
+	{StatusChanged, "A denial of the origin arrives with another status."},
+	{BodyChanged, "The body of a denial arrives changed."},
+}
+
+// FindingKinds returns the kinds of findings that have a name of their own, in the order of the
+// documentation.
+func FindingKinds() []Kind { return kindsOf(findingKinds) }
+
+// About says in a sentence what a finding of the kind accuses the target of; empty for a kind that is not
+// known, or bears the name of its claim.
+func (k Kind) About() string { return aboutOf(findingKinds, k) }
 
 // rules are the rules that findings rest on: by the kind of their claim and their own, or by that of the
 // claim alone. A rule that is read from the answer stands in the finding itself.
@@ -180,10 +301,10 @@ var rules = map[ClaimKind]map[Kind]string{
 	},
 	ClaimRetryAfterHonored:   {"": "RA-NOT-EARLY"},
 	ClaimRetryAfterNotLonger: {"": "RA-NOT-LATE"},
-	ClaimFieldsRetryAfter:    {"field-missing": "ST-429-RA"},
-	ClaimFieldsRateLimit:     {"field-missing": "XR-SET"},
-	ClaimFieldsDate:          {"field-missing": "ST-DATE"},
-	ClaimFieldsProblem:       {"field-missing": "PD-TYPE"},
+	ClaimFieldsRetryAfter:    {FieldMissing: "ST-429-RA"},
+	ClaimFieldsRateLimit:     {FieldMissing: "XR-SET"},
+	ClaimFieldsDate:          {FieldMissing: "ST-DATE"},
+	ClaimFieldsProblem:       {FieldMissing: "PD-TYPE"},
 	ClaimFieldsNoStore:       {"": "ST-429-NOSTORE"},
 	ClaimFieldsExplanation:   {"": "ST-429-BODY"},
 	ClaimQuotaAgrees:         {"": "RL-CONSISTENT-LEGACY"},
