@@ -1,8 +1,8 @@
 package report
 
 import (
-	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
@@ -12,19 +12,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
-
-// The width of a terminal that does not tell, and the narrowest that is laid out for.
-const (
-	defaultWidth = 80
-	leastWidth   = 60
-)
-
-// screen gathers what is written to a terminal.
-type screen struct {
-	text  strings.Builder
-	width int
-	color bool
-}
 
 // longScreen is the number of lines from which the verdict is told again at the end: the first line may be
 // out of sight.
@@ -96,142 +83,185 @@ func (s *screen) body(r, clean *result.Run, o Options) error {
 	return nil
 }
 
-// everything writes all that was found of each scenario.
-func (s *screen) everything(r, clean *result.Run, o Options) error {
-	if err := s.scenarios(clean, o); err != nil {
-		return err
+// totals writes the numbers that add up.
+func (s *screen) totals(r *result.Run) {
+	for _, equation := range strings.Split(result.CountsText(r.Sum()), "; ") {
+		s.line("%s", equation)
 	}
-	for i := range clean.Scenarios {
-		s.failure(&r.Scenarios[i], &clean.Scenarios[i], o)
-	}
-	for i := range clean.Scenarios {
-		s.open(&clean.Scenarios[i])
-	}
-	for i := range clean.Scenarios {
-		if err := s.told(&clean.Scenarios[i]); err != nil {
-			return err
+}
+
+// notes writes what was not judged and does not count, a line for each thing that the targets never had.
+func (s *screen) notes(r *result.Run) {
+	for i, n := range r.Notes() {
+		if i == 0 {
+			s.line("")
 		}
-	}
-	if err := s.latencies(clean); err != nil {
-		return err
-	}
-	for i := range r.Scenarios {
-		if err := s.clients(&r.Scenarios[i]); err != nil {
-			return err
-		}
-	}
-	s.generators(clean)
-	return nil
-}
-
-func (s *screen) line(format string, args ...any) { fmt.Fprintf(&s.text, format+"\n", args...) }
-
-// wrapped writes text from column indent on, later lines two columns further.
-func (s *screen) wrapped(indent int, text string) {
-	lines := columns.Wrap(text, s.width-indent-2)
-	for i, l := range lines {
-		if i > 0 {
-			l = "  " + l
-		}
-		s.line("%s%s", strings.Repeat(" ", indent), l)
+		s.wrapped(0, "note: "+n.String())
 	}
 }
 
-// paint prints a verdict, coloured where that is allowed; a failure that does not count is not red.
-func (s *screen) paint(v verdict.Verdict, counts bool) string {
-	switch {
-	case v == verdict.Pass:
-		return s.escape("32", "PASS")
-	case v == verdict.Fail && counts:
-		return s.escape("1;31", "FAIL")
-	case v == verdict.Fail:
-		return s.escape("33", "FAIL")
-	default:
-		return s.escape("33", "INCONCLUSIVE")
-	}
-}
+// leastWhy is how many columns the last cell of a row has at least: below that the counts are left out.
+const leastWhy = 16
 
-func (s *screen) bold(text string) string { return s.escape("1", text) }
-
-func (s *screen) dim(text string) string { return s.escape("2", text) }
-
-func (s *screen) escape(code, text string) string {
-	if !s.color {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
-}
-
-// scenarios writes a row a scenario: in columns where they fit, else with what belongs together below each
-// other.
-func (s *screen) scenarios(r *result.Run, o Options) error {
-	head := []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED)", "ALLOWED", "DENIED", "UNKNOWN",
-		"P50/P99 ms"}
-	align := "lllrrrr"
+// rows writes one line a scenario, what needs action first: its verdict, its requests, and what it measured
+// or why it did not pass.
+func (s *screen) rows(r *result.Run, o Options) error {
+	head := []string{"VERDICT", "SCENARIO", "MEASURED, OR WHY", "ALLOWED", "DENIED"}
+	align := "lllrr"
 	var rows [][]string
-	for i := range r.Scenarios {
-		x := &r.Scenarios[i]
-		rows = append(rows, []string{s.verdictCell(x, o), columns.Clip(x.ID, 32),
-			strings.Join(x.Worth(), "\n"), quantity.Thousands(x.Counts.Allowed),
-			quantity.Thousands(x.Counts.Denied), quantity.Thousands(x.Counts.Unknown), tails(x)})
+	for _, x := range byNeed(r, o.Strict) {
+		rows = append(rows, []string{s.paint(x.Verdict, x.Weighs(o.Strict)), columns.Clip(x.ID, s.width*3/8),
+			"", quantity.Thousands(x.Counts.Allowed), quantity.Thousands(x.Counts.Denied)})
 	}
-	if columns.Width(head, rows) <= s.width {
-		return s.table(head, align, rows)
+	room := func() int { return s.width - columns.Width(head, rows) + len(head[2]) }
+	for len(head) > 3 && room() < leastWhy {
+		last := len(head) - 1
+		head, align, rows = head[:last], align[:last], firstColumns(rows, last)
 	}
-	head = []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED), REQUESTS, P50/P99 ms"}
-	for i, row := range rows {
-		body := fmt.Sprintf("%s allowed, %s denied, %s unknown\n%s", row[3], row[4], row[5],
-			strings.ReplaceAll(row[6], "\n", " | "))
-		if row[2] != "" {
-			body = row[2] + "\n" + body
-		}
-		rows[i] = []string{row[0], row[1], body}
+	widest := room()
+	for i, x := range byNeed(r, o.Strict) {
+		rows[i][2] = columns.Clip(why(x, o.Strict), widest)
 	}
-	room := s.width - columns.Width(head[:2], firstColumns(rows, 2)) - 2
-	for i := range rows {
-		rows[i][2] = columns.Rewrap(rows[i][2], room)
-	}
-	head[2] = columns.Rewrap(head[2], room)
-	return s.table(head, align[:3], rows)
+	return s.table(head, align, rows)
 }
 
-// tails are the median and the 99th percentile of the service times, allowed above denied; of a target whose
-// answers are all neither, those of its answers.
-func tails(x *result.Scenario) string {
-	switch l := &x.Latency; {
-	case l.Allowed.Service.Count+l.Denied.Service.Count > 0:
-	case x.Target == "" && x.Counts.Sent > 0 && !x.Timed():
-		return "not known"
-	case l.Unknown.Service.Count > 0:
-		return "unknown " + medianAndTail(l.Unknown.Service)
+// urgency orders scenarios: failures that count, other failures, what stayed open, what passed.
+func urgency(s *result.Scenario, strict bool) int {
+	switch {
+	case s.Verdict == verdict.Fail && s.Weighs(strict):
+		return 0
+	case s.Verdict == verdict.Fail:
+		return 1
+	case s.Verdict == verdict.Inconclusive:
+		return 2
 	default:
-		return "no answers"
+		return 3
 	}
-	return "allowed " + medianAndTail(x.Latency.Allowed.Service) + "\ndenied " +
-		medianAndTail(x.Latency.Denied.Service)
 }
 
-// verdictCell is the verdict and, where a failure does not count, the kind.
-func (s *screen) verdictCell(x *result.Scenario, o Options) string {
-	if x.Verdict == verdict.Fail && !x.Weighs(o.Strict) {
-		return s.paint(x.Verdict, false) + "\n" + x.Kind
+// byNeed are the scenarios of r by their urgency; those of the same one in the order of the run.
+func byNeed(r *result.Run, strict bool) []*result.Scenario {
+	out := make([]*result.Scenario, len(r.Scenarios))
+	for i := range r.Scenarios {
+		out[i] = &r.Scenarios[i]
 	}
-	return s.paint(x.Verdict, true)
-}
-
-func firstColumns(rows [][]string, n int) [][]string {
-	out := make([][]string, len(rows))
-	for i, r := range rows {
-		out[i] = r[:n]
-	}
+	slices.SortStableFunc(out, func(a, b *result.Scenario) int {
+		return urgency(a, strict) - urgency(b, strict)
+	})
 	return out
 }
 
-// table writes rows below a head. Cells are clean already and may have several lines.
-func (s *screen) table(head []string, align string, rows [][]string) error {
-	lines, err := columns.Table(head, align, rows)
-	for _, l := range lines {
-		s.line("%s", l)
+// why is what a scenario measured, in a few words, and before that why it did not pass.
+func why(s *result.Scenario, strict bool) string {
+	var parts []string
+	if s.Verdict == verdict.Fail && !s.Weighs(strict) {
+		parts = append(parts, s.Kind)
 	}
-	return err
+	if s.Verdict == verdict.Inconclusive && s.Reason != "" {
+		parts = append(parts, string(s.Reason))
+	}
+	for _, c := range s.Claims {
+		if c.Verdict == verdict.Fail && s.Verdict == verdict.Fail && c.ID != evidence.Conformance {
+			parts = append(parts, c.ID)
+		}
+	}
+	if m := inShort(s); m != "" {
+		parts = append(parts, m)
+	}
+	if n := s.Counts.Unknown; n > 0 {
+		parts = append(parts, quantity.Thousands(n)+" unknown")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// inShort is what a scenario measured of its limit: 20..20, 9.97..10.04/s; of several policies, + between
+// them. Empty where it measured nothing.
+func inShort(s *result.Scenario) string {
+	if s.Judgement == nil {
+		return ""
+	}
+	var out []string
+	known := false
+	for i, p := range s.Limit {
+		m := s.Judgement.Measured.Of(i, len(s.Limit))
+		burst := shortly(result.SeenBurst(p, m.Burst), "", quantity.Whole)
+		rate := shortly(m.Rate, "/s", quantity.PerSecond)
+		known = known || burst != unmeasured || rate != unmeasured
+		switch {
+		case p.InFlight(), rate == unmeasured, result.Refuted(m.Burst, p):
+			out = append(out, burst)
+		default:
+			out = append(out, burst+", "+rate)
+		}
+	}
+	if !known {
+		return ""
+	}
+	return strings.Join(out, " + ")
+}
+
+// unmeasured stands where nothing is known of a parameter.
+const unmeasured = "-"
+
+// shortly prints an interval in few columns: 20..20, >=18, <=22, none fits.
+func shortly(v verdict.Interval, unit string, text func(x float64, up bool) string) string {
+	switch v = result.FiniteEnds(v); {
+	case v.Empty():
+		return "none fits"
+	case v.LoSet && v.HiSet:
+		return text(v.Lo, false) + ".." + text(v.Hi, true) + unit
+	case v.LoSet:
+		return ">=" + text(v.Lo, false) + unit
+	case v.HiSet:
+		return "<=" + text(v.Hi, true) + unit
+	default:
+		return unmeasured
+	}
+}
+
+// mostCauses is how many causes are written: a reader mends one at a time.
+const mostCauses = 12
+
+// causes writes what needs action. A mend that the next cause has too stands below that.
+func (s *screen) causes(all []evidence.Cause) {
+	shown := all[:min(len(all), mostCauses)]
+	for i := range shown {
+		c := &shown[i]
+		s.line("")
+		s.wrapped(0, s.paint(c.Verdict, c.Counts)+" "+c.Who()+": "+c.Sentence())
+		for _, l := range []string{c.Clearest.Span, c.Also()} {
+			if l != "" {
+				s.wrapped(2, l)
+			}
+		}
+		if c.Clearest.Hint != "" {
+			s.wrapped(2, "perhaps: "+c.Clearest.Hint)
+		}
+		if c.Mend != "" && (i+1 == len(shown) || shown[i+1].Mend != c.Mend) {
+			s.wrapped(2, "mend: "+c.Mend)
+		}
+		if c.Clearest.Replay != "" {
+			s.line("  replay: %s", c.Clearest.Replay)
+		}
+	}
+	if n := len(all) - len(shown); n > 0 {
+		s.line("")
+		rest := strings.Join(evidence.IDsOf(all[len(shown):]), ", ")
+		s.wrapped(0, quantity.Plural(n, "more cause")+" in "+rest+" (-v shows all)")
+	}
+}
+
+// inBrief is what the first cause asks for, behind a semicolon; empty where it takes more than a sentence to
+// say.
+func inBrief(all []evidence.Cause) string {
+	switch {
+	case len(all) == 0:
+		return ""
+	case all[0].First:
+		return "; " + all[0].Clearest.Sentence
+	case all[0].Clearest.Hint != "":
+		return "; perhaps: " + all[0].Clearest.Hint
+	default:
+		return ""
+	}
 }

@@ -1,0 +1,93 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/plain"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// recorder names what recorded s: the generator, or something else of which only the recording is known.
+func recorder(s *result.Scenario) string {
+	if s.Target == "" {
+		return "recording"
+	}
+	return "generator"
+}
+
+// protocolText is what the target spoke: HTTP/2, TLS 1.3. Empty where it is not known.
+func protocolText(s *result.Scenario) string {
+	return strings.Join(plain.All(s.Header.Protocols), "; ")
+}
+
+// generatorText says how well the generator kept its plan; empty where nothing was measured.
+func generatorText(s *result.Scenario) string {
+	var parts []string
+	if l := s.Latency.Lateness; l.Count > 0 {
+		parts = append(parts,
+			fmt.Sprintf("late p99 %s, max %s", quantity.Brief(l.P99), quantity.Brief(l.Max)))
+	}
+	for _, k := range s.Header.Phases {
+		if text := slipped(k); text != "" {
+			parts = append(parts, plain.Text(k.Phase)+": "+text)
+		}
+	}
+	for _, x := range s.Header.Spreads {
+		parts = append(parts, fmt.Sprintf("%s at once in %s", quantity.Thousands(x.Requests),
+			quantity.Brief(x.Width)))
+	}
+	a := s.Header.Audit
+	if a.Connections > 0 {
+		parts = append(parts, quantity.Plural(a.Connections, "connection"))
+	}
+	if a.CPUShare > 0 {
+		parts = append(parts, fmt.Sprintf("%.2f CPUs", a.CPUShare))
+	}
+	if a.Collections > 0 {
+		parts = append(parts, fmt.Sprintf("GC pause %s", quantity.Brief(a.LongestGC)))
+	}
+	for _, n := range s.Header.Notes {
+		parts = append(parts, plain.Text(n))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// slipped says where the plan of a phase was not kept; empty where it was.
+func slipped(k timeline.Kept) string {
+	const told = time.Millisecond
+	var parts []string
+	if k.Unsent > 0 {
+		parts = append(parts, fmt.Sprintf("%s not sent", quantity.Thousands(k.Unsent)))
+	}
+	if k.LateP99 > told {
+		parts = append(parts, "late p99 "+quantity.Brief(k.LateP99))
+	}
+	if k.Stalled > 0 {
+		parts = append(parts, "stood still for "+quantity.Brief(k.Stalled))
+	}
+	if k.ReadLag > told {
+		parts = append(parts, "read up to "+quantity.Brief(k.ReadLag)+" late")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// provenance says in one line which program recorded what, when and where.
+func provenance(r *result.Run) string {
+	parts := []string{strings.TrimSpace("rlcheck " + r.Version), "run " + r.ID}
+	if !r.Started.IsZero() {
+		parts = append(parts, r.Started.UTC().Format(time.RFC3339))
+	}
+	parts = append(parts, quantity.Brief(r.Duration))
+	if h := r.Host; h.GoVersion != "" {
+		parts = append(parts,
+			fmt.Sprintf("%s %s/%s, %s", h.GoVersion, h.OS, h.Arch, quantity.Plural(h.CPUs, "processor")))
+	}
+	if len(r.Command) > 0 {
+		parts = append(parts, strings.Join(r.Command, " "))
+	}
+	return strings.Join(parts, " · ")
+}

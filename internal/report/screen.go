@@ -1,0 +1,69 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// The width of a terminal that does not tell, and the narrowest that is laid out for.
+const (
+	defaultWidth = 80
+	leastWidth   = 60
+)
+
+// screen gathers what is written to a terminal.
+type screen struct {
+	text  strings.Builder
+	width int
+	color bool
+}
+
+func (s *screen) line(format string, args ...any) { fmt.Fprintf(&s.text, format+"\n", args...) }
+
+// wrapped writes text from column indent on, later lines two columns further.
+func (s *screen) wrapped(indent int, text string) {
+	lines := columns.Wrap(text, s.width-indent-2)
+	for i, l := range lines {
+		if i > 0 {
+			l = "  " + l
+		}
+		s.line("%s%s", strings.Repeat(" ", indent), l)
+	}
+}
+
+// paint prints a verdict, coloured where that is allowed; a failure that does not count is not red.
+func (s *screen) paint(v verdict.Verdict, counts bool) string {
+	switch {
+	case v == verdict.Pass:
+		return s.escape("32", "PASS")
+	case v == verdict.Fail && counts:
+		return s.escape("1;31", "FAIL")
+	case v == verdict.Fail:
+		return s.escape("33", "FAIL")
+	default:
+		return s.escape("33", "INCONCLUSIVE")
+	}
+}
+
+func (s *screen) bold(text string) string { return s.escape("1", text) }
+
+func (s *screen) dim(text string) string { return s.escape("2", text) }
+
+func (s *screen) escape(code, text string) string {
+	if !s.color {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// table writes rows below a head. Cells are clean already and may have several lines.
+func (s *screen) table(head []string, align string, rows [][]string) error {
+	lines, err := columns.Table(head, align, rows)
+	for _, l := range lines {
+		s.line("%s", l)
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/report/columns"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// everything writes all that was found of each scenario.
+func (s *screen) everything(r, clean *result.Run, o Options) error {
+	if err := s.scenarios(clean, o); err != nil {
+		return err
+	}
+	for i := range clean.Scenarios {
+		s.failure(&r.Scenarios[i], &clean.Scenarios[i], o)
+	}
+	for i := range clean.Scenarios {
+		s.open(&clean.Scenarios[i])
+	}
+	for i := range clean.Scenarios {
+		if err := s.told(&clean.Scenarios[i]); err != nil {
+			return err
+		}
+	}
+	if err := s.latencies(clean); err != nil {
+		return err
+	}
+	for i := range r.Scenarios {
+		if err := s.clients(&r.Scenarios[i]); err != nil {
+			return err
+		}
+	}
+	s.generators(clean)
+	return nil
+}
+
+// scenarios writes a row a scenario: in columns where they fit, else with what belongs together below each
+// other.
+func (s *screen) scenarios(r *result.Run, o Options) error {
+	head := []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED)", "ALLOWED", "DENIED", "UNKNOWN",
+		"P50/P99 ms"}
+	align := "lllrrrr"
+	var rows [][]string
+	for i := range r.Scenarios {
+		x := &r.Scenarios[i]
+		rows = append(rows, []string{s.verdictCell(x, o), columns.Clip(x.ID, 32),
+			strings.Join(x.Worth(), "\n"), quantity.Thousands(x.Counts.Allowed),
+			quantity.Thousands(x.Counts.Denied), quantity.Thousands(x.Counts.Unknown), tails(x)})
+	}
+	if columns.Width(head, rows) <= s.width {
+		return s.table(head, align, rows)
+	}
+	head = []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED), REQUESTS, P50/P99 ms"}
+	for i, row := range rows {
+		body := fmt.Sprintf("%s allowed, %s denied, %s unknown\n%s", row[3], row[4], row[5],
+			strings.ReplaceAll(row[6], "\n", " | "))
+		if row[2] != "" {
+			body = row[2] + "\n" + body
+		}
+		rows[i] = []string{row[0], row[1], body}
+	}
+	room := s.width - columns.Width(head[:2], firstColumns(rows, 2)) - 2
+	for i := range rows {
+		rows[i][2] = columns.Rewrap(rows[i][2], room)
+	}
+	head[2] = columns.Rewrap(head[2], room)
+	return s.table(head, align[:3], rows)
+}
+
+// tails are the median and the 99th percentile of the service times, allowed above denied; of a target whose
+// answers are all neither, those of its answers.
+func tails(x *result.Scenario) string {
+	switch l := &x.Latency; {
+	case l.Allowed.Service.Count+l.Denied.Service.Count > 0:
+	case x.Target == "" && x.Counts.Sent > 0 && !x.Timed():
+		return "not known"
+	case l.Unknown.Service.Count > 0:
+		return "unknown " + medianAndTail(l.Unknown.Service)
+	default:
+		return "no answers"
+	}
+	return "allowed " + medianAndTail(x.Latency.Allowed.Service) + "\ndenied " +
+		medianAndTail(x.Latency.Denied.Service)
+}
+
+// verdictCell is the verdict and, where a failure does not count, the kind.
+func (s *screen) verdictCell(x *result.Scenario, o Options) string {
+	if x.Verdict == verdict.Fail && !x.Weighs(o.Strict) {
+		return s.paint(x.Verdict, false) + "\n" + x.Kind
+	}
+	return s.paint(x.Verdict, true)
+}
+
+func firstColumns(rows [][]string, n int) [][]string {
+	out := make([][]string, len(rows))
+	for i, r := range rows {
+		out[i] = r[:n]
+	}
+	return out
+}
+
+// failure writes what was found against one scenario: the sentence, where in the recording, how to see it
+// again.
+func (s *screen) failure(raw, x *result.Scenario, o Options) {
+	if x.Verdict != verdict.Fail {
+		return
+	}
+	found := evidence.Shown(evidence.Failures(raw))
+	if len(found) == 0 {
+		found = []evidence.Failure{{Claim: evidence.Conformance, Sentence: x.Detail}}
+	}
+	s.line("")
+	for _, e := range found {
+		who := x.ID
+		if e.Claim != evidence.Conformance && e.Claim != "" {
+			who += ": " + e.Claim
+		}
+		head := s.paint(verdict.Fail, x.Weighs(o.Strict)) + " " + who + ": "
+		s.wrapped(0, head+e.Sentence)
+		if e.Span != "" {
+			s.wrapped(2, e.Span)
+		}
+		if e.Hint != "" {
+			s.wrapped(2, "perhaps: "+e.Hint)
+		}
+		if e.Replay != "" {
+			s.line("  replay: %s", e.Replay)
+		}
+	}
+}
+
+// open writes why a scenario is inconclusive and what to do about it.
+func (s *screen) open(x *result.Scenario) {
+	for i, t := range evidence.Troubles(x) {
+		if i == 0 {
+			s.line("")
+		}
+		s.wrapped(0, s.paint(verdict.Inconclusive, true)+" "+x.ID+": "+t.Line())
+		if t.Mend != "" {
+			s.wrapped(2, "mend: "+t.Mend)
+		}
+	}
+}
+
+// latencies writes the distributions: corrected latency counts from the plan, service time from the send.
+func (s *screen) latencies(r *result.Run) error {
+	rows := latencyRows(r)
+	if len(rows) == 0 {
+		return nil
+	}
+	s.line("")
+	head := append([]string{"LATENCY, ms", "OUTCOME", "FROM", "ANSWERS"}, quantileNames...)
+	align := "lllrrrrrr"
+	var cells [][]string
+	scenario, outcome := "", ""
+	for _, l := range rows {
+		row := []string{columns.Clip(l.scenario, 32), l.outcome, l.from,
+			quantity.Thousands(int(l.dist.Count))}
+		if l.scenario == scenario && l.outcome == outcome {
+			row[1], row[3] = "", ""
+		}
+		if l.scenario == scenario {
+			row[0] = ""
+		}
+		scenario, outcome = l.scenario, l.outcome
+		cells = append(cells, append(row, l.values()...))
+	}
+	// the number of answers is in the first table too
+	for _, spare := range []string{"ANSWERS", "P99.9", "P90"} {
+		if columns.Width(head, cells) <= s.width {
+			break
+		}
+		i := slices.Index(head, spare)
+		head, align = without(head, i), align[:i]+align[i+1:]
+		for n, row := range cells {
+			cells[n] = without(row, i)
+		}
+	}
+	return s.table(head, align, cells)
+}
+
+// without returns a list without its element i, and leaves the list as it is.
+func without[T any](list []T, i int) []T { return slices.Concat(list[:i], list[i+1:]) }
+
+// generators writes what the generator says of itself, a line a scenario.
+func (s *screen) generators(r *result.Run) {
+	for i := range r.Scenarios {
+		x := &r.Scenarios[i]
+		text := strings.Trim(protocolText(x)+"; "+generatorText(x), "; ")
+		if i == 0 && text != "" {
+			s.line("")
+		}
+		if text != "" {
+			s.wrapped(0, s.dim(recorder(x))+" "+x.ID+": "+text)
+		}
+	}
+}
