@@ -87,25 +87,21 @@ func (r *recording) way() time.Duration {
 	return fastest
 }
 
-// standstills returns times in which the target was slow whatever it was to say. In some, longer than most,
-// nothing at all was answered, and then at once what had been sent over some time. They last until all that
-// came meanwhile is answered. So it is where a process does not run; a slow limiter lets each request wait.
+// standstills returns times in which the target was slow whatever it was to say: for longer than most nothing
+// at all was answered, and then at once what had been sent over some time. They last until all that came
+// meanwhile is answered. So it is where a process does not run; a slow limiter lets each request wait.
 //
 //	sent       | | | | | |
 //	answered                ||||||
 //	           |-- nothing -|
 //
-// In the others an answer of another outcome than of waited longer than most. A queue keeps what it admits
-// waiting, so that tells nothing of it.
+// The wait of an answer of another outcome than of is a part of the standstill that it meets, but for queues,
+// which keep what they admit waiting. Alone it is none: a target that is slow with all is slow.
 func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall {
 	heard := slices.SortedFunc(slices.Values(r.target),
 		func(a, b *timeline.Observation) int { return cmp.Compare(a.FirstByte, b.FirstByte) })
-	queued := slices.ContainsFunc(r.limit, func(p spec.Policy) bool { return p.Queued() })
-	var out []stall
+	var stood []stall
 	for i, o := range heard {
-		if o.Outcome != of && service(o) > most && !queued {
-			out = append(out, stall{o.Sent, o.FirstByte})
-		}
 		if i == 0 || o.FirstByte-heard[i-1].FirstByte <= most || !atOnce(heard[i:], most/5) {
 			continue
 		}
@@ -115,7 +111,17 @@ func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall
 				s.to = x.FirstByte
 			}
 		}
-		out = append(out, s)
+		stood = append(stood, s)
+	}
+	if slices.ContainsFunc(r.limit, func(p spec.Policy) bool { return p.Queued() }) {
+		return stood
+	}
+	out := slices.Clone(stood)
+	for _, o := range heard {
+		meets := func(s stall) bool { return s.from <= o.FirstByte && o.Sent <= s.to }
+		if o.Outcome != of && service(o) > most && slices.ContainsFunc(stood, meets) {
+			out = append(out, stall{o.Sent, o.FirstByte})
+		}
 	}
 	return out
 }

@@ -166,6 +166,19 @@ func TestLatencyWithoutStandstills(t *testing.T) {
 		tl.Observations[100].Sent, tl.Observations[100].FirstByte = 200*ms, 201*ms
 		return tl
 	}
+	all := func(stood bool) *timeline.Timeline { // slow with all from 70 to 90 ms
+		tl := answered(func(i int) time.Duration {
+			switch {
+			case stood && i < 70:
+				return from(i, time.Duration(70-i)*ms)
+			case i >= 70 && i < 90:
+				return 30 * ms
+			}
+			return ms
+		})
+		tl.Observations[70].Outcome = timeline.Allowed
+		return tl
+	}
 	run(t, bound(0.9, 10*ms), []row{
 		{"a standstill", answered(func(i int) time.Duration { return from(i, time.Duration(70-i)*ms) }),
 			"schedule-missed", "sent late, the recorder stood still, or nothing at all was answered"},
@@ -189,10 +202,12 @@ func TestLatencyWithoutStandstills(t *testing.T) {
 			return from(i, time.Duration(70-i)*ms)
 		}), "fail", ""},
 		{"a burst of denials", burst(timeline.Denied), "fail", ""},
-		{"a burst of which one is admitted", burst(timeline.Allowed), "schedule-missed", ""},
+		{"a burst of which one is admitted", burst(timeline.Allowed), "fail", ""},
+		{"slow with all", all(false), "fail", ""},
+		{"slow with all after a standstill", all(true), "schedule-missed", ""},
 	})
 	queue := parse(t, "leaky-bucket-queue,rate=10/s,queue=5")
-	if c := judge(burst(timeline.Allowed), queue, bound(0.9, 10*ms), noWaits)[0]; c.Verdict != verdict.Fail {
+	if c := judge(all(true), queue, bound(0.9, 10*ms), noWaits)[0]; c.Verdict != verdict.Fail {
 		t.Errorf("a queue keeps what it admits waiting: got %s (%s), want fail", c.Verdict, c.Text)
 	}
 }
