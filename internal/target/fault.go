@@ -29,6 +29,9 @@ type Fault struct {
 	// Promise is what a target has to promise for this to be a fault: not to have it is otherwise none.
 	// Empty: it is always one.
 	Promise string
+	// Declared is what must be declared of a target that is not embedded: PATH=VALUE of a scenario. Empty:
+	// nothing.
+	Declared string
 	// Proxy tells that the fault lives in a proxy (NewProxy), not in a target (New).
 	Proxy bool
 

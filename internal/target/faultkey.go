@@ -166,13 +166,13 @@ var attributeFaults = []Fault{
 		},
 	},
 	{
-		Name: "keys-folded", Class: "B14",
+		Name: "keys-folded", Class: "B14", Declared: "expect.attributes.key-case=separate",
 		Sentence: "takes two clients for one whose keys differ in the case of letters alone",
 		Citation: "https://www.rfc-editor.org/rfc/rfc6750#section-2.1",
 		key:      func(_ *http.Request, key string) string { return strings.ToLower(key) },
 	},
 	{
-		Name: "key-by-all-values", Class: "A17",
+		Name: "key-by-all-values", Class: "A17", Declared: "expect.attributes.key-twice=shared",
 		Sentence: "takes all values of a key that is sent twice for one key",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.3",
 		key: func(r *http.Request, key string) string {

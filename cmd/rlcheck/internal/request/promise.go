@@ -39,10 +39,14 @@ func WordsOf(promises []verdict.Promise) []string {
 const UnpromisedField = "\nWithout the promise (--promise, promises: in the scenario, --strict), a field " +
 	"that is never sent is a note. One that is sent is held to its rules."
 
-// PromisedOnly says of a fault what has to be promised for it to be one; empty for most.
+// PromisedOnly says of a fault what has to be promised or declared for it to be one; empty for most.
 func PromisedOnly(f target.Fault) string {
-	if f.Promise == "" {
+	switch {
+	case f.Promise != "":
+		return "\nonly where it is promised (--promise " + f.Promise + "): a target that never did is right"
+	case f.Declared != "":
+		return "\nonly where it is declared (--set " + f.Declared + "), but of the embedded target"
+	default:
 		return ""
 	}
-	return "\nonly where it is promised (--promise " + f.Promise + "): a target that never did is right"
 }
