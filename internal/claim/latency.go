@@ -89,7 +89,8 @@ func (r *recording) way() time.Duration {
 
 // standstills returns times in which the target was slow whatever it was to say: for longer than most nothing
 // at all was answered, and then at once what had been sent over some time. They last until all that came
-// meanwhile is answered. So it is where a process does not run; a slow limiter lets each request wait.
+// meanwhile is answered. So it is where a process does not run; a slow limiter lets each request wait. A
+// target that hangs does so, too, so there are none where the machine of the recorder was not busy.
 //
 //	sent       | | | | | |
 //	answered                ||||||
@@ -100,6 +101,9 @@ func (r *recording) way() time.Duration {
 func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall {
 	heard := slices.SortedFunc(slices.Values(r.target),
 		func(a, b *timeline.Observation) int { return cmp.Compare(a.FirstByte, b.FirstByte) })
+	if !r.busy() {
+		return nil
+	}
 	var stood []stall
 	for i, o := range heard {
 		if i == 0 || o.FirstByte-heard[i-1].FirstByte <= most || !atOnce(heard[i:], most/5) {
@@ -124,6 +128,13 @@ func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall
 		}
 	}
 	return out
+}
+
+// busy tells whether the machine of the recorder, which may be that of the target, did other work: it stood
+// still, or sent one request in a hundred over a millisecond late, ten times as late as on a quiet one.
+func (r *recording) busy() bool {
+	late, _ := r.lateP99()
+	return late > time.Millisecond || len(r.tl.Header.Stalls) > 0
 }
 
 // atOnce tells whether the first answers of heard, those of some width, are of requests that were sent over

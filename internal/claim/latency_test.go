@@ -148,6 +148,11 @@ func TestLatencyWithoutStandstills(t *testing.T) {
 			o.At = time.Duration(i) * ms
 			o.Sent, o.FirstByte = o.At, o.At+at(i)
 		}
+		tl.Header.Stalls = []timeline.Stall{{From: 300 * ms, To: 400 * ms}}
+		return tl
+	}
+	quiet := func(tl *timeline.Timeline) *timeline.Timeline {
+		tl.Header.Stalls = nil
 		return tl
 	}
 	from := func(i int, took time.Duration) time.Duration {
@@ -182,6 +187,9 @@ func TestLatencyWithoutStandstills(t *testing.T) {
 	run(t, bound(0.9, 10*ms), []row{
 		{"a standstill", answered(func(i int) time.Duration { return from(i, time.Duration(70-i)*ms) }),
 			"schedule-missed", "sent late, the recorder stood still, or nothing at all was answered"},
+		{"a target that hangs beside a quiet recorder", quiet(answered(func(i int) time.Duration {
+			return from(i, time.Duration(70-i)*ms)
+		})), "fail", ""},
 		{"slow from then on", answered(func(i int) time.Duration { return from(i, 30*ms) }), "fail", ""},
 		{"two standstills", answered(func(i int) time.Duration {
 			if i > 59 {

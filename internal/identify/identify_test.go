@@ -332,7 +332,7 @@ func TestRandomLimitsAreNamed(t *testing.T) {
 	case testing.Short():
 		h.seeds(3)
 	default:
-		h.seeds(6)
+		h.seeds(8)
 	}
 }
 

@@ -45,7 +45,7 @@ func PromisedOnly(f target.Fault) string {
 	case f.Promise != "":
 		return "\nonly where it is promised (--promise " + f.Promise + "): a target that never did is right"
 	case f.Declared != "":
-		return "\nonly where it is declared (--set " + f.Declared + "), but of the embedded target"
+		return "\nonly where it is declared (--set " + f.Declared + "); of the embedded target it is known"
 	default:
 		return ""
 	}
