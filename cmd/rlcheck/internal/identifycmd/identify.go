@@ -84,8 +84,8 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 				return cli.Usagef("identify: --format %s is for an access log: name one that is there",
 					f.format)
 			}
-			if len(args) == 1 {
-				f.Target = args[0]
+			if err := f.takeURL(args); err != nil {
+				return err
 			}
 			return identifyTarget(e, &f, cmd.Flags().Changed("polite"))
 		},
@@ -152,6 +152,19 @@ func (f *identifyFlags) budget() (identify.Options, error) {
 	every := max(rate.Per/time.Duration(rate.N), 1)
 	return identify.Options{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime,
 		Think: thinkTime, Alike: !f.clients}, nil
+}
+
+// takeURL makes the argument, if there is one, the target. It is no recording.
+func (f *identifyFlags) takeURL(args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case !strings.Contains(args[0], "://"):
+		return cli.Usagef("identify: %q: no recording of that name is there, and a URL begins with http:// "+
+			"or https:// (write rlcheck identify http://127.0.0.1:8080/)", args[0])
+	}
+	f.Target = args[0]
+	return nil
 }
 
 // thinkTime is how long the judge is asked after each phase.
