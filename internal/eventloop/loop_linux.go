@@ -24,6 +24,8 @@ type Loop struct {
 	mu sync.Mutex
 	// conns are those of the loop by their descriptors.
 	conns []*Conn
+	// stopped tells that poll and bell are closed: their numbers may be those of others.
+	stopped bool
 }
 
 const knock, stop = 'k', 's'
@@ -62,15 +64,21 @@ func (l *Loop) Stop() {
 	l.closeAll()
 }
 
-// Knock has the loop call knocked: the time until then is how late it reads. l may be nil.
+// Knock has the loop call knocked: the time until then is how late it reads. l may be nil, or stopped.
 func (l *Loop) Knock() {
 	if l != nil {
 		l.ring(knock)
 	}
 }
 
-// ring writes to the bell. The pipe has room: what was rung before is read first.
-func (l *Loop) ring(b byte) { _, _ = syscall.Write(l.bell[1], []byte{b}) }
+// ring writes to the bell, unless the loop is stopped. The pipe has room: what was rung before is read first.
+func (l *Loop) ring(b byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.stopped {
+		_, _ = syscall.Write(l.bell[1], []byte{b})
+	}
+}
 
 // rung reads the bell, and tells whether the loop is to end.
 func (l *Loop) rung() (ended bool) {
@@ -86,6 +94,9 @@ func (l *Loop) rung() (ended bool) {
 }
 
 func (l *Loop) closeAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stopped = true
 	for _, fd := range []int{l.poll, l.bell[0], l.bell[1]} {
 		syscall.Close(fd)
 	}

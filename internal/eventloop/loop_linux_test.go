@@ -227,3 +227,26 @@ func TestOnlyConnectionsOfTheKernelJoin(t *testing.T) {
 	(*Loop)(nil).Release()
 	(*Loop)(nil).Stop()
 }
+
+// TestAKnockAfterTheEndGoesNowhere: the descriptors of a loop that is stopped may be those of connections.
+func TestAKnockAfterTheEndGoesNowhere(t *testing.T) {
+	l := New(func() time.Duration { return 0 }, func() {}, func() {})
+	l.Stop()
+	var other [2]int
+	if err := syscall.Pipe2(other[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(other[0])
+	defer syscall.Close(other[1])
+	if other[1] != l.bell[1] {
+		if err := syscall.Dup3(other[1], l.bell[1], syscall.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Close(l.bell[1])
+	}
+	l.Knock()
+	var b [1]byte
+	if n, err := syscall.Read(other[0], b[:]); err != syscall.EAGAIN {
+		t.Errorf("%d bytes came, %q, %v", n, b, err)
+	}
+}
