@@ -3,6 +3,7 @@ package trial
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
@@ -68,8 +69,21 @@ func claims(tl *timeline.Timeline, s *scenario.Scenario, r *result.Scenario) []v
 }
 
 // tally fills in what is counted of a recording.
-func tally(out *result.Scenario, tl *timeline.Timeline) {
+func tally(out *result.Scenario, tl *timeline.Timeline) { tallying(out, tl)() }
+
+// tallying begins to fill in what is counted of a recording, and returns what ends it. One that is too long
+// for memory is counted meanwhile: until the end nobody else may read or write Counts, Statuses, Clients and
+// Latency.
+func tallying(out *result.Scenario, tl *timeline.Timeline) (end func()) {
 	out.Timeline, out.Header = tl, tl.Header
+	end = sync.OnceFunc(func() { count(out, tl) })
+	if tl.Spool != nil {
+		go end()
+	}
+	return end
+}
+
+func count(out *result.Scenario, tl *timeline.Timeline) {
 	out.Counts = timeline.Counts{Planned: tl.Header.Unsent, Unsent: tl.Header.Unsent}
 	var statuses timeline.StatusTally
 	var clients result.ClientTally

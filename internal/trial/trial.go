@@ -379,7 +379,7 @@ func guard(ctx context.Context, allow []string, urls []*url.URL) func(netip.Addr
 
 // Judge fills the verdict of a recording into out.
 func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
-	tally(out, tl)
+	counted := tallying(out, tl)
 	out.Claims = nil
 	defer blameCache(out)
 	if s.Expect.Conformance != scenario.NoConformance {
@@ -387,6 +387,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		out.Header.Judged = tl.Header.Judged
 		out.Judgement, out.Claims = j, append(out.Claims, c)
 	}
+	counted()
 	if why, down := load.Unreachable(tl); down {
 		*out = inconclusive(*out, verdict.Unreachable, why)
 		out.Claims = nil
