@@ -1,31 +1,15 @@
 package claim
 
 import (
-	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// value returns the field of o by its name in any case, and whether the answer had it.
-func value(o *timeline.Observation, name string) (string, bool) {
-	for i := range o.Fields {
-		if strings.EqualFold(o.Fields[i].Name, name) {
-			return o.Fields[i].Value, true
-		}
-	}
-	return "", false
-}
-
-// getter is value for one observation.
-func getter(o *timeline.Observation) func(string) (string, bool) {
-	return func(name string) (string, bool) { return value(o, name) }
-}
-
 // date returns the Date of an answer.
 func date(o *timeline.Observation) (time.Time, bool) {
-	v, ok := value(o, "Date")
+	v, ok := o.Fields.Get("Date")
 	if !ok {
 		return time.Time{}, false
 	}
@@ -44,7 +28,7 @@ type toldWait struct {
 
 // told returns the wait of a valid Retry-After. A date without a Date beside it tells no wait.
 func told(o *timeline.Observation) (toldWait, bool) {
-	v, ok := value(o, "Retry-After")
+	v, ok := o.Fields.Get("Retry-After")
 	if !ok {
 		return toldWait{}, false
 	}

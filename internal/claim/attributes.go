@@ -210,7 +210,7 @@ func (s sides) unreached(a timeline.Attribute) string {
 	if len(admitted) == 0 || len(plain) == 0 || !elsewhere {
 		return ""
 	}
-	typed := func(o *timeline.Observation) string { v, _ := value(o, "Content-Type"); return v }
+	typed := func(o *timeline.Observation) string { v, _ := o.Fields.Get("Content-Type"); return v }
 	if p, o := plain[0], admitted[0]; p.Status != o.Status || typed(p) != typed(o) {
 		return fmt.Sprintf("answered %d %s in place of %d %s: another resource, perhaps", o.Status, typed(o),
 			p.Status, typed(p))

@@ -198,7 +198,7 @@ func (b *broken) note() string {
 
 // readRetryAfter reads Retry-After: present, and every rule of its syntax.
 func readRetryAfter(o *timeline.Observation) (bool, []headers.Problem) {
-	v, ok := value(o, "Retry-After")
+	v, ok := o.Fields.Get("Retry-After")
 	if !ok {
 		return false, nil
 	}
@@ -211,7 +211,7 @@ func readRetryAfter(o *timeline.Observation) (bool, []headers.Problem) {
 
 // readDate reads Date.
 func readDate(o *timeline.Observation) (bool, []headers.Problem) {
-	v, ok := value(o, "Date")
+	v, ok := o.Fields.Get("Date")
 	if !ok {
 		return false, nil
 	}
@@ -221,7 +221,7 @@ func readDate(o *timeline.Observation) (bool, []headers.Problem) {
 // readQuotas reads the quota in any dialect: present if one tells a limit or what remains of it.
 func readQuotas(o *timeline.Observation) (bool, []headers.Problem) {
 	base, _ := date(o)
-	quotas, problems := headers.Quotas(getter(o), base)
+	quotas, problems := headers.Quotas(o.Fields.Get, base)
 	tells := func(q headers.Quota) bool { return q.HasLimit || q.HasRemaining }
 	return slices.ContainsFunc(quotas, tells), problems
 }

@@ -167,7 +167,7 @@ func (j *comparison) names(c class) []string {
 
 // presence finds the field lost if the origin has it in all answers and some through the proxy do not.
 func (j *comparison) presence(c class, name string) {
-	has := func(o *timeline.Observation) bool { _, ok := value(o, name); return ok }
+	has := func(o *timeline.Observation) bool { _, ok := o.Fields.Get(name); return ok }
 	lacks := func(o *timeline.Observation) bool { return !has(o) }
 	at, through := only(c.origin, has), only(c.proxy, has)
 	switch {

@@ -45,7 +45,7 @@ func shapeOf(o *timeline.Observation) shape {
 	s := shape{media: mediaType(o)}
 	switch {
 	case body == "":
-		if v, _ := value(o, "Content-Length"); strings.TrimSpace(v) == "0" {
+		if v, _ := o.Fields.Get("Content-Length"); strings.TrimSpace(v) == "0" {
 			s.notation = "no body"
 		}
 	case !isText(body): // it has some notation

@@ -28,7 +28,7 @@ func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
 		if !j.expects(name) {
 			return "", false
 		}
-		return value(o, name)
+		return o.Fields.Get(name)
 	}
 	f, onePolicy := facts{}, len(limit) < 2
 	quotas, problems := headers.Quotas(get, base)

@@ -35,11 +35,14 @@ func tells(o *timeline.Observation) bool { _, ok := told(o); return ok }
 // one may come from the origin itself, which met no fraction or no negative wait before: it counts if all
 // values through the proxy are so, and a negative one never.
 func (j *comparison) unreadable(c class, at []*timeline.Observation) {
-	has := only(c.proxy, func(o *timeline.Observation) bool { _, ok := value(o, "Retry-After"); return ok })
+	has := only(c.proxy, func(o *timeline.Observation) bool {
+		_, ok := o.Fields.Get("Retry-After")
+		return ok
+	})
 	var bad []*timeline.Observation
 	numbers, negative := 0, false
 	for _, o := range has {
-		v, _ := value(o, "Retry-After")
+		v, _ := o.Fields.Get("Retry-After")
 		if _, err := headers.ParseRetryAfter(v); err == nil {
 			continue
 		}
@@ -58,7 +61,7 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 			"origin itself may write so", len(bad), len(has), c.outcome)
 		return
 	}
-	v, _ := value(bad[0], "Retry-After")
+	v, _ := bad[0].Fields.Get("Retry-After")
 	j.find(verdict.FieldChanged, at[0], bad,
 		fmt.Sprintf("Retry-After can be read in all %s of the origin to %s requests (#%d); through the "+
 			"proxy %d of %d cannot be: #%d has %s",

@@ -30,7 +30,10 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 		}
 		judged += len(mine)
 		for _, name := range common(like) {
-			lacks := only(mine, func(o *timeline.Observation) bool { _, ok := value(o, name); return !ok })
+			lacks := only(mine, func(o *timeline.Observation) bool {
+				_, ok := o.Fields.Get(name)
+				return !ok
+			})
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -69,7 +72,7 @@ func common(obs []*timeline.Observation) []string {
 	var names []string
 	for _, f := range obs[0].Fields {
 		all := !slices.ContainsFunc(obs,
-			func(o *timeline.Observation) bool { _, ok := value(o, f.Name); return !ok })
+			func(o *timeline.Observation) bool { _, ok := o.Fields.Get(f.Name); return !ok })
 		if all && !slices.Contains([]string{"Content-Type", "Via", "Age", "Expires"}, f.Name) {
 			names = append(names, f.Name)
 		}

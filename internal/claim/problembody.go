@@ -17,7 +17,7 @@ const problemJSON = "application/problem+json"
 // mediaType returns the media type of an answer in lower case, without parameters; empty where there is none
 // that can be read.
 func mediaType(o *timeline.Observation) string {
-	v, _ := value(o, "Content-Type")
+	v, _ := o.Fields.Get("Content-Type")
 	t, _, _ := mime.ParseMediaType(v) // an error about parameters leaves the type
 	return t
 }

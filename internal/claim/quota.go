@@ -24,7 +24,7 @@ func (r *recording) tellingAnswers() []teller {
 	for _, o := range r.target {
 		at, _ := date(o)
 		t := teller{o: o}
-		if t.quotas, t.problems = headers.Quotas(getter(o), at); len(t.quotas)+len(t.problems) > 0 {
+		if t.quotas, t.problems = headers.Quotas(o.Fields.Get, at); len(t.quotas)+len(t.problems) > 0 {
 			out = append(out, t)
 		}
 	}
@@ -40,8 +40,8 @@ func (r *recording) tellingAnswers() []teller {
 // limiters, such as Spring Cloud Gateway, tell what remains alone.
 func (r *recording) limitless(tellers []teller) bool {
 	tells := func(t teller) bool {
-		_, a := value(t.o, "X-RateLimit-Limit")
-		_, b := value(t.o, "X-Rate-Limit-Limit")
+		_, a := t.o.Fields.Get("X-Ratelimit-Limit")
+		_, b := t.o.Fields.Get("X-Rate-Limit-Limit")
 		return a || b || slices.ContainsFunc(t.quotas, tellsLimit)
 	}
 	return !slices.Contains(r.promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)

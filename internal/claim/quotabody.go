@@ -275,7 +275,7 @@ func (r *recording) limitConflict(o *timeline.Observation, x, window member) str
 		return ""
 	}
 	at, _ := date(o)
-	quotas, _ := headers.Quotas(getter(o), at)
+	quotas, _ := headers.Quotas(o.Fields.Get, at)
 	quotas = slices.DeleteFunc(quotas, func(q headers.Quota) bool { return !q.HasLimit })
 	if slices.ContainsFunc(quotas, func(q headers.Quota) bool { return q.Limit == n }) {
 		return ""

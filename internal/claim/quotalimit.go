@@ -25,7 +25,7 @@ func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 			continue
 		}
 		judged++
-		odd, ok := undeclared(slices.Concat(t.quotas, headers.NumericPolicies(getter(t.o))), limit)
+		odd, ok := undeclared(slices.Concat(t.quotas, headers.NumericPolicies(t.o.Fields.Get)), limit)
 		switch {
 		case ok:
 			seen = append(seen, limitsOf(t.quotas)...)

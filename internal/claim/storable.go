@@ -16,7 +16,7 @@ func readStorable(o *timeline.Observation) (bool, []headers.Problem) {
 	if o.Status != http.StatusTooManyRequests {
 		return true, nil
 	}
-	v, _ := value(o, "Cache-Control")
+	v, _ := o.Fields.Get("Cache-Control")
 	stores, aged := "", false
 	for _, part := range strings.Split(v, ",") {
 		name, arg, _ := strings.Cut(strings.TrimSpace(part), "=")
@@ -44,7 +44,7 @@ func readStorable(o *timeline.Observation) (bool, []headers.Problem) {
 
 // expires tells whether a denial is fresh by its Expires, which Cache-Control did not overrule.
 func expires(o *timeline.Observation) []headers.Problem {
-	v, ok := value(o, "Expires")
+	v, ok := o.Fields.Get("Expires")
 	at, err := headers.ParseDate(v)
 	now, dated := date(o)
 	if !ok || err != nil || !dated || !at.After(now) {
