@@ -3,6 +3,7 @@ package claim
 import (
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -46,7 +47,8 @@ func told(o *timeline.Observation) (toldWait, bool) {
 // String writes Retry-After: 1, or for a date the wait that it means.
 func (t toldWait) String() string {
 	if t.isDate {
-		return "Retry-After: " + quote(t.raw) + ", " + seconds(t.wait, time.Second) + " after its Date"
+		return "Retry-After: " + phrase.Quote(t.raw) + ", " + phrase.Seconds(t.wait, time.Second) +
+			" after its Date"
 	}
 	return "Retry-After: " + t.raw
 }

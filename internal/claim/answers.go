@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -27,24 +28,26 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 		}
 	}
 	text := fmt.Sprintf("%d of %s of phase %s have status %s", len(answered)-len(bad),
-		plural(len(answered), "answer"), quote(b.Phase), oneOf(b.Status))
+		phrase.Plural(len(answered), "answer"), phrase.Quote(b.Phase), phrase.OneOf(b.Status))
 	switch {
 	case len(bad) > 0:
 		return settle(id, text,
 			[]verdict.Finding{witness(verdict.Finding{Kind: verdict.AnsweredOtherwise, Seen: int64(len(bad)),
 				Text: fmt.Sprintf("%d of %s of phase %s have status %s where %s is expected: %s", len(bad),
-					plural(len(answered), "answer"),
-					quote(b.Phase), oneOf(statuses(bad)), oneOf(b.Status), seqs(bad))}, bad...)})
+					phrase.Plural(len(answered), "answer"),
+					phrase.Quote(b.Phase), phrase.OneOf(statuses(bad)), phrase.OneOf(b.Status),
+					phrase.Seqs(bad))}, bad...)})
 	case r.wentSilent(b.Phase, len(answered), lost):
 		text = fmt.Sprintf("%d of %s of phase %s got no answer (%s) where status %s is expected", len(lost),
-			plural(len(answered)+len(lost), "request"), quote(b.Phase), lost[0].Error, oneOf(b.Status))
+			phrase.Plural(len(answered)+len(lost), "request"), phrase.Quote(b.Phase), lost[0].Error,
+			phrase.OneOf(b.Status))
 		return settle(id, text,
 			[]verdict.Finding{witness(verdict.Finding{Kind: verdict.Unanswered, Seen: int64(len(lost)),
-				Text: text + ", and all requests before were answered: " + seqs(lost)}, lost...)})
+				Text: text + ", and all requests before were answered: " + phrase.Seqs(lost)}, lost...)})
 	case len(answered) == 0:
-		return tooFew(id, "no request of phase "+quote(b.Phase)+" was answered")
+		return tooFew(id, "no request of phase "+phrase.Quote(b.Phase)+" was answered")
 	case len(lost) > 0:
-		return tooFew(id, fmt.Sprintf("%s; %s not answered (%s)", text, plural(len(lost), "request"),
+		return tooFew(id, fmt.Sprintf("%s; %s not answered (%s)", text, phrase.Plural(len(lost), "request"),
 			lost[0].Error))
 	default:
 		return settle(id, text, nil)
@@ -93,10 +96,11 @@ func Unheard(tl *timeline.Timeline, limit string) verdict.Claim {
 	}
 	text := fmt.Sprintf("%d of %s got no answer (%s): exactly those that %s denies, and none was "+
 		"answered with a denial",
-		len(lost), plural(len(tl.Observations), "request"), lost[0].Error, limit)
+		len(lost), phrase.Plural(len(tl.Observations), "request"), lost[0].Error, limit)
 	c := settle(string(verdict.ClaimAnswered), text,
 		[]verdict.Finding{witness(verdict.Finding{Kind: verdict.Unanswered,
-			Seen: int64(len(lost)), Text: text + ": " + seqs(lost) + "; a target that means it declares " +
+			Seen: int64(len(lost)), Text: text + ": " + phrase.Seqs(lost) +
+				"; a target that means it declares " +
 				"denied: " +
 				"{unanswered: true} (--set denied.unanswered=true)"}, lost...)})
 	c.Kind = verdict.ClaimAnswered

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -55,7 +56,7 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 	}
 	shared, apart := count(string(OneQuota)), count(string(TwoQuotas), unlimited)
 	c.Text = fmt.Sprintf("of %s, requests of one client that differ in it draw on one quota in %d, on "+
-		"another in %d, and %d are not shown", plural(len(c.Compared), "attribute"), shared, apart,
+		"another in %d, and %d are not shown", phrase.Plural(len(c.Compared), "attribute"), shared, apart,
 		len(c.Compared)-shared-apart)
 	switch {
 	case len(c.Findings) > 0:
@@ -83,8 +84,8 @@ func (r *recording) open(rows []verdict.Comparison) string {
 			}
 		}
 	}
-	if len(names) > listed {
-		names = append(names[:listed], fmt.Sprintf("%d more", len(names)-listed))
+	if most := 5; len(names) > most {
+		names = append(names[:most], fmt.Sprintf("%d more", len(names)-most))
 	}
 	return fmt.Sprintf(": %s (%s)", strings.Join(names, ", "), why)
 }
@@ -202,7 +203,7 @@ func (s sides) unreached(a timeline.Attribute) string {
 	refused := only(s.other, is(timeline.Denied))
 	if len(admitted) == 0 && len(refused) == 0 && len(s.other) > 0 {
 		if answered := only(s.other, is(timeline.Unknown)); len(answered) > 0 {
-			return "answered " + oneOf(statuses(answered))
+			return "answered " + phrase.OneOf(statuses(answered))
 		}
 		return "not answered"
 	}

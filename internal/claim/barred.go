@@ -3,6 +3,7 @@ package claim
 import (
 	"fmt"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -27,16 +28,16 @@ func (r *recording) barred(phase string) verdict.Claim {
 		}
 	}
 	text := fmt.Sprintf("%d of %s of phase %s were admitted, none may be", len(admitted),
-		plural(asked, "request"), quote(phase))
+		phrase.Plural(asked, "request"), phrase.Quote(phase))
 	switch {
 	case len(admitted) > 0:
 		return settle(id, text,
 			[]verdict.Finding{witness(verdict.Finding{Kind: verdict.AdmittedBarred,
-				Seen: int64(len(admitted)), Text: text + ": " + seqs(admitted)}, admitted...)})
+				Seen: int64(len(admitted)), Text: text + ": " + phrase.Seqs(admitted)}, admitted...)})
 	case asked == 0:
-		return tooFew(id, "no request of phase "+quote(phase)+" was sent")
+		return tooFew(id, "no request of phase "+phrase.Quote(phase)+" was sent")
 	case lost > 0:
-		return tooFew(id, fmt.Sprintf("%s; %s not answered", text, plural(lost, "request")))
+		return tooFew(id, fmt.Sprintf("%s; %s not answered", text, phrase.Plural(lost, "request")))
 	default:
 		return settle(id, text, nil)
 	}

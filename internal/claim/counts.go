@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -54,7 +55,7 @@ func (r *recording) counts(id string, tellers []teller) verdict.Claim {
 		return tooFew(id, "no answers of requests without rivals tell what remains")
 	}
 	text := fmt.Sprintf("%d of %s report the remaining quota that earlier requests leave",
-		compared-len(findings), plural(compared, "answer"))
+		compared-len(findings), phrase.Plural(compared, "answer"))
 	return settle(id, text+shown(len(findings)), findings[:min(len(findings), witnessMax)])
 }
 
@@ -189,7 +190,7 @@ func (s *series) step(o *timeline.Observation, left int64) {
 			fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; %d were admitted after it, and at "+
 				"most %d came back in %s, so at most %d do",
 				s.start.Seq, from, o.Seq, left, s.spent, back,
-				seconds(o.FirstByte-s.start.Sent, time.Microsecond), most), s.start, o)
+				phrase.Seconds(o.FirstByte-s.start.Sent, time.Microsecond), most), s.start, o)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -43,17 +44,17 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 		}
 	}
 	text := fmt.Sprintf("%d of %s of phase %s were denied, at most %d may be", len(denials),
-		plural(all, "request"), quote(b.Phase), b.Max)
+		phrase.Plural(all, "request"), phrase.Quote(b.Phase), b.Max)
 	inconclusive := func(reason verdict.Reason, text string) verdict.Claim {
 		return verdict.Claim{ID: id, Reason: reason, Text: text}
 	}
 	switch {
 	case all == 0:
-		return tooFew(id, "no request of phase "+quote(b.Phase)+" was sent")
+		return tooFew(id, "no request of phase "+phrase.Quote(b.Phase)+" was sent")
 	case len(denials) > b.Max && late > r.lateMax && !b.Unlimited:
 		return inconclusive(verdict.ScheduleMissed,
 			fmt.Sprintf("%s; but one was sent %s late, so they came closer together than planned", text,
-				millis(late)))
+				phrase.Millis(late)))
 	case len(denials) > b.Max && !b.Unlimited && r.explained(denials):
 		return inconclusive(verdict.ScheduleMissed,
 			text+"; but they may have been decided so close together that the limit denies them")
@@ -64,7 +65,7 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 		}
 		return settle(id, text,
 			[]verdict.Finding{witness(verdict.Finding{Kind: kind, Seen: int64(len(denials)),
-				Bound: int64(b.Max), Text: text + ": " + seqs(denials)}, denials...)})
+				Bound: int64(b.Max), Text: text + ": " + phrase.Seqs(denials)}, denials...)})
 	case len(denials)+unclassified+unanswered <= b.Max:
 		return settle(id, text, nil)
 	case unclassified > 0:
@@ -72,7 +73,7 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 			fmt.Sprintf("%s; %s a status that no rule classifies", text, have(unclassified, "answer")))
 	default:
 		return inconclusive(verdict.TooFew,
-			fmt.Sprintf("%s; there is %s without an answer", text, plural(unanswered, "request")))
+			fmt.Sprintf("%s; there is %s without an answer", text, phrase.Plural(unanswered, "request")))
 	}
 }
 
@@ -106,4 +107,12 @@ func (r *recording) explained(denials []*timeline.Observation) bool {
 		}
 	}
 	return true
+}
+
+// have writes 1 answer has, 2 answers have.
+func have(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " has"
+	}
+	return phrase.Plural(n, noun) + " have"
 }

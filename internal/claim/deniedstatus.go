@@ -3,9 +3,8 @@ package claim
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -24,16 +23,16 @@ func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 		return tooFew(deniedStatusID, "there is no denial with a status")
 	}
 	bad := only(obs, func(o *timeline.Observation) bool { return !slices.Contains(expected, o.Status) })
-	text := fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), plural(len(obs), "denial"),
-		oneOf(expected))
+	text := fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), phrase.Plural(len(obs), "denial"),
+		phrase.OneOf(expected))
 	if len(bad) == 0 {
 		return settle(deniedStatusID, text, nil)
 	}
 	return settle(deniedStatusID, text,
 		[]verdict.Finding{witness(verdict.Finding{Kind: verdict.DeniedStatus, Seen: int64(len(bad)),
 			Text: fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad),
-				plural(len(obs), "denial"),
-				oneOf(statuses(bad)), oneOf(expected), seqs(bad))}, bad...)})
+				phrase.Plural(len(obs), "denial"),
+				phrase.OneOf(statuses(bad)), phrase.OneOf(expected), phrase.Seqs(bad))}, bad...)})
 }
 
 // statuses returns the statuses of obs, ascending, each once.
@@ -45,16 +44,4 @@ func statuses(obs []*timeline.Observation) []int {
 		}
 	}
 	return out
-}
-
-// oneOf writes 429, 503 or 403.
-func oneOf(statuses []int) string {
-	words := make([]string, len(statuses))
-	for i, s := range statuses {
-		words[i] = strconv.Itoa(s)
-	}
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }

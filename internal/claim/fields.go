@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -55,7 +56,7 @@ func (r *recording) group(name FieldGroup, id string) verdict.Claim {
 	g, ok := groupOf(name)
 	if !ok {
 		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "no group of fields is named " +
-			quote(string(name))}
+			phrase.Quote(string(name))}
 	}
 	noun, obs := "answer", only(r.target, heard)
 	if g.deniedOnly {
@@ -127,13 +128,13 @@ func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.C
 	if len(missing) > 0 {
 		findings = append(findings, witness(verdict.Finding{Kind: verdict.FieldMissing,
 			Seen: int64(len(missing)),
-			Text: fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), plural(len(obs), noun), g.what,
-				seqs(missing), byOutcome(missing, obs))},
+			Text: fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), phrase.Plural(len(obs), noun), g.what,
+				phrase.Seqs(missing), byOutcome(missing, obs))},
 			missing...))
 	}
 	findings = append(findings, binding.findings(len(obs), noun, g.what)...)
 	good := len(obs) - len(missing) - len(invalid)
-	return settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, plural(len(obs), noun), g.what,
+	return settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, phrase.Plural(len(obs), noun), g.what,
 		loose.note()), findings)
 }
 
@@ -178,8 +179,8 @@ func (b *broken) findings(all int, noun, what string) []verdict.Finding {
 	var out []verdict.Finding
 	for _, rule := range b.rules {
 		obs, p := b.obs[rule], b.first[rule]
-		text := fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), plural(all, noun), rule,
-			what, seqs(obs), obs[0].Seq, p.Error())
+		text := fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), phrase.Plural(all, noun),
+			rule, what, phrase.Seqs(obs), obs[0].Seq, p.Error())
 		out = append(out, witness(verdict.Finding{Kind: verdict.FieldInvalid, Seen: int64(len(obs)),
 			Rule: string(rule), Text: text}, obs...))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -66,11 +67,13 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 	case kept > 0 && kept < fewest:
 		return tooFew(honoredID, fmt.Sprintf("%s of %s to %s honored, and at least %d are needed: "+
 			"what is cut to the second holds at some phases of it",
-			plural(kept, "wait"), seconds(shortest, time.Second), seconds(longest, time.Second), fewest))
+			phrase.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
+			phrase.Seconds(longest, time.Second), fewest))
 	case kept > 0:
 		return settle(honoredID,
 			fmt.Sprintf("%s of %s to %s honored: each client that waited as told was admitted",
-				plural(kept, "wait"), seconds(shortest, time.Second), seconds(longest, time.Second)), nil)
+				phrase.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
+				phrase.Seconds(longest, time.Second)), nil)
 	case denials == 0:
 		return tooFew(honoredID, "no request was denied")
 	case r.lacks(verdict.PromiseRetryAfter):
@@ -78,7 +81,7 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 	default:
 		return tooFew(honoredID,
 			fmt.Sprintf("no client waited as one of %s told it and came back alone on its partition",
-				plural(denials, "denial")))
+				phrase.Plural(denials, "denial")))
 	}
 }
 
@@ -277,8 +280,8 @@ func early(x retry) verdict.Finding {
 			Bound: int64(x.told.wait),
 			Text: fmt.Sprintf("#%d was denied with %s (first byte %s); its client waited %s, sent #%d at "+
 				"%s, and was denied again",
-				x.denial.Seq, x.told, seconds(from, unit), seconds(to-from, unit), x.next.Seq,
-				seconds(to, unit)),
+				x.denial.Seq, x.told, phrase.Seconds(from, unit), phrase.Seconds(to-from, unit), x.next.Seq,
+				phrase.Seconds(to, unit)),
 		}, x.denial, x.next)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -81,8 +82,8 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 	switch {
 	case len(j.findings) > 0:
 		n := len(j.findings)
-		return settle(intactID, fmt.Sprintf("%s between the origin and the proxy%s", plural(n, "difference"),
-			notes), j.findings)
+		return settle(intactID, fmt.Sprintf("%s between the origin and the proxy%s",
+			phrase.Plural(n, "difference"), notes), j.findings)
 	case len(short) > 0:
 		return tooFew(intactID, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
 	case len(j.compared) == 0 && !j.expect.Status && !j.expect.Body:
@@ -97,8 +98,8 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 		what = append(what, "body")
 	}
 	return settle(intactID, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
-		plural(len(j.r.target), "answer"), plural(len(j.r.origin), "answer"), strings.Join(what, ", "),
-		notes), nil)
+		phrase.Plural(len(j.r.target), "answer"), phrase.Plural(len(j.r.origin), "answer"),
+		strings.Join(what, ", "), notes), nil)
 }
 
 // note adds a sentence once.
@@ -186,7 +187,7 @@ func (j *comparison) presence(c class, name string) {
 		j.find(verdict.FieldLost, at[0], lost,
 			fmt.Sprintf("%s is in all %d answers of the origin to %s requests (#%d), and in %d of %d "+
 				"through the proxy: %s lack it",
-				name, len(at), c.outcome, at[0].Seq, len(through), len(c.proxy), seqs(lost)))
+				name, len(at), c.outcome, at[0].Seq, len(through), len(c.proxy), phrase.Seqs(lost)))
 	}
 }
 
@@ -197,7 +198,7 @@ func (j *comparison) status(c class) {
 	if len(changed) > 0 {
 		j.find(verdict.StatusChanged, c.origin[0], changed,
 			fmt.Sprintf("%s of the origin have status %s (#%d); through the proxy %d of %d have %s: %s",
-				plural(len(c.origin), "denial"), oneOf(known), c.origin[0].Seq, len(changed), len(c.proxy),
-				oneOf(statuses(changed)), seqs(changed)))
+				phrase.Plural(len(c.origin), "denial"), phrase.OneOf(known), c.origin[0].Seq, len(changed),
+				len(c.proxy), phrase.OneOf(statuses(changed)), phrase.Seqs(changed)))
 	}
 }

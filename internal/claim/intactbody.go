@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -33,7 +34,7 @@ func (s shape) String() string {
 	}
 	text := media + " with " + s.notation
 	if s.problem != "" {
-		text += " of type " + quote(s.problem)
+		text += " of type " + phrase.Quote(s.problem)
 	}
 	return text
 }
@@ -103,7 +104,7 @@ func (j *comparison) body(c class) {
 	j.find(verdict.BodyChanged, c.origin[0], changed,
 		fmt.Sprintf("%s of the origin have %s (#%d); through the proxy %d of %d have another body: #%d has "+
 			"%s",
-			plural(len(c.origin), "denial"), shapeOf(c.origin[0]), c.origin[0].Seq, len(changed),
+			phrase.Plural(len(c.origin), "denial"), shapeOf(c.origin[0]), c.origin[0].Seq, len(changed),
 			len(c.proxy),
 			changed[0].Seq, shapeOf(changed[0])))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -89,7 +90,8 @@ func (j *comparison) replaced(c class, at offset) {
 	j.find(verdict.FieldChanged, origin, changed,
 		fmt.Sprintf("the clock of the origin's Dates is %s to %s ahead of ours (#%d); through the proxy %d "+
 			"of %d Dates of %s requests are of another clock: #%d of one %s to %s ahead",
-			seconds(at.lo, time.Millisecond), seconds(at.hi, time.Millisecond), origin.Seq, len(changed),
-			len(c.proxy), c.outcome,
-			changed[0].Seq, seconds(first.lo, time.Millisecond), seconds(first.hi, time.Millisecond)))
+			phrase.Seconds(at.lo, time.Millisecond), phrase.Seconds(at.hi, time.Millisecond), origin.Seq,
+			len(changed), len(c.proxy), c.outcome,
+			changed[0].Seq, phrase.Seconds(first.lo, time.Millisecond),
+			phrase.Seconds(first.hi, time.Millisecond)))
 }

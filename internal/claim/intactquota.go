@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -35,7 +36,7 @@ func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
 	for _, q := range quotas {
 		about := string(q.Dialect)
 		if q.Name != "" {
-			about += " " + quote(q.Name)
+			about += " " + phrase.Quote(q.Name)
 		}
 		// Without a name, the policy in force may be another one from answer to answer.
 		sure := q.Name != "" || onePolicy
@@ -107,8 +108,8 @@ func (j *comparison) quotas(c class) {
 		j.find(verdict.FieldChanged, c.origin[0], obs,
 			fmt.Sprintf("the %s is %s in all %s of the origin to %s requests (#%d), and %s in %d of %d "+
 				"through the proxy: %s",
-				about, was, plural(len(c.origin), "answer"), c.outcome, c.origin[0].Seq, is, len(obs),
-				len(c.proxy), seqs(obs)))
+				about, was, phrase.Plural(len(c.origin), "answer"), c.outcome, c.origin[0].Seq, is, len(obs),
+				len(c.proxy), phrase.Seqs(obs)))
 	}
 }
 

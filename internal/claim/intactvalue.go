@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -65,7 +66,8 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 	j.find(verdict.FieldChanged, at[0], bad,
 		fmt.Sprintf("Retry-After can be read in all %s of the origin to %s requests (#%d); through the "+
 			"proxy %d of %d cannot be: #%d has %s",
-			plural(len(at), "answer"), c.outcome, at[0].Seq, len(bad), len(has), bad[0].Seq, quote(v)))
+			phrase.Plural(len(at), "answer"), c.outcome, at[0].Seq, len(bad), len(has), bad[0].Seq,
+			phrase.Quote(v)))
 }
 
 // longer finds waits that are longer than the limit can need, where the origin never tells such.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -43,7 +44,7 @@ func (j *comparison) apart(limit spec.Limit) {
 	short, long := waitRange(at.denials)
 	if wait(long)-wait(short) > noise {
 		j.note("the origin tells waits from %s to %s to one burst, so they are not compared",
-			seconds(wait(short), time.Second), seconds(wait(long), time.Second))
+			phrase.Seconds(wait(short), time.Second), phrase.Seconds(wait(long), time.Second))
 		return
 	}
 	report := func(than string, o *timeline.Observation, changed []*timeline.Observation) {
@@ -56,7 +57,7 @@ func (j *comparison) apart(limit spec.Limit) {
 			fmt.Sprintf("no denial of the origin's bursts tells a %s wait than #%d: %s; through the proxy "+
 				"%d of %d do: #%d has %s, and %s is all that noise explains",
 				than, o.Seq, a, len(changed), len(through.denials), changed[0].Seq, b,
-				seconds(noise, time.Millisecond)))
+				phrase.Seconds(noise, time.Millisecond)))
 	}
 	report("shorter", short,
 		only(through.denials,

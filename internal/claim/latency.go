@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -36,7 +37,7 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	rank := nearestRank(b.Quantile, len(obs))
 	seen := service(obs[rank-1])
 	text := fmt.Sprintf("%s of the service time of %s is %s, bound %s", name,
-		plural(len(obs), b.Outcome.String()+" answer"), millis(seen), millis(b.Max))
+		phrase.Plural(len(obs), b.Outcome.String()+" answer"), phrase.Millis(seen), phrase.Millis(b.Max))
 	if seen <= b.Max {
 		return settle(id, text, nil)
 	}
@@ -47,13 +48,13 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	way := r.way()
 	if seen <= b.Max+way {
 		return tooFew(id, fmt.Sprintf("%s; but the fastest of all answers took %s, which may be the way "+
-			"there and back", text, millis(way)))
+			"there and back", text, phrase.Millis(way)))
 	}
 	if late, _ := r.lateP99(); seen <= b.Max+way+waits*late {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
 			Text: fmt.Sprintf("%s; but one request in a hundred was sent %s late or more, and may wait "+
 				"as long again before it is written and before it is read, so the time may be ours",
-				text, millis(late))}
+				text, phrase.Millis(late))}
 	}
 	away := union(append(r.stalls(), r.standstills(b.Max+way, b.Outcome)...))
 	if over := slowerThan(b.Max+way, obs, away); over <= len(obs)-rank {
@@ -74,7 +75,8 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 			Bound: int64(b.Max),
 			Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s",
 				text, len(over), len(obs),
-				millis(b.Max), len(obs)-rank, slowest.Seq, millis(service(slowest)))}, over...)})
+				phrase.Millis(b.Max), len(obs)-rank, slowest.Seq, phrase.Millis(service(slowest)))},
+			over...)})
 }
 
 // way is the service time of the fastest answer: as long may each take on its way there and back, which is

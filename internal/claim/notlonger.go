@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -45,13 +46,14 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 		return unpromised(notLongerID, verdict.PromiseRetryAfter, len(denials), "denial", "a Retry-After")
 	case judged == 0:
 		return tooFew(notLongerID,
-			fmt.Sprintf("none of %s has a Retry-After that can be checked", plural(len(denials), "denial")))
+			fmt.Sprintf("none of %s has a Retry-After that can be checked",
+				phrase.Plural(len(denials), "denial")))
 	case late > 0:
 		return settle(notLongerID, fmt.Sprintf("%d of %s told a longer wait than the limit can need%s",
-			late, plural(judged, "denial"), shown(late)), findings)
+			late, phrase.Plural(judged, "denial"), shown(late)), findings)
 	default:
 		return settle(notLongerID, fmt.Sprintf("%s told no longer wait than the limit can need",
-			plural(judged, "denial")), nil)
+			phrase.Plural(judged, "denial")), nil)
 	}
 }
 
@@ -76,7 +78,7 @@ func tooLong(d *timeline.Observation, t toldWait, need, wait time.Duration) verd
 		Kind: verdict.RetryAfterLate, Seen: int64(t.wait), Bound: int64(need),
 		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be needed, so "+
 			"it may tell at most %d s",
-			d.Seq, t, seconds(d.Sent, time.Millisecond), seconds(d.FirstByte, time.Millisecond),
-			seconds(wait, time.Microsecond), need/time.Second),
+			d.Seq, t, phrase.Seconds(d.Sent, time.Millisecond), phrase.Seconds(d.FirstByte, time.Millisecond),
+			phrase.Seconds(wait, time.Microsecond), need/time.Second),
 	}, d)
 }

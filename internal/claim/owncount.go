@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -33,12 +34,12 @@ func (r *recording) ownCount(e *Expect) verdict.Claim {
 		}
 		if n < int64(len(denials)) {
 			text := fmt.Sprintf("the target counted %d of %s (its count went from %d to %d)", n,
-				plural(len(denials), "denial"), counts[i], counts[i+1])
+				phrase.Plural(len(denials), "denial"), counts[i], counts[i+1])
 			found = append(found, witness(verdict.Finding{Kind: verdict.CountedOtherwise,
 				Seen: int64(len(denials)), Bound: n, Text: text}, denials...))
 		}
 	}
-	text := fmt.Sprintf("the target counted %d of %s", counted, plural(total, "denial"))
+	text := fmt.Sprintf("the target counted %d of %s", counted, phrase.Plural(total, "denial"))
 	switch {
 	case len(found) > 0:
 		return settle(id, text, found)

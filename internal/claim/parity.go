@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -43,8 +44,8 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 						Text: fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d) and not in %d "+
 							"of "+
 							"%d of phase %s: %s", name,
-							plural(len(like), "answer"), quote(e.Like), outcome, like[0].Seq, len(lacks),
-							len(mine), quote(e.Phase), seqs(lacks))}, lacks...))
+							phrase.Plural(len(like), "answer"), phrase.Quote(e.Like), outcome, like[0].Seq,
+							len(lacks), len(mine), phrase.Quote(e.Phase), phrase.Seqs(lacks))}, lacks...))
 			}
 		}
 		known := statuses(like)
@@ -53,18 +54,18 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 			findings = append(findings,
 				witness(verdict.Finding{Kind: verdict.AnsweredOtherwise, Seen: int64(len(bad)),
 					Text: fmt.Sprintf("%s requests of phase %s are answered %s, those of phase %s %s: %s",
-						outcome, quote(e.Like), oneOf(known),
-						quote(e.Phase), oneOf(statuses(bad)), seqs(bad))}, bad...))
+						outcome, phrase.Quote(e.Like), phrase.OneOf(known),
+						phrase.Quote(e.Phase), phrase.OneOf(statuses(bad)), phrase.Seqs(bad))}, bad...))
 		}
 	}
 	if judged == 0 {
-		return tooFew(id, fmt.Sprintf("phases %s and %s have no answers of the same outcome", quote(e.Phase),
-			quote(e.Like)))
+		return tooFew(id, fmt.Sprintf("phases %s and %s have no answers of the same outcome",
+			phrase.Quote(e.Phase), phrase.Quote(e.Like)))
 	}
 	slices.Sort(names)
 	return settle(id, fmt.Sprintf("%s of phase %s have what those of phase %s have: status, %s",
-		plural(judged, "answer"), quote(e.Phase),
-		quote(e.Like), strings.Join(names, ", ")), findings)
+		phrase.Plural(judged, "answer"), phrase.Quote(e.Phase),
+		phrase.Quote(e.Like), strings.Join(names, ", ")), findings)
 }
 
 // common returns the fields that all of obs have and that do not tell of the content, ascending.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -63,5 +64,5 @@ func shows(o *timeline.Observation, p verdict.Promise) bool {
 // not count.
 func unpromised(id string, p verdict.Promise, n int, noun, what string) verdict.Claim {
 	return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Unpromised: p,
-		Text: fmt.Sprintf("none of %s has %s, and it is not promised", plural(n, noun), what)}
+		Text: fmt.Sprintf("none of %s has %s, and it is not promised", phrase.Plural(n, noun), what)}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -102,7 +103,7 @@ func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
 		}
 	}
 	return settle(id, fmt.Sprintf("%d of %s that tell a quota break no rule", len(tellers)-bad,
-		plural(len(tellers), "answer")),
+		phrase.Plural(len(tellers), "answer")),
 		all.findings(len(tellers), "answer", "fields that tell the quota"))
 }
 
@@ -152,9 +153,9 @@ func (r *recording) agrees(id string, tellers []teller) verdict.Claim {
 	}
 	if compared == 0 {
 		return settle(id, fmt.Sprintf("%s tell their quota in one dialect only",
-			plural(len(tellers), "answer")), nil)
+			phrase.Plural(len(tellers), "answer")), nil)
 	}
-	return settle(id, fmt.Sprintf("the dialects of %s were compared", plural(compared, "answer")),
+	return settle(id, fmt.Sprintf("the dialects of %s were compared", phrase.Plural(compared, "answer")),
 		append(limits.findings(), left.findings()...))
 }
 
@@ -178,8 +179,9 @@ func (c *conflict) findings() []verdict.Finding {
 		return nil
 	}
 	return []verdict.Finding{witness(verdict.Finding{Kind: verdict.QuotaConflict, Seen: int64(len(c.obs)),
-		Text: fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first, plural(len(c.obs), "answer"),
-			seqs(c.obs))}, c.obs...)}
+		Text: fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first,
+			phrase.Plural(len(c.obs), "answer"),
+			phrase.Seqs(c.obs))}, c.obs...)}
 }
 
 // stable judges that each partition is told one limit by each policy; without its name, no more limits than

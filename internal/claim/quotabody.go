@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -50,14 +51,15 @@ func (r *recording) toldBody(*Expect) verdict.Claim {
 	for _, name := range order {
 		obs := wrong[name]
 		findings = append(findings, witness(verdict.Finding{Kind: verdict.BodyConflict, Seen: int64(len(obs)),
-			Text: fmt.Sprintf("#%d: %s; so in %s: %s", obs[0].Seq, first[name], plural(len(obs), "denial"),
-				seqs(obs))},
+			Text: fmt.Sprintf("#%d: %s; so in %s: %s", obs[0].Seq, first[name],
+				phrase.Plural(len(obs), "denial"),
+				phrase.Seqs(obs))},
 			obs...))
 	}
 	if compared == 0 {
 		return settle(id, "no denial tells a wait, a limit, a reset or a status in a JSON body", nil)
 	}
-	return settle(id, fmt.Sprintf("the bodies of %s were compared with their fields", plural(compared,
+	return settle(id, fmt.Sprintf("the bodies of %s were compared with their fields", phrase.Plural(compared,
 		"denial")), findings)
 }
 
@@ -201,13 +203,13 @@ func (r *recording) aloneWait(o *timeline.Observation, x member, n float64) stri
 	says := fmt.Sprintf("its body says %s: %s", x.name, x.value)
 	if denied(n) {
 		return says + fmt.Sprintf(", no Retry-After says more, and #%d was denied %s later, with no "+
-			"admission between", again.Seq, seconds(again.Sent-o.FirstByte, time.Millisecond))
+			"admission between", again.Seq, phrase.Seconds(again.Sent-o.FirstByte, time.Millisecond))
 	}
 	need, ok := r.longestNeed(o, toldWait{})
 	if !ok || n <= need.Seconds() || plainName(x.name) != "retryafterseconds" && !denied(n/1000) {
 		return ""
 	}
-	return says + ", and at most " + seconds(need, time.Second) + " could be needed"
+	return says + ", and at most " + phrase.Seconds(need, time.Second) + " could be needed"
 }
 
 // slackUntil is by how much less time may have passed for the limiter between an earlier answer and o.
@@ -307,6 +309,6 @@ func (r *recording) resetConflict(o *timeline.Observation, x member) string {
 	if f == nil {
 		return ""
 	}
-	return fmt.Sprintf("its body says %s: %s, which is %s from its Date (%s)", x.name, quote(x.value),
-		seconds(q.Reset, time.Second), at.UTC().Format(http.TimeFormat))
+	return fmt.Sprintf("its body says %s: %s, which is %s from its Date (%s)", x.name, phrase.Quote(x.value),
+		phrase.Seconds(q.Reset, time.Second), at.UTC().Format(http.TimeFormat))
 }

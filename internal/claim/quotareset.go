@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -46,7 +47,7 @@ func (r *recording) toldReset(id string, tellers []teller) verdict.Claim {
 	}
 	switch {
 	case judged > 0:
-		return settle(id, fmt.Sprintf("%d of %s tell a reset that can be%s", judged-bad, plural(judged,
+		return settle(id, fmt.Sprintf("%d of %s tell a reset that can be%s", judged-bad, phrase.Plural(judged,
 			"answer"),
 			shown(bad)), findings)
 	case len(r.limit) == 0:
@@ -81,12 +82,14 @@ func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit s
 		least, known = max(0, end.from-o.FirstByte), o.Outcome == timeline.Denied && o.Cost == 1
 	}
 	told := fmt.Sprintf("#%d (%s, sent %s, first byte %s) tells a reset in %s (%s)", o.Seq, o.Outcome,
-		seconds(o.Sent, time.Millisecond), seconds(o.FirstByte, time.Millisecond), seconds(q.Reset,
+		phrase.Seconds(o.Sent, time.Millisecond), phrase.Seconds(o.FirstByte, time.Millisecond),
+		phrase.Seconds(q.Reset,
 			q.Unit), q.Dialect)
 	switch {
 	case q.Reset > add(most, late):
 		f := witness(verdict.Finding{Kind: verdict.ResetLate, Seen: int64(q.Reset), Bound: int64(most),
-			Text: fmt.Sprintf("%s; %s in %s at the latest", told, why, seconds(most, time.Millisecond))}, o)
+			Text: fmt.Sprintf("%s; %s in %s at the latest", told, why,
+				phrase.Seconds(most, time.Millisecond))}, o)
 		return &f
 	case q.Reset < -slack-service(o): // the target may have stood still between its decision and the Date
 		f := witness(verdict.Finding{Kind: verdict.ResetEarly, Bound: int64(q.Reset),
@@ -95,7 +98,7 @@ func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit s
 		return &f
 	case known && q.Reset < least-slack:
 		f := witness(verdict.Finding{Kind: verdict.ResetEarly, Seen: int64(least), Bound: int64(q.Reset),
-			Text: fmt.Sprintf("%s; its window ends in %s at the earliest", told, seconds(least,
+			Text: fmt.Sprintf("%s; its window ends in %s at the earliest", told, phrase.Seconds(least,
 				time.Millisecond))}, o)
 		return &f
 	default:

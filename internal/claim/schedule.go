@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -82,21 +83,21 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 	switch {
 	case h.Interrupted:
 		c.Reason = verdict.Interrupted
-		c.Text = fmt.Sprintf("the recording was stopped after %s", plural(n, "request"))
+		c.Text = fmt.Sprintf("the recording was stopped after %s", phrase.Plural(n, "request"))
 	case h.Unsent > 0:
 		c.Reason = verdict.ScheduleMissed
 		c.Text = fmt.Sprintf("%d of %s could not be sent", h.Unsent,
-			plural(h.Unsent+n, "planned request"))
+			phrase.Plural(h.Unsent+n, "planned request"))
 	case n == 0:
 		return tooFew(c.ID, "no request was sent")
 	case late > bound:
 		c.Reason = verdict.ScheduleMissed
 		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late%s, over %s",
-			plural(n, "request"), millis(late), of, millis(bound))
+			phrase.Plural(n, "request"), phrase.Millis(late), of, phrase.Millis(bound))
 	default:
 		c.Verdict = verdict.Pass
 		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s was allowed for",
-			plural(n, "request"), millis(late), millis(bound))
+			phrase.Plural(n, "request"), phrase.Millis(late), phrase.Millis(bound))
 	}
 	return c
 }
@@ -105,10 +106,10 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 // not.
 func (r *recording) overloaded() string {
 	if n := r.tl.Header.Unsent; n > 0 {
-		return plural(n, "planned request") + " could not be sent"
+		return phrase.Plural(n, "planned request") + " could not be sent"
 	}
 	if late, _ := r.lateP99(); late > r.lateMax {
-		return "the 99th percentile of requests was sent " + millis(late) + " late"
+		return "the 99th percentile of requests was sent " + phrase.Millis(late) + " late"
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -22,18 +23,18 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 	id := verdict.ClaimStorm.ID(e.Phase)
 	obs := only(r.target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })
 	if len(obs) == 0 {
-		return tooFew(id, "no request of phase "+quote(e.Phase)+" was answered")
+		return tooFew(id, "no request of phase "+phrase.Quote(e.Phase)+" was answered")
 	}
 	admitted := only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed })
 	refused := denied(obs)
-	text := fmt.Sprintf("%d of %s admitted with %s, %d in vain", len(admitted), plural(e.Clients, "client"),
-		plural(len(obs), "request"), len(refused))
+	text := fmt.Sprintf("%d of %s admitted with %s, %d in vain", len(admitted),
+		phrase.Plural(e.Clients, "client"), phrase.Plural(len(obs), "request"), len(refused))
 	if len(admitted) > 0 {
-		text += ", the last after " + seconds(admitted[len(admitted)-1].FirstByte-obs[0].Sent,
+		text += ", the last after " + phrase.Seconds(admitted[len(admitted)-1].FirstByte-obs[0].Sent,
 			time.Millisecond)
 	}
 	text += fmt.Sprintf("; after the first, at most %d came within %s", herd(obs[min(e.Clients, len(obs)):]),
-		millis(herdWidth))
+		phrase.Millis(herdWidth))
 	left := e.Clients - len(admitted)
 	switch {
 	case !e.Drained || left <= 0:
@@ -52,7 +53,8 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 		last := refused[len(refused)-1]
 		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: verdict.NotDrained,
 			Seen: int64(left),
-			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", plural(left, "client"), last.Seq)},
+			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", phrase.Plural(left, "client"),
+				last.Seq)},
 			refused[max(0, len(refused)-witnessMax):]...)})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -21,7 +22,7 @@ func unjudged(obs []*timeline.Observation) string {
 			}
 			read[f.Name] = true
 			if headers.Unread(f.Name) {
-				out = append(out, fmt.Sprintf("%s (%s in #%d)", f.Name, quote(f.Value), o.Seq))
+				out = append(out, fmt.Sprintf("%s (%s in #%d)", f.Name, phrase.Quote(f.Value), o.Seq))
 			}
 		}
 	}
@@ -50,6 +51,7 @@ func (r *recording) admittedToo(c verdict.Claim) verdict.Claim {
 		return c
 	}
 	noun := "admitted answer"
-	text := fmt.Sprintf("%s; sent, judged for its syntax only: Retry-After in %s", c.Text, plural(n, noun))
+	text := fmt.Sprintf("%s; sent, judged for its syntax only: Retry-After in %s", c.Text,
+		phrase.Plural(n, noun))
 	return settle(c.ID, text, append(c.Findings, bad.findings(n, noun, "Retry-After")...))
 }

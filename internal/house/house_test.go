@@ -55,6 +55,7 @@ var layers = map[string]int{
 	"internal/check/judge":       7,
 	"internal/check/pieces":      8,
 	"internal/check":             9,
+	"internal/claim/phrase":      1,
 	"internal/claim":             10,
 	"internal/client":            10,
 	"internal/result":            10,
