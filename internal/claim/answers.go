@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -35,7 +36,7 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 			[]verdict.Finding{witness(verdict.Finding{Kind: verdict.AnsweredOtherwise, Seen: int64(len(bad)),
 				Text: fmt.Sprintf("%d of %s of phase %s have status %s where %s is expected: %s", len(bad),
 					phrase.Plural(len(answered), "answer"),
-					phrase.Quote(b.Phase), phrase.OneOf(statuses(bad)), phrase.OneOf(b.Status),
+					phrase.Quote(b.Phase), phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(b.Status),
 					phrase.Seqs(bad))}, bad...)})
 	case r.wentSilent(b.Phase, len(answered), lost):
 		text = fmt.Sprintf("%d of %s of phase %s got no answer (%s) where status %s is expected", len(lost),

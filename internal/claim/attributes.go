@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -142,7 +143,7 @@ func (r *recording) compare(x AttributeExpect,
 // outpaced tells that a limit gives units back as fast as the clients of an attribute ask, who have a
 // connection each and one request at a time on it: nothing is denied, and the limit is kept.
 func (r *recording) outpaced(a timeline.Attribute, all []*timeline.Observation) bool {
-	if a != timeline.OneConnection && a != timeline.Connection || len(denied(all)) > 0 {
+	if a != timeline.OneConnection && a != timeline.Connection || len(answer.Denied(all)) > 0 {
 		return false
 	}
 	f, ok := r.refuted(verdict.UpperBound, all)
@@ -199,11 +200,11 @@ func (s sides) unreached(a timeline.Attribute) string {
 	is := func(o timeline.Outcome) func(*timeline.Observation) bool {
 		return func(x *timeline.Observation) bool { return x.Answered && x.Outcome == o }
 	}
-	admitted, plain := only(s.other, is(timeline.Allowed)), only(s.plain, is(timeline.Allowed))
-	refused := only(s.other, is(timeline.Denied))
+	admitted, plain := answer.Only(s.other, is(timeline.Allowed)), answer.Only(s.plain, is(timeline.Allowed))
+	refused := answer.Only(s.other, is(timeline.Denied))
 	if len(admitted) == 0 && len(refused) == 0 && len(s.other) > 0 {
-		if answered := only(s.other, is(timeline.Unknown)); len(answered) > 0 {
-			return "answered " + phrase.OneOf(statuses(answered))
+		if answered := answer.Only(s.other, is(timeline.Unknown)); len(answered) > 0 {
+			return "answered " + phrase.OneOf(answer.Statuses(answered))
 		}
 		return "not answered"
 	}
@@ -238,7 +239,7 @@ func (r *recording) quotas(s sides) (observed, detail string, proof *verdict.Fin
 	switch {
 	case f != nil || !ok:
 		return notShown, "neither one quota nor two explain it", nil
-	case len(s.other) == 0 && len(denied(all)) > 0:
+	case len(s.other) == 0 && len(answer.Denied(all)) > 0:
 		return string(OneQuota), fmt.Sprintf("%d of %d admitted", admissions(all), len(all)), nil
 	case len(s.other) == 0:
 		return notShown, fmt.Sprintf("all of %d admitted", len(all)), nil
@@ -276,5 +277,5 @@ func (r *recording) refuted(c verdict.Conformance, obs []*timeline.Observation) 
 
 // admissions counts those of obs that were admitted.
 func admissions(obs []*timeline.Observation) int {
-	return len(only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed }))
+	return len(answer.Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed }))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -79,7 +80,7 @@ func (s *series) follow() {
 	for i := range s.obs {
 		o := &s.obs[i]
 		alone := s.aloneAt(ends, i)
-		ends[o.Observer] = max(ends[o.Observer], intervalEnd(o))
+		ends[o.Observer] = max(ends[o.Observer], answer.DecidedBy(o))
 		q, tells := s.told[o.Seq]
 		left := q.Remaining
 		if !alone || !tells {
@@ -112,8 +113,8 @@ func (s *series) aloneAt(ends map[int32]time.Duration, i int) bool {
 			return false
 		}
 	}
-	for j := i + 1; j < len(s.obs) && s.obs[j].Sent-2*h.ClockError < intervalEnd(o); j++ {
-		if s.obs[j].Sent-h.Apart(s.obs[j].Observer, o.Observer) < intervalEnd(o) {
+	for j := i + 1; j < len(s.obs) && s.obs[j].Sent-2*h.ClockError < answer.DecidedBy(o); j++ {
+		if s.obs[j].Sent-h.Apart(s.obs[j].Observer, o.Observer) < answer.DecidedBy(o) {
 			return false
 		}
 	}
@@ -242,7 +243,7 @@ func (s *series) counted(from, to time.Duration, p spec.Policy) int64 {
 	for i := range s.obs {
 		o := &s.obs[i]
 		counts := o.Outcome != timeline.Denied || p.Count == spec.CountAll || p.Count == spec.CountOwn
-		if counts && o.Sent <= to && intervalEnd(o) >= from {
+		if counts && o.Sent <= to && answer.DecidedBy(o) >= from {
 			units += o.Cost
 		}
 	}

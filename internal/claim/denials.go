@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -35,7 +36,7 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 		all++
 		late = max(late, lateness(o))
 		switch {
-		case isDenial(o):
+		case answer.IsDenial(o):
 			denials = append(denials, o)
 		case !o.Answered:
 			unanswered++

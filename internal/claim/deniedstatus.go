@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -15,14 +16,16 @@ const deniedStatusID = string(verdict.ClaimDeniedStatus)
 // recordings from elsewhere may have, are not judged.
 func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 	expected := e.DeniedStatus
-	obs := only(denied(r.target), func(o *timeline.Observation) bool { return o.Status != 0 })
+	obs := answer.Only(answer.Denied(r.target), func(o *timeline.Observation) bool { return o.Status != 0 })
 	switch {
 	case r.neverHeard():
 		return unheard(deniedStatusID)
 	case len(obs) == 0:
 		return tooFew(deniedStatusID, "there is no denial with a status")
 	}
-	bad := only(obs, func(o *timeline.Observation) bool { return !slices.Contains(expected, o.Status) })
+	bad := answer.Only(obs, func(o *timeline.Observation) bool {
+		return !slices.Contains(expected, o.Status)
+	})
 	text := fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), phrase.Plural(len(obs), "denial"),
 		phrase.OneOf(expected))
 	if len(bad) == 0 {
@@ -32,16 +35,5 @@ func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 		[]verdict.Finding{witness(verdict.Finding{Kind: verdict.DeniedStatus, Seen: int64(len(bad)),
 			Text: fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad),
 				phrase.Plural(len(obs), "denial"),
-				phrase.OneOf(statuses(bad)), phrase.OneOf(expected), phrase.Seqs(bad))}, bad...)})
-}
-
-// statuses returns the statuses of obs, ascending, each once.
-func statuses(obs []*timeline.Observation) []int {
-	var out []int
-	for _, o := range obs {
-		if i, found := slices.BinarySearch(out, o.Status); !found {
-			out = slices.Insert(out, i, o.Status)
-		}
-	}
-	return out
+				phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(expected), phrase.Seqs(bad))}, bad...)})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -58,15 +59,17 @@ func (r *recording) group(name FieldGroup, id string) verdict.Claim {
 		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "no group of fields is named " +
 			phrase.Quote(string(name))}
 	}
-	noun, obs := "answer", only(r.target, heard)
+	noun, obs := "answer", answer.Only(r.target, heard)
 	if g.deniedOnly {
 		if r.neverHeard() {
 			return unheard(id)
 		}
-		noun, obs = "denial", denied(obs)
+		noun, obs = "denial", answer.Denied(obs)
 	}
 	if g.inBody {
-		obs = only(obs, func(o *timeline.Observation) bool { return !slices.Contains(r.bodiless, o.Phase) })
+		obs = answer.Only(obs, func(o *timeline.Observation) bool {
+			return !slices.Contains(r.bodiless, o.Phase)
+		})
 	}
 	if len(obs) == 0 {
 		return tooFew(id, "there is no "+noun+" with a known outcome")
@@ -92,7 +95,7 @@ func heard(o *timeline.Observation) bool {
 
 // neverHeard tells whether requests were denied, and no answer said so, though the recording keeps answers.
 func (r *recording) neverHeard() bool {
-	denials := denied(r.target)
+	denials := answer.Denied(r.target)
 	return len(denials) > 0 && r.keepsFields() && !slices.ContainsFunc(denials, heard)
 }
 
@@ -140,7 +143,7 @@ func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.C
 
 // byOutcome says which of obs lack a field, where it is all of one outcome and none of the other.
 func byOutcome(missing, obs []*timeline.Observation) string {
-	d, all := len(denied(missing)), len(denied(obs))
+	d, all := len(answer.Denied(missing)), len(answer.Denied(obs))
 	switch {
 	case all == 0 || all == len(obs):
 		return ""
@@ -221,7 +224,7 @@ func readDate(o *timeline.Observation) (bool, []headers.Problem) {
 
 // readQuotas reads the quota in any dialect: present if one tells a limit or what remains of it.
 func readQuotas(o *timeline.Observation) (bool, []headers.Problem) {
-	base, _ := date(o)
+	base, _ := answer.Date(o)
 	quotas, problems := headers.Quotas(o.Fields.Get, base)
 	tells := func(q headers.Quota) bool { return q.HasLimit || q.HasRemaining }
 	return slices.ContainsFunc(quotas, tells), problems

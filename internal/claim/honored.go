@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -21,7 +22,7 @@ const fewestWaits = 2
 // retry is a denial that told a wait, and the request that came after it.
 type retry struct {
 	denial, next *timeline.Observation
-	told         toldWait
+	told         answer.Wait
 	// limit counts the partition; it may be empty.
 	limit spec.Limit
 }
@@ -50,10 +51,10 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 	for _, x := range retries {
 		switch {
 		case x.next.Outcome == timeline.Allowed:
-			if kept == 0 || x.told.wait < shortest {
-				shortest = x.told.wait
+			if kept == 0 || x.told.For < shortest {
+				shortest = x.told.For
 			}
-			kept, longest = kept+1, max(longest, x.told.wait)
+			kept, longest = kept+1, max(longest, x.told.For)
 		case r.surelyWaited(x):
 			if lies++; lies <= witnessMax {
 				findings = append(findings, early(x))
@@ -113,7 +114,7 @@ func (r *recording) retries() (out []retry, denials int) {
 		of := r.under(limit)
 		before := rivals{}
 		for i, d := range obs {
-			if isDenial(d) {
+			if answer.IsDenial(d) {
 				denials++
 				if x, ok := of.retryAt(obs, i, before); ok {
 					out = append(out, x)
@@ -125,24 +126,19 @@ func (r *recording) retries() (out []retry, denials int) {
 	return out, denials
 }
 
-// isDenial tells whether o is a denial of the target.
-func isDenial(o *timeline.Observation) bool {
-	return o.Answered && o.Outcome == timeline.Denied && !o.Origin
-}
-
 // retryAt returns obs[i] and obs[i+1] as a retry, if they are one.
 func (r *recording) retryAt(obs []*timeline.Observation, i int, before rivals) (retry, bool) {
 	if i+1 >= len(obs) {
 		return retry{}, false
 	}
 	d, next := obs[i], obs[i+1]
-	t, ok := told(d)
+	t, ok := answer.Told(d)
 	switch {
 	case r.limit.Completes(): // what is in flight, or counted later, may deny the retry
 		return retry{}, false
 	case !ok, next.Origin, !next.Answered, next.Outcome == timeline.Unknown, next.Cost != d.Cost:
 		return retry{}, false
-	case next.Sent < add(d.FirstByte, t.wait):
+	case next.Sent < add(d.FirstByte, t.For):
 		return retry{}, false
 	case r.forgotten(d, next, slices.DeleteFunc(slices.Clone(r.limit), startsFull)):
 		// the retry met a new partition that is not full
@@ -193,7 +189,7 @@ func (all rivals) add(o *timeline.Observation) {
 
 // add adds a request.
 func (v *rival) add(o *timeline.Observation) {
-	end := intervalEnd(o)
+	end := answer.DecidedBy(o)
 	if v.costs[0] == 0 || end > v.end {
 		*v = rival{end: end, costs: [2]int64{o.Cost, o.Cost}}
 	}
@@ -242,7 +238,7 @@ func (r *recording) disturbs(o, next *timeline.Observation) bool {
 		return false
 	}
 	tie := o.Sent == next.FirstByte && slack == 0
-	return !tie || next.Outcome != timeline.Allowed && (!isDenial(o) || r.countsDenials())
+	return !tie || next.Outcome != timeline.Allowed && (!answer.IsDenial(o) || r.countsDenials())
 }
 
 // countsDenials tells whether a denial may leave a trace: where denials are counted, by all or by one of
@@ -263,7 +259,7 @@ func (r *recording) surelyWaited(x retry) bool {
 		tick = max(tick, p.Tick)
 	}
 	return x.next.Sent-tick-2*h.ClockError-h.Drift(x.next.Sent-x.denial.FirstByte) >= add(x.denial.FirstByte,
-		x.told.wait)
+		x.told.For)
 }
 
 // early is the finding of a retry that was denied. Its times are printed in the coarsest unit in which the
@@ -272,12 +268,12 @@ func early(x retry) verdict.Finding {
 	for unit := time.Millisecond; ; unit /= 1000 {
 		from := (x.denial.FirstByte + unit - 1).Truncate(unit)
 		to := x.next.Sent.Truncate(unit)
-		if to-from < x.told.wait && unit > 1 {
+		if to-from < x.told.For && unit > 1 {
 			continue
 		}
 		return witness(verdict.Finding{
 			Kind: verdict.RetryAfterEarly, Seen: int64(x.next.Sent - x.denial.FirstByte),
-			Bound: int64(x.told.wait),
+			Bound: int64(x.told.For),
 			Text: fmt.Sprintf("#%d was denied with %s (first byte %s); its client waited %s, sent #%d at "+
 				"%s, and was denied again",
 				x.denial.Seq, x.told, phrase.Seconds(from, unit), phrase.Seconds(to-from, unit), x.next.Seq,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -38,7 +39,8 @@ func (r *recording) intact(all *Expect) verdict.Claim {
 				return o.Outcome == outcome &&
 					sameLimit(r.limitOf(o), limit)
 			}
-			c := class{outcome: outcome, limit: limit, origin: only(r.origin, is), proxy: only(r.target, is)}
+			c := class{outcome: outcome, limit: limit, origin: answer.Only(r.origin, is),
+				proxy: answer.Only(r.target, is)}
 			origin, proxy = origin+len(c.origin), proxy+len(c.proxy)
 			if len(c.origin) > 0 && len(c.proxy) > 0 {
 				j.compare(c)
@@ -170,7 +172,7 @@ func (j *comparison) names(c class) []string {
 func (j *comparison) presence(c class, name string) {
 	has := func(o *timeline.Observation) bool { _, ok := o.Fields.Get(name); return ok }
 	lacks := func(o *timeline.Observation) bool { return !has(o) }
-	at, through := only(c.origin, has), only(c.proxy, has)
+	at, through := answer.Only(c.origin, has), answer.Only(c.proxy, has)
 	switch {
 	case len(at) == 0:
 		j.note("%s is added through the proxy when %s", name, c.outcome)
@@ -183,7 +185,7 @@ func (j *comparison) presence(c class, name string) {
 	if !slices.Contains(j.compared, name) {
 		j.compared = append(j.compared, name)
 	}
-	if lost := only(c.proxy, lacks); len(lost) > 0 {
+	if lost := answer.Only(c.proxy, lacks); len(lost) > 0 {
 		j.find(verdict.FieldLost, at[0], lost,
 			fmt.Sprintf("%s is in all %d answers of the origin to %s requests (#%d), and in %d of %d "+
 				"through the proxy: %s lack it",
@@ -193,12 +195,13 @@ func (j *comparison) presence(c class, name string) {
 
 // status finds denials through the proxy with a status that the origin's denials never have.
 func (j *comparison) status(c class) {
-	known := statuses(c.origin)
-	changed := only(c.proxy, func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) })
+	known := answer.Statuses(c.origin)
+	changed := answer.Only(c.proxy,
+		func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) })
 	if len(changed) > 0 {
 		j.find(verdict.StatusChanged, c.origin[0], changed,
 			fmt.Sprintf("%s of the origin have status %s (#%d); through the proxy %d of %d have %s: %s",
 				phrase.Plural(len(c.origin), "denial"), phrase.OneOf(known), c.origin[0].Seq, len(changed),
-				len(c.proxy), phrase.OneOf(statuses(changed)), phrase.Seqs(changed)))
+				len(c.proxy), phrase.OneOf(answer.Statuses(changed)), phrase.Seqs(changed)))
 	}
 }

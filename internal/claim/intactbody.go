@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -43,13 +44,13 @@ func (s shape) String() string {
 // so.
 func shapeOf(o *timeline.Observation) shape {
 	body := strings.TrimSpace(o.Body)
-	s := shape{media: mediaType(o)}
+	s := shape{media: answer.MediaType(o)}
 	switch {
 	case body == "":
 		if v, _ := o.Fields.Get("Content-Length"); strings.TrimSpace(v) == "0" {
 			s.notation = "no body"
 		}
-	case !isText(body): // it has some notation
+	case !answer.IsText(body): // it has some notation
 	case body[0] == '{':
 		s.notation, s.problem = "a JSON object", problemType(body)
 	case body[0] == '[':
@@ -96,7 +97,7 @@ func (j *comparison) body(c class) {
 			known = append(known, s)
 		}
 	}
-	changed := only(c.proxy,
+	changed := answer.Only(c.proxy,
 		func(o *timeline.Observation) bool { return !slices.ContainsFunc(known, shapeOf(o).like) })
 	if len(changed) == 0 {
 		return

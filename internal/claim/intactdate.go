@@ -4,14 +4,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
-
-// staleDate is how old or how far ahead a Date may be beyond its own second: servers keep one for up to a
-// second, and some round it up.
-const staleDate = time.Second
 
 // offset is the closed interval in which the clock that wrote a Date may be ahead of ours, and the
 // observations that bound it from below and from above.
@@ -21,15 +18,15 @@ type offset struct {
 }
 
 // offsetOf returns the offset that one answer allows. It was written within [Sent, FirstByte], on a clock
-// that then read between its Date and one second more, give or take staleDate and what it drifted:
+// that then read between its Date and one second more, give or take answer.StaleDate and what it drifted:
 //
 //	Date - stale - FirstByte <= offset <= Date + 1 s + stale - Sent
 func (r *recording) offsetOf(o *timeline.Observation) (offset, bool) {
-	d, ok := date(o)
+	d, ok := answer.Date(o)
 	if !ok {
 		return offset{}, false
 	}
-	since, slack := d.Sub(r.tl.Header.Started), staleDate+r.tl.Header.ClockError+
+	since, slack := d.Sub(r.tl.Header.Started), answer.StaleDate+r.tl.Header.ClockError+
 		r.tl.Header.Drift(o.FirstByte)
 	return offset{lo: since - slack - o.FirstByte, hi: since + time.Second + slack - o.Sent, below: o,
 		top: o}, true

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -24,7 +25,7 @@ type facts map[string]string
 // factsOf reads the constant parts of all quotas: limit, window and the form of the reset; and the rules that
 // are broken.
 func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
-	base, _ := date(o)
+	base, _ := answer.Date(o)
 	get := func(name string) (string, bool) {
 		if !j.expects(name) {
 			return "", false

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -18,25 +19,25 @@ func (j *comparison) retryAfter(c class) {
 	if !j.expects("Retry-After") {
 		return
 	}
-	at := only(c.origin, tells)
+	at := answer.Only(c.origin, tells)
 	if len(at) == 0 || len(at) < len(c.origin) {
 		return
 	}
 	j.unreadable(c, at)
-	if through := only(c.proxy, tells); c.outcome == timeline.Denied && len(through) > 0 {
+	if through := answer.Only(c.proxy, tells); c.outcome == timeline.Denied && len(through) > 0 {
 		j.longer(at, through)
 		j.apart(c.limit)
 	}
 }
 
 // tells tells whether o has a Retry-After that tells a wait.
-func tells(o *timeline.Observation) bool { _, ok := told(o); return ok }
+func tells(o *timeline.Observation) bool { _, ok := answer.Told(o); return ok }
 
 // unreadable finds values that cannot be read, where the origin's all can. A number that is not written as
 // one may come from the origin itself, which met no fraction or no negative wait before: it counts if all
 // values through the proxy are so, and a negative one never.
 func (j *comparison) unreadable(c class, at []*timeline.Observation) {
-	has := only(c.proxy, func(o *timeline.Observation) bool {
+	has := answer.Only(c.proxy, func(o *timeline.Observation) bool {
 		_, ok := o.Fields.Get("Retry-After")
 		return ok
 	})
@@ -73,24 +74,24 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 // longer finds waits that are longer than the limit can need, where the origin never tells such.
 func (j *comparison) longer(at, through []*timeline.Observation) {
 	tooLong := func(o *timeline.Observation) bool {
-		t, _ := told(o)
+		t, _ := answer.Told(o)
 		need, ok := j.r.longestNeed(o, t)
-		return ok && t.wait > need
+		return ok && t.For > need
 	}
 	known := func(o *timeline.Observation) bool {
-		t, _ := told(o)
+		t, _ := answer.Told(o)
 		_, ok := j.r.longestNeed(o, t)
 		return ok
 	}
 	if !slices.ContainsFunc(at, known) || slices.ContainsFunc(at, tooLong) {
 		return
 	}
-	changed := only(through, tooLong)
+	changed := answer.Only(through, tooLong)
 	if len(changed) == 0 {
 		return
 	}
-	a, _ := told(at[0])
-	b, _ := told(changed[0])
+	a, _ := answer.Told(at[0])
+	b, _ := answer.Told(changed[0])
 	need, _ := j.r.longestNeed(changed[0], b)
 	j.find(verdict.FieldChanged, at[0], changed,
 		fmt.Sprintf("no denial of the origin tells more than its limit can need (#%d: %s); through the "+

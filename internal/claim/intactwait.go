@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -39,7 +40,7 @@ func (j *comparison) apart(limit spec.Limit) {
 	noise := at.span + through.span + 2*time.Second + 2*j.r.tl.Header.ClockError
 	noise += 2 * max(limit[0].Tick, j.r.tl.Header.Tick)
 	if slices.ContainsFunc(slices.Concat(at.denials, through.denials), countsFromDate) {
-		noise += staleDate
+		noise += answer.StaleDate
 	}
 	short, long := waitRange(at.denials)
 	if wait(long)-wait(short) > noise {
@@ -51,8 +52,8 @@ func (j *comparison) apart(limit spec.Limit) {
 		if len(changed) == 0 {
 			return
 		}
-		a, _ := told(o)
-		b, _ := told(changed[0])
+		a, _ := answer.Told(o)
+		b, _ := answer.Told(changed[0])
 		j.find(verdict.FieldChanged, o, changed,
 			fmt.Sprintf("no denial of the origin's bursts tells a %s wait than #%d: %s; through the proxy "+
 				"%d of %d do: #%d has %s, and %s is all that noise explains",
@@ -60,10 +61,13 @@ func (j *comparison) apart(limit spec.Limit) {
 				phrase.Seconds(noise, time.Millisecond)))
 	}
 	report("shorter", short,
-		only(through.denials,
+		answer.Only(through.denials,
 			func(o *timeline.Observation) bool { return add(wait(o), noise) < wait(short) }))
 	report("longer", long,
-		only(through.denials, func(o *timeline.Observation) bool { return add(wait(long), noise) < wait(o) }))
+		answer.Only(through.denials, func(o *timeline.Observation) bool {
+			return add(wait(long),
+				noise) < wait(o)
+		}))
 }
 
 // byTheClock tells whether the waits of p depend on when a burst is sent, or on what came before it.
@@ -73,10 +77,10 @@ func byTheClock(p spec.Policy) bool {
 }
 
 // countsFromDate tells whether o, which tells a wait, tells it as a date.
-func countsFromDate(o *timeline.Observation) bool { t, _ := told(o); return t.isDate }
+func countsFromDate(o *timeline.Observation) bool { t, _ := answer.Told(o); return t.IsDate }
 
 // wait returns the wait that o tells, which it must.
-func wait(o *timeline.Observation) time.Duration { t, _ := told(o); return t.wait }
+func wait(o *timeline.Observation) time.Duration { t, _ := answer.Told(o); return t.For }
 
 // waitRange returns the observations that tell the shortest and the longest wait; obs is not empty.
 func waitRange(obs []*timeline.Observation) (short, long *timeline.Observation) {
@@ -117,7 +121,7 @@ func (r *recording) opening(origin bool, limit spec.Limit) (out opening, ok bool
 			continue
 		}
 		s.mixed = s.mixed || !o.Answered || o.Outcome == timeline.Unknown
-		s.last = max(s.last, intervalEnd(o))
+		s.last = max(s.last, answer.DecidedBy(o))
 		if out.cost == 0 && o.Origin == origin {
 			out.cost = o.Cost
 		}

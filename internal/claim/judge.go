@@ -2,7 +2,6 @@ package claim
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -40,9 +39,6 @@ func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest longestWai
 	}
 	return claims
 }
-
-// never is the end of the interval of a request that was never answered: it may be decided at any later time.
-const never = time.Duration(math.MaxInt64)
 
 // recording is a timeline with what several claims need of it.
 type recording struct {
@@ -179,22 +175,6 @@ func (r *recording) longestWaits(longest longestWaits) map[int]time.Duration {
 		}
 	}
 	return waits
-}
-
-// denied returns those of obs that were denied.
-func denied(obs []*timeline.Observation) []*timeline.Observation {
-	return only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Denied })
-}
-
-// only returns the observations for which keep is true, in order.
-func only(obs []*timeline.Observation, keep func(*timeline.Observation) bool) []*timeline.Observation {
-	var out []*timeline.Observation
-	for _, o := range obs {
-		if keep(o) {
-			out = append(out, o)
-		}
-	}
-	return out
 }
 
 // tooFew is the verdict of a claim without the observations it needs.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -28,7 +29,7 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	if !(b.Quantile > 0 && b.Quantile <= 1) {
 		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "a quantile is above 0 and at most 1"}
 	}
-	obs := only(r.target, func(o *timeline.Observation) bool { return o.Outcome == b.Outcome })
+	obs := answer.Only(r.target, func(o *timeline.Observation) bool { return o.Outcome == b.Outcome })
 	if len(obs) == 0 {
 		return tooFew(id, "no answer was "+b.Outcome.String())
 	}

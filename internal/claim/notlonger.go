@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -14,17 +15,17 @@ const notLongerID = string(verdict.ClaimRetryAfterNotLonger)
 
 // notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second; the
 // date form may round up once more, because the Date it counts from is cut to the second, and that Date may
-// be old, see staleDate.
+// be old, see answer.StaleDate.
 func (r *recording) notLonger(*Expect) verdict.Claim {
 	if len(r.limit) == 0 {
 		return verdict.Claim{ID: notLongerID, Reason: verdict.NeedsFailed,
 			Text: "how long a wait is needed follows from a limit, and none is declared"}
 	}
-	denials := denied(r.target)
+	denials := answer.Denied(r.target)
 	var findings []verdict.Finding
 	judged, late := 0, 0
 	for _, d := range denials {
-		t, ok := told(d)
+		t, ok := answer.Told(d)
 		if !ok {
 			continue
 		}
@@ -33,7 +34,7 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 			continue
 		}
 		judged++
-		if t.wait > need {
+		if t.For > need {
 			if late++; late <= witnessMax {
 				findings = append(findings, tooLong(d, t, need, r.waits()[d.Seq]))
 			}
@@ -60,22 +61,22 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 // longestNeed returns the longest wait that d may tell in the notation of t: the longest true wait rounded up
 // to whole seconds, and two more for a date. A denial always waits for something, so at least 1 s. ok is
 // false where no wait is known to be long enough.
-func (r *recording) longestNeed(d *timeline.Observation, t toldWait) (need time.Duration, ok bool) {
+func (r *recording) longestNeed(d *timeline.Observation, t answer.Wait) (need time.Duration, ok bool) {
 	wait, ok := r.waits()[d.Seq]
 	if !ok || wait == reference.Never {
 		return 0, false
 	}
 	need = max(time.Second, add(wait, time.Second-1).Truncate(time.Second))
-	if t.isDate {
-		need = add(need, time.Second+staleDate)
+	if t.IsDate {
+		need = add(need, time.Second+answer.StaleDate)
 	}
 	return need, true
 }
 
 // tooLong is the finding of a denial that told a longer wait than needed.
-func tooLong(d *timeline.Observation, t toldWait, need, wait time.Duration) verdict.Finding {
+func tooLong(d *timeline.Observation, t answer.Wait, need, wait time.Duration) verdict.Finding {
 	return witness(verdict.Finding{
-		Kind: verdict.RetryAfterLate, Seen: int64(t.wait), Bound: int64(need),
+		Kind: verdict.RetryAfterLate, Seen: int64(t.For), Bound: int64(need),
 		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be needed, so "+
 			"it may tell at most %d s",
 			d.Seq, t, phrase.Seconds(d.Sent, time.Millisecond), phrase.Seconds(d.FirstByte, time.Millisecond),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -57,7 +58,7 @@ func (r *recording) deniedIn(phases []string) (denials []*timeline.Observation, 
 	for i := range r.tl.Observations {
 		switch o := &r.tl.Observations[i]; {
 		case o.Origin || !slices.Contains(phases, o.Phase):
-		case isDenial(o):
+		case answer.IsDenial(o):
 			denials = append(denials, o)
 		case !o.Answered || o.Outcome == timeline.Unknown:
 			doubtful++

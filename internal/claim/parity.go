@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -20,7 +21,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 	judged := 0
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		of := func(phase string) []*timeline.Observation {
-			return only(r.target, func(o *timeline.Observation) bool {
+			return answer.Only(r.target, func(o *timeline.Observation) bool {
 				return o.Phase == phase &&
 					o.Outcome == outcome
 			})
@@ -31,7 +32,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 		}
 		judged += len(mine)
 		for _, name := range common(like) {
-			lacks := only(mine, func(o *timeline.Observation) bool {
+			lacks := answer.Only(mine, func(o *timeline.Observation) bool {
 				_, ok := o.Fields.Get(name)
 				return !ok
 			})
@@ -48,14 +49,15 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 							len(lacks), len(mine), phrase.Quote(e.Phase), phrase.Seqs(lacks))}, lacks...))
 			}
 		}
-		known := statuses(like)
-		if bad := only(mine,
+		known := answer.Statuses(like)
+		if bad := answer.Only(mine,
 			func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) }); len(bad) > 0 {
 			findings = append(findings,
 				witness(verdict.Finding{Kind: verdict.AnsweredOtherwise, Seen: int64(len(bad)),
 					Text: fmt.Sprintf("%s requests of phase %s are answered %s, those of phase %s %s: %s",
 						outcome, phrase.Quote(e.Like), phrase.OneOf(known),
-						phrase.Quote(e.Phase), phrase.OneOf(statuses(bad)), phrase.Seqs(bad))}, bad...))
+						phrase.Quote(e.Phase), phrase.OneOf(answer.Statuses(bad)), phrase.Seqs(bad))},
+					bad...))
 		}
 	}
 	if judged == 0 {

@@ -3,45 +3,22 @@ package claim
 import (
 	"encoding/json"
 	"fmt"
-	"mime"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
-
-const problemJSON = "application/problem+json"
-
-// mediaType returns the media type of an answer in lower case, without parameters; empty where there is none
-// that can be read.
-func mediaType(o *timeline.Observation) string {
-	v, _ := o.Fields.Get("Content-Type")
-	t, _, _ := mime.ParseMediaType(v) // an error about parameters leaves the type
-	return t
-}
-
-// isText tells whether the beginning of a body can be read: not if it is compressed, or no UTF-8, of which
-// the last character may be cut off.
-func isText(body string) bool {
-	for i, c := range body {
-		if c == utf8.RuneError && i < len(body)-utf8.UTFMax || c < ' ' && !unicode.IsSpace(c) {
-			return false
-		}
-	}
-	return true
-}
 
 // readProblem reads the problem body of a denial: present if the media type says so. The body itself is
 // judged as far as it was kept: it is an object (RFC 9457 section 3), and its status member is the status of
 // the answer (section 3.1.2).
 func readProblem(o *timeline.Observation) (bool, []headers.Problem) {
-	if mediaType(o) != problemJSON {
+	if answer.MediaType(o) != answer.ProblemJSON {
 		return false, nil
 	}
 	body := strings.TrimSpace(o.Body)
-	if body == "" || !isText(body) {
+	if body == "" || !answer.IsText(body) {
 		return true, nil
 	}
 	if body[0] != '{' {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -23,7 +24,7 @@ type teller struct {
 func (r *recording) tellingAnswers() []teller {
 	var out []teller
 	for _, o := range r.target {
-		at, _ := date(o)
+		at, _ := answer.Date(o)
 		t := teller{o: o}
 		if t.quotas, t.problems = headers.Quotas(o.Fields.Get, at); len(t.quotas)+len(t.problems) > 0 {
 			out = append(out, t)

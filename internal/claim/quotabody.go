@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -23,7 +25,7 @@ import (
 // limit, reset_at, status). A wait that a body tells alone is held against the limit.
 func (r *recording) toldBody(*Expect) verdict.Claim {
 	id := string(verdict.ClaimQuotaBody)
-	denials := denied(r.target)
+	denials := answer.Denied(r.target)
 	if len(denials) == 0 {
 		return tooFew(id, "no request was denied")
 	}
@@ -84,7 +86,7 @@ var aliases = map[string]string{
 // objects in it, as far as the body was kept. What two members tell otherwise is told by none.
 func membersOf(o *timeline.Observation) map[string]member {
 	body := strings.TrimSpace(o.Body)
-	if body == "" || body[0] != '{' || !isText(body) {
+	if body == "" || body[0] != '{' || !answer.IsText(body) {
 		return nil
 	}
 	out, unsure := map[string]member{}, map[string]bool{}
@@ -157,7 +159,7 @@ func (r *recording) conflict(o *timeline.Observation, m map[string]member, name 
 func statusConflict(o *timeline.Observation, x member) string {
 	n, isNumber := x.number()
 	isStatus := isNumber && n >= 100 && n <= 599
-	if mediaType(o) == problemJSON || !isStatus || n == float64(o.Status) {
+	if answer.MediaType(o) == answer.ProblemJSON || !isStatus || n == float64(o.Status) {
 		return ""
 	}
 	return fmt.Sprintf("its body says %s: %s, and its status is %d", x.name, x.value, o.Status)
@@ -169,7 +171,7 @@ const sinceEpoch = 1e9
 // waitConflict compares a wait in a body with Retry-After, or where there is none with the limit. Either may
 // be rounded to the next second. An instant is compared with nothing.
 func (r *recording) waitConflict(o *timeline.Observation, x member) string {
-	t, ok := told(o)
+	t, ok := answer.Told(o)
 	n, isNumber := x.number()
 	if !isNumber || n >= sinceEpoch {
 		return ""
@@ -178,10 +180,10 @@ func (r *recording) waitConflict(o *timeline.Observation, x member) string {
 		return r.aloneWait(o, x, n)
 	}
 	slack := 1.0
-	if t.isDate {
+	if t.IsDate {
 		slack += 2 // the Date that it counts from is cut to the second and may be old
 	}
-	want := t.wait.Seconds()
+	want := t.For.Seconds()
 	near := func(n float64) bool { return math.Abs(n-want) <= slack }
 	if near(n) {
 		return ""
@@ -205,7 +207,7 @@ func (r *recording) aloneWait(o *timeline.Observation, x member, n float64) stri
 		return says + fmt.Sprintf(", no Retry-After says more, and #%d was denied %s later, with no "+
 			"admission between", again.Seq, phrase.Seconds(again.Sent-o.FirstByte, time.Millisecond))
 	}
-	need, ok := r.longestNeed(o, toldWait{})
+	need, ok := r.longestNeed(o, answer.Wait{})
 	if !ok || n <= need.Seconds() || plainName(x.name) != "retryafterseconds" && !denied(n/1000) {
 		return ""
 	}
@@ -241,15 +243,15 @@ func (r *recording) deniedAgain() map[int]*timeline.Observation {
 		ended := make([]time.Duration, len(obs)) // when all before that may be admitted were decided
 		end := time.Duration(-1)
 		for i := range obs {
-			if ended[i] = end; !isDenial(&obs[i]) {
-				end = max(end, intervalEnd(&obs[i]))
+			if ended[i] = end; !answer.IsDenial(&obs[i]) {
+				end = max(end, answer.DecidedBy(&obs[i]))
 			}
 		}
-		next, last := never, (*timeline.Observation)(nil)
+		next, last := reference.Never, (*timeline.Observation)(nil)
 		for i := len(obs) - 1; i >= 0; i-- {
 			o := &obs[i]
 			switch {
-			case !isDenial(o):
+			case !answer.IsDenial(o):
 				next, last = o.Sent, nil
 				continue
 			case last != nil && last.Cost != o.Cost:
@@ -276,7 +278,7 @@ func (r *recording) limitConflict(o *timeline.Observation, x, window member) str
 	if err != nil {
 		return ""
 	}
-	at, _ := date(o)
+	at, _ := answer.Date(o)
 	quotas, _ := headers.Quotas(o.Fields.Get, at)
 	quotas = slices.DeleteFunc(quotas, func(q headers.Quota) bool { return !q.HasLimit })
 	if slices.ContainsFunc(quotas, func(q headers.Quota) bool { return q.Limit == n }) {
@@ -299,7 +301,7 @@ func (r *recording) limitConflict(o *timeline.Observation, x, window member) str
 
 // resetConflict holds an instant in a body against the limit, as a field would be.
 func (r *recording) resetConflict(o *timeline.Observation, x member) string {
-	at, dated := date(o)
+	at, dated := answer.Date(o)
 	q, ok := headers.ReadReset(x.value, at)
 	limit := r.limitOf(o)
 	if !ok || !dated || q.Form == headers.Delta || len(limit) == 0 || limit.Completes() {

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -73,7 +75,7 @@ func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit s
 	slack := q.Unit + h.Tick + 2*h.ClockError + 2*h.Drift(o.FirstByte)
 	late := slack
 	if q.Form != headers.Delta { // it counts from a Date, which is cut to the second and may be old
-		late, slack = late+time.Second+staleDate, slack+staleDate
+		late, slack = late+time.Second+answer.StaleDate, slack+answer.StaleDate
 	}
 	most, why := longestReset(limit, q), "all of the quota is back"
 	least, known := time.Duration(0), false
@@ -91,7 +93,7 @@ func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit s
 			Text: fmt.Sprintf("%s; %s in %s at the latest", told, why,
 				phrase.Seconds(most, time.Millisecond))}, o)
 		return &f
-	case q.Reset < -slack-service(o): // the target may have stood still between its decision and the Date
+	case q.Reset < -slack-(o.FirstByte-o.Sent): // it may have stood still between its decision and the Date
 		f := witness(verdict.Finding{Kind: verdict.ResetEarly, Bound: int64(q.Reset),
 			Text: told + ": that is " +
 				"past"}, o)
@@ -132,13 +134,13 @@ func (r *recording) openings() map[string]span {
 	for _, p := range r.tl.ByPartition() {
 		_, one := r.countedBy(len(p.Observations),
 			func(i int) *timeline.Observation { return &p.Observations[i] })
-		first := span{p.Observations[0].Sent, never}
+		first := span{p.Observations[0].Sent, reference.Never}
 		for i := range p.Observations {
 			if o := &p.Observations[i]; o.Answered && o.Outcome == timeline.Allowed {
 				first.to = min(first.to, o.FirstByte)
 			}
 		}
-		if one && first.to < never {
+		if one && first.to < reference.Never {
 			out[p.Partition] = first
 		}
 	}

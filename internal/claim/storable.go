@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -46,7 +47,7 @@ func readStorable(o *timeline.Observation) (bool, []headers.Problem) {
 func expires(o *timeline.Observation) []headers.Problem {
 	v, ok := o.Fields.Get("Expires")
 	at, err := headers.ParseDate(v)
-	now, dated := date(o)
+	now, dated := answer.Date(o)
 	if !ok || err != nil || !dated || !at.After(now) {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -21,12 +22,12 @@ func (r *recording) storm(e StormExpect) verdict.Claim { return r.alone(r.retrie
 // retried is storm, where nobody else uses the partitions.
 func (r *recording) retried(e StormExpect) verdict.Claim {
 	id := verdict.ClaimStorm.ID(e.Phase)
-	obs := only(r.target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })
+	obs := answer.Only(r.target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })
 	if len(obs) == 0 {
 		return tooFew(id, "no request of phase "+phrase.Quote(e.Phase)+" was answered")
 	}
-	admitted := only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed })
-	refused := denied(obs)
+	admitted := answer.Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed })
+	refused := answer.Denied(obs)
 	text := fmt.Sprintf("%d of %s admitted with %s, %d in vain", len(admitted),
 		phrase.Plural(e.Clients, "client"), phrase.Plural(len(obs), "request"), len(refused))
 	if len(admitted) > 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -30,19 +31,10 @@ func witness(f verdict.Finding, obs ...*timeline.Observation) verdict.Finding {
 	return f
 }
 
-// intervalEnd returns the end of the interval in which o was decided. An answer that tells no outcome is
-// no proof that a decision was made before it.
-func intervalEnd(o *timeline.Observation) time.Duration {
-	if !o.Answered || o.Outcome == timeline.Unknown {
-		return never
-	}
-	return o.FirstByte
-}
-
 // add returns a + b, or the largest duration where that overflows. Neither may be negative.
 func add(a, b time.Duration) time.Duration {
-	if a > never-b {
-		return never
+	if a > reference.Never-b {
+		return reference.Never
 	}
 	return a + b
 }
