@@ -138,7 +138,7 @@ func (r *recording) retryAt(obs []*timeline.Observation, i int, before rivals) (
 		return retry{}, false
 	case !ok, next.Origin, !next.Answered, next.Outcome == timeline.Unknown, next.Cost != d.Cost:
 		return retry{}, false
-	case next.Sent < add(d.FirstByte, t.For):
+	case next.Sent-d.FirstByte < t.For:
 		return retry{}, false
 	case r.forgotten(d, next, slices.DeleteFunc(slices.Clone(r.limit), startsFull)):
 		// the retry met a new partition that is not full
@@ -258,8 +258,8 @@ func (r *recording) surelyWaited(x retry) bool {
 	for _, p := range x.limit {
 		tick = max(tick, p.Tick)
 	}
-	return x.next.Sent-tick-2*h.ClockError-h.Drift(x.next.Sent-x.denial.FirstByte) >= add(x.denial.FirstByte,
-		x.told.For)
+	waited := x.next.Sent - x.denial.FirstByte
+	return waited-tick-2*h.ClockError-h.Drift(waited) >= x.told.For
 }
 
 // early is the finding of a retry that was denied. Its times are printed in the coarsest unit in which the

@@ -60,14 +60,10 @@ func (j *comparison) apart(limit spec.Limit) {
 				than, o.Seq, a, len(changed), len(through.denials), changed[0].Seq, b,
 				phrase.Seconds(noise, time.Millisecond)))
 	}
-	report("shorter", short,
-		answer.Only(through.denials,
-			func(o *timeline.Observation) bool { return add(wait(o), noise) < wait(short) }))
-	report("longer", long,
-		answer.Only(through.denials, func(o *timeline.Observation) bool {
-			return add(wait(long),
-				noise) < wait(o)
-		}))
+	report("shorter", short, answer.Only(through.denials,
+		func(o *timeline.Observation) bool { return wait(short)-wait(o) > noise }))
+	report("longer", long, answer.Only(through.denials,
+		func(o *timeline.Observation) bool { return wait(o)-wait(long) > noise }))
 }
 
 // byTheClock tells whether the waits of p depend on when a burst is sent, or on what came before it.

@@ -88,7 +88,7 @@ func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit s
 		phrase.Seconds(q.Reset,
 			q.Unit), q.Dialect)
 	switch {
-	case q.Reset > add(most, late):
+	case q.Reset > late && q.Reset-late > most:
 		f := witness(verdict.Finding{Kind: verdict.ResetLate, Seen: int64(q.Reset), Bound: int64(most),
 			Text: fmt.Sprintf("%s; %s in %s at the latest", told, why,
 				phrase.Seconds(most, time.Millisecond))}, o)
