@@ -3,6 +3,7 @@ package claim
 import (
 	"fmt"
 
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -31,14 +32,14 @@ func (r *recording) barred(phase string) verdict.Claim {
 		phrase.Plural(asked, "request"), phrase.Quote(phase))
 	switch {
 	case len(admitted) > 0:
-		return settle(id, text,
-			[]verdict.Finding{witness(verdict.Finding{Kind: verdict.AdmittedBarred,
+		return finding.Settle(id, text,
+			[]verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.AdmittedBarred,
 				Seen: int64(len(admitted)), Text: text + ": " + phrase.Seqs(admitted)}, admitted...)})
 	case asked == 0:
-		return tooFew(id, "no request of phase "+phrase.Quote(phase)+" was sent")
+		return finding.TooFew(id, "no request of phase "+phrase.Quote(phase)+" was sent")
 	case lost > 0:
-		return tooFew(id, fmt.Sprintf("%s; %s not answered", text, phrase.Plural(lost, "request")))
+		return finding.TooFew(id, fmt.Sprintf("%s; %s not answered", text, phrase.Plural(lost, "request")))
 	default:
-		return settle(id, text, nil)
+		return finding.Settle(id, text, nil)
 	}
 }

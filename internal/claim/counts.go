@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -53,11 +54,11 @@ func (r *recording) counts(id string, tellers []teller) verdict.Claim {
 		return verdict.Claim{ID: id, Reason: verdict.NeedsFailed,
 			Text: "what remains depends on when requests are complete, which no answer tells"}
 	default:
-		return tooFew(id, "no answers of requests without rivals tell what remains")
+		return finding.TooFew(id, "no answers of requests without rivals tell what remains")
 	}
 	text := fmt.Sprintf("%d of %s report the remaining quota that earlier requests leave",
 		compared-len(findings), phrase.Plural(compared, "answer"))
-	return settle(id, text+shown(len(findings)), findings[:min(len(findings), witnessMax)])
+	return finding.Settle(id, text+finding.Shown(len(findings)), findings[:min(len(findings), finding.Most)])
 }
 
 // series follows the answers of one partition.
@@ -201,7 +202,7 @@ func (s *series) find(high bool, bound, left int64, text string, obs ...*timelin
 	if high {
 		f = verdict.Finding{Kind: verdict.RemainingHigh, Seen: left, Bound: bound, Text: text}
 	}
-	s.findings = append(s.findings, witness(f, obs...))
+	s.findings = append(s.findings, finding.Witness(f, obs...))
 }
 
 // gained returns the most units that the limit can give back to the partition in a span, and whether that is

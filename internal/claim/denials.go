@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -51,7 +52,7 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 	}
 	switch {
 	case all == 0:
-		return tooFew(id, "no request of phase "+phrase.Quote(b.Phase)+" was sent")
+		return finding.TooFew(id, "no request of phase "+phrase.Quote(b.Phase)+" was sent")
 	case len(denials) > b.Max && late > r.lateMax && !b.Unlimited:
 		return inconclusive(verdict.ScheduleMissed,
 			fmt.Sprintf("%s; but one was sent %s late, so they came closer together than planned", text,
@@ -64,11 +65,11 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 		if b.Unlimited {
 			kind = verdict.DeniedUnlimited
 		}
-		return settle(id, text,
-			[]verdict.Finding{witness(verdict.Finding{Kind: kind, Seen: int64(len(denials)),
+		return finding.Settle(id, text,
+			[]verdict.Finding{finding.Witness(verdict.Finding{Kind: kind, Seen: int64(len(denials)),
 				Bound: int64(b.Max), Text: text + ": " + phrase.Seqs(denials)}, denials...)})
 	case len(denials)+unclassified+unanswered <= b.Max:
-		return settle(id, text, nil)
+		return finding.Settle(id, text, nil)
 	case unclassified > 0:
 		return inconclusive(verdict.UnclassifiedStatus,
 			fmt.Sprintf("%s; %s a status that no rule classifies", text, have(unclassified, "answer")))

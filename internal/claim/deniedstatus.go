@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -21,7 +22,7 @@ func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 	case r.neverHeard():
 		return unheard(deniedStatusID)
 	case len(obs) == 0:
-		return tooFew(deniedStatusID, "there is no denial with a status")
+		return finding.TooFew(deniedStatusID, "there is no denial with a status")
 	}
 	bad := answer.Only(obs, func(o *timeline.Observation) bool {
 		return !slices.Contains(expected, o.Status)
@@ -29,10 +30,10 @@ func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 	text := fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), phrase.Plural(len(obs), "denial"),
 		phrase.OneOf(expected))
 	if len(bad) == 0 {
-		return settle(deniedStatusID, text, nil)
+		return finding.Settle(deniedStatusID, text, nil)
 	}
-	return settle(deniedStatusID, text,
-		[]verdict.Finding{witness(verdict.Finding{Kind: verdict.DeniedStatus, Seen: int64(len(bad)),
+	return finding.Settle(deniedStatusID, text,
+		[]verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.DeniedStatus, Seen: int64(len(bad)),
 			Text: fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad),
 				phrase.Plural(len(obs), "denial"),
 				phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(expected), phrase.Seqs(bad))}, bad...)})

@@ -5,6 +5,7 @@ package claim
 import (
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -249,7 +250,7 @@ func ofQuota(kind verdict.ClaimKind, wanted func(*Expect) bool,
 			const what = "fields that tell the quota"
 			c = unpromised(id, verdict.PromiseRateLimit, len(r.target), "answer", what)
 		case len(tellers) == 0:
-			c = tooFew(id, "no answer tells a quota")
+			c = finding.TooFew(id, "no answer tells a quota")
 		default:
 			c = judge(r, id, tellers)
 		}

@@ -3,9 +3,9 @@ package claim
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -72,10 +72,10 @@ func (r *recording) group(name FieldGroup, id string) verdict.Claim {
 		})
 	}
 	if len(obs) == 0 {
-		return tooFew(id, "there is no "+noun+" with a known outcome")
+		return finding.TooFew(id, "there is no "+noun+" with a known outcome")
 	}
 	if !r.keepsFields() {
-		return tooFew(id, "the recording keeps no header fields")
+		return finding.TooFew(id, "the recording keeps no header fields")
 	}
 	if p, ok := promiseOf(name); ok && r.lacks(p) {
 		return unpromised(id, p, len(obs), noun, g.what)
@@ -108,17 +108,17 @@ func unheard(id string) verdict.Claim {
 func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.Claim {
 	var missing, invalid []*timeline.Observation
 	// A convention binds where the answer tells nothing because of it.
-	binding, loose := broken{}, broken{}
+	binding, loose := finding.Broken{}, finding.Broken{}
 	for _, o := range obs {
 		present, problems := g.read(o)
 		bad := false
 		for _, p := range problems {
 			if p.Rule.Level() == headers.Must || !present {
-				binding.add(p, o)
+				binding.Add(p, o)
 				bad = true
 				continue
 			}
-			loose.add(p, o)
+			loose.Add(p, o)
 		}
 		switch {
 		case bad:
@@ -129,16 +129,16 @@ func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.C
 	}
 	var findings []verdict.Finding
 	if len(missing) > 0 {
-		findings = append(findings, witness(verdict.Finding{Kind: verdict.FieldMissing,
+		findings = append(findings, finding.Witness(verdict.Finding{Kind: verdict.FieldMissing,
 			Seen: int64(len(missing)),
 			Text: fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), phrase.Plural(len(obs), noun), g.what,
 				phrase.Seqs(missing), byOutcome(missing, obs))},
 			missing...))
 	}
-	findings = append(findings, binding.findings(len(obs), noun, g.what)...)
+	findings = append(findings, binding.Findings(len(obs), noun, g.what)...)
 	good := len(obs) - len(missing) - len(invalid)
-	return settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, phrase.Plural(len(obs), noun), g.what,
-		loose.note()), findings)
+	return finding.Settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, phrase.Plural(len(obs), noun),
+		g.what, loose.Note()), findings)
 }
 
 // byOutcome says which of obs lack a field, where it is all of one outcome and none of the other.
@@ -154,50 +154,6 @@ func byOutcome(missing, obs []*timeline.Observation) string {
 	default:
 		return ""
 	}
-}
-
-// broken collects the answers that break rules, by rule, in the order in which the rules were met.
-type broken struct {
-	rules []headers.Rule
-	first map[headers.Rule]headers.Problem
-	obs   map[headers.Rule][]*timeline.Observation
-}
-
-// add notes that o breaks a rule; several fields of one answer that break the same rule count once.
-func (b *broken) add(p headers.Problem, o *timeline.Observation) {
-	if b.first == nil {
-		b.first, b.obs = map[headers.Rule]headers.Problem{}, map[headers.Rule][]*timeline.Observation{}
-	}
-	if _, ok := b.first[p.Rule]; !ok {
-		b.rules = append(b.rules, p.Rule)
-		b.first[p.Rule] = p
-	}
-	if obs := b.obs[p.Rule]; len(obs) == 0 || obs[len(obs)-1] != o {
-		b.obs[p.Rule] = append(obs, o)
-	}
-}
-
-// findings returns one finding a rule, with the first value that breaks it as an example.
-func (b *broken) findings(all int, noun, what string) []verdict.Finding {
-	var out []verdict.Finding
-	for _, rule := range b.rules {
-		obs, p := b.obs[rule], b.first[rule]
-		text := fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), phrase.Plural(all, noun),
-			rule, what, phrase.Seqs(obs), obs[0].Seq, p.Error())
-		out = append(out, witness(verdict.Finding{Kind: verdict.FieldInvalid, Seen: int64(len(obs)),
-			Rule: string(rule), Text: text}, obs...))
-	}
-	return out
-}
-
-// note tells the rules that were broken, for a text.
-func (b *broken) note() string {
-	var s strings.Builder
-	for _, rule := range b.rules {
-		p := b.first[rule]
-		fmt.Fprintf(&s, "; note %s %s in %d: %s", p.Rule.Level(), rule, len(b.obs[rule]), p.Error())
-	}
-	return s.String()
 }
 
 // readRetryAfter reads Retry-After: present, and every rule of its syntax.

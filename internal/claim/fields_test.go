@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -78,7 +79,7 @@ func TestMissingFieldsNameSomeAndCountAll(t *testing.T) {
 	}
 	c := one(t, record(obs...), Expect{Fields: []FieldGroup{RetryAfterField}})
 	f := c.Findings[0]
-	if f.Seen != 20 || f.Bound != 0 || len(f.Observations) != witnessMax ||
+	if f.Seen != 20 || f.Bound != 0 || len(f.Observations) != finding.Most ||
 		f.Text != "20 of 20 denials lack Retry-After: #0, #1, #2, #3, #4 and 15 more" {
 		t.Errorf("got %+v", f)
 	}

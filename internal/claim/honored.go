@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -56,42 +57,35 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 			}
 			kept, longest = kept+1, max(longest, x.told.For)
 		case r.surelyWaited(x):
-			if lies++; lies <= witnessMax {
+			if lies++; lies <= finding.Most {
 				findings = append(findings, early(x))
 			}
 		}
 	}
 	switch {
 	case lies > 0:
-		return settle(honoredID, fmt.Sprintf("%d of %d clients that waited as told were denied again%s",
-			lies, lies+kept, shown(lies)), findings)
+		return finding.Settle(honoredID,
+			fmt.Sprintf("%d of %d clients that waited as told were denied again%s",
+				lies, lies+kept, finding.Shown(lies)), findings)
 	case kept > 0 && kept < fewest:
-		return tooFew(honoredID, fmt.Sprintf("%s of %s to %s honored, and at least %d are needed: "+
+		return finding.TooFew(honoredID, fmt.Sprintf("%s of %s to %s honored, and at least %d are needed: "+
 			"what is cut to the second holds at some phases of it",
 			phrase.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
 			phrase.Seconds(longest, time.Second), fewest))
 	case kept > 0:
-		return settle(honoredID,
+		return finding.Settle(honoredID,
 			fmt.Sprintf("%s of %s to %s honored: each client that waited as told was admitted",
 				phrase.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
 				phrase.Seconds(longest, time.Second)), nil)
 	case denials == 0:
-		return tooFew(honoredID, "no request was denied")
+		return finding.TooFew(honoredID, "no request was denied")
 	case r.lacks(verdict.PromiseRetryAfter):
 		return unpromised(honoredID, verdict.PromiseRetryAfter, denials, "denial", "a Retry-After to honor")
 	default:
-		return tooFew(honoredID,
+		return finding.TooFew(honoredID,
 			fmt.Sprintf("no client waited as one of %s told it and came back alone on its partition",
 				phrase.Plural(denials, "denial")))
 	}
-}
-
-// shown says how many of n findings are listed, where that is not all.
-func shown(n int) string {
-	if n <= witnessMax {
-		return ""
-	}
-	return fmt.Sprintf("; the first %d are shown", witnessMax)
 }
 
 // retries returns the pairs of a denial and the next request of its partition that waited as told, with the
@@ -271,7 +265,7 @@ func early(x retry) verdict.Finding {
 		if to-from < x.told.For && unit > 1 {
 			continue
 		}
-		return witness(verdict.Finding{
+		return finding.Witness(verdict.Finding{
 			Kind: verdict.RetryAfterEarly, Seen: int64(x.next.Sent - x.denial.FirstByte),
 			Bound: int64(x.told.For),
 			Text: fmt.Sprintf("#%d was denied with %s (first byte %s); its client waited %s, sent #%d at "+

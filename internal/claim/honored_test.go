@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -239,7 +240,7 @@ func TestHonoredCountsFindingsItDoesNotShow(t *testing.T) {
 		obs = append(obs, req(i, 2000*i, 2000*i+1, 429, "Retry-After: 1"))
 	}
 	c := one(t, record(obs...), honored)
-	if len(c.Findings) != witnessMax ||
+	if len(c.Findings) != finding.Most ||
 		c.Text != "12 of 12 clients that waited as told were denied again; the first 10 are shown" {
 		t.Errorf("got %d findings: %s", len(c.Findings), c.Text)
 	}
@@ -347,7 +348,7 @@ func TestHonoredNeedsEvidence(t *testing.T) {
 				obs := append([]timeline.Observation(nil), tl.Observations...)
 				change(&obs[rng.IntN(len(obs))])
 				after := one(t, record(obs...), honored)
-				if len(after.Findings) > len(before.Findings) && len(before.Findings) < witnessMax {
+				if len(after.Findings) > len(before.Findings) && len(before.Findings) < finding.Most {
 					t.Fatalf("seed %d, %s: got %s, before %s: %s", seed, name, after.Verdict, before.Verdict,
 						after.Text)
 				}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -84,10 +85,10 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 	switch {
 	case len(j.findings) > 0:
 		n := len(j.findings)
-		return settle(intactID, fmt.Sprintf("%s between the origin and the proxy%s",
+		return finding.Settle(intactID, fmt.Sprintf("%s between the origin and the proxy%s",
 			phrase.Plural(n, "difference"), notes), j.findings)
 	case len(short) > 0:
-		return tooFew(intactID, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
+		return finding.TooFew(intactID, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
 	case len(j.compared) == 0 && !j.expect.Status && !j.expect.Body:
 		return verdict.Claim{ID: intactID, Reason: verdict.NeedsFailed,
 			Text: "the origin sends none of the fields that must arrive in all of its answers" + notes}
@@ -99,7 +100,7 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 	if j.expect.Body {
 		what = append(what, "body")
 	}
-	return settle(intactID, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
+	return finding.Settle(intactID, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
 		phrase.Plural(len(j.r.target), "answer"), phrase.Plural(len(j.r.origin), "answer"),
 		strings.Join(what, ", "), notes), nil)
 }
@@ -117,8 +118,8 @@ func (j *comparison) note(format string, args ...any) {
 func (j *comparison) find(kind verdict.Kind, origin *timeline.Observation, proxy []*timeline.Observation,
 	text string) {
 	obs := append([]*timeline.Observation{origin}, proxy...)
-	j.findings = append(j.findings, witness(verdict.Finding{Kind: kind, Seen: int64(len(proxy)), Text: text},
-		obs...))
+	j.findings = append(j.findings,
+		finding.Witness(verdict.Finding{Kind: kind, Seen: int64(len(proxy)), Text: text}, obs...))
 }
 
 // compare compares the answers of one outcome.

@@ -176,17 +176,3 @@ func (r *recording) longestWaits(longest longestWaits) map[int]time.Duration {
 	}
 	return waits
 }
-
-// tooFew is the verdict of a claim without the observations it needs.
-func tooFew(id, text string) verdict.Claim {
-	return verdict.Claim{ID: id, Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Text: text}
-}
-
-// settle turns findings into a verdict: Fail with at least one, Pass with none. text says what was seen.
-func settle(id, text string, findings []verdict.Finding) verdict.Claim {
-	c := verdict.Claim{ID: id, Verdict: verdict.Pass, Text: text, Findings: findings}
-	if len(findings) > 0 {
-		c.Verdict = verdict.Fail
-	}
-	return c
-}

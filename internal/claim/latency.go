@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -31,7 +32,7 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	}
 	obs := answer.Only(r.target, func(o *timeline.Observation) bool { return o.Outcome == b.Outcome })
 	if len(obs) == 0 {
-		return tooFew(id, "no answer was "+b.Outcome.String())
+		return finding.TooFew(id, "no answer was "+b.Outcome.String())
 	}
 	slices.SortStableFunc(obs,
 		func(x, y *timeline.Observation) int { return cmp.Compare(service(x), service(y)) })
@@ -40,7 +41,7 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	text := fmt.Sprintf("%s of the service time of %s is %s, bound %s", name,
 		phrase.Plural(len(obs), b.Outcome.String()+" answer"), phrase.Millis(seen), phrase.Millis(b.Max))
 	if seen <= b.Max {
-		return settle(id, text, nil)
+		return finding.Settle(id, text, nil)
 	}
 	if why := r.overloaded(); why != "" {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + why +
@@ -48,8 +49,8 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	}
 	way := r.way()
 	if seen <= b.Max+way {
-		return tooFew(id, fmt.Sprintf("%s; but the fastest of all answers took %s, which may be the way "+
-			"there and back", text, phrase.Millis(way)))
+		return finding.TooFew(id, fmt.Sprintf("%s; but the fastest of all answers took %s, which may be "+
+			"the way there and back", text, phrase.Millis(way)))
 	}
 	if late, _ := r.lateP99(); seen <= b.Max+way+waits*late {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
@@ -65,14 +66,15 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 				"be that of a machine", text, over)}
 	}
 	if b.Quantile < 1 && rank == len(obs) {
-		return tooFew(id, fmt.Sprintf("%s; but so few answers have no %s below their largest", text, name))
+		return finding.TooFew(id, fmt.Sprintf("%s; but so few answers have no %s below their largest", text,
+			name))
 	}
 	first := slices.IndexFunc(obs, func(o *timeline.Observation) bool { return service(o) > b.Max })
 	over := obs[first:]
 	slices.Reverse(over)
 	slowest := over[0]
-	return settle(id, text,
-		[]verdict.Finding{witness(verdict.Finding{Kind: verdict.Latency, Seen: int64(seen),
+	return finding.Settle(id, text,
+		[]verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.Latency, Seen: int64(seen),
 			Bound: int64(b.Max),
 			Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s",
 				text, len(over), len(obs),

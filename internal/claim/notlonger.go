@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -35,25 +36,26 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 		}
 		judged++
 		if t.For > need {
-			if late++; late <= witnessMax {
+			if late++; late <= finding.Most {
 				findings = append(findings, tooLong(d, t, need, r.waits()[d.Seq]))
 			}
 		}
 	}
 	switch {
 	case judged == 0 && len(denials) == 0:
-		return tooFew(notLongerID, "no request was denied")
+		return finding.TooFew(notLongerID, "no request was denied")
 	case judged == 0 && r.lacks(verdict.PromiseRetryAfter):
 		return unpromised(notLongerID, verdict.PromiseRetryAfter, len(denials), "denial", "a Retry-After")
 	case judged == 0:
-		return tooFew(notLongerID,
+		return finding.TooFew(notLongerID,
 			fmt.Sprintf("none of %s has a Retry-After that can be checked",
 				phrase.Plural(len(denials), "denial")))
 	case late > 0:
-		return settle(notLongerID, fmt.Sprintf("%d of %s told a longer wait than the limit can need%s",
-			late, phrase.Plural(judged, "denial"), shown(late)), findings)
+		return finding.Settle(notLongerID,
+			fmt.Sprintf("%d of %s told a longer wait than the limit can need%s",
+				late, phrase.Plural(judged, "denial"), finding.Shown(late)), findings)
 	default:
-		return settle(notLongerID, fmt.Sprintf("%s told no longer wait than the limit can need",
+		return finding.Settle(notLongerID, fmt.Sprintf("%s told no longer wait than the limit can need",
 			phrase.Plural(judged, "denial")), nil)
 	}
 }
@@ -75,11 +77,19 @@ func (r *recording) longestNeed(d *timeline.Observation, t answer.Wait) (need ti
 
 // tooLong is the finding of a denial that told a longer wait than needed.
 func tooLong(d *timeline.Observation, t answer.Wait, need, wait time.Duration) verdict.Finding {
-	return witness(verdict.Finding{
+	return finding.Witness(verdict.Finding{
 		Kind: verdict.RetryAfterLate, Seen: int64(t.For), Bound: int64(need),
 		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be needed, so "+
 			"it may tell at most %d s",
 			d.Seq, t, phrase.Seconds(d.Sent, time.Millisecond), phrase.Seconds(d.FirstByte, time.Millisecond),
 			phrase.Seconds(wait, time.Microsecond), need/time.Second),
 	}, d)
+}
+
+// add returns a + b, or the largest duration where that overflows. Neither may be negative.
+func add(a, b time.Duration) time.Duration {
+	if a > reference.Never-b {
+		return reference.Never
+	}
+	return a + b
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -20,13 +21,13 @@ func (r *recording) ownCount(e *Expect) verdict.Claim {
 	total, counted, more := 0, int64(0), int64(0)
 	for i, phases := range e.Counted {
 		if i+1 >= len(counts) {
-			return tooFew(id, fmt.Sprintf("the target told its count %d of %d times", len(counts),
+			return finding.TooFew(id, fmt.Sprintf("the target told its count %d of %d times", len(counts),
 				len(e.Counted)+1))
 		}
 		n := counts[i+1] - counts[i]
 		if n < 0 {
-			return tooFew(id, fmt.Sprintf("the target's count fell from %d to %d: it began anew", counts[i],
-				counts[i+1]))
+			return finding.TooFew(id, fmt.Sprintf("the target's count fell from %d to %d: it began anew",
+				counts[i], counts[i+1]))
 		}
 		denials, doubtful := r.deniedIn(phases)
 		total, counted = total+len(denials), counted+n
@@ -36,21 +37,21 @@ func (r *recording) ownCount(e *Expect) verdict.Claim {
 		if n < int64(len(denials)) {
 			text := fmt.Sprintf("the target counted %d of %s (its count went from %d to %d)", n,
 				phrase.Plural(len(denials), "denial"), counts[i], counts[i+1])
-			found = append(found, witness(verdict.Finding{Kind: verdict.CountedOtherwise,
+			found = append(found, finding.Witness(verdict.Finding{Kind: verdict.CountedOtherwise,
 				Seen: int64(len(denials)), Bound: n, Text: text}, denials...))
 		}
 	}
 	text := fmt.Sprintf("the target counted %d of %s", counted, phrase.Plural(total, "denial"))
 	switch {
 	case len(found) > 0:
-		return settle(id, text, found)
+		return finding.Settle(id, text, found)
 	case more > 0:
 		return verdict.Claim{ID: id, Reason: verdict.ForeignTraffic, Text: fmt.Sprintf("%s, %d more than it "+
 			"answered to us: others were denied too, or it counts twice", text, more)}
 	case total == 0:
-		return tooFew(id, "nothing was denied")
+		return finding.TooFew(id, "nothing was denied")
 	}
-	return settle(id, text, nil)
+	return finding.Settle(id, text, nil)
 }
 
 // deniedIn are the denials of some phases, and how many of their requests may be denials or not.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -41,7 +42,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 			}
 			if len(lacks) > 0 {
 				findings = append(findings,
-					witness(verdict.Finding{Kind: verdict.FieldMissing, Seen: int64(len(lacks)),
+					finding.Witness(verdict.Finding{Kind: verdict.FieldMissing, Seen: int64(len(lacks)),
 						Text: fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d) and not in %d "+
 							"of "+
 							"%d of phase %s: %s", name,
@@ -53,7 +54,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 		if bad := answer.Only(mine,
 			func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) }); len(bad) > 0 {
 			findings = append(findings,
-				witness(verdict.Finding{Kind: verdict.AnsweredOtherwise, Seen: int64(len(bad)),
+				finding.Witness(verdict.Finding{Kind: verdict.AnsweredOtherwise, Seen: int64(len(bad)),
 					Text: fmt.Sprintf("%s requests of phase %s are answered %s, those of phase %s %s: %s",
 						outcome, phrase.Quote(e.Like), phrase.OneOf(known),
 						phrase.Quote(e.Phase), phrase.OneOf(answer.Statuses(bad)), phrase.Seqs(bad))},
@@ -61,11 +62,11 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 		}
 	}
 	if judged == 0 {
-		return tooFew(id, fmt.Sprintf("phases %s and %s have no answers of the same outcome",
+		return finding.TooFew(id, fmt.Sprintf("phases %s and %s have no answers of the same outcome",
 			phrase.Quote(e.Phase), phrase.Quote(e.Like)))
 	}
 	slices.Sort(names)
-	return settle(id, fmt.Sprintf("%s of phase %s have what those of phase %s have: status, %s",
+	return finding.Settle(id, fmt.Sprintf("%s of phase %s have what those of phase %s have: status, %s",
 		phrase.Plural(judged, "answer"), phrase.Quote(e.Phase),
 		phrase.Quote(e.Like), strings.Join(names, ", ")), findings)
 }

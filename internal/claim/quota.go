@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -66,7 +67,7 @@ func (r *recording) silent(id string, tellers []teller, what string, has func(he
 	if r.withhold(tellers, has) {
 		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", what)
 	}
-	return tooFew(id, "no answer tells "+what)
+	return finding.TooFew(id, "no answer tells "+what)
 }
 
 // uncompared is a claim on what is told where no limit is declared.
@@ -82,7 +83,7 @@ func tellsReset(q headers.Quota) bool     { return q.Form != "" }
 
 // conventions judges that no answer breaks a rule, also of those that only convention makes.
 func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
-	var all broken
+	var all finding.Broken
 	bad := 0
 	for _, t := range tellers {
 		problems := slices.DeleteFunc(slices.Clone(t.problems), func(p headers.Problem) bool {
@@ -97,15 +98,15 @@ func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
 			}
 		}
 		for _, p := range problems {
-			all.add(p, t.o)
+			all.Add(p, t.o)
 		}
 		if len(problems) > 0 {
 			bad++
 		}
 	}
-	return settle(id, fmt.Sprintf("%d of %s that tell a quota break no rule", len(tellers)-bad,
+	return finding.Settle(id, fmt.Sprintf("%d of %s that tell a quota break no rule", len(tellers)-bad,
 		phrase.Plural(len(tellers), "answer")),
-		all.findings(len(tellers), "answer", "fields that tell the quota"))
+		all.Findings(len(tellers), "answer", "fields that tell the quota"))
 }
 
 // needsLonger tells whether an answer tells a time beyond the window of its policy because the declared
@@ -153,11 +154,11 @@ func (r *recording) agrees(id string, tellers []teller) verdict.Claim {
 		}
 	}
 	if compared == 0 {
-		return settle(id, fmt.Sprintf("%s tell their quota in one dialect only",
+		return finding.Settle(id, fmt.Sprintf("%s tell their quota in one dialect only",
 			phrase.Plural(len(tellers), "answer")), nil)
 	}
-	return settle(id, fmt.Sprintf("the dialects of %s were compared", phrase.Plural(compared, "answer")),
-		append(limits.findings(), left.findings()...))
+	return finding.Settle(id, fmt.Sprintf("the dialects of %s were compared",
+		phrase.Plural(compared, "answer")), append(limits.findings(), left.findings()...))
 }
 
 // conflict collects the answers that tell two things, with the first of them in words.
@@ -179,7 +180,8 @@ func (c *conflict) findings() []verdict.Finding {
 	if len(c.obs) == 0 {
 		return nil
 	}
-	return []verdict.Finding{witness(verdict.Finding{Kind: verdict.QuotaConflict, Seen: int64(len(c.obs)),
+	return []verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.QuotaConflict,
+		Seen: int64(len(c.obs)),
 		Text: fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first,
 			phrase.Plural(len(c.obs), "answer"),
 			phrase.Seqs(c.obs))}, c.obs...)}
@@ -222,6 +224,6 @@ func (r *recording) stable(id string, tellers []teller) verdict.Claim {
 	}
 	slices.SortFunc(told,
 		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
-	return settle(id, fmt.Sprintf("each partition is told one limit: %s",
+	return finding.Settle(id, fmt.Sprintf("each partition is told one limit: %s",
 		strings.Join(slices.Compact(told), ", ")), moved.findings())
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -27,7 +28,7 @@ func (r *recording) toldBody(*Expect) verdict.Claim {
 	id := string(verdict.ClaimQuotaBody)
 	denials := answer.Denied(r.target)
 	if len(denials) == 0 {
-		return tooFew(id, "no request was denied")
+		return finding.TooFew(id, "no request was denied")
 	}
 	wrong := map[string][]*timeline.Observation{}
 	first := map[string]string{}
@@ -52,17 +53,18 @@ func (r *recording) toldBody(*Expect) verdict.Claim {
 	var findings []verdict.Finding
 	for _, name := range order {
 		obs := wrong[name]
-		findings = append(findings, witness(verdict.Finding{Kind: verdict.BodyConflict, Seen: int64(len(obs)),
+		findings = append(findings, finding.Witness(verdict.Finding{Kind: verdict.BodyConflict,
+			Seen: int64(len(obs)),
 			Text: fmt.Sprintf("#%d: %s; so in %s: %s", obs[0].Seq, first[name],
 				phrase.Plural(len(obs), "denial"),
 				phrase.Seqs(obs))},
 			obs...))
 	}
 	if compared == 0 {
-		return settle(id, "no denial tells a wait, a limit, a reset or a status in a JSON body", nil)
+		return finding.Settle(id, "no denial tells a wait, a limit, a reset or a status in a JSON body", nil)
 	}
-	return settle(id, fmt.Sprintf("the bodies of %s were compared with their fields", phrase.Plural(compared,
-		"denial")), findings)
+	return finding.Settle(id, fmt.Sprintf("the bodies of %s were compared with their fields",
+		phrase.Plural(compared, "denial")), findings)
 }
 
 // member is a number or text of a body, under the name that the body gives it.

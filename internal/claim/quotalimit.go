@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -48,13 +49,14 @@ func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 	case len(bad) > 0:
 		text := fmt.Sprintf("%d of %s tell a limit that is not the declared one", len(bad),
 			phrase.Plural(judged, "answer"))
-		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: verdict.LimitOtherwise,
-			Seen: int64(len(bad)), Rule: rule,
-			Text: text + ": " + first + "; so do " + phrase.Seqs(bad)}, bad...)})
+		return finding.Settle(id, text,
+			[]verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.LimitOtherwise,
+				Seen: int64(len(bad)), Rule: rule,
+				Text: text + ": " + first + "; so do " + phrase.Seqs(bad)}, bad...)})
 	case judged > 0:
 		slices.Sort(seen)
-		return settle(id, fmt.Sprintf("the limit that %s tell is the declared one: %s", phrase.Plural(judged,
-			"answer"),
+		return finding.Settle(id, fmt.Sprintf("the limit that %s tell is the declared one: %s",
+			phrase.Plural(judged, "answer"),
 			strings.Join(slices.Compact(seen), ", ")), nil)
 	case len(r.limit) == 0:
 		return uncompared(id)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -43,22 +44,22 @@ func (r *recording) toldReset(id string, tellers []teller) verdict.Claim {
 		if i < 0 {
 			continue
 		}
-		if bad++; bad <= witnessMax {
+		if bad++; bad <= finding.Most {
 			findings = append(findings, *r.wrongReset(t.o, asked[i], limit, opened))
 		}
 	}
 	switch {
 	case judged > 0:
-		return settle(id, fmt.Sprintf("%d of %s tell a reset that can be%s", judged-bad, phrase.Plural(judged,
-			"answer"),
-			shown(bad)), findings)
+		return finding.Settle(id, fmt.Sprintf("%d of %s tell a reset that can be%s", judged-bad,
+			phrase.Plural(judged, "answer"),
+			finding.Shown(bad)), findings)
 	case len(r.limit) == 0:
 		return uncompared(id)
 	case !resets:
 		return r.silent(id, tellers, "a reset", tellsReset)
 	default:
-		return settle(id, "no reset can be compared: an instant needs a Date beside it, and the limit a "+
-			"known recovery", nil)
+		return finding.Settle(id, "no reset can be compared: an instant needs a Date beside it, and the "+
+			"limit a known recovery", nil)
 	}
 }
 
@@ -89,17 +90,19 @@ func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit s
 			q.Unit), q.Dialect)
 	switch {
 	case q.Reset > late && q.Reset-late > most:
-		f := witness(verdict.Finding{Kind: verdict.ResetLate, Seen: int64(q.Reset), Bound: int64(most),
+		f := finding.Witness(verdict.Finding{Kind: verdict.ResetLate, Seen: int64(q.Reset),
+			Bound: int64(most),
 			Text: fmt.Sprintf("%s; %s in %s at the latest", told, why,
 				phrase.Seconds(most, time.Millisecond))}, o)
 		return &f
 	case q.Reset < -slack-(o.FirstByte-o.Sent): // it may have stood still between its decision and the Date
-		f := witness(verdict.Finding{Kind: verdict.ResetEarly, Bound: int64(q.Reset),
+		f := finding.Witness(verdict.Finding{Kind: verdict.ResetEarly, Bound: int64(q.Reset),
 			Text: told + ": that is " +
 				"past"}, o)
 		return &f
 	case known && q.Reset < least-slack:
-		f := witness(verdict.Finding{Kind: verdict.ResetEarly, Seen: int64(least), Bound: int64(q.Reset),
+		f := finding.Witness(verdict.Finding{Kind: verdict.ResetEarly, Seen: int64(least),
+			Bound: int64(q.Reset),
 			Text: fmt.Sprintf("%s; its window ends in %s at the earliest", told, phrase.Seconds(least,
 				time.Millisecond))}, o)
 		return &f

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -89,7 +90,7 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 		c.Text = fmt.Sprintf("%d of %s could not be sent", h.Unsent,
 			phrase.Plural(h.Unsent+n, "planned request"))
 	case n == 0:
-		return tooFew(c.ID, "no request was sent")
+		return finding.TooFew(c.ID, "no request was sent")
 	case late > bound:
 		c.Reason = verdict.ScheduleMissed
 		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late%s, over %s",

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -24,7 +25,7 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 	id := verdict.ClaimStorm.ID(e.Phase)
 	obs := answer.Only(r.target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })
 	if len(obs) == 0 {
-		return tooFew(id, "no request of phase "+phrase.Quote(e.Phase)+" was answered")
+		return finding.TooFew(id, "no request of phase "+phrase.Quote(e.Phase)+" was answered")
 	}
 	admitted := answer.Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed })
 	refused := answer.Denied(obs)
@@ -39,24 +40,25 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 	left := e.Clients - len(admitted)
 	switch {
 	case !e.Drained || left <= 0:
-		return settle(id, text, nil)
+		return finding.Settle(id, text, nil)
 	case r.tl.Header.Interrupted:
 		return verdict.Claim{ID: id, Reason: verdict.Interrupted,
 			Text: text + "; but the recording was stopped before its plan was done"}
 	case r.overloaded() != "":
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + r.overloaded()}
 	case len(refused) == 0:
-		return tooFew(id, text)
+		return finding.TooFew(id, text)
 	case r.explained(refused):
-		return tooFew(id, text+
+		return finding.TooFew(id, text+
 			"; but the limit explains all of them: its clients did not come when there was room")
 	default:
 		last := refused[len(refused)-1]
-		return settle(id, text, []verdict.Finding{witness(verdict.Finding{Kind: verdict.NotDrained,
-			Seen: int64(left),
-			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", phrase.Plural(left, "client"),
-				last.Seq)},
-			refused[max(0, len(refused)-witnessMax):]...)})
+		return finding.Settle(id, text,
+			[]verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.NotDrained,
+				Seen: int64(left),
+				Text: fmt.Sprintf("%s never admitted; the last denial is #%d", phrase.Plural(left, "client"),
+					last.Seq)},
+				refused[max(0, len(refused)-finding.Most):]...)})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -35,7 +36,7 @@ func unjudged(obs []*timeline.Observation) string {
 // admittedToo judges the syntax of Retry-After in answers that were admitted, too, and says how many have
 // one: no standard says what it means there. Some limiters send when the quota is whole again.
 func (r *recording) admittedToo(c verdict.Claim) verdict.Claim {
-	var bad broken
+	var bad finding.Broken
 	n := 0
 	for _, o := range r.target {
 		present, problems := readRetryAfter(o)
@@ -44,7 +45,7 @@ func (r *recording) admittedToo(c verdict.Claim) verdict.Claim {
 		}
 		n++
 		for _, p := range problems {
-			bad.add(p, o)
+			bad.Add(p, o)
 		}
 	}
 	if n == 0 {
@@ -53,5 +54,5 @@ func (r *recording) admittedToo(c verdict.Claim) verdict.Claim {
 	noun := "admitted answer"
 	text := fmt.Sprintf("%s; sent, judged for its syntax only: Retry-After in %s", c.Text,
 		phrase.Plural(n, noun))
-	return settle(c.ID, text, append(c.Findings, bad.findings(n, noun, "Retry-After")...))
+	return finding.Settle(c.ID, text, append(c.Findings, bad.Findings(n, noun, "Retry-After")...))
 }

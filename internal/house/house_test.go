@@ -56,6 +56,7 @@ var layers = map[string]int{
 	"internal/check/pieces":      8,
 	"internal/check":             9,
 	"internal/claim/phrase":      1,
+	"internal/claim/finding":     2,
 	"internal/claim/answer":      2,
 	"internal/claim":             10,
 	"internal/client":            10,

@@ -1,0 +1,57 @@
+package finding
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Broken collects the answers that break rules. The zero value has none.
+type Broken struct {
+	rules []headers.Rule
+	first map[headers.Rule]headers.Problem
+	obs   map[headers.Rule][]*timeline.Observation
+}
+
+// Add notes that o breaks a rule; several fields of one answer that break the same rule count once.
+func (b *Broken) Add(p headers.Problem, o *timeline.Observation) {
+	if b.first == nil {
+		b.first, b.obs = map[headers.Rule]headers.Problem{}, map[headers.Rule][]*timeline.Observation{}
+	}
+	if _, ok := b.first[p.Rule]; !ok {
+		b.rules = append(b.rules, p.Rule)
+		b.first[p.Rule] = p
+	}
+	if obs := b.obs[p.Rule]; len(obs) == 0 || obs[len(obs)-1] != o {
+		b.obs[p.Rule] = append(obs, o)
+	}
+}
+
+// Findings returns one finding a rule, in the order in which the rules were met, with the first value that
+// breaks it as an example; nil where none was broken. all is how many answers were read, noun names one of
+// them, and what the fields or the body that the rules are about.
+func (b *Broken) Findings(all int, noun, what string) []verdict.Finding {
+	var out []verdict.Finding
+	for _, rule := range b.rules {
+		obs, p := b.obs[rule], b.first[rule]
+		text := fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), phrase.Plural(all, noun),
+			rule, what, phrase.Seqs(obs), obs[0].Seq, p.Error())
+		out = append(out, Witness(verdict.Finding{Kind: verdict.FieldInvalid, Seen: int64(len(obs)),
+			Rule: string(rule), Text: text}, obs...))
+	}
+	return out
+}
+
+// Note tells the rules that were broken, to be put behind a text; empty for none.
+func (b *Broken) Note() string {
+	var s strings.Builder
+	for _, rule := range b.rules {
+		p := b.first[rule]
+		fmt.Fprintf(&s, "; note %s %s in %d: %s", p.Rule.Level(), rule, len(b.obs[rule]), p.Error())
+	}
+	return s.String()
+}

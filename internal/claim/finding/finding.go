@@ -1,0 +1,54 @@
+// Package finding makes verdicts of what was found: claims, findings, and the witnesses that prove them.
+package finding
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Settle is a claim that was judged: Fail with at least one finding, Pass with none. text says what was seen.
+func Settle(id, text string, findings []verdict.Finding) verdict.Claim {
+	c := verdict.Claim{ID: id, Verdict: verdict.Pass, Text: text, Findings: findings}
+	if len(findings) > 0 {
+		c.Verdict = verdict.Fail
+	}
+	return c
+}
+
+// TooFew is a claim without the observations that it needs: Inconclusive (too-few).
+func TooFew(id, text string) verdict.Claim {
+	return verdict.Claim{ID: id, Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Text: text}
+}
+
+// Most is the most observations that a finding names, and the most findings of a claim that has one for
+// each observation. Texts say how many there are in all.
+const Most = 10
+
+// Witness returns f with the observations, the span and, if they share one, the partition of obs, of which it
+// keeps the first Most.
+func Witness(f verdict.Finding, obs ...*timeline.Observation) verdict.Finding {
+	obs = obs[:min(len(obs), Most)]
+	for i, o := range obs {
+		if i == 0 {
+			f.Partition, f.From, f.To = o.Partition, o.Sent, max(o.Sent, o.FirstByte)
+		}
+		if o.Partition != f.Partition {
+			f.Partition = ""
+		}
+		f.From, f.To = min(f.From, o.Sent), max(f.To, o.FirstByte)
+		f.Observations = append(f.Observations, o.Seq)
+	}
+	slices.Sort(f.Observations)
+	return f
+}
+
+// Shown says behind a text how many of n findings are listed; empty where it is all.
+func Shown(n int) string {
+	if n <= Most {
+		return ""
+	}
+	return fmt.Sprintf("; the first %d are shown", Most)
+}
