@@ -48,6 +48,40 @@ func Brief(d time.Duration) string {
 	}
 }
 
+// Short prints a duration without zero parts: 10m, not 10m0s.
+func Short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = s[:len(s)-2]
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = s[:len(s)-2]
+	}
+	return s
+}
+
+// Rough prints a duration for a reader: to an hour from two days on, to a minute from an hour on, to
+// 10 ms from a second on, to 10 µs from 10 ms on, and exactly below.
+func Rough(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d >= 2*day:
+		d = d.Round(time.Hour)
+		days, hours := d/day, d%day/time.Hour
+		if hours == 0 {
+			return fmt.Sprintf("%dd", days)
+		}
+		return fmt.Sprintf("%dd%dh", days, hours)
+	case d >= time.Hour:
+		d = d.Round(time.Minute)
+	case d >= time.Second:
+		d = d.Round(10 * time.Millisecond)
+	case d >= 10*time.Millisecond:
+		d = d.Round(10 * time.Microsecond)
+	}
+	return Short(d)
+}
+
 // Millis prints a duration in milliseconds with three digits and no unit, for a column whose head names it.
 func Millis(d time.Duration) string { return digits(float64(d) / 1e6) }
 

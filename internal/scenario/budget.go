@@ -52,7 +52,7 @@ func (b Budget) String() string {
 		parts = append(parts, quantity.Plural(b.Requests, "request"))
 	}
 	if b.Time > 0 {
-		parts = append(parts, shortDuration(b.Time))
+		parts = append(parts, quantity.Short(b.Time))
 	}
 	return strings.Join(parts, " and ")
 }

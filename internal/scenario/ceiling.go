@@ -121,8 +121,8 @@ func (s *Scenario) checkCeilings(d *decoder, root *tree.Node) {
 			"shorten a phase, or raise safety.max_requests")
 	}
 	if lasts > s.Safety.MaxDuration {
-		d.add(at, "all phases", fmt.Sprintf("%s, over the limit of %s", shortDuration(lasts),
-			shortDuration(s.Safety.MaxDuration)), "shorten a phase, or raise safety.max_duration")
+		d.add(at, "all phases", fmt.Sprintf("%s, over the limit of %s", quantity.Short(lasts),
+			quantity.Short(s.Safety.MaxDuration)), "shorten a phase, or raise safety.max_duration")
 	}
 }
 
@@ -149,8 +149,8 @@ func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
 		d.add(n, p.size()+in, why, "send fewer requests, or raise safety.max_connections")
 	}
 	if p.lasts() > s.Safety.MaxDuration {
-		d.add(n, p.size(), fmt.Sprintf("%s, over the limit of %s", shortDuration(p.lasts()),
-			shortDuration(s.Safety.MaxDuration)), "shorten the phase, or raise safety.max_duration")
+		d.add(n, p.size(), fmt.Sprintf("%s, over the limit of %s", quantity.Short(p.lasts()),
+			quantity.Short(s.Safety.MaxDuration)), "shorten the phase, or raise safety.max_duration")
 	}
 }
 
@@ -171,11 +171,11 @@ func pace(r spec.Rate) string {
 func (p *Phase) size() string {
 	switch p.Shape {
 	case timeline.Constant:
-		return fmt.Sprintf("rate %s for %s", pace(p.Rate), roughDuration(p.Duration))
+		return fmt.Sprintf("rate %s for %s", pace(p.Rate), quantity.Rough(p.Duration))
 	case timeline.Poisson:
-		return fmt.Sprintf("rate %s at random for %s", pace(p.Rate), roughDuration(p.Duration))
+		return fmt.Sprintf("rate %s at random for %s", pace(p.Rate), quantity.Rough(p.Duration))
 	case timeline.Steps:
-		return fmt.Sprintf("%d rates for %s", len(p.Rates), roughDuration(p.Duration))
+		return fmt.Sprintf("%d rates for %s", len(p.Rates), quantity.Rough(p.Duration))
 	case timeline.Hook:
 		if p.Event.Command != "" {
 			return fmt.Sprintf("action %s, at another target than the embedded one by the command %q",
@@ -183,9 +183,9 @@ func (p *Phase) size() string {
 		}
 		return "action " + string(p.Event.Action)
 	case timeline.Ramp:
-		return fmt.Sprintf("rate %s to %s for %s", pace(p.From), pace(p.To), roughDuration(p.Duration))
+		return fmt.Sprintf("rate %s to %s for %s", pace(p.From), pace(p.To), quantity.Rough(p.Duration))
 	case timeline.Silence:
-		return "silence for " + roughDuration(p.Duration)
+		return "silence for " + quantity.Rough(p.Duration)
 	case timeline.Boundary:
 		return quantity.Plural(p.Requests, "request") + " around a boundary"
 	case timeline.AtOnce:

@@ -82,7 +82,7 @@ func (s *Scenario) cut() {
 
 // unfit says which phases are left out, the first because it lasts too long.
 func unfit(left []Phase) string {
-	long := fmt.Sprintf("%s (%s)", left[0].Name, roughDuration(left[0].lasts()))
+	long := fmt.Sprintf("%s (%s)", left[0].Name, quantity.Rough(left[0].lasts()))
 	if left[0].Quiet() {
 		return "not waited for: " + long + ", and not sent: " + strings.Join(loud(left), ", ")
 	}
@@ -129,7 +129,7 @@ func (s *Scenario) tooMuch() string {
 		over = append(over, fmt.Sprintf("at most %s (safety.max_requests)", requests))
 	}
 	if sum.Duration > most.MaxDuration {
-		over = append(over, fmt.Sprintf("at most %s (safety.max_duration)", shortDuration(most.MaxDuration)))
+		over = append(over, fmt.Sprintf("at most %s (safety.max_duration)", quantity.Short(most.MaxDuration)))
 	}
 	if sum.Connections > most.MaxConnections {
 		connections := quantity.Plural(most.MaxConnections, "connection")
@@ -142,7 +142,7 @@ func (s *Scenario) tooMuch() string {
 		return ""
 	}
 	takes := "it takes " + quantity.Plural(sum.Requests, "request") +
-		", at least " + roughDuration(sum.Duration)
+		", at least " + quantity.Rough(sum.Duration)
 	if sum.Connections > 0 {
 		takes += " and " + quantity.Plural(sum.Connections, "connection")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -277,7 +278,7 @@ func (s *Scenario) Likely() string {
 			end = "latest"
 		}
 		return fmt.Sprintf("durations follow the %s recovery in the ranges of the limit, %s of %s..%s", end,
-			roughDuration(likely(p.Limit)), roughDuration(soonest), roughDuration(latest))
+			quantity.Rough(likely(p.Limit)), quantity.Rough(soonest), quantity.Rough(latest))
 	}
 	return ""
 }

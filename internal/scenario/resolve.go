@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -98,8 +99,8 @@ func (p *Phase) resolveBoundary(d *decoder, b bounds) {
 		p.Lead = min(defaultLead, p.Window/10)
 	}
 	if at := n.Get("lead"); at != nil && p.Lead > p.Window/2 {
-		d.add(at, "lead "+shortDuration(p.Lead), "it is at most half of the window of "+
-			shortDuration(p.Window), "")
+		d.add(at, "lead "+quantity.Short(p.Lead), "it is at most half of the window of "+
+			quantity.Short(p.Window), "")
 	}
 	if p.Requests < 2 {
 		d.add(n.Get("requests"), fmt.Sprintf("%d requests", p.Requests),
@@ -203,7 +204,7 @@ func (s span) resolve(d *decoder, n *tree.Node, b bounds) time.Duration {
 	if t > longest || t == 0 {
 		d.add(n, "the duration",
 			fmt.Sprintf("with a limit that recovers in %s that is %s, and a phase lasts from 1ns to %s",
-				shortDuration(time.Duration(b.recovery)), shortDuration(t), shortDuration(longest)), "")
+				quantity.Short(time.Duration(b.recovery)), quantity.Short(t), quantity.Short(longest)), "")
 		return longest
 	}
 	return t

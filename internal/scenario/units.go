@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/bits"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -124,7 +124,7 @@ func parseDuration(s string, least, most time.Duration) (time.Duration, string, 
 		return 0, why, mend
 	}
 	if d < least || d > most {
-		return 0, "it is between " + shortDuration(least) + " and " + shortDuration(most), ""
+		return 0, "it is between " + quantity.Short(least) + " and " + quantity.Short(most), ""
 	}
 	return d, "", ""
 }
@@ -150,7 +150,7 @@ func spanKind() kind[span] {
 			func(s *span) *time.Duration { return &s.max }),
 	}, func(d *decoder, n *tree.Node, s *span) {
 		if s.max > 0 && s.min > s.max {
-			d.add(n, "min "+shortDuration(s.min), "it is not over the max of "+shortDuration(s.max), "")
+			d.add(n, "min "+quantity.Short(s.min), "it is not over the max of "+quantity.Short(s.max), "")
 		}
 	})
 	text := textKind(`a duration is such as 500ms, 10s or "1.1x"`,
@@ -264,38 +264,4 @@ func decimal(what string) kind[multiple] {
 			}
 			*m = x
 		}}
-}
-
-// shortDuration prints d without zero parts: 10m, not 10m0s.
-func shortDuration(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
-}
-
-// roughDuration prints a duration for a reader: to an hour from two days on, to a minute from an hour on, to
-// 10 ms from a second on, to 10 µs from 10 ms on, and exactly below.
-func roughDuration(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d >= 2*day:
-		d = d.Round(time.Hour)
-		days, hours := d/day, d%day/time.Hour
-		if hours == 0 {
-			return fmt.Sprintf("%dd", days)
-		}
-		return fmt.Sprintf("%dd%dh", days, hours)
-	case d >= time.Hour:
-		d = d.Round(time.Minute)
-	case d >= time.Second:
-		d = d.Round(10 * time.Millisecond)
-	case d >= 10*time.Millisecond:
-		d = d.Round(10 * time.Microsecond)
-	}
-	return shortDuration(d)
 }

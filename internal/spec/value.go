@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
 )
 
 // Most is the ceiling of every product of two parameters of a Policy (a burst times a window in nanoseconds):
@@ -185,14 +187,7 @@ func durationText(d time.Duration) string {
 	if d > 0 && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
 	}
-	s := strings.Replace(d.String(), "µ", "u", 1)
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
+	return strings.Replace(quantity.Short(d), "µ", "u", 1)
 }
 
 // durationMend returns a duration that s may have been meant as, or "".
