@@ -53,10 +53,7 @@ func diagnose(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o O
 // deniedNew tells whether some partition was denied before it could have used up the quota that a new one
 // has.
 func deniedNew(tl *timeline.Timeline, limit spec.Limit) bool {
-	least := limit[0].Full()
-	for _, p := range limit {
-		least = min(least, p.Full())
-	}
+	least := limit.Full()
 	return slices.ContainsFunc(tl.ByPartition(), func(p timeline.Part) bool {
 		var first *timeline.Observation // of its denials, the one answered first
 		for i := range p.Observations {

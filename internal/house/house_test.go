@@ -18,6 +18,7 @@ const module = "github.com/rlcheck/rlcheck/"
 // not in it fails the build.
 var layers = map[string]int{
 	"internal/spell":             -2,
+	"internal/exact":             -2,
 	"internal/scenario/tree":     -1,
 	"internal/preset":            -1,
 	"internal/quantity":          -1,

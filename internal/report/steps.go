@@ -100,7 +100,7 @@ func (x *step) offered(s *result.Scenario) string {
 	}
 	lowest := 0.0
 	for _, p := range s.Limit {
-		if r := float64(p.Rate.N) / p.Rate.Per.Seconds(); p.Rate.Per > 0 && (lowest == 0 || r < lowest) {
+		if r := p.Rate.PerSecond(); p.Rate.Per > 0 && (lowest == 0 || r < lowest) {
 			lowest = r
 		}
 	}

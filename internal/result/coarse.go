@@ -92,7 +92,7 @@ func (s *Scenario) refill() (rate float64, tick time.Duration) {
 			if !p.TickSet {
 				step = max(step, s.Timeline.Header.Tick)
 			}
-			rate, tick = max(rate, float64(p.Rate.N)/p.Rate.Per.Seconds()), max(tick, step)
+			rate, tick = max(rate, p.Rate.PerSecond()), max(tick, step)
 		}
 	}
 	return rate, tick

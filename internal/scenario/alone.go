@@ -38,7 +38,7 @@ func (s *Scenario) Alone() string {
 			return "its clients send as fast as they are answered"
 		case c > MostBeside:
 			return "it opens " + quantity.Plural(int(c), "connection")
-		case less(fastBeside(), p.peak(count)):
+		case fastBeside().Less(p.peak(count)):
 			return fmt.Sprintf("it sends more than %s", fastBeside())
 		}
 	}

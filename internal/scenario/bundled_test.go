@@ -124,7 +124,7 @@ func TestBundledScenariosCanShowWhatTheyClaim(t *testing.T) {
 		b, above := boundsOf(s.Limit), s.Phases[1]
 		// A bucket is drained after burst/(1.5r - r); what comes then must resolve the rate to 10 %: ten
 		// units or more.
-		after := perSecond(b.rate)*above.Duration.Seconds() - 2*float64(b.full)
+		after := b.rate.PerSecond()*above.Duration.Seconds() - 2*float64(b.full)
 		if after < 20 {
 			t.Errorf("sustained with limit %q: %.1f units come back after the bucket is drained, want at "+
 				"least 20", limit, after)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -26,7 +27,7 @@ func (p *Phase) total(partitions int) int64 {
 	if p.Vary != "" {
 		partitions *= 2
 	}
-	return mulDiv(int64(p.Requests), int64(partitions), 1, false) + p.questions(partitions) +
+	return exact.MulDiv(int64(p.Requests), int64(partitions), 1, false) + p.questions(partitions) +
 		int64(p.probes())
 }
 
@@ -71,7 +72,7 @@ func (p *Phase) connections(partitions int) int64 {
 	case timeline.AtOnce:
 		return p.total(partitions)
 	case timeline.Boundary:
-		return mulDiv(int64(p.Requests+1)/2, int64(partitions), 1, false)
+		return exact.MulDiv(int64(p.Requests+1)/2, int64(partitions), 1, false)
 	case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
 		return int64(p.Clients)
 	default:
@@ -83,19 +84,19 @@ func (p *Phase) connections(partitions int) int64 {
 func (p *Phase) peak(partitions int) spec.Rate {
 	r := p.Rate
 	for _, step := range p.Rates {
-		if less(r, step) {
+		if r.Less(step) {
 			r = step
 		}
 	}
 	if p.Shape == timeline.Ramp {
-		if r = p.From; less(r, p.To) {
+		if r = p.From; r.Less(p.To) {
 			r = p.To
 		}
 	}
 	if r.N == 0 {
 		return spec.Rate{}
 	}
-	return spec.Rate{N: mulDiv(r.N, int64(partitions), 1, false), Per: r.Per}
+	return spec.Rate{N: exact.MulDiv(r.N, int64(partitions), 1, false), Per: r.Per}
 }
 
 // checkCeilings reports the phases that exceed the ceilings of Safety, with the arithmetic, and then their
@@ -139,7 +140,7 @@ func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
 			"shorten the phase, or raise safety.max_requests")
 		return
 	}
-	if r := p.peak(count); r.N > 0 && less(s.Safety.MaxRate, r) {
+	if r := p.peak(count); r.N > 0 && s.Safety.MaxRate.Less(r) {
 		d.add(n, p.size()+in, fmt.Sprintf("%s in all, over the limit of %s", r, s.Safety.MaxRate),
 			"lower the rate, or raise safety.max_rate")
 	}
@@ -159,8 +160,8 @@ func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
 // other numbers; what is sent is a multiple of it, as 900/10m.
 func pace(r spec.Rate) string {
 	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
-		if n := mulDiv(r.N, int64(per), int64(r.Per), false); n > 0 &&
-			n == mulDiv(r.N, int64(per), int64(r.Per), true) {
+		if n := exact.MulDiv(r.N, int64(per), int64(r.Per), false); n > 0 &&
+			n == exact.MulDiv(r.N, int64(per), int64(r.Per), true) {
 			return spec.Rate{N: n, Per: per}.String()
 		}
 	}

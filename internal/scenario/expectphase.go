@@ -72,7 +72,7 @@ func (p *Phase) drains() bool {
 		return false
 	}
 	b := boundsOf(p.Limit)
-	room := float64(b.full) + perSecond(b.rate)*p.Duration.Seconds()/2
+	room := float64(b.full) + b.rate.PerSecond()*p.Duration.Seconds()/2
 	return float64(p.Clients)*float64(p.Cost) <= room
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -45,7 +46,7 @@ func (s *Scenario) closedLoop(p *Phase) {
 	}
 	switch each := 2 * (most / s.Partition.Count); {
 	case p.Shape == timeline.AtOnce:
-		fast := mulDiv(2*p.Limit[0].Rate.N, int64(mostWait), int64(p.Limit[0].Rate.Per), true)
+		fast := exact.MulDiv(2*p.Limit[0].Rate.N, int64(mostWait), int64(p.Limit[0].Rate.Per), true)
 		p.Shape, p.Clients = timeline.Closed, int(min(max(leastClients, fast), int64(most)))
 	case p.Shape == timeline.Boundary && int64(each) > 2*p.full:
 		p.Requests = each
@@ -120,7 +121,7 @@ func (s *Scenario) tooMuch() string {
 	var over []string
 	var peak spec.Rate
 	for _, p := range sum.Phases {
-		if less(peak, p.Peak) || peak.N == 0 {
+		if peak.Less(p.Peak) || peak.N == 0 {
 			peak = p.Peak
 		}
 	}
@@ -135,7 +136,7 @@ func (s *Scenario) tooMuch() string {
 		connections := quantity.Plural(most.MaxConnections, "connection")
 		over = append(over, fmt.Sprintf("at most %s (safety.max_connections)", connections))
 	}
-	if peak.N > 0 && less(most.MaxRate, peak) {
+	if peak.N > 0 && most.MaxRate.Less(peak) {
 		over = append(over, fmt.Sprintf("at most %s (safety.max_rate)", most.MaxRate))
 	}
 	if len(over) == 0 {

@@ -231,10 +231,9 @@ type bounds struct {
 
 // boundsOf returns the fewest units that a full start admits, the likely recovery and the lowest rate of l.
 func boundsOf(l spec.Limit) bounds {
-	b := bounds{full: l[0].Full(), rate: l[0].Rate, recovery: int64(likely(l))}
+	b := bounds{full: l.Full(), rate: l[0].Rate, recovery: int64(likely(l))}
 	for _, p := range l[1:] {
-		b.full = min(b.full, p.Full())
-		if less(p.Rate, b.rate) {
+		if p.Rate.Less(b.rate) {
 			b.rate = p.Rate
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -101,10 +102,10 @@ func scaled(l spec.Limit, m multiple) spec.Limit {
 	for i := range out {
 		p := &out[i]
 		full := p.Full()
-		if !p.HasWindow() && p.RateTo == 0 && mulDiv(p.Rate.N, m.num, 1, false)%m.den != 0 {
+		if !p.HasWindow() && p.RateTo == 0 && exact.MulDiv(p.Rate.N, m.num, 1, false)%m.den != 0 {
 			// no unit is lost where the time of a unit can be longer
-			p.Rate.Per = time.Duration(mulDiv(int64(p.Rate.Per), m.den, 1, false))
-			p.Rate.N = mulDiv(p.Rate.N, m.num, 1, false)
+			p.Rate.Per = time.Duration(exact.MulDiv(int64(p.Rate.Per), m.den, 1, false))
+			p.Rate.N = exact.MulDiv(p.Rate.N, m.num, 1, false)
 		} else {
 			p.Rate.N = m.times(p.Rate.N)
 		}

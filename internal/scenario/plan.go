@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -158,7 +159,7 @@ func (p *Phase) open(names []string, times func(k int) time.Duration) func(i int
 		k, turn := i/len(names), i%len(names)
 		due := times(k)
 		if turn > 0 {
-			due += time.Duration(mulDiv(int64(times(k+1)-due), int64(turn), int64(len(names)), false))
+			due += time.Duration(exact.MulDiv(int64(times(k+1)-due), int64(turn), int64(len(names)), false))
 		}
 		return p.arrival(names[turn], due)
 	}
@@ -180,7 +181,7 @@ func (p *Phase) times(pl *planner) func(k int) time.Duration {
 func (p *Phase) due(k int) time.Duration {
 	switch p.Shape {
 	case timeline.Constant:
-		return time.Duration(mulDiv(int64(k), int64(p.Rate.Per), p.Rate.N, false))
+		return spaced(k, p.Rate)
 	case timeline.Ramp:
 		return rampAt(p.From, p.To, p.Duration, k)
 	default:

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -41,7 +42,7 @@ func (p *Phase) resolve(d *decoder, s *Scenario) {
 		p.resolveRamp()
 	case timeline.HonorRetryAfter:
 		if p.Requests == 0 { // twice what a right limiter admits, and a few for each client
-			admitted := mulDiv(int64(p.Duration), b.rate.N, int64(b.rate.Per), true)
+			admitted := exact.MulDiv(int64(p.Duration), b.rate.N, int64(b.rate.Per), true)
 			p.Requests = clampCount(2*(float64(b.full)+float64(admitted))/float64(p.Cost) +
 				20*float64(p.Clients))
 		}
@@ -66,10 +67,10 @@ func (p *Phase) resolveConstant() {
 		return
 	}
 	if p.Duration > 0 {
-		p.Requests = int(min(mulDiv(int64(p.Duration), p.Rate.N, int64(p.Rate.Per), true), math.MaxInt32))
+		p.Requests = within(p.Duration, p.Rate)
 		return
 	}
-	p.Duration = time.Duration(mulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
+	p.Duration = time.Duration(exact.MulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
 }
 
 // resolveRamp completes the number of requests and the duration of a ramp, of which one is given. A rate that
@@ -79,7 +80,7 @@ func (p *Phase) resolveRamp() {
 		return
 	}
 	if p.Duration == 0 {
-		p.Duration = time.Duration(max(1, min(2e9*float64(p.Requests)/(perSecond(p.From)+perSecond(p.To)),
+		p.Duration = time.Duration(max(1, min(2e9*float64(p.Requests)/(p.From.PerSecond()+p.To.PerSecond()),
 			float64(10*longest))))
 		return
 	}
@@ -153,7 +154,7 @@ func (a amount) resolve(d *decoder, n *tree.Node, b bounds, cost int64) int {
 	}
 	total := a.plus
 	if a.x.den > 0 {
-		total = mulDiv(a.x.num, b.full, a.x.den*cost, true)
+		total = exact.MulDiv(a.x.num, b.full, a.x.den*cost, true)
 		if total < math.MaxInt64/2 {
 			total += a.plus
 		}
@@ -181,8 +182,8 @@ func (v speed) resolve(d *decoder, n *tree.Node, b bounds, cost int64) spec.Rate
 	}
 	g := gcd(v.x.num, v.x.den)
 	num, den := v.x.num/g, v.x.den/g*cost
-	r := spec.Rate{N: mulDiv(b.rate.N, num, 1, false),
-		Per: time.Duration(mulDiv(int64(b.rate.Per), den, 1, false))}
+	r := spec.Rate{N: exact.MulDiv(b.rate.N, num, 1, false),
+		Per: time.Duration(exact.MulDiv(int64(b.rate.Per), den, 1, false))}
 	if r.N == math.MaxInt64 || r.Per == math.MaxInt64 {
 		d.add(n, tree.Quote(n.Text), "that multiple of "+b.rate.String()+" does not fit", "")
 	}

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -27,9 +28,12 @@ func (p *Phase) resolveSteps(d *decoder, b bounds) {
 // each is how long one of the steps lasts.
 func (p *Phase) each() time.Duration { return p.Duration / time.Duration(len(p.Rates)) }
 
-// step returns how many requests step i has: those due at its beginning and before its end.
-func (p *Phase) step(i int) int {
-	return int(min(mulDiv(int64(p.each()), p.Rates[i].N, int64(p.Rates[i].Per), true), math.MaxInt32))
+// step returns how many requests step i has.
+func (p *Phase) step(i int) int { return within(p.each(), p.Rates[i]) }
+
+// within returns how many requests of an even flow are due in d: those at its beginning and before its end.
+func within(d time.Duration, r spec.Rate) int {
+	return int(min(exact.MulDiv(int64(d), r.N, int64(r.Per), true), math.MaxInt32))
 }
 
 // stepTimes returns when the requests of a phase of steps are due; request Requests at its end.
@@ -49,7 +53,7 @@ func (p *Phase) stepTimes() func(k int) time.Duration {
 
 // spaced returns when request k of an even flow is due.
 func spaced(k int, r spec.Rate) time.Duration {
-	return time.Duration(mulDiv(int64(k), int64(r.Per), r.N, false))
+	return time.Duration(exact.MulDiv(int64(k), int64(r.Per), r.N, false))
 }
 
 // randomTimes returns when the requests of a poisson phase are due: Requests instants uniformly at random in

@@ -2,13 +2,12 @@ package scenario
 
 import (
 	"errors"
-	"math"
-	"math/bits"
 	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -40,30 +39,7 @@ func parseMultiple(s string) (multiple, bool) {
 func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // times returns ceil(m * n), or MaxInt64 where that does not fit. n is not negative.
-func (m multiple) times(n int64) int64 { return mulDiv(m.num, n, m.den, true) }
-
-// mulDiv returns a*b/c, rounded down or up, or MaxInt64 where that does not fit. a and b are not negative, c
-// is positive.
-func mulDiv(a, b, c int64, up bool) int64 {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	if up {
-		var carry uint64
-		lo, carry = bits.Add64(lo, uint64(c-1), 0)
-		hi += carry
-	}
-	if hi >= uint64(c) {
-		return math.MaxInt64
-	}
-	q, _ := bits.Div64(hi, lo, uint64(c))
-	return int64(min(q, math.MaxInt64))
-}
-
-// less tells whether rate a is lower than b.
-func less(a, b spec.Rate) bool {
-	ah, al := bits.Mul64(uint64(a.N), uint64(b.Per))
-	bh, bl := bits.Mul64(uint64(b.N), uint64(a.Per))
-	return ah < bh || ah == bh && al < bl
-}
+func (m multiple) times(n int64) int64 { return exact.MulDiv(m.num, n, m.den, true) }
 
 // amount is a number of requests: plus, or x times what a full start admits and plus more.
 type amount struct {

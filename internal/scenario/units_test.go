@@ -1,14 +1,6 @@
 package scenario
 
-import (
-	"math"
-	"math/big"
-	"testing"
-	"time"
-
-	"github.com/rlcheck/rlcheck/internal/spec"
-	"pgregory.net/rapid"
-)
+import "testing"
 
 func TestMultiplesAreExactDecimals(t *testing.T) {
 	for text, want := range map[string]multiple{
@@ -25,37 +17,4 @@ func TestMultiplesAreExactDecimals(t *testing.T) {
 			t.Errorf("%q: got %v, want a refusal", text, got)
 		}
 	}
-}
-
-func TestProductsAreExactOrSaturate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := rapid.Int64Range(0, math.MaxInt64).Draw(t, "a"),
-			rapid.Int64Range(0, math.MaxInt64).Draw(t, "b")
-		c, up := rapid.Int64Range(1, math.MaxInt64).Draw(t, "c"), rapid.Bool().Draw(t, "up")
-		want := new(big.Int).Mul(big.NewInt(a), big.NewInt(b))
-		if up {
-			want.Add(want, big.NewInt(c-1))
-		}
-		want.Quo(want, big.NewInt(c))
-		if !want.IsInt64() {
-			want.SetInt64(math.MaxInt64)
-		}
-		if got := mulDiv(a, b, c, up); got != want.Int64() {
-			t.Fatalf("%d * %d / %d, up %v: got %d, want %s", a, b, c, up, got, want)
-		}
-	})
-}
-
-func TestRatesCompareAsFractions(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rate := func(name string) spec.Rate {
-			return spec.Rate{N: rapid.Int64Range(1, math.MaxInt64).Draw(t, name),
-				Per: time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(t, name+" per"))}
-		}
-		a, b := rate("a"), rate("b")
-		want := big.NewRat(a.N, int64(a.Per)).Cmp(big.NewRat(b.N, int64(b.Per))) < 0
-		if got := less(a, b); got != want || less(a, a) {
-			t.Fatalf("%d/%d < %d/%d: got %v, want %v", a.N, a.Per, b.N, b.Per, got, want)
-		}
-	})
 }

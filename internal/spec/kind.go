@@ -2,6 +2,7 @@ package spec
 
 import (
 	"math"
+	"math/bits"
 	"time"
 )
 
@@ -113,6 +114,16 @@ func (p Policy) WithFull(units int64) Policy {
 	}
 	return p
 }
+
+// Less tells whether r gives fewer units in the same time than s. Both have a Per over 0; nothing is rounded.
+func (r Rate) Less(s Rate) bool {
+	rh, rl := bits.Mul64(uint64(r.N), uint64(s.Per))
+	sh, sl := bits.Mul64(uint64(s.N), uint64(r.Per))
+	return rh < sh || rh == sh && rl < sl
+}
+
+// PerSecond returns the units of r in a second, as near as a float is.
+func (r Rate) PerSecond() float64 { return float64(r.N) / r.Per.Seconds() }
 
 // Units returns the units of a rate that fall into a span, rounded up: to whole ones, or to whole windows
 // where the product is over Most.

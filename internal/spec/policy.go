@@ -287,6 +287,19 @@ func (p Policy) Recovery() time.Duration {
 // Complete).
 func (p Policy) Completes() bool { return p.Algorithm == Concurrency || p.Charge == ChargeCompletion }
 
+// Full returns the most units that l admits at once from a full start: the least that any policy of l does, 0
+// of no policy.
+func (l Limit) Full() int64 {
+	if len(l) == 0 {
+		return 0
+	}
+	full := l[0].Full()
+	for _, p := range l[1:] {
+		full = min(full, p.Full())
+	}
+	return full
+}
+
 // Completes tells whether a limiter of l must be told when a request that it admitted is complete.
 func (l Limit) Completes() bool { return slices.ContainsFunc(l, Policy.Completes) }
 

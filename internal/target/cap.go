@@ -38,7 +38,7 @@ func (t *Target) addCaps() error {
 		if err != nil {
 			return err
 		}
-		t.caps = append(t.caps, capped{Cap: c, decider: s.decider, full: fullOf(c.Limit),
+		t.caps = append(t.caps, capped{Cap: c, decider: s.decider, full: c.Limit.Full(),
 			prefix: "cap " + string(rune('a'+i)) + " "})
 	}
 	t.turn = make(chan struct{}, 1)

@@ -39,8 +39,8 @@ func (t *Target) Reload(limit spec.Limit) error {
 		return err
 	}
 	if !t.fault.reloadForgets {
-		next.decider = &carrying{old: now.decider, new: next.decider, was: fullOf(now.opts.Limit),
-			full:  fullOf(limit),
+		next.decider = &carrying{old: now.decider, new: next.decider, was: now.opts.Limit.Full(),
+			full:  limit.Full(),
 			stale: t.fault.reloadKeepsLive, turn: make(chan struct{}, 1), known: map[string]bool{}}
 	}
 	t.next.Store(next)
@@ -88,15 +88,6 @@ func (t *Target) forget() error {
 	}
 	t.next.Store(next)
 	return nil
-}
-
-// fullOf returns the fewest units that a full start of l admits.
-func fullOf(l spec.Limit) int64 {
-	full := l[0].Full()
-	for _, p := range l[1:] {
-		full = min(full, p.Full())
-	}
-	return full
 }
 
 // carrying is a decider that takes over from another: what a partition had used there is used here, at most

@@ -97,7 +97,7 @@ func declaredRate(s *result.Scenario) float64 {
 		if p.InFlight() {
 			continue
 		}
-		rate = min(rate, float64(p.Rate.N)/p.Rate.Per.Seconds())
+		rate = min(rate, p.Rate.PerSecond())
 	}
 	if math.IsInf(rate, 1) {
 		return 0
