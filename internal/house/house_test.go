@@ -39,6 +39,7 @@ var layers = map[string]int{
 	"internal/redis":             1,
 	"internal/check/history":     2,
 	"internal/load/pacing":       1,
+	"internal/load/cause":        1,
 	"internal/load":              2,
 	"internal/latency":           2,
 	"internal/fleet":             2,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -76,7 +77,7 @@ func (l *Live) record(ctx context.Context, plan *timeline.Schedule, o load.Optio
 	if err != nil {
 		return nil, err
 	}
-	tl.Header.Notes = slices.DeleteFunc(tl.Header.Notes, load.AtCeiling) // the budget is said elsewhere
+	tl.Header.Notes = slices.DeleteFunc(tl.Header.Notes, cause.AtCeiling) // the budget is said elsewhere
 	// The wall clock is asked twice within a moment, so that it does not matter if it is set meanwhile.
 	l.keep(tl, began.Sub(l.started)+tl.Header.Started.Sub(began.Round(0)))
 	return tl.Observations, nil

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -168,7 +169,7 @@ func TestUnreachableTargets(t *testing.T) {
 			if c := tl.Counts(); c.Unknown != 20 || c.Unsent != 10 {
 				t.Errorf("got %+v, want 20 unknown, 10 unsent", c)
 			}
-			why, gone := Unreachable(tl)
+			why, gone := cause.Unreachable(tl)
 			if want := "no request was answered: 20 of 20 " + tt.want; why != want &&
 				!strings.HasPrefix(why, want+": ") || !gone {
 				t.Errorf("got %q, want %q", why, want)
@@ -180,24 +181,6 @@ func TestUnreachableTargets(t *testing.T) {
 	}
 	if n := accepted.Load(); n != 0 {
 		t.Errorf("%d connections were made against the guard", n)
-	}
-	if why, gone := Unreachable(&timeline.Timeline{}); gone || why != "" {
-		t.Errorf("nothing sent: got %q, %v", why, gone)
-	}
-}
-
-// TestAStopTellsNothingOfTheTarget: whoever stops a run while the target thinks has not learned that nothing
-// is there.
-func TestAStopTellsNothingOfTheTarget(t *testing.T) {
-	waiting, refused := timeline.Observation{Error: wordInterrupted}, timeline.Observation{Error: wordRefused}
-	tl := &timeline.Timeline{Observations: []timeline.Observation{waiting, waiting}}
-	if why, gone := Unreachable(tl); gone || why != "" {
-		t.Errorf("stopped: got %q, %v", why, gone)
-	}
-	tl.Observations = append(tl.Observations, refused)
-	if why, gone := Unreachable(tl); !gone ||
-		!strings.HasPrefix(why, "no request was answered: 1 of 3 refused: ") {
-		t.Errorf("refused, then stopped: got %q, %v", why, gone)
 	}
 }
 

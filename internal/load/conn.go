@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/eventloop"
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -236,30 +237,30 @@ func (c *conn) fail(s *shot, early bool, err error) {
 		s.owner.dropped(s)
 		return
 	}
-	w := wordMalformed
+	w := cause.Malformed
 	switch {
 	case c.r.aborted.Load():
-		w = wordInterrupted
+		w = cause.Interrupted
 	case c.expires.Load() == expired:
-		w = wordTimeout
+		w = cause.Timeout
 		err = fmt.Errorf("no answer within %v, with %d other %s open", c.r.o.Timeout, c.r.others(),
 			c.r.o.carriers())
 	case errors.Is(err, errWantsTLS):
-		w = wordWantsTLS
-	case c.served == 0 && otherProtocol(c.opening[:c.known]) != "":
-		w = otherProtocol(c.opening[:c.known])
+		w = cause.WantsTLS
+	case c.served == 0 && cause.Protocol(c.opening[:c.known]) != "":
+		w = cause.Protocol(c.opening[:c.known])
 	case c.link != nil:
-		w = word(err)
+		w = cause.Word(err)
 	case errors.Is(err, errUnasked) && c.served == 0:
 		err = fmt.Errorf("%w: %q", errUnasked, c.opening[:c.known])
 	case errors.Is(err, errUnasked):
-		w = wordClosed
+		w = cause.Closed
 	case errors.Is(err, errTooLarge):
-		w = wordTooLarge
+		w = cause.TooLarge
 	case c.in.err != nil:
-		w = word(c.in.err)
-		if c.served > 0 && c.in.left == maxHeader && (w == wordEOF || w == wordReset) {
-			w = wordClosed
+		w = cause.Word(c.in.err)
+		if c.served > 0 && c.in.left == maxHeader && (w == cause.EOF || w == cause.Reset) {
+			w = cause.Closed
 		}
 	}
 	if c.r.o.SilentDenials && !early && timeline.NoAnswer(w) {

@@ -6,112 +6,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"syscall"
 
 	"github.com/rlcheck/rlcheck/internal/eventloop"
-	"github.com/rlcheck/rlcheck/internal/http2"
-	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 )
-
-// The words of Observation.Error.
-const (
-	wordRefused     = "refused"
-	wordReset       = "reset"
-	wordTimeout     = "timeout"
-	wordMalformed   = "malformed"
-	wordTooLarge    = "header-too-large"
-	wordTLS         = "tls"
-	wordCertificate = "tls-certificate"
-	wordNoTLS       = "no-tls"
-	wordWantsTLS    = "wants-tls"
-	wordHTTP2       = "http2"
-	wordNoHTTP2     = "no-http2"
-	wordProxy       = "proxy"
-	wordNoProxy     = "no-proxy"
-	wordNoSocket    = "no-socket"
-	wordEOF         = "eof"
-	wordClosed      = "closed"
-	wordDNS         = "dns"
-	wordForbidden   = "forbidden"
-	wordNoRoute     = "no-route"
-	wordInterrupted = "interrupted"
-	wordNetwork     = "network"
-)
-
-var errInterrupted = errors.New("the recording was interrupted")
-
-// forbidden is an error of Options.Guard.
-type forbidden struct{ error }
-
-// handshake is an error of a TLS handshake.
-type handshake struct{ error }
-
-// told is an error with a word of its own.
-type told struct {
-	word string
-	error
-}
-
-func (f forbidden) Unwrap() error { return f.error }
-func (h handshake) Unwrap() error { return h.error }
-func (t told) Unwrap() error      { return t.error }
-
-// word says in a word why a connection could not be made or broke.
-func word(err error) string {
-	var dns *net.DNSError
-	var timeout interface{ Timeout() bool }
-	var own told
-	var silent *http2.NotSpoken
-	var op *net.OpError
-	switch {
-	case errors.As(err, &own):
-		return own.word
-	case errors.As(err, &silent):
-		return otherThanHTTP2(silent)
-	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
-		return wordInterrupted
-	case errors.As(err, new(forbidden)):
-		return wordForbidden
-	case errors.As(err, &dns):
-		return wordDNS
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
-		errors.As(err, &timeout) && timeout.Timeout():
-		return wordTimeout
-	case errors.As(err, new(*tls.CertificateVerificationError)):
-		return wordCertificate
-	case errors.As(err, new(tls.RecordHeaderError)):
-		return wordNoTLS
-	case errors.As(err, new(handshake)), errors.As(err, new(tls.AlertError)):
-		return wordTLS
-	case errors.As(err, &op) && op.Net == "unix" && op.Op == "dial":
-		return wordNoSocket
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return wordRefused
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
-		errors.Is(err, syscall.ECONNABORTED), errors.Is(err, io.ErrClosedPipe):
-		return wordReset
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH),
-		errors.Is(err, syscall.EADDRNOTAVAIL):
-		return wordNoRoute
-	case errors.Is(err, http2.ErrReset):
-		return wordReset
-	case errors.Is(err, http2.ErrGoneAway), errors.Is(err, net.ErrClosed):
-		return wordClosed
-	case errors.Is(err, http2.ErrMalformed):
-		return wordMalformed
-	case errors.Is(err, http2.ErrTooLarge):
-		return wordTooLarge
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return wordEOF
-	default:
-		return wordNetwork
-	}
-}
 
 // dial opens a connection of p; reading has not begun.
 func (r *recorder) dial(p *pool) (*conn, error) {
@@ -149,13 +51,13 @@ func (r *recorder) dialSecure(ctx context.Context, p *pool) (nc, raw net.Conn, e
 		if err := t.HandshakeContext(ctx); err != nil {
 			raw.Close()
 			if r.o.HTTP2 && errors.Is(err, noProtocol) {
-				return nil, nil, told{wordNoHTTP2, err}
+				return nil, nil, cause.Told(cause.NoHTTP2, err)
 			}
-			return nil, nil, handshake{err}
+			return nil, nil, cause.OfHandshake(err)
 		}
 		if r.o.HTTP2 && t.ConnectionState().NegotiatedProtocol != "h2" {
 			raw.Close()
-			return nil, nil, told{wordNoHTTP2, errors.New("the target does not offer h2 (ALPN)")}
+			return nil, nil, cause.Told(cause.NoHTTP2, errors.New("the target does not offer h2 (ALPN)"))
 		}
 		nc = t
 	}
@@ -195,10 +97,10 @@ func (r *recorder) control(network, addr string, _ syscall.RawConn) error {
 	}
 	a, err := netip.ParseAddrPort(addr)
 	if err != nil {
-		return forbidden{fmt.Errorf("address %q: %w", addr, err)}
+		return cause.OfGuard(fmt.Errorf("address %q: %w", addr, err))
 	}
 	if err := r.o.Guard(a.Addr().Unmap()); err != nil {
-		return forbidden{err}
+		return cause.OfGuard(err)
 	}
 	return nil
 }
@@ -218,18 +120,13 @@ func (r *recorder) tlsConfig(u *url.URL) *tls.Config {
 	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			if !r.uncertified.Swap(true) {
-				r.note(NoCertificate)
+				r.note(cause.NoCertificate)
 			}
 			return &tls.Certificate{}, nil // none
 		}
 	}
 	return c
 }
-
-// NoCertificate is the note of a recording whose target asked who the client is. Some answer nobody else:
-// nginx with status 400, others with an alert.
-const NoCertificate = timeline.OfTarget + "it asked for a certificate of the client, and was shown none " +
-	"(--cert FILE --key FILE)"
 
 // address returns host:port of u.
 func address(u *url.URL) string {

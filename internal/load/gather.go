@@ -4,10 +4,11 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// gather makes the timeline of all observations, after every goroutine has ended. spoken is for reword.
+// gather makes the timeline of all observations, after every goroutine has ended. spoken is for cause.Reword.
 func (r *recorder) gather(spoken string) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
 		Started: r.clock.Start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick,
@@ -28,7 +29,7 @@ func (r *recorder) gather(spoken string) *timeline.Timeline {
 	} else {
 		tl.Observations = r.all()
 		for i := range tl.Observations {
-			reword(&tl.Observations[i], spoken)
+			cause.Reword(&tl.Observations[i], spoken)
 		}
 	}
 	tl.Header.Notes = r.notes

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -155,7 +156,7 @@ func (j *journal) drop(r *recorder, err error) {
 	if err == nil {
 		return
 	}
-	r.note("the recording could not be kept while it was made: %s", plain(err.Error()))
+	r.note("the recording could not be kept while it was made: %s", cause.Plain(err))
 	if j.to = nil; j.kept == nil {
 		j.mu.Lock()
 		j.broken, j.events = true, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/http2"
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -77,7 +78,7 @@ func (r *recorder) join(ctx context.Context, p *pool) (*conn, error) {
 	c := l.take(p)
 	if c == nil {
 		l.raw.Close()
-		return nil, told{wordReset, errors.New("the target lets a connection carry no stream")}
+		return nil, cause.Told(cause.Reset, errors.New("the target lets a connection carry no stream"))
 	}
 	p.links = append(p.links, l)
 	return c, nil
@@ -232,7 +233,7 @@ func (l *link) turnAway(c *conn, s *shot) {
 	}
 	// The reader has just given the stream up, and may still look at the shot.
 	s.state.Store(lost)
-	l.r.fail(s, wordClosed, http2.ErrFull)
+	l.r.fail(s, cause.Closed, http2.ErrFull)
 }
 
 // mostNames is how many names of fields a link remembers: a target may make up new ones for ever.

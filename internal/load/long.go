@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -39,12 +40,12 @@ func atMost(s *timeline.Schedule, o *Options) int {
 func (r *recorder) unroll(tl *timeline.Timeline, spoken string) {
 	s := r.journal.kept.Finish().From(firstFree(r.s))
 	if spoken != "" {
-		s = s.With(func(o *timeline.Observation) { reword(o, spoken) })
+		s = s.With(func(o *timeline.Observation) { cause.Reword(o, spoken) })
 	}
 	tl.Unroll(s, r.most)
 	if err := s.Err(); err != nil {
 		r.lost = true
-		r.note("requests of the recording are lost: %s", plain(err.Error()))
+		r.note("requests of the recording are lost: %s", cause.Plain(err))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -38,7 +39,7 @@ func TestWhatKeepsThePlanIsMended(t *testing.T) {
 					Arrivals: each(100, 20*time.Millisecond, "k", 0)})
 				tl := mustRecord(t, s, o)
 				c := tl.Counts()
-				if got := MissedRemedy(tl); !strings.Contains(got, tt.want) ||
+				if got := cause.MissedRemedy(tl); !strings.Contains(got, tt.want) ||
 					(got == "") != (tt.want == "") {
 					t.Errorf("got %q, want %q; %+v", got, tt.want, c)
 				}
@@ -47,15 +48,6 @@ func TestWhatKeepsThePlanIsMended(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// An agent that was lost is the cause, whatever else was seen.
-func TestALostAgentIsMended(t *testing.T) {
-	tl := &timeline.Timeline{Header: timeline.Header{Stalls: []timeline.Stall{{To: time.Second}},
-		Notes: []string{timeline.OfAgent + "a: gone"}}}
-	if got := MissedRemedy(tl); !strings.Contains(got, "that agent") {
-		t.Errorf("got %q", got)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -122,7 +123,7 @@ func (e event) run(begin time.Duration) time.Duration {
 		return r.clock.Now()
 	}
 	if err := r.o.Do(r.sending, e.p.plan.Event); err != nil && r.sending.Err() == nil {
-		r.halt("stopped: " + e.p.plan.Name + ": " + plain(err.Error()))
+		r.halt("stopped: " + e.p.plan.Name + ": " + cause.Plain(err))
 	}
 	return r.clock.Now()
 }

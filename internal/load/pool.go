@@ -1,10 +1,11 @@
 package load
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 )
 
 // poolKey tells the pools of a run apart.
@@ -107,7 +108,7 @@ func (r *recorder) ticket() bool {
 		return false
 	}
 	if r.o.MaxRequests > 0 && r.tickets >= r.o.MaxRequests {
-		r.haltLocked(fmt.Sprintf(ceilingOfRequests, r.o.MaxRequests))
+		r.haltLocked(cause.CeilingOfRequests(r.o.MaxRequests))
 		return false
 	}
 	if !r.permitted() {
@@ -304,7 +305,7 @@ func (r *recorder) connect(p *pool) {
 	if err == nil && r.aborted.Load() {
 		r.opened.Add(-1)
 		c.close()
-		err = errInterrupted
+		err = cause.ErrInterrupted
 	}
 	if err == nil {
 		if !c.dead { // the link of a stream may have ended already
@@ -333,7 +334,7 @@ func (r *recorder) connect(p *pool) {
 	r.mu.Unlock()
 	if s != nil {
 		s.state.Store(lost)
-		r.fail(s, word(err), err)
+		r.fail(s, cause.Word(err), err)
 	}
 }
 

@@ -1,37 +1,23 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
-	"os"
-	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/http2"
-	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 )
 
 // errWantsTLS is the answer of a server that was asked in plain HTTP on a port for HTTPS.
 var errWantsTLS = errors.New("the port wants TLS")
 
-// wantsTLS are what servers say in a 400 to plain HTTP on a port for HTTPS: Go, nginx, Apache, Tomcat.
-var wantsTLS = [...]string{
-	"HTTP request to an HTTPS server", "plain HTTP request was sent to HTTPS port",
-	"SSL-enabled server port", "requires TLS",
-}
-
 // asksForTLS tells whether the body that came with a 400 says that the port is for HTTPS.
 func (c *conn) asksForTLS() bool {
 	b, _ := c.br.Peek(min(c.br.Buffered(), 1024))
-	return saysTLS(b)
-}
-
-func saysTLS(b []byte) bool {
-	return slices.ContainsFunc(wantsTLS[:], func(s string) bool { return bytes.Contains(b, []byte(s)) })
+	return cause.SaysTLS(b)
 }
 
 // hear keeps what came first on a connection.
@@ -55,33 +41,6 @@ func (r *recorder) speaks(p *pool, nc net.Conn, http string) {
 	r.protocols[http] = true
 }
 
-// otherProtocol names the protocol that the first bytes of an answer belong to, if it is one that can be
-// told; else empty.
-func otherProtocol(b []byte) string {
-	const alert, settings, goAway = 0x15, 4, 7
-	switch {
-	case len(b) >= 2 && b[0] == alert && b[1] == 3:
-		return wordWantsTLS
-	case len(b) >= 5 && b[0] == 0 && (b[3] == settings || b[3] == goAway):
-		return wordHTTP2
-	default:
-		return ""
-	}
-}
-
-// otherThanHTTP2 is the word for a target that did not begin with the settings of HTTP/2.
-func otherThanHTTP2(e *http2.NotSpoken) string {
-	switch {
-	case otherProtocol(e.First) == wordWantsTLS || saysTLS(e.First):
-		return wordWantsTLS
-	case len(e.First) == 0 && (errors.Is(e.Err, os.ErrDeadlineExceeded) || errors.Is(e.Err,
-		context.DeadlineExceeded)):
-		return wordTimeout
-	default:
-		return wordNoHTTP2
-	}
-}
-
 // spoken asks a target that answered nothing, and ended the connections, whether it speaks HTTP/2 or TLS. A
 // server of HTTP/1.1 may take the preface of HTTP/2 for a request of the method PRI: a note tells of it. It
 // returns the word of what the target speaks, empty where that is not known.
@@ -93,14 +52,14 @@ func (r *recorder) spoken(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, min(time.Second, r.o.Timeout))
 	defer cancel()
 	if r.asked(ctx, speaksHTTP2) {
-		return wordHTTP2
+		return cause.HTTP2
 	}
 	greets := func(c net.Conn) bool {
 		trusting := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // nothing is sent
 		return tls.Client(c, trusting).HandshakeContext(ctx) == nil
 	}
 	if r.o.URL.Scheme == "http" && r.asked(ctx, greets) {
-		return wordWantsTLS
+		return cause.WantsTLS
 	}
 	return ""
 }
@@ -109,7 +68,12 @@ func (r *recorder) spoken(ctx context.Context) string {
 func (r *recorder) hungUp() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.words[wordEOF] || r.words[wordReset] || r.words[wordClosed] || r.words[wordMalformed]
+	for w := range r.words {
+		if cause.HungUp(w) {
+			return true
+		}
+	}
+	return false
 }
 
 // asked opens a connection to the target for one question.
@@ -132,15 +96,5 @@ func speaksHTTP2(c net.Conn) bool {
 	}
 	var b [9]byte
 	_, err := io.ReadFull(c, b[:])
-	return err == nil && otherProtocol(b[:]) == wordHTTP2
-}
-
-// reword says of a request that a target hung up on what it speaks instead.
-func reword(o *timeline.Observation, spoken string) {
-	switch o.Error {
-	case wordEOF, wordReset, wordClosed, wordMalformed:
-		if spoken != "" && !o.Origin {
-			o.Error = spoken
-		}
-	}
+	return err == nil && cause.Protocol(b[:]) == cause.HTTP2
 }

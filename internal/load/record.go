@@ -3,12 +3,11 @@ package load
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -179,7 +178,7 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	if r.o.MaxDuration > 0 {
 		watchers.Go(func() {
 			if pacing.Rest(watching, r.o.MaxDuration, nil) {
-				r.halt(fmt.Sprintf(ceilingOfTime, r.o.MaxDuration))
+				r.halt(cause.CeilingOfTime(r.o.MaxDuration))
 			}
 		})
 	}
@@ -276,14 +275,14 @@ func (r *recorder) pause(due time.Duration) bool {
 
 // remember keeps the first error of each word as a note.
 func (r *recorder) remember(w string, err error) {
-	if err == nil || w == wordInterrupted {
+	if err == nil || w == cause.Interrupted {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.words[w] {
 		r.words[w] = true
-		r.notes = append(r.notes, "first "+w+": "+plain(err.Error()))
+		r.notes = append(r.notes, "first "+w+": "+cause.Plain(err))
 	}
 }
 
@@ -292,18 +291,4 @@ func (r *recorder) note(format string, args ...any) {
 	r.mu.Lock()
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 	r.mu.Unlock()
-}
-
-// plain makes one short line of a text that may quote the target.
-func plain(s string) string {
-	s = strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) {
-			return ' '
-		}
-		return c
-	}, strings.ToValidUTF8(s, "?"))
-	if len(s) > 200 {
-		s = strings.ToValidUTF8(s[:200], "") + " ..."
-	}
-	return s
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -92,8 +93,9 @@ func TestOtherProtocolsAreNamed(t *testing.T) {
 	} {
 		roots := &tls.Config{RootCAs: x509.NewCertPool()}
 		tl := mustRecord(t, one(), Options{URL: x.url, Timeout: 2 * time.Second, TLS: roots})
-		why, _ := Unreachable(tl)
-		if mend := Remedy(tl); !strings.Contains(why, " "+x.word+": ") || !strings.Contains(mend, x.mend) {
+		why, _ := cause.Unreachable(tl)
+		mend := cause.Remedy(tl)
+		if !strings.Contains(why, " "+x.word+": ") || !strings.Contains(mend, x.mend) {
 			t.Errorf("%s: got %q, mend %q; want %s and %q", x.name, why, mend, x.word, x.mend)
 			t.Logf("notes %q", tl.Header.Notes)
 		}
@@ -114,11 +116,11 @@ func TestACertificateThatIsMissingIsNamed(t *testing.T) {
 			tl := mustRecord(t, one(), Options{URL: must(url.Parse(srv.URL)), TLS: &tls.Config{
 				InsecureSkipVerify: true, Certificates: shown}})
 			want := shown == nil
-			if got := slices.Contains(tl.Header.Notes, NoCertificate); got != want {
+			if got := slices.Contains(tl.Header.Notes, cause.NoCertificate); got != want {
 				t.Errorf("%v: it is noted: %v, want %v: %+v", required, got, want, tl)
 			}
-			if required == tls.RequireAnyClientCert && want && Remedy(tl) != Certify {
-				t.Errorf("got mend %q", Remedy(tl))
+			if required == tls.RequireAnyClientCert && want && cause.Remedy(tl) != cause.Certify {
+				t.Errorf("got mend %q", cause.Remedy(tl))
 			}
 		}
 		srv.Close()

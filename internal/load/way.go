@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
+
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 )
 
 // checkWay tells whether the way to the target can be gone.
@@ -48,7 +50,7 @@ func (r *recorder) dialVia(ctx context.Context, p *pool, u *url.URL) (net.Conn, 
 	}
 	nc, err := r.dialRaw(ctx, p, address(r.o.Proxy))
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, told{wordNoProxy, err}
+		return nil, cause.Told(cause.NoProxy, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
@@ -63,7 +65,7 @@ func (r *recorder) dialVia(ctx context.Context, p *pool, u *url.URL) (net.Conn, 
 	}
 	if err != nil {
 		nc.Close()
-		return nil, told{wordProxy, err}
+		return nil, cause.Told(cause.Proxy, err)
 	}
 	return nc, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/redact"
@@ -388,7 +389,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		out.Judgement, out.Claims = j, append(out.Claims, c)
 	}
 	counted()
-	if why, down := load.Unreachable(tl); down {
+	if why, down := cause.Unreachable(tl); down {
 		*out = inconclusive(*out, verdict.Unreachable, why)
 		out.Claims = nil
 		return
@@ -422,7 +423,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 // first proof it finds.
 func prove(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	tally(out, tl)
-	if why, down := load.Unreachable(tl); down {
+	if why, down := cause.Unreachable(tl); down {
 		*out = inconclusive(*out, verdict.Unreachable, why)
 		return
 	}

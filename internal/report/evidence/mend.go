@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	generator "github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -97,17 +97,17 @@ func Mend(s *result.Scenario, r verdict.Reason) string {
 		return mends[r]
 	}
 	switch h := &s.Timeline.Header; {
-	case r == verdict.UnclassifiedStatus && slices.Contains(h.Notes, generator.NoCertificate):
-		return generator.Certify
+	case r == verdict.UnclassifiedStatus && slices.Contains(h.Notes, cause.NoCertificate):
+		return cause.Certify
 	case r == verdict.TooFew && h.Interrupted:
 		return mends[verdict.Interrupted]
 	case r == verdict.TooFew && h.CompleteFrom > 0:
 		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new " +
 			"(partition: fresh: true)"
 	case r == verdict.ScheduleMissed:
-		return cmp.Or(generator.MissedRemedy(s.Timeline), mends[r])
+		return cmp.Or(cause.MissedRemedy(s.Timeline), mends[r])
 	case r == verdict.Unreachable:
-		return cmp.Or(generator.Remedy(s.Timeline), mends[r])
+		return cmp.Or(cause.Remedy(s.Timeline), mends[r])
 	}
 	return mends[r]
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	generator "github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -95,8 +95,8 @@ var uncertified = []int{http.StatusBadRequest, http.StatusUnauthorized, http.Sta
 func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, mend string) {
 	text = strings.TrimSpace(fmt.Sprintf("%s %d %s", who, x.Status, http.StatusText(x.Status)))
 	switch {
-	case slices.Contains(uncertified, x.Status) && slices.Contains(notes, generator.NoCertificate):
-		return text + ": is a certificate of the client missing?", generator.Certify
+	case slices.Contains(uncertified, x.Status) && slices.Contains(notes, cause.NoCertificate):
+		return text + ": is a certificate of the client missing?", cause.Certify
 	case redirects(x.Status):
 		if x.Location != "" {
 			text += ", a redirect to " + x.Location

@@ -3,7 +3,7 @@ package evidence
 import (
 	"testing"
 
-	generator "github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -60,11 +60,11 @@ func TestACertificateIsMissing(t *testing.T) {
 	for status, want := range map[int]bool{400: true, 403: true, 496: true, 404: false} {
 		s := &result.Scenario{Verdict: verdict.Inconclusive,
 			Statuses: []timeline.StatusCount{{Status: status, Outcome: timeline.Unknown, Answers: 9}}}
-		if got, _ := remarkOn(s); got.mend == generator.Certify {
+		if got, _ := remarkOn(s); got.mend == cause.Certify {
 			t.Errorf("%d: got %q where none was asked for", status, got.mend)
 		}
-		s.Header.Notes = []string{generator.NoCertificate}
-		if got, _ := remarkOn(s); (got.mend == generator.Certify) != want {
+		s.Header.Notes = []string{cause.NoCertificate}
+		if got, _ := remarkOn(s); (got.mend == cause.Certify) != want {
 			t.Errorf("%d: got %q", status, got.mend)
 		}
 	}

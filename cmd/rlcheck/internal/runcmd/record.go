@@ -16,6 +16,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -112,7 +113,7 @@ func (w *work) dead(i int) bool {
 		if c == nil || w.chosen[j].Target.URL != w.chosen[i].Target.URL {
 			continue
 		}
-		if tried = true; c.out.Timeline == nil || !load.Refused(c.out.Timeline) {
+		if tried = true; c.out.Timeline == nil || !cause.Lasting(c.out.Timeline) {
 			return false
 		}
 	}

@@ -1,4 +1,4 @@
-package load
+package cause
 
 import (
 	"fmt"
@@ -22,12 +22,12 @@ func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 	return text, true
 }
 
-// Refused tells whether no connection could be made whenever a request of tl was to be sent, for a reason
+// Lasting tells whether no connection could be made whenever a request of tl was to be sent, for a reason
 // that does not pass: nothing listens at the address, or what does speaks otherwise, or is not trusted.
-func Refused(tl *timeline.Timeline) bool {
+func Lasting(tl *timeline.Timeline) bool {
 	word, count := commonest(tl)
-	return count == tl.Sent() && slices.Contains([]string{wordRefused, wordNoSocket, wordNoProxy, wordHTTP2,
-		wordNoHTTP2, wordWantsTLS, wordNoTLS, wordCertificate}, word)
+	return count == tl.Sent() && slices.Contains([]string{Refused, NoSocket, NoProxy, HTTP2,
+		NoHTTP2, WantsTLS, NoTLS, Certificate}, word)
 }
 
 // Remedy says what the reader can do about a target that is Unreachable; empty where it is not, or nothing
@@ -40,6 +40,11 @@ func Remedy(tl *timeline.Timeline) string {
 	return causes[word].mend
 }
 
+// NoCertificate is the note of a recording whose target asked who the client is. Some answer nobody else:
+// nginx with status 400, others with an alert.
+const NoCertificate = timeline.OfTarget + "it asked for a certificate of the client, and was shown none " +
+	"(--cert FILE --key FILE)"
+
 // Certify is what helps with NoCertificate.
 const Certify = "show a certificate that the target accepts: --cert FILE and --key FILE"
 
@@ -50,7 +55,7 @@ func commonest(tl *timeline.Timeline) (word string, count int) {
 		if o.Answered {
 			return "", 0
 		}
-		if o.Error == wordInterrupted {
+		if o.Error == Interrupted {
 			continue
 		}
 		counts[o.Error]++
@@ -71,31 +76,31 @@ const (
 )
 
 var causes = map[string]cause{
-	wordRefused: {"nothing listens at the address", start},
-	wordReset:   {"connections were reset before an answer came", single},
-	wordTimeout: {"nothing came in time",
+	Refused: {"nothing listens at the address", start},
+	Reset:   {"connections were reset before an answer came", single},
+	Timeout: {"nothing came in time",
 		single + "; where each connection takes a thread, give the target more threads"},
-	wordMalformed: {"what came is no HTTP", "check the port: another protocol is spoken there"},
-	wordTooLarge: {"the header of the answer has no end",
+	Malformed: {"what came is no HTTP", "check the port: another protocol is spoken there"},
+	TooLarge: {"the header of the answer has no end",
 		"let the target send a header block of at most 64 KiB"},
-	wordTLS: {"no TLS connection could be agreed on",
+	TLS: {"no TLS connection could be agreed on",
 		"look whether the target asks for a certificate of the client, or for another version of TLS"},
-	wordCertificate: {"the certificate is not trusted", "name its authority with --cacert FILE, " +
+	Certificate: {"the certificate is not trusted", "name its authority with --cacert FILE, " +
 		"ask for the host that it is made out to (--host NAME), or take any with --insecure"},
-	wordNoTLS:    {"the port speaks no TLS", "write http:// in the URL"},
-	wordWantsTLS: {"the port speaks TLS, and was asked in plain HTTP", "write https:// in the URL"},
-	wordHTTP2: {"the port speaks HTTP/2 only",
+	NoTLS:    {"the port speaks no TLS", "write http:// in the URL"},
+	WantsTLS: {"the port speaks TLS, and was asked in plain HTTP", "write https:// in the URL"},
+	HTTP2: {"the port speaks HTTP/2 only",
 		"send HTTP/2 with --http2"},
-	wordNoHTTP2: {"the port does not speak HTTP/2", "leave --http2 out, or let the target speak it"},
-	wordProxy: {"the proxy opened no tunnel to the target",
+	NoHTTP2: {"the port does not speak HTTP/2", "leave --http2 out, or let the target speak it"},
+	Proxy: {"the proxy opened no tunnel to the target",
 		"check the URL given with --proxy, and whom the proxy lets through"},
-	wordNoProxy: {"nothing listens at the proxy's address",
+	NoProxy: {"nothing listens at the proxy's address",
 		"start the proxy, or check the URL given with --proxy"},
-	wordNoSocket: {"nothing listens at the Unix socket",
+	NoSocket: {"nothing listens at the Unix socket",
 		"start the target, or check the path given with --unix-socket"},
-	wordEOF:       {"connections ended before an answer came", single},
-	wordClosed:    {"connections were closed before an answer came", single},
-	wordDNS:       {"the name of the host has no address", host},
-	wordForbidden: {"the address is not allowed", "name the host with --allow"},
-	wordNoRoute:   {"there is no route to the address", host + ", and the network"},
+	EOF:       {"connections ended before an answer came", single},
+	Closed:    {"connections were closed before an answer came", single},
+	DNS:       {"the name of the host has no address", host},
+	Forbidden: {"the address is not allowed", "name the host with --allow"},
+	NoRoute:   {"there is no route to the address", host + ", and the network"},
 }

@@ -1,4 +1,4 @@
-package load
+package cause
 
 import (
 	"fmt"
@@ -14,6 +14,12 @@ const (
 	ceilingOfRequests = "stopped at the ceiling of %d requests"
 	ceilingOfTime     = "stopped at the ceiling of %v"
 )
+
+// CeilingOfRequests is the note on a ceiling of n requests that was reached.
+func CeilingOfRequests(n int) string { return fmt.Sprintf(ceilingOfRequests, n) }
+
+// CeilingOfTime is the note on a ceiling of time that was reached.
+func CeilingOfTime(d time.Duration) string { return fmt.Sprintf(ceilingOfTime, d) }
 
 // AtCeiling tells whether a note says that the ceiling of time ended a recording.
 func AtCeiling(note string) bool {

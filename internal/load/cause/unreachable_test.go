@@ -1,0 +1,26 @@
+package cause
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestAStopTellsNothingOfTheTarget: whoever stops a run while the target thinks has not learned that nothing
+// is there.
+func TestAStopTellsNothingOfTheTarget(t *testing.T) {
+	waiting, refused := timeline.Observation{Error: Interrupted}, timeline.Observation{Error: Refused}
+	if why, gone := Unreachable(&timeline.Timeline{}); gone || why != "" {
+		t.Errorf("nothing sent: got %q, %v", why, gone)
+	}
+	tl := &timeline.Timeline{Observations: []timeline.Observation{waiting, waiting}}
+	if why, gone := Unreachable(tl); gone || why != "" {
+		t.Errorf("stopped: got %q, %v", why, gone)
+	}
+	tl.Observations = append(tl.Observations, refused)
+	if why, gone := Unreachable(tl); !gone ||
+		!strings.HasPrefix(why, "no request was answered: 1 of 3 refused: ") {
+		t.Errorf("refused, then stopped: got %q, %v", why, gone)
+	}
+}
