@@ -17,24 +17,39 @@ import (
 const PlainLimit = 1 << 10
 
 // Dear tells whether the search of h is so long, or one of so many, that a plain explanation is looked for
-// first.
-func (x *Exact) Dear(h *history.History) bool { return h.Crowded || len(h.All)*x.Weight >= PlainLimit }
+// first. That of a limit on requests in flight is.
+func (x *Exact) Dear(h *history.History) bool {
+	return x.flights != nil || h.Crowded || len(h.All)*x.Weight >= PlainLimit
+}
 
 // Simply tells whether an explanation of h is found without a search: the limiter answers as h says where
 // every request is decided at the same part of its interval, in the middle, at the beginning, or at the end;
 // or where admissions are kept back (keepBack). One explanation is enough: no search can refute h then. False
 // says nothing. It costs O(n log n). Requests without an outcome are taken never to have arrived.
 func Simply(h *history.History, limit spec.Limit, at []int64) bool {
-	lim := plainLimiter(limit, at)
-	if lim == nil || h.Level != nil || h.Placed != nil {
+	if h.Level != nil || h.Placed != nil {
 		return false
 	}
+	if onlyPlaces(limit) {
+		x := places{limit: limit[0].Rate.N}
+		return plainly(h, x.explains)
+	}
+	lim := plainLimiter(limit, at)
+	if lim == nil {
+		return false
+	}
+	answer := func(h *history.History, decisions []decision) bool { return answers(lim, h, decisions) }
+	return plainly(h, answer) || keptBack(h, lim, limit, at)
+}
+
+// plainly tells whether h is explained where every request is decided at the same part of its interval.
+func plainly(h *history.History, explained func(h *history.History, decisions []decision) bool) bool {
 	decisions := make([]decision, 0, len(h.All))
 	for _, part := range [][2]int64{{1, 1}, {1, 0}, {0, 1}} {
 		// The beginning tells most of the time that there is no such explanation, before all is sorted.
 		for n := min(len(h.All), PlainLimit); ; n = len(h.All) {
 			decisions = decide(decisions[:0], h, n, part[0], part[1])
-			if !answers(lim, h, decisions) {
+			if !explained(h, decisions) {
 				break
 			}
 			if n == len(h.All) {
@@ -42,7 +57,7 @@ func Simply(h *history.History, limit spec.Limit, at []int64) bool {
 			}
 		}
 	}
-	return keptBack(h, lim, limit, at)
+	return false
 }
 
 // decide appends the instants at which the first n events of h are decided, ascending: each the mean of its
