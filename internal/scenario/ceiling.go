@@ -7,15 +7,21 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
+// MaxRequests is the most requests that a phase may ask for, in each partition.
+const MaxRequests = 100_000_000
+
 // among returns how many of the partitions take part in the phase.
 func (p *Phase) among(partitions int) int {
-	if p.some > 0 {
-		return min(p.some, partitions)
+	some := p.some
+	if p.Shape == timeline.AtOnce {
+		some = p.Clients
+	}
+	if some > 0 {
+		return min(some, partitions)
 	}
 	return partitions
 }
@@ -54,7 +60,7 @@ func (p *Phase) probes() int {
 	if p.Shape != timeline.Boundary || p.Aim != timeline.AimProbe {
 		return 0
 	}
-	return int(min(2*p.full, maxRequests)) + 10
+	return int(min(2*p.Limit.Full(), MaxRequests)) + 10
 }
 
 // lasts returns how long the phase is planned to last; a boundary phase at most two windows.
@@ -99,60 +105,70 @@ func (p *Phase) peak(partitions int) spec.Rate {
 	return spec.Rate{N: exact.MulDiv(r.N, int64(partitions), 1, false), Per: r.Per}
 }
 
-// checkCeilings reports the phases that exceed the ceilings of Safety, with the arithmetic, and then their
-// sums.
-func (s *Scenario) checkCeilings(d *decoder, root *tree.Node) {
-	before := len(d.problems)
+// Excess is what a run would take beyond a ceiling of Safety.
+type Excess struct {
+	// Phase is the name of the phase that takes it; empty: all phases take it together.
+	Phase string
+	// What, Why and Mend are those of a tree.Problem.
+	What, Why, Mend string
+}
+
+// Excesses returns what exceeds the ceilings of Safety, with the arithmetic: of each phase in their order, or,
+// where none does, of their sums. Nil for nothing.
+func (s *Scenario) Excesses() (out []Excess) {
 	var requests int64
 	var lasts time.Duration
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		s.checkCeiling(d, p)
+		out = append(out, s.excessesOf(p)...)
 		requests = min(requests+p.total(s.Partition.Count), math.MaxInt64/2)
 		lasts = min(lasts+p.lasts(), math.MaxInt64/2)
 	}
-	at := root.Get("phases")
-	if len(d.problems) > before || at == nil {
-		return
+	if len(out) > 0 {
+		return out
 	}
 	if requests > int64(s.Safety.MaxRequests) {
-		d.add(at, "all phases",
-			fmt.Sprintf("%s, over the limit of %s", quantity.Plural(int(requests), "request"),
+		out = append(out, Excess{What: "all phases",
+			Why: fmt.Sprintf("%s, over the limit of %s", quantity.Plural(int(requests), "request"),
 				quantity.Thousands(s.Safety.MaxRequests)),
-			"shorten a phase, or raise safety.max_requests")
+			Mend: "shorten a phase, or raise safety.max_requests"})
 	}
 	if lasts > s.Safety.MaxDuration {
-		d.add(at, "all phases", fmt.Sprintf("%s, over the limit of %s", quantity.Short(lasts),
-			quantity.Short(s.Safety.MaxDuration)), "shorten a phase, or raise safety.max_duration")
+		out = append(out, Excess{What: "all phases", Why: fmt.Sprintf("%s, over the limit of %s",
+			quantity.Short(lasts), quantity.Short(s.Safety.MaxDuration)),
+			Mend: "shorten a phase, or raise safety.max_duration"})
 	}
+	return out
 }
 
-// checkCeiling reports where one phase exceeds a ceiling.
-func (s *Scenario) checkCeiling(d *decoder, p *Phase) {
-	n, count := p.spec.at, s.Partition.Count
+// excessesOf returns where one phase exceeds a ceiling.
+func (s *Scenario) excessesOf(p *Phase) (out []Excess) {
+	add := func(what, why, mend string) { out = append(out, Excess{p.Name, what, why, mend}) }
+	count := s.Partition.Count
 	in := ""
 	if count > 1 {
 		in = " in " + quantity.Plural(count, "partition")
 	}
 	if total := p.total(count); total > int64(s.Safety.MaxRequests) {
-		d.add(n, p.size()+in, fmt.Sprintf("%s, over the limit of %s", quantity.Plural(int(total), "request"),
+		add(p.size()+in, fmt.Sprintf("%s, over the limit of %s", quantity.Plural(int(total), "request"),
 			quantity.Thousands(s.Safety.MaxRequests)),
 			"shorten the phase, or raise safety.max_requests")
-		return
+		return out
 	}
 	if r := p.peak(count); r.N > 0 && s.Safety.MaxRate.Less(r) {
-		d.add(n, p.size()+in, fmt.Sprintf("%s in all, over the limit of %s", r, s.Safety.MaxRate),
+		add(p.size()+in, fmt.Sprintf("%s in all, over the limit of %s", r, s.Safety.MaxRate),
 			"lower the rate, or raise safety.max_rate")
 	}
 	if c := p.connections(count); c > int64(s.Safety.MaxConnections) {
 		why := fmt.Sprintf("%s at once, over the limit of %s", quantity.Plural(int(c), "connection"),
 			quantity.Thousands(s.Safety.MaxConnections))
-		d.add(n, p.size()+in, why, "send fewer requests, or raise safety.max_connections")
+		add(p.size()+in, why, "send fewer requests, or raise safety.max_connections")
 	}
 	if p.lasts() > s.Safety.MaxDuration {
-		d.add(n, p.size(), fmt.Sprintf("%s, over the limit of %s", quantity.Short(p.lasts()),
+		add(p.size(), fmt.Sprintf("%s, over the limit of %s", quantity.Short(p.lasts()),
 			quantity.Short(s.Safety.MaxDuration)), "shorten the phase, or raise safety.max_duration")
 	}
+	return out
 }
 
 // pace says how many requests a planned rate is for the shortest of a second, a minute, an hour and a day

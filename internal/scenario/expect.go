@@ -23,52 +23,52 @@ func defaultExpect() Expect {
 			Rate: Tolerance{Demanded: true, Ratio: 0.02}}}
 }
 
-// latencySpec is the latency mapping: bounds by outcome and quantile, and how long each is, by where it is
+// latencyDraft is the latency mapping: bounds by outcome and quantile, and how long each is, by where it is
 // written.
-type latencySpec struct {
+type latencyDraft struct {
 	bounds []claim.LatencyBound
 	spans  []span
 	at     []*tree.Node
 }
 
 // expectKind is the kind of the expect mapping.
-func expectKind() kind[Expect] {
+func expectKind() kind[draft] {
 	groups := choice("a group of fields", claim.RetryAfterField, claim.RateLimitFields, claim.DateField,
 		claim.ProblemBody, claim.NoStore, claim.Explanation)
-	return object("expect", []field[Expect]{
+	return object("expect", []field[draft]{
 		key("conformance", choice("conformance", Exact, UpperBound, LowerBound, NoConformance),
 			"Which contradictions to the limit are a FAIL; exact by default.",
-			func(e *Expect) *Conformance { return &e.Conformance }),
+			func(e *draft) *Conformance { return &e.Expect.Conformance }),
 		key("resolution", resolutionKind(),
 			"How closely the run must measure the limit for a PASS; the quota exactly and the rate to 2% "+
-				"by default.", func(e *Expect) *Resolution { return &e.Resolution }),
+				"by default.", func(e *draft) *Resolution { return &e.Expect.Resolution }),
 		key("fields", list("groups", groups), "Groups of header fields that answers must carry.",
-			func(e *Expect) *[]claim.FieldGroup { return &e.Fields }),
+			func(e *draft) *[]claim.FieldGroup { return &e.Expect.Fields }),
 		key("retry_after", retryAfterKind(), "What waiting as told must lead to.",
-			func(e *Expect) *claim.RetryAfterExpect { return &e.RetryAfter }),
+			func(e *draft) *claim.RetryAfterExpect { return &e.Expect.RetryAfter }),
 		key("denied_status", list("statuses", whole("a status", 100, 599)),
-			"Statuses that a denial should have.", func(e *Expect) *[]int { return &e.DeniedStatus }),
+			"Statuses that a denial should have.", func(e *draft) *[]int { return &e.Expect.DeniedStatus }),
 		key("denials", list("bounds", denialKind()), "The most denials of phases.",
-			func(e *Expect) *[]claim.DenialBound { return &e.Denials }),
+			func(e *draft) *[]claim.DenialBound { return &e.Expect.Denials }),
 		key("latency", latencyKind(), "Bounds of service times.",
-			func(e *Expect) *latencySpec { return &e.latency }),
+			func(e *draft) *latencyDraft { return &e.latency }),
 		key("schedule", scheduleKind(), "How well the plan must be kept; missed, the run is INCONCLUSIVE.",
-			func(e *Expect) *time.Duration { return &e.LateP99 }),
+			func(e *draft) *time.Duration { return &e.Expect.LateP99 }),
 		key("quota", quotaKind(), "What answers tell of the quota.",
-			func(e *Expect) *claim.QuotaExpect { return &e.Quota }),
+			func(e *draft) *claim.QuotaExpect { return &e.Expect.Quota }),
 		key("answers", list("bounds", answerKind()), "Statuses that the answers of phases must have.",
-			func(e *Expect) *[]claim.AnswerBound { return &e.Answers }),
+			func(e *draft) *[]claim.AnswerBound { return &e.Expect.Answers }),
 		key("attributes", attributesKind(),
 			"Whether a client's requests that differ in one attribute draw on one quota (shared), on two "+
 				"(separate), or it is only told (either). shared by default, for phases with vary.",
-			func(e *Expect) *map[timeline.Attribute]claim.Sharing { return &e.sharing }),
+			func(e *draft) *map[timeline.Attribute]claim.Sharing { return &e.sharing }),
 		key("parity", list("pairs", parityKind()),
 			"Phases whose answers must have the fields of those of another.",
-			func(e *Expect) *[]claim.ParityExpect { return &e.Parity }),
+			func(e *draft) *[]claim.ParityExpect { return &e.Expect.Parity }),
 		key("storm", list("phases", stormKind()), "Backoff phases whose retries are told of.",
-			func(e *Expect) *[]claim.StormExpect { return &e.Storms }),
+			func(e *draft) *[]claim.StormExpect { return &e.Expect.Storms }),
 		key("intact", intactKind(), "What must arrive through a proxy as the origin sent it.",
-			func(e *Expect) **claim.IntactExpect { return &e.Intact }),
+			func(e *draft) **claim.IntactExpect { return &e.Expect.Intact }),
 	}, nil)
 }
 
@@ -137,13 +137,13 @@ func denialKind() kind[claim.DenialBound] {
 }
 
 // latencyKind is the kind of the latency mapping: allowed_p99: 20ms and so on.
-func latencyKind() kind[latencySpec] {
-	var fields []field[latencySpec]
+func latencyKind() kind[latencyDraft] {
+	var fields []field[latencyDraft]
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		for _, q := range []string{"p50", "p90", "p95", "p99", "p999", "max"} {
 			bound := spanKind()
-			k := kind[latencySpec]{schema: bound.schema, read: func(d *decoder, n *tree.Node,
-				l *latencySpec) {
+			k := kind[latencyDraft]{schema: bound.schema, read: func(d *decoder, n *tree.Node,
+				l *latencyDraft) {
 				var length span
 				bound.read(d, n, &length)
 				l.bounds = append(l.bounds, claim.LatencyBound{Outcome: outcome, Quantile: quantile(q)})
@@ -152,7 +152,7 @@ func latencyKind() kind[latencySpec] {
 			fields = append(fields,
 				key(outcome.String()+"_"+q, k,
 					"The largest service time of that quantile, or a multiple of the time after which the "+
-						"limit is as good as new.", func(l *latencySpec) *latencySpec { return l }))
+						"limit is as good as new.", func(l *latencyDraft) *latencyDraft { return l }))
 		}
 	}
 	return object("latency", fields, nil)
@@ -160,17 +160,16 @@ func latencyKind() kind[latencySpec] {
 
 // resolveLatency completes the bounds of service times. They are those of the answers of all phases, so a
 // multiple is one of the slowest limit that counts any of them.
-func (e *Expect) resolveLatency(d *decoder, s *Scenario) {
+func (s *draft) resolveLatency(d *decoder) {
 	slowest := boundsOf(s.Limit)
 	for i := range s.Phases {
 		if p := &s.Phases[i]; p.Counted() {
 			slowest.recovery = max(slowest.recovery, boundsOf(p.Limit).recovery)
 		}
 	}
-	e.Latency = nil
-	for i, b := range e.latency.bounds {
-		b.Max = e.latency.spans[i].resolve(d, e.latency.at[i], slowest)
-		e.Latency = append(e.Latency, b)
+	for i, b := range s.latency.bounds {
+		b.Max = s.latency.spans[i].resolve(d, s.latency.at[i], slowest)
+		s.Expect.Latency = append(s.Expect.Latency, b)
 	}
 }
 

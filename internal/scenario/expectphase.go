@@ -65,7 +65,7 @@ func stormKind() kind[claim.StormExpect] {
 // drains tells whether the limit has room for all clients of the phase in half of its time: slower ones need
 // not be done. Where denied requests take units too, or keep a window open, those that go on asking may never
 // be.
-func (p *Phase) drains() bool {
+func drains(p *Phase) bool {
 	if slices.ContainsFunc(p.Limit, func(p spec.Policy) bool {
 		return p.Count == spec.CountAll || p.Refresh == spec.RefreshAll
 	}) {
@@ -78,7 +78,7 @@ func (p *Phase) drains() bool {
 
 // checkExpected reports expectations on phases that are not there, or have another shape, and completes the
 // others.
-func (s *Scenario) checkExpected(d *decoder, expect *tree.Node) {
+func (s *draft) checkExpected(d *decoder, expect *tree.Node) {
 	names := phaseNames(s.Phases)
 	known := func(list string, i int, key, name string) *Phase {
 		p := s.phase(name)
@@ -105,7 +105,7 @@ func (s *Scenario) checkExpected(d *decoder, expect *tree.Node) {
 			d.add(expect.Get("storm").Items[i], "phase "+tree.Quote(p.Name),
 				"clients retry in a phase of shape backoff, and this one has shape "+string(p.Shape), "")
 		}
-		storm.Drained = storm.Drained && p.drains()
+		storm.Drained = storm.Drained && drains(p)
 	}
 	s.expectSharing(d, expect)
 	s.Expect.Shared = s.Shared()

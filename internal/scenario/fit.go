@@ -25,8 +25,8 @@ func (s *Scenario) fit() {
 		return
 	}
 	s.cut()
-	if s.lacks = s.tooMuch(); s.lacks != "" {
-		s.Unfit = s.lacks
+	if s.Lacks = s.tooMuch(); s.Lacks != "" {
+		s.Unfit = s.Lacks
 	}
 }
 
@@ -47,8 +47,9 @@ func (s *Scenario) closedLoop(p *Phase) {
 	switch each := 2 * (most / s.Partition.Count); {
 	case p.Shape == timeline.AtOnce:
 		fast := exact.MulDiv(2*p.Limit[0].Rate.N, int64(mostWait), int64(p.Limit[0].Rate.Per), true)
+		p.some = p.Clients
 		p.Shape, p.Clients = timeline.Closed, int(min(max(leastClients, fast), int64(most)))
-	case p.Shape == timeline.Boundary && int64(each) > 2*p.full:
+	case p.Shape == timeline.Boundary && int64(each) > 2*p.Limit.Full():
 		p.Requests = each
 	}
 }
@@ -69,7 +70,7 @@ func (s *Scenario) cut() {
 	for n > 0 && s.Phases[n-1].Quiet() {
 		n--
 	}
-	spends := func(p Phase) bool { return p.Counted() && !p.Quiet() && int64(p.Requests)*p.Cost > p.full }
+	spends := func(p Phase) bool { return p.Counted() && int64(p.Requests)*p.Cost > p.Limit.Full() }
 	kept := s.Phases[:n]
 	honors := func(p Phase) bool { return p.Shape == timeline.HonorRetryAfter }
 	if !slices.ContainsFunc(kept, spends) || s.Expect.Intact != nil ||
@@ -102,7 +103,9 @@ func loud(phases []Phase) (names []string) {
 
 // keep leaves out what is expected of other phases, and of the rate, which no phase may be long enough for.
 func (e *Expect) keep(phases []Phase) {
-	gone := func(name string) bool { return !slices.Contains(phaseNames(phases), name) }
+	gone := func(name string) bool {
+		return !slices.ContainsFunc(phases, func(p Phase) bool { return p.Name == name })
+	}
 	e.Resolution.Rate = Tolerance{}
 	e.Denials = slices.DeleteFunc(e.Denials, func(x claim.DenialBound) bool { return gone(x.Phase) })
 	e.Answers = slices.DeleteFunc(e.Answers, func(x claim.AnswerBound) bool { return gone(x.Phase) })

@@ -17,85 +17,55 @@ import (
 
 // The ceilings of what a file may ask for, and the patterns of names.
 const (
-	maxRequests    = 100_000_000
+	maxRequests    = MaxRequests
 	maxPartitions  = 1_000_000
 	maxConnections = 60_000
 	idPattern      = `^[a-z0-9]+(-[a-z0-9]+)*$`
 	tokenPattern   = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 )
 
-// decode reads a scenario from the root of its tree.
-func decode(d *decoder, root *tree.Node, s *Scenario) {
-	*s = Scenario{File: s.File, Target: defaultTarget(), Partition: defaultPartition(),
-		Denied: Denied{Status: []int{429}},
-		Expect: defaultExpect(), Safety: defaultSafety()}
-	grammar().read(d, root, s)
-	if len(d.problems) > 0 { // what follows needs a limit and phases that are right
-		return
-	}
-	s.oneQuota()
-	for i := range s.Phases {
-		s.Phases[i].resolve(d, s)
-	}
-	s.Expect.resolveLatency(d, s)
-	s.checkTogether(d, root)
-	if len(d.problems) == 0 {
-		most := s.Safety.MaxDuration
-		if d.issued && s.namesClients() {
-			s.Partition.Fresh, most = false, min(most, mostRest)
-		}
-		s.rest(most)
-		if d.lenient {
-			s.fit()
-		}
-	}
-	if len(d.problems) == 0 && !(d.lenient && s.Unmet() != "") {
-		s.checkCeilings(d, root)
-	}
-}
-
 // grammar is scenarioKind, made once: its patterns and schemas are most of the work of reading a small file.
 var grammar = sync.OnceValue(scenarioKind)
 
 // scenarioKind is the kind of a whole file.
-func scenarioKind() kind[Scenario] {
+func scenarioKind() kind[draft] {
 	id := word("an id has lower case letters and digits, with single dashes between them", idPattern)
-	return object("a scenario", []field[Scenario]{
+	return object("a scenario", []field[draft]{
 		key("id", id, "Stable for ever: reports and CI jobs refer to it.",
-			func(s *Scenario) *string { return &s.ID }).must(),
+			func(s *draft) *string { return &s.ID }).must(),
 		key("title", word("a title is a sentence", `\S`), "A sentence that is true of a right limiter.",
-			func(s *Scenario) *string { return &s.Title }).must(),
+			func(s *draft) *string { return &s.Title }).must(),
 		key("kind", choice("a kind", Required, Recommended, Informative), "How much a FAIL weighs.",
-			func(s *Scenario) *Kind { return &s.Kind }).must(),
+			func(s *draft) *Kind { return &s.Kind }).must(),
 		key("source", word("a source is a link or FILE#ANCHOR", `\S`), "Where the rule comes from.",
-			func(s *Scenario) *string { return &s.Source }),
+			func(s *draft) *string { return &s.Source }),
 		key("tags", list("words", id), "Words to select scenarios by.",
-			func(s *Scenario) *[]string { return &s.Tags }),
+			func(s *draft) *[]string { return &s.Tags }),
 		key("catches", list("faults", id), "Faults of the embedded target that this scenario is for.",
-			func(s *Scenario) *[]string { return &s.Catches }),
+			func(s *draft) *[]string { return &s.Catches }),
 		key("needs", list("ids", id), "Scenarios without whose success this one says nothing.",
-			func(s *Scenario) *[]string { return &s.Needs }),
+			func(s *draft) *[]string { return &s.Needs }),
 		key("target", targetKind(), "Where requests go and what they are.",
-			func(s *Scenario) *Target { return &s.Target }),
+			func(s *draft) *Target { return &s.Target }),
 		key("partition", partitionKind(), "What the limiter tells clients apart by.",
-			func(s *Scenario) *Partition { return &s.Partition }),
+			func(s *draft) *Partition { return &s.Partition }),
 		key("limit", limitKind(), "The declared limit that the target is held against.",
-			func(s *Scenario) *spec.Limit { return &s.Limit }).must(),
+			func(s *draft) *spec.Limit { return &s.Limit }).must(),
 		key("allowed", allowedKind(),
 			"Which answers are admissions; those with a status below 400 that are no denials by default.",
-			func(s *Scenario) *[]int { return &s.Allowed }),
+			func(s *draft) *[]int { return &s.Allowed }),
 		key("denied", deniedKind(), "Which answers are denials.",
-			func(s *Scenario) *Denied { return &s.Denied }),
+			func(s *draft) *Denied { return &s.Denied }),
 		key("phases", list("phases", phaseKind()), "What is sent, one phase after the other.",
-			func(s *Scenario) *[]Phase { return &s.Phases }).must(),
+			func(s *draft) *[]phaseDraft { return &s.phases }).must(),
 		aboutKey(), promisesKey(),
 		key("expect", expectKind(), "What the answers must show.",
-			func(s *Scenario) *Expect { return &s.Expect }),
+			func(s *draft) *draft { return s }),
 		key("example", boolean("example"),
 			"The limits of phases, and the paths, methods and fields that they are for, are those of the "+
 				"embedded target. For another one write its own, and example: false.",
-			func(s *Scenario) *bool { return &s.Example }),
-		key("safety", safetyKind(), "Ceilings of the run.", func(s *Scenario) *Safety { return &s.Safety }),
+			func(s *draft) *bool { return &s.Example }),
+		key("safety", safetyKind(), "Ceilings of the run.", func(s *draft) *Safety { return &s.Safety }),
 	}, nil)
 }
 

@@ -263,13 +263,12 @@ func recoveries(l spec.Limit) (soonest, latest time.Duration) {
 	return soonest, latest
 }
 
-// Likely says of which end of a range the durations of s are multiples; empty where there is no range, or no
-// multiple of it.
-func (s *Scenario) Likely() string {
-	for i := range s.Phases {
-		p := &s.Phases[i]
+// likelyEnd is what Scenario.Likely says of the phases that are left.
+func (s *draft) likelyEnd() string {
+	for i := range s.phases {
+		p := &s.phases[i]
 		soonest, latest := recoveries(p.Limit)
-		if soonest == latest || p.spec.duration.x.den == 0 {
+		if soonest == latest || p.duration.x.den == 0 || s.phase(p.Name) == nil {
 			continue
 		}
 		end := "soonest"

@@ -14,7 +14,7 @@ import (
 // Lint reads a scenario as Parse does and adds warnings: things that are no mistakes and are better
 // otherwise. Warnings are in file order; there are none where there is an error.
 func Lint(src []byte, name string, opts ParseOptions) (*Scenario, []tree.Problem, error) {
-	s, err := Parse(src, name, opts)
+	s, err := read(src, name, opts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -24,13 +24,13 @@ func Lint(src []byte, name string, opts ParseOptions) (*Scenario, []tree.Problem
 	l.faults(root, opts.Faults)
 	l.plan(root)
 	l.problems.Sort()
-	return s, l.problems, nil
+	return &s.Scenario, l.problems, nil
 }
 
 // linter collects the warnings of one scenario.
 type linter struct {
 	decoder
-	s *Scenario
+	s *draft
 }
 
 // head warns of what a file lacks.
@@ -81,7 +81,7 @@ func (l *linter) plan(root *tree.Node) {
 	denies := false
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		full := boundsOf(p.Limit).full
+		full := p.Limit.Full()
 		switch p.Shape {
 		case timeline.AtOnce, timeline.Boundary:
 			denies = denies || p.Barred || !p.Unlimited && int64(p.Requests)*p.Cost > full
@@ -90,7 +90,7 @@ func (l *linter) plan(root *tree.Node) {
 			denies = true
 		}
 		if p.Shape == timeline.Silence && i == len(s.Phases)-1 {
-			l.add(p.spec.at, "silence at the end", "nothing is sent after it that could show what it was for",
+			l.add(s.written(p.Name).at, "silence at the end", "nothing is sent after it that could show what it was for",
 				"remove it")
 		}
 	}

@@ -4,7 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -34,8 +36,30 @@ func scenarioDocument() tree.Document {
 		Mend: `begin with what "rlcheck init" prints`}
 }
 
-// Parse reads the scenario file src, which errors call name. The error is an Errors with every mistake in it.
+// draft is a scenario while it is read. What the embedded Scenario lacks until all multiples are numbers stands
+// beside it, as it is written.
+type draft struct {
+	Scenario
+	// phases are those of the file; Scenario.Phases has them when they are resolved, and perhaps others then.
+	phases  []phaseDraft
+	latency latencyDraft
+	// sharing is what is declared of attributes.
+	sharing map[timeline.Attribute]claim.Sharing
+}
+
+// Parse reads the scenario file src, which errors call name. The error is a tree.Errors with every mistake in
+// it.
 func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
+	s, err := read(src, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	out := s.Scenario // without what was written, and the tree
+	return &out, nil
+}
+
+// read is Parse, with what is written still beside what it means.
+func read(src []byte, name string, opts ParseOptions) (*draft, error) {
 	root, problems := tree.Parse(src, name, scenarioDocument())
 	if root == nil {
 		return nil, problems.Err()
@@ -55,8 +79,8 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 	d := &decoder{file: name, problems: problems, lenient: opts.saysLimit(),
 		issued: len(opts.Keys) > 0}
 	root.Expand(opts.Env, d.add)
-	s := &Scenario{File: name}
-	decode(d, root, s)
+	s := newDraft(name)
+	s.decode(d, root)
 	if len(d.problems) > 0 {
 		return nil, d.problems.Err()
 	}
@@ -64,12 +88,64 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 	s.Assumed = home == Builtin && s.Target.URL != Builtin && !opts.saysLimit() &&
 		!root.Get("limit").FromEnv()
 	if home == Builtin && s.Target.URL != Builtin && s.Partition.Kind == ByAddress && !opts.saysPartition() {
-		s.lacks = "it is about a limit of each address, which nobody said that the target has " +
+		s.Lacks = "it is about a limit of each address, which nobody said that the target has " +
 			"(--partition address)"
 	}
 	s.promise(opts.Promises)
-	s.issue(opts.Keys)
+	if d.issued && s.Partition.Named() { // keys are secrets, and not new: see Adapt
+		s.Keys, s.Secrets = opts.Keys, append(s.Secrets, opts.Keys...)
+	}
 	return s, nil
+}
+
+// newDraft is a scenario with the defaults of all that a file need not say.
+func newDraft(name string) *draft {
+	return &draft{Scenario: Scenario{File: name, Target: defaultTarget(), Partition: defaultPartition(),
+		Denied: Denied{Status: []int{429}}, Expect: defaultExpect(), Safety: defaultSafety()}}
+}
+
+// decode reads a scenario from the root of its tree.
+func (s *draft) decode(d *decoder, root *tree.Node) {
+	grammar().read(d, root, s)
+	if len(d.problems) > 0 { // what follows needs a limit and phases that are right
+		return
+	}
+	for i := range s.phases {
+		p := &s.phases[i]
+		p.resolve(d, &s.Scenario)
+		s.Phases = append(s.Phases, p.Phase)
+	}
+	s.MergeClients()
+	s.resolveLatency(d)
+	s.checkTogether(d, root)
+	if len(d.problems) > 0 {
+		return
+	}
+	s.Adapt(d.issued, d.lenient)
+	s.Likely = s.likelyEnd()
+	if !(d.lenient && s.Unmet() != "") {
+		s.checkCeilings(d, root)
+	}
+}
+
+// checkCeilings reports what exceeds the ceilings of Safety.
+func (s *draft) checkCeilings(d *decoder, root *tree.Node) {
+	for _, x := range s.Excesses() {
+		at := root.Get("phases")
+		if p := s.written(x.Phase); p != nil {
+			at = p.at
+		}
+		d.add(at, x.What, x.Why, x.Mend)
+	}
+}
+
+// written is the phase of the file that has the name, nil for none.
+func (s *draft) written(name string) *phaseDraft {
+	i := slices.IndexFunc(s.phases, func(p phaseDraft) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.phases[i]
 }
 
 // settings returns the overrides of opts in the order in which they are applied: later ones win.

@@ -13,8 +13,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// phaseSpec is a phase as it is written, before its multiples are resolved.
-type phaseSpec struct {
+// phaseDraft is a phase as it is written, before its multiples are resolved.
+type phaseDraft struct {
+	Phase
 	at             *tree.Node
 	requests       amount
 	rate, from, to speed
@@ -63,7 +64,7 @@ func shapeOnly() []string {
 func (k shapeKeys) takes() []string { return slices.Concat(k.needs, k.oneOf, k.may) }
 
 // phaseKind is the kind of a phase.
-func phaseKind() kind[Phase] {
+func phaseKind() kind[phaseDraft] {
 	names := make([]timeline.Shape, 0, len(shapes()))
 	for _, s := range shapes() {
 		names = append(names, s.shape)
@@ -71,49 +72,49 @@ func phaseKind() kind[Phase] {
 	name := word("a name has lower case letters, digits and dashes, and begins with a letter",
 		phaseNamePattern)
 	header := word("a field name is an HTTP token", tokenPattern)
-	k := object("a phase", slices.Concat([]field[Phase]{
+	k := object("a phase", slices.Concat([]field[phaseDraft]{
 		key("name", name, "A name of its own; reports refer to it.",
-			func(p *Phase) *string { return &p.Name }).must(),
+			func(p *phaseDraft) *string { return &p.Name }).must(),
 		key("shape", choice("a shape", names...), "How the requests are timed.",
-			func(p *Phase) *timeline.Shape { return &p.Shape }).must(),
+			func(p *phaseDraft) *timeline.Shape { return &p.Shape }).must(),
 		key("requests", amountKind(),
 			`Requests of each partition: a number, or a multiple of what a full start admits ("2x", "2x+5").`,
-			func(p *Phase) *amount { return &p.spec.requests }),
+			func(p *phaseDraft) *amount { return &p.requests }),
 		key("rate", speedKind(),
 			`Requests per time of each partition: "100/s", or a multiple of the limit's rate ("10x").`,
-			func(p *Phase) *speed { return &p.spec.rate }),
+			func(p *phaseDraft) *speed { return &p.rate }),
 		key("from", speedKind(), "The rate at the beginning of a ramp.",
-			func(p *Phase) *speed { return &p.spec.from }),
-		key("to", speedKind(), "The rate at the end of a ramp.", func(p *Phase) *speed { return &p.spec.to }),
+			func(p *phaseDraft) *speed { return &p.from }),
+		key("to", speedKind(), "The rate at the end of a ramp.", func(p *phaseDraft) *speed { return &p.to }),
 		key("duration", spanKind(),
 			`How long the phase lasts: "5s", or a multiple of the time after which the `+
-				`limit is as good as new ("1.1x").`, func(p *Phase) *span { return &p.spec.duration }),
+				`limit is as good as new ("1.1x").`, func(p *phaseDraft) *span { return &p.duration }),
 		key("clients", whole("a number of clients", 1, maxConnections),
 			"The number of clients, over all partitions; of at-once, of the partitions that take part.",
-			func(p *Phase) *int { return &p.Clients }),
+			func(p *phaseDraft) *int { return &p.Clients }),
 		key("aim", choice("an aim", aimAuto, timeline.AimClock, timeline.AimReset, timeline.AimProbe,
 			timeline.AimFirst), "How the window boundary is found; auto by default.",
-			func(p *Phase) *timeline.Aim { return &p.spec.aim }),
+			func(p *phaseDraft) *timeline.Aim { return &p.aim }),
 		key("lead", spanKind(),
 			"The gap on each side of the boundary; 25ms by default, or a tenth of a shorter window.",
-			func(p *Phase) *span { return &p.spec.lead }),
+			func(p *phaseDraft) *span { return &p.lead }),
 		key("window", spanKind(), "The distance of two boundaries; the window of the limit by default.",
-			func(p *Phase) *span { return &p.spec.window }),
+			func(p *phaseDraft) *span { return &p.window }),
 		key("partition", name,
 			"The phase uses partitions of its own, shared with the phases that give the same name.",
-			func(p *Phase) *string { return &p.Partition }),
+			func(p *phaseDraft) *string { return &p.Partition }),
 		key("origin", boolean("origin"), "Send the phase to target.origin.",
-			func(p *Phase) *bool { return &p.Origin }),
+			func(p *phaseDraft) *bool { return &p.Origin }),
 		key("forge", list("field names", header),
 			"Header fields with another invented client address in each request.",
-			func(p *Phase) *[]string { return &p.Forge }),
+			func(p *phaseDraft) *[]string { return &p.Forge }),
 		key("cost", whole("a cost", 1, 1_000_000),
 			"The units that the limiter charges for each request; 1 by default.",
-			func(p *Phase) *int { return &p.spec.cost }),
+			func(p *phaseDraft) *int { return &p.cost }),
 		key("rates", list("rates", speedKind()), "The rates of the steps, which share the duration evenly.",
-			func(p *Phase) *[]speed { return &p.spec.rates }),
+			func(p *phaseDraft) *[]speed { return &p.rates }),
 		key("retry", retryKind(), "How the clients retry, each until a request of it is admitted.",
-			func(p *Phase) *timeline.Retry { return &p.Retry }),
+			func(p *phaseDraft) *timeline.Retry { return &p.Retry }),
 	}, requestKeys(), hookKeys()), checkPhase)
 	for _, s := range shapes() {
 		k.schema.AllOf = append(k.schema.AllOf, when("shape", string(s.shape), s.schema()))
@@ -129,7 +130,7 @@ func (k shapeKeys) schema() *jsonschema.Schema {
 			s.Properties[name] = never()
 		}
 	}
-	if quiet(k.shape) {
+	if k.shape.Quiet() {
 		for _, name := range sending(k.shape) {
 			s.Properties[name] = never()
 		}
@@ -141,8 +142,8 @@ func (k shapeKeys) schema() *jsonschema.Schema {
 }
 
 // checkPhase holds the keys of a phase against its shape.
-func checkPhase(d *decoder, n *tree.Node, p *Phase) {
-	p.spec.at = n
+func checkPhase(d *decoder, n *tree.Node, p *phaseDraft) {
+	p.at = n
 	i := slices.IndexFunc(shapes(), func(s shapeKeys) bool { return s.shape == p.Shape })
 	if i < 0 {
 		return

@@ -10,7 +10,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // phaseLimit is the limit of a phase as it is written: its own, a multiple of the scenario's, none at all, or
@@ -49,8 +48,8 @@ func phaseLimitKind() kind[phaseLimit] {
 }
 
 // resolveLimit completes the limit of a phase.
-func (p *Phase) resolveLimit(d *decoder, s *Scenario) {
-	l := p.spec.limit
+func (p *phaseDraft) resolveLimit(d *decoder, s *Scenario) {
+	l := p.limit
 	p.Limit, p.OwnLimit, p.Unlimited, p.Barred = s.Limit, l.given(), l.none, l.zero
 	switch {
 	case len(l.own) > 0:
@@ -58,7 +57,7 @@ func (p *Phase) resolveLimit(d *decoder, s *Scenario) {
 	case l.times.num > 0:
 		p.Limit = scaled(s.Limit, l.times)
 		if _, err := reference.NewLimit(p.Limit); err != nil {
-			at := p.spec.at.Get("limit")
+			at := p.at.Get("limit")
 			d.add(at, tree.Quote(at.Text), err.Error(), "")
 			p.Limit = s.Limit
 		}
@@ -66,7 +65,7 @@ func (p *Phase) resolveLimit(d *decoder, s *Scenario) {
 }
 
 // limitPhase tells the claims of the limit of a phase that has one of its own, by the names of its requests.
-func (s *Scenario) limitPhase(p *Phase) {
+func (s *draft) limitPhase(p *Phase) {
 	if !p.OwnLimit || p.Quiet() {
 		return
 	}
@@ -80,19 +79,6 @@ func (s *Scenario) limitPhase(p *Phase) {
 		}
 	}
 }
-
-// Observed returns the names of phases that requests of p have in a recording: its own, and for those that
-// find a boundary another.
-func (p *Phase) Observed() []string {
-	if p.Shape == timeline.Boundary {
-		return []string{p.Name, timeline.AimPhase(p.Name)}
-	}
-	return []string{p.Name}
-}
-
-// Counted tells whether a limit counts the requests of the phase: it sends some, and they are neither free
-// nor barred.
-func (p *Phase) Counted() bool { return !p.Quiet() && !p.Unlimited && !p.Barred }
 
 // scaled returns the limit that admits m times as much, in whole units: a part of one is rounded up.
 func scaled(l spec.Limit, m multiple) spec.Limit {

@@ -31,7 +31,7 @@ func retryKind() kind[timeline.Retry] {
 }
 
 // resolveRetry completes a backoff phase.
-func (p *Phase) resolveRetry() {
+func (p *phaseDraft) resolveRetry() {
 	r := &p.Retry
 	if r.Base == 0 {
 		r.Base = 100 * time.Millisecond

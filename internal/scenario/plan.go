@@ -16,12 +16,15 @@ import (
 // Plan returns the schedule of one run. Partitions are named RUN-N, or RUN-NAME-N for those that phases keep
 // for themselves; without fresh partitions the run is left out of their names. Arrivals are numbered from 0,
 // first those of open-loop phases and then those of boundary phases. The seed decides in which order
-// partitions take their turns; the same seed gives the same schedule.
+// partitions take their turns; the same seed gives the same schedule. What exceeds a ceiling of Safety is not
+// planned: the error is a tree.Errors without lines.
 func (s *Scenario) Plan(run string, seed uint64) (*timeline.Schedule, error) {
-	d := &decoder{file: s.File}
-	s.checkCeilings(d, &tree.Node{})
-	if len(d.problems) > 0 {
-		return nil, d.problems.Err()
+	var over tree.Errors
+	for _, x := range s.Excesses() {
+		over = append(over, tree.Problem{File: s.File, Path: x.Phase, What: x.What, Why: x.Why, Mend: x.Mend})
+	}
+	if len(over) > 0 {
+		return nil, over
 	}
 	if !s.Partition.Fresh {
 		run = "rlcheck"
@@ -269,24 +272,4 @@ func (sum *Summary) addHost(s *Scenario, p *Phase) {
 	if !slices.Contains(sum.Hosts, host) {
 		sum.Hosts = append(sum.Hosts, host)
 	}
-}
-
-// Unmet says what this scenario needs and its target lacks; empty where nothing is missing. A run of it would
-// say nothing about the target: that is Inconclusive (needs-failed), not a mistake of the file.
-func (s *Scenario) Unmet() string {
-	if s.lacks != "" {
-		return s.lacks
-	}
-	if why := s.unmetPhase(); why != "" {
-		return why
-	}
-	if why := s.fewKeys(); why != "" {
-		return why
-	}
-	if s.Target.Origin == "" || (s.Target.Origin == Builtin) == (s.Target.URL == Builtin) {
-		return ""
-	}
-	return fmt.Sprintf("target.origin is %q and target.url is %q: they are a proxy and what stands behind "+
-		"it (set target.origin too)",
-		s.Target.Origin, s.Target.URL)
 }

@@ -11,21 +11,21 @@ import (
 func promiseKind() kind[verdict.Promise] { return choice("a promise", verdict.Promises()...) }
 
 // aboutKey and promisesKey are the keys of a scenario that name promises.
-func aboutKey() field[Scenario] {
+func aboutKey() field[draft] {
 	const doc = "What this scenario is about: a target that neither has nor promises it is not judged."
-	return key("about", promiseKind(), doc, func(s *Scenario) *verdict.Promise { return &s.About })
+	return key("about", promiseKind(), doc, func(s *draft) *verdict.Promise { return &s.About })
 }
 
-func promisesKey() field[Scenario] {
+func promisesKey() field[draft] {
 	const doc = "What the target promises. What it did not promise, and never shows, is a note and no " +
 		"failure. The embedded target promises all."
-	at := func(s *Scenario) *[]verdict.Promise { return &s.Expect.Promised }
+	at := func(s *draft) *[]verdict.Promise { return &s.Expect.Promised }
 	return key("promises", list("promises", promiseKind()), doc, at)
 }
 
 // promise adds what the caller knows of the promises of the target. The embedded one has all that there is
 // to promise, so that a fault of it cannot hide behind what nobody promised.
-func (s *Scenario) promise(more []verdict.Promise) {
+func (s *draft) promise(more []verdict.Promise) {
 	if s.Target.URL == Builtin {
 		more = verdict.Promises()
 	}
@@ -35,9 +35,6 @@ func (s *Scenario) promise(more []verdict.Promise) {
 		}
 	}
 }
-
-// Promised tells whether the target promised p.
-func (s *Scenario) Promised(p verdict.Promise) bool { return slices.Contains(s.Expect.Promised, p) }
 
 // ParsePromise reads one promise as --promise takes it. ok is false for another word; mend is then the one
 // that was meant, in quotes, or empty.

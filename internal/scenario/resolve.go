@@ -17,29 +17,22 @@ import (
 )
 
 // resolve turns the multiples of a phase into numbers.
-func (p *Phase) resolve(d *decoder, s *Scenario) {
+func (p *phaseDraft) resolve(d *decoder, s *Scenario) {
 	p.resolveLimit(d, s)
-	b, n := boundsOf(p.Limit), p.spec.at
-	p.full = b.full
-	p.Cost = int64(max(1, p.spec.cost))
-	p.Requests = p.spec.requests.resolve(d, n.Get("requests"), b, p.Cost)
-	p.Rate = p.spec.rate.resolve(d, n.Get("rate"), b, p.Cost)
-	p.From = p.spec.from.resolve(d, n.Get("from"), b, p.Cost)
-	p.To = p.spec.to.resolve(d, n.Get("to"), b, p.Cost)
-	p.Duration = p.spec.duration.resolve(d, n.Get("duration"), b)
+	b, n := boundsOf(p.Limit), p.at
+	p.Cost = int64(max(1, p.cost))
+	p.Requests = p.requests.resolve(d, n.Get("requests"), b, p.Cost)
+	p.Rate = p.rate.resolve(d, n.Get("rate"), b, p.Cost)
+	p.From = p.from.resolve(d, n.Get("from"), b, p.Cost)
+	p.To = p.to.resolve(d, n.Get("to"), b, p.Cost)
+	p.Duration = p.duration.resolve(d, n.Get("duration"), b)
 	switch p.Shape {
-	case timeline.Constant, timeline.Poisson:
-		p.resolveConstant()
 	case timeline.Steps:
 		p.resolveSteps(d, b)
-	case timeline.AtOnce:
-		p.some = p.Clients
 	case timeline.Backoff:
 		p.resolveRetry()
 	case timeline.Hook:
 		p.resolveHook()
-	case timeline.Ramp:
-		p.resolveRamp()
 	case timeline.HonorRetryAfter:
 		if p.Requests == 0 { // twice what a right limiter admits, and a few for each client
 			admitted := exact.MulDiv(int64(p.Duration), b.rate.N, int64(b.rate.Per), true)
@@ -49,6 +42,7 @@ func (p *Phase) resolve(d *decoder, s *Scenario) {
 	case timeline.Boundary:
 		p.resolveBoundary(d, b)
 	}
+	p.Complete()
 	// what the limiter counts by must stay as it is, and so must what is sent with every request
 	p.Forge = slices.DeleteFunc(p.Forge, func(name string) bool {
 		for fixed := range s.Target.Header {
@@ -60,43 +54,27 @@ func (p *Phase) resolve(d *decoder, s *Scenario) {
 	})
 }
 
-// resolveConstant completes the number of requests and the duration of a constant phase, of which one is
-// given.
-func (p *Phase) resolveConstant() {
-	if p.Rate.N == 0 {
-		return
+// resolveSteps completes the rates of a phase of steps.
+func (p *phaseDraft) resolveSteps(d *decoder, b bounds) {
+	n := p.at.Get("rates")
+	for i, v := range p.rates {
+		p.Rates = append(p.Rates, v.resolve(d, n.Items[i], b, p.Cost))
 	}
-	if p.Duration > 0 {
-		p.Requests = within(p.Duration, p.Rate)
-		return
+	if len(p.Rates) > 0 && p.Duration/time.Duration(len(p.Rates)) == 0 {
+		d.add(n, fmt.Sprintf("%d rates", len(p.Rates)), "each lasts at least 1ns", "")
 	}
-	p.Duration = time.Duration(exact.MulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
-}
-
-// resolveRamp completes the number of requests and the duration of a ramp, of which one is given. A rate that
-// could not be resolved is reported already.
-func (p *Phase) resolveRamp() {
-	if p.From.N == 0 || p.To.N == 0 {
-		return
-	}
-	if p.Duration == 0 {
-		p.Duration = time.Duration(max(1, min(2e9*float64(p.Requests)/(p.From.PerSecond()+p.To.PerSecond()),
-			float64(10*longest))))
-		return
-	}
-	p.Requests = clampCount(rampCount(p.From, p.To, p.Duration))
 }
 
 // resolveBoundary completes the place of a boundary phase.
-func (p *Phase) resolveBoundary(d *decoder, b bounds) {
-	n := p.spec.at
-	if p.Aim = p.spec.aim; p.Aim == "" || p.Aim == aimAuto {
+func (p *phaseDraft) resolveBoundary(d *decoder, b bounds) {
+	n := p.at
+	if p.Aim = p.aim; p.Aim == "" || p.Aim == aimAuto {
 		p.Aim = aimOf(p.Limit)
 	}
-	if p.Window = p.spec.window.resolve(d, n.Get("window"), b); p.Window == 0 {
+	if p.Window = p.window.resolve(d, n.Get("window"), b); p.Window == 0 {
 		p.Window = windowOf(p.Limit)
 	}
-	if p.Lead = p.spec.lead.resolve(d, n.Get("lead"), b); p.Lead == 0 {
+	if p.Lead = p.lead.resolve(d, n.Get("lead"), b); p.Lead == 0 {
 		p.Lead = min(defaultLead, p.Window/10)
 	}
 	if at := n.Get("lead"); at != nil && p.Lead > p.Window/2 {
@@ -224,7 +202,7 @@ func clampCount(f float64) int { return int(max(1, min(f, math.MaxInt32))) }
 
 // checkTogether reports what the parts of a scenario that are right alone do not fit together in, and fills
 // in what expectations need to know of the phases.
-func (s *Scenario) checkTogether(d *decoder, root *tree.Node) {
+func (s *draft) checkTogether(d *decoder, root *tree.Node) {
 	names := s.checkNames(d)
 	if !slices.ContainsFunc(s.Phases, func(p Phase) bool { return !p.Quiet() }) {
 		d.add(root.Get("phases"), "no requests", "a scenario sends at least one request", "")
@@ -252,11 +230,11 @@ func (s *Scenario) checkTogether(d *decoder, root *tree.Node) {
 
 // checkNames reports phases that share a name and phases to an origin that is not there. It returns where
 // each name stands.
-func (s *Scenario) checkNames(d *decoder) map[string]*tree.Node {
+func (s *draft) checkNames(d *decoder) map[string]*tree.Node {
 	names := make(map[string]*tree.Node, len(s.Phases))
-	for i := range s.Phases {
-		p := &s.Phases[i]
-		at := p.spec.at.Get("name")
+	for i := range s.phases {
+		p := &s.phases[i]
+		at := p.at.Get("name")
 		if first := names[p.Name]; first != nil {
 			d.add(at, tree.Quote(p.Name),
 				fmt.Sprintf("a phase has a name of its own, and this one is used at %d:%d already",
@@ -265,13 +243,13 @@ func (s *Scenario) checkNames(d *decoder) map[string]*tree.Node {
 			names[p.Name] = at
 		}
 		if p.Origin && s.Target.Origin == "" {
-			d.add(p.spec.at.Get("origin"), "phase "+tree.Quote(p.Name),
+			d.add(p.at.Get("origin"), "phase "+tree.Quote(p.Name),
 				"it goes to the origin, and the target has none",
 				"write target.origin")
 		}
 	}
-	for i := range s.Phases {
-		p := &s.Phases[i]
+	for i := range s.phases {
+		p := &s.phases[i]
 		aim := timeline.AimPhase(p.Name)
 		if other := names[aim]; p.Shape == timeline.Boundary && other != nil {
 			d.add(other, tree.Quote(aim), "the requests that find the boundary of phase "+tree.Quote(p.Name)+
@@ -282,7 +260,7 @@ func (s *Scenario) checkNames(d *decoder) map[string]*tree.Node {
 }
 
 // expectOf notes what a phase means for the expectations.
-func (s *Scenario) expectOf(p *Phase) {
+func (s *draft) expectOf(p *Phase) {
 	if p.Barred && !p.Quiet() {
 		s.Expect.Barred = append(s.Expect.Barred, p.Name)
 	}
@@ -293,7 +271,7 @@ func (s *Scenario) expectOf(p *Phase) {
 }
 
 // countedPhases are the phases between two counts by the target itself, in their order.
-func (s *Scenario) countedPhases() (out [][]string) {
+func (s *draft) countedPhases() (out [][]string) {
 	var between []string
 	counting := false
 	for i := range s.Phases {
@@ -311,7 +289,7 @@ func (s *Scenario) countedPhases() (out [][]string) {
 }
 
 // checkNeeded reports expectations for which a phase is missing.
-func (s *Scenario) checkNeeded(d *decoder, expect *tree.Node) {
+func (s *draft) checkNeeded(d *decoder, expect *tree.Node) {
 	has := func(is func(Phase) bool) bool { return slices.ContainsFunc(s.Phases, is) }
 	if s.Expect.RetryAfter.Honored &&
 		!has(func(p Phase) bool { return p.Shape == timeline.HonorRetryAfter }) {
@@ -327,7 +305,7 @@ func (s *Scenario) checkNeeded(d *decoder, expect *tree.Node) {
 }
 
 // checkPartitionField reports a header field of all requests that is the one which tells partitions apart.
-func (s *Scenario) checkPartitionField(d *decoder, root *tree.Node) {
+func (s *draft) checkPartitionField(d *decoder, root *tree.Node) {
 	n := root.Get("target").Get("header")
 	if n == nil || s.Partition.Kind != ByHeader {
 		return
@@ -340,7 +318,7 @@ func (s *Scenario) checkPartitionField(d *decoder, root *tree.Node) {
 }
 
 // phase returns the phase with the name, nil for none.
-func (s *Scenario) phase(name string) *Phase {
+func (s *draft) phase(name string) *Phase {
 	for i := range s.Phases {
 		if s.Phases[i].Name == name {
 			return &s.Phases[i]

@@ -1,28 +1,22 @@
 package scenario
 
 import (
-	"fmt"
-	"net/netip"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// oneQuota takes the clients of a scenario for one where they share a quota, or where requests have no other
-// way to be told apart.
-func (s *Scenario) oneQuota() {
-	if s.Partition.Kind == ByBody && s.Target.Method == "GET" {
-		s.Target.Method = "POST" // which has a body
+// Adapt suits a scenario that was just read to its target. One whose clients are not new rests before it sends;
+// keys that were issued (issued) are not new, whatever the file says. With fit the limit was said from outside,
+// and what does not fit the ceilings of Safety is changed or left out (see Unfit).
+func (s *Scenario) Adapt(issued, fit bool) {
+	most := s.Safety.MaxDuration
+	if issued && s.Partition.Named() {
+		s.Partition.Fresh, most = false, min(most, mostRest)
 	}
-	if s.Partition.Kind == ByAddress && !manyAddresses(s.Target.URL) {
-		s.Partition.Kind = ByNone
-	}
-	if s.Partition.Kind == ByNone {
-		s.lacks = s.needsClients()
-		s.Partition.Fresh, s.Partition.Count = false, 1
+	s.rest(most)
+	if fit {
+		s.fit()
 	}
 }
 
@@ -86,36 +80,4 @@ func (s *Scenario) recovery() time.Duration {
 		}
 	}
 	return d + s.Target.Tick + time.Millisecond
-}
-
-// manyAddresses tells whether requests to a target can come from many addresses: those of loopback.
-func manyAddresses(target string) bool {
-	u, err := url.Parse(target)
-	if err != nil || target == Builtin || u.Hostname() == "localhost" {
-		return true
-	}
-	a, err := netip.ParseAddr(u.Hostname())
-	return err == nil && a.Is4() && a.IsLoopback()
-}
-
-// needsClients says for what a scenario needs several clients, each with a quota of its own; empty for
-// nothing.
-func (s *Scenario) needsClients() string {
-	const shared = ", and all clients share one quota (partition none)"
-	if s.Partition.Count > 1 {
-		return fmt.Sprintf("it needs %d clients", s.Partition.Count) + shared
-	}
-	if i := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Mint != "" }); i >= 0 {
-		return "each request names another client (" + s.Phases[i].Name + ")" + shared
-	}
-	var apart []string
-	for i := range s.Phases {
-		if p := &s.Phases[i]; p.Unnamed {
-			apart = append(apart, p.Name)
-		}
-	}
-	if len(apart) > 0 {
-		return "it leaves out the key of a client (" + strings.Join(apart, ", ") + ")" + shared
-	}
-	return ""
 }

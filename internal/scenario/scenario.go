@@ -6,11 +6,11 @@
 package scenario
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -57,11 +57,14 @@ type Scenario struct {
 	// Assumed tells that nobody said the limit of the target: the file declares its limit of the embedded
 	// target, and the requests go to another one.
 	Assumed bool
-	// lacks says what the target's clients lack for this scenario; empty for nothing.
-	lacks string
+	// Lacks says what the target's clients lack for this scenario; empty for nothing. Unmet returns it.
+	Lacks string
 	// Unfit says what of the scenario does not fit such a limit: what is not waited for, or, of one that is
 	// not run at all, what it would take and what it may. Empty where all fits.
 	Unfit string
+	// Likely says of which end of a range of the limit the durations of phases are multiples; empty where there
+	// is no range, or no multiple of it.
+	Likely string
 	// rests is the length of the silences that rest put in.
 	rests time.Duration
 	// Secrets are the values of the environment and of secret settings in header fields and the body: no
@@ -73,8 +76,20 @@ type Scenario struct {
 	SkipKeys int
 }
 
+// Promised tells whether the target promised p.
+func (s *Scenario) Promised(p verdict.Promise) bool { return slices.Contains(s.Expect.Promised, p) }
+
+// Shared tells whether others may use the same partitions: it is said so, or requests name no client.
+func (s *Scenario) Shared() bool {
+	return !s.Partition.Exclusive || slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.Unnamed })
+}
+
 // Builtin is the URL of the embedded target.
 const Builtin = "builtin"
+
+// BuiltinPath is the path of the embedded target where requests spell it in several ways: the root has no
+// other spelling.
+const BuiltinPath = "api/items"
 
 // Protocol is the version of HTTP that requests are sent with.
 type Protocol string
@@ -159,77 +174,6 @@ type Denied struct {
 	Header string
 }
 
-// Phase is one stage. Requests, rates and clients' ceilings are of one partition.
-type Phase struct {
-	Name  string
-	Shape timeline.Shape
-	// Requests is how many each partition gets: in all (at-once, constant, ramp, boundary), at most (the
-	// shapes with clients).
-	Requests int
-	// Rate is that of a constant phase, From and To those of a ramp.
-	Rate, From, To spec.Rate
-	// Duration is zero for at-once and boundary phases, which end with their last answer.
-	Duration time.Duration
-	// Partition makes the phase use partitions of its own, shared with the phases that give the same name;
-	// empty for the common ones.
-	Partition string
-	Origin    bool
-	// Forge names header fields that carry an invented client address in each request; may be empty.
-	Forge []string
-	// Clients is the number of clients of closed and honor-retry-after phases, in all. Of an at-once phase it
-	// is the number of partitions that take part, 0 for all.
-	Clients int
-	// Cost is the units that the limiter charges for each request, at least 1.
-	Cost int64
-	// Aim, Lead and Window place a boundary phase: Lead is the gap on each side of the boundary, Window the
-	// distance of two boundaries.
-	Aim          timeline.Aim
-	Lead, Window time.Duration
-	// Path, Method, Header, Spelling and Connections change the requests of the phase; empty: those of the
-	// target. Client names the clients where they are not those of Partition.
-	Path, Method string
-	Header       map[string]string
-	Spelling     []timeline.Spelling
-	Connections  Connections
-	Client       string
-	// Mint makes each request of the phase name another client. All are counted as one: the owner of these
-	// tokens, the tenant of these users, the address that tries these accounts. Empty: it does not.
-	Mint Mint
-	// Vary makes two sides of the phase's client: requests as they are, and in turn others that differ in
-	// this attribute. Requests are those of each side. Empty: all are alike.
-	Vary timeline.Attribute
-	// Unnamed leaves out what clients are told apart by; what others without a name have used is not known
-	// then. Addresses is out of what those of Forge are invented; empty: any.
-	Unnamed   bool
-	Addresses timeline.Addresses
-	// Limit is that of the phase's partitions, OwnLimit tells that it is not the scenario's. Unlimited: no
-	// limit counts the requests of the phase, and Limit is only what multiples are of. Barred tells the same
-	// of a limit of nothing.
-	Limit                       spec.Limit
-	OwnLimit, Unlimited, Barred bool
-	// Rates are those of a phase of steps, each of which lasts an equal part of Duration.
-	Rates []spec.Rate
-	// Retry is that of a backoff phase, Event what happens in a hook phase.
-	Retry timeline.Retry
-	Event timeline.Event
-
-	spec phaseSpec
-	// some is how many partitions take part; 0 for all.
-	some int
-	// full is what a full start of the limit admits.
-	full int64
-}
-
-// Mint is what the clients are whom each request of a phase names another one of.
-type Mint string
-
-// What is minted. MintTokens are of one owner: at a target that is not embedded they are those of --keys.
-const (
-	MintTokens   Mint = "tokens"
-	MintUsers    Mint = "users"
-	MintAccounts Mint = "accounts"
-)
-
 // Conformance says which contradictions to the limit make a scenario fail.
 type Conformance string
 
@@ -246,10 +190,6 @@ type Expect struct {
 	claim.Expect
 	Conformance Conformance
 	Resolution  Resolution
-
-	latency latencySpec
-	// sharing is what is declared of attributes.
-	sharing map[timeline.Attribute]claim.Sharing
 }
 
 // Resolution is how closely a run must measure the limit for a PASS.

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"fmt"
 	"math"
 	"sort"
 	"time"
@@ -9,21 +8,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
-
-// resolveSteps completes the rates and the number of requests of a phase of steps.
-func (p *Phase) resolveSteps(d *decoder, b bounds) {
-	n := p.spec.at.Get("rates")
-	for i, v := range p.spec.rates {
-		p.Rates = append(p.Rates, v.resolve(d, n.Items[i], b, p.Cost))
-	}
-	p.Requests = 0
-	for i := range p.Rates {
-		p.Requests = clampCount(float64(p.Requests) + float64(p.step(i)))
-	}
-	if len(p.Rates) > 0 && p.Duration/time.Duration(len(p.Rates)) == 0 {
-		d.add(n, fmt.Sprintf("%d rates", len(p.Rates)), "each lasts at least 1ns", "")
-	}
-}
 
 // each is how long one of the steps lasts.
 func (p *Phase) each() time.Duration { return p.Duration / time.Duration(len(p.Rates)) }

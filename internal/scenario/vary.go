@@ -40,19 +40,19 @@ func attributesKind() kind[map[timeline.Attribute]claim.Sharing] {
 }
 
 // expectSharing completes what is expected of the phases with two sides.
-func (s *Scenario) expectSharing(d *decoder, expect *tree.Node) {
+func (s *draft) expectSharing(d *decoder, expect *tree.Node) {
 	var varied []timeline.Attribute
-	for i := range s.Phases {
-		p := &s.Phases[i]
+	for i := range s.phases {
+		p := &s.phases[i]
 		if p.Vary == "" {
 			continue
 		}
 		varied = append(varied, p.Vary)
 		if s.Partition.Count > 1 {
-			d.add(p.spec.at.Get("vary"), tree.Quote(string(p.Vary)), "the two sides are those of one client",
+			d.add(p.at.Get("vary"), tree.Quote(string(p.Vary)), "the two sides are those of one client",
 				"leave out partition.count")
 		}
-		x := claim.AttributeExpect{Phase: p.Name, Attribute: p.Vary, Sharing: claim.OneQuota, Moot: s.moot(p)}
+		x := claim.AttributeExpect{Phase: p.Name, Attribute: p.Vary, Sharing: claim.OneQuota, Moot: s.moot(&p.Phase)}
 		switch own := s.Target.URL == Builtin; {
 		case p.Vary == timeline.KeyCase && own: // of keys that are invented, both are clients
 			x.Sharing, x.Unsure = claim.TwoQuotas, true // what one window admits twice may be of two
@@ -60,13 +60,16 @@ func (s *Scenario) expectSharing(d *decoder, expect *tree.Node) {
 			p.Vary == timeline.KeyTwice && !own: // where keys are invented, "k, k" is one
 			x.Sharing = claim.Either
 		}
-		if declared := s.Expect.sharing[p.Vary]; declared != "" {
+		switch declared := s.sharing[p.Vary]; {
+		case declared != "":
 			x.Sharing, x.Unsure = declared, false
+		case d.issued && s.Partition.Named() && (p.Vary == timeline.KeyCase || p.Vary == timeline.KeyTwice):
+			x.Sharing = claim.OneQuota // who is known by KEY, or by key two times, is the client of key
 		}
 		s.Expect.Attributes = append(s.Expect.Attributes, x)
 	}
 	for _, a := range attributes() {
-		if s.Expect.sharing[a] != "" && !slices.Contains(varied, a) {
+		if s.sharing[a] != "" && !slices.Contains(varied, a) {
 			at := expect.Get("attributes").Get(string(a))
 			d.add(at, tree.Quote(string(a)), "no phase has vary: "+string(a), "")
 		}
@@ -75,7 +78,7 @@ func (s *Scenario) expectSharing(d *decoder, expect *tree.Node) {
 
 // moot says why the requests of a phase cannot differ in its attribute, or not in that alone; empty where
 // they can.
-func (s *Scenario) moot(p *Phase) string {
+func (s *draft) moot(p *Phase) string {
 	switch a := p.Vary; {
 	case a.IsPath():
 		return s.mootPath(p)
@@ -118,7 +121,7 @@ func fieldsOf(a timeline.Attribute) []string {
 }
 
 // methodOf is the method of the requests of a phase.
-func (s *Scenario) methodOf(p *Phase) string {
+func (s *draft) methodOf(p *Phase) string {
 	if p.Method != "" {
 		return p.Method
 	}
@@ -126,7 +129,7 @@ func (s *Scenario) methodOf(p *Phase) string {
 }
 
 // mootPath says why a path has no other spelling; empty where it has.
-func (s *Scenario) mootPath(p *Phase) string {
+func (s *draft) mootPath(p *Phase) string {
 	path := p.Path
 	if u, err := url.Parse(s.Target.URL); path == "" && err == nil && s.Target.URL != Builtin {
 		path = u.EscapedPath()
@@ -147,7 +150,3 @@ func (s *Scenario) mootPath(p *Phase) string {
 	}
 	return ""
 }
-
-// BuiltinPath is the path of the embedded target where requests spell it in several ways: the root has no
-// other spelling.
-const BuiltinPath = "api/items"

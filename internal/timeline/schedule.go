@@ -98,7 +98,10 @@ type Phase struct {
 }
 
 // Quiet tells whether the phase sends nothing.
-func (p *Phase) Quiet() bool { return p.Shape == Silence || p.Shape == Hook }
+func (p *Phase) Quiet() bool { return p.Shape.Quiet() }
+
+// Quiet tells whether phases of the shape send nothing.
+func (s Shape) Quiet() bool { return s == Silence || s == Hook }
 
 // Count is the number of arrivals of the phase.
 func (p *Phase) Count() int {

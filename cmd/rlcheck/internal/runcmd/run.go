@@ -209,7 +209,7 @@ func dryRun(e *cli.Env, chosen []*scenario.Scenario, f Flags) error {
 		for _, p := range sum.Phases {
 			e.Say.Resultf("  %s: %s\n", p.Name, p.Text)
 		}
-		for _, note := range []string{s.Unfit, s.Likely()} {
+		for _, note := range []string{s.Unfit, s.Likely} {
 			if note != "" {
 				e.Say.Resultf("  %s\n", note)
 			}

@@ -2,33 +2,63 @@ package scenario
 
 import (
 	"fmt"
+	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// issue gives the clients of s keys that the target has issued, one a client. They are secrets, and not
-// new: what was used of them before is not known.
-func (s *Scenario) issue(keys []string) {
-	if len(keys) == 0 || !s.namesClients() {
-		return
+// Named tells whether requests name their client.
+func (p Partition) Named() bool { return p.Kind != ByAddress && p.Kind != ByNone }
+
+// MergeClients takes the clients of a scenario for one where they share a quota, or where requests have no other
+// way to be told apart.
+func (s *Scenario) MergeClients() {
+	if s.Partition.Kind == ByBody && s.Target.Method == "GET" {
+		s.Target.Method = "POST" // which has a body
 	}
-	s.Keys = keys
-	s.Secrets = append(s.Secrets, keys...)
-	for i := range s.Expect.Attributes { // who is known by KEY, or by key two times, is the client of key
-		x := &s.Expect.Attributes[i]
-		key := x.Attribute == timeline.KeyCase || x.Attribute == timeline.KeyTwice
-		if key && s.Expect.sharing[x.Attribute] == "" {
-			x.Sharing = claim.OneQuota
-		}
+	if s.Partition.Kind == ByAddress && !manyAddresses(s.Target.URL) {
+		s.Partition.Kind = ByNone
+	}
+	if s.Partition.Kind == ByNone {
+		s.Lacks = s.needsClients()
+		s.Partition.Fresh, s.Partition.Count = false, 1
 	}
 }
 
-// namesClients tells whether requests name their client.
-func (s *Scenario) namesClients() bool {
-	return s.Partition.Kind != ByAddress && s.Partition.Kind != ByNone
+// manyAddresses tells whether requests to a target can come from many addresses: those of loopback.
+func manyAddresses(target string) bool {
+	u, err := url.Parse(target)
+	if err != nil || target == Builtin || u.Hostname() == "localhost" {
+		return true
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	return err == nil && a.Is4() && a.IsLoopback()
+}
+
+// needsClients says for what a scenario needs several clients, each with a quota of its own; empty for
+// nothing.
+func (s *Scenario) needsClients() string {
+	const shared = ", and all clients share one quota (partition none)"
+	if s.Partition.Count > 1 {
+		return fmt.Sprintf("it needs %d clients", s.Partition.Count) + shared
+	}
+	if i := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Mint != "" }); i >= 0 {
+		return "each request names another client (" + s.Phases[i].Name + ")" + shared
+	}
+	var apart []string
+	for i := range s.Phases {
+		if p := &s.Phases[i]; p.Unnamed {
+			apart = append(apart, p.Name)
+		}
+	}
+	if len(apart) > 0 {
+		return "it leaves out the key of a client (" + strings.Join(apart, ", ") + ")" + shared
+	}
+	return ""
 }
 
 // Clients lists the names that the clients of a schedule have on the wire, each once; those that name
