@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/preset"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -108,7 +108,7 @@ func selectableWords(e *cli.Env, args []string) (out []string) {
 	}
 	var tags []string
 	for _, src := range given {
-		s, err := scenario.Parse(src.Text, src.Name, scenario.ParseOptions{Env: e.Getenv})
+		s, err := grammar.Parse(src.Text, src.Name, grammar.Options{Env: e.Getenv})
 		if err != nil {
 			continue // lint tells what is wrong
 		}

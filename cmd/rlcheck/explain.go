@@ -14,7 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/report/document"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -188,7 +188,7 @@ func glossary(e *cli.Env) ([]entry, error) {
 		given = append(given, more...)
 	}
 	for _, src := range given {
-		s, err := scenario.Parse(src.Text, src.Name, scenario.ParseOptions{Env: e.Getenv})
+		s, err := grammar.Parse(src.Text, src.Name, grammar.Options{Env: e.Getenv})
 		if err != nil {
 			return nil, err
 		}

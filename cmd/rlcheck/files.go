@@ -13,7 +13,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
@@ -30,12 +30,12 @@ func newLintCmd(e *cli.Env) *cobra.Command {
 func lintFiles(e *cli.Env, args []string) error {
 	given, err := sources.Read(args)
 	bad := err
-	opts := scenario.ParseOptions{Env: e.Getenv}
+	opts := grammar.Options{Env: e.Getenv}
 	for _, f := range target.Faults() {
 		opts.Faults = append(opts.Faults, f.Name)
 	}
 	for _, src := range given {
-		_, warnings, err := scenario.Lint(src.Text, src.Name, opts)
+		_, warnings, err := grammar.Lint(src.Text, src.Name, opts)
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
@@ -79,7 +79,7 @@ func listScenarios(e *cli.Env, args []string) error {
 	}
 	var bad error
 	for _, src := range given {
-		s, err := scenario.Parse(src.Text, src.Name, scenario.ParseOptions{Env: e.Getenv})
+		s, err := grammar.Parse(src.Text, src.Name, grammar.Options{Env: e.Getenv})
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
@@ -122,7 +122,7 @@ func newInitCmd(e *cli.Env) *cobra.Command {
 		Args:  cli.Needs(0, 1, "the file to write"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				_, _ = e.Say.Write(scenario.Template("")) // remembered by the speaker
+				_, _ = e.Say.Write(grammar.Template("")) // remembered by the speaker
 				return nil
 			}
 			return writeInit(e, args[0])
@@ -137,9 +137,9 @@ const schemaName = "scenario.schema.json"
 // rlcheck.yaml becomes a configuration. No file is written over.
 func writeInit(e *cli.Env, name string) error {
 	base := filepath.Base(name)
-	text := scenario.Template(strings.TrimSuffix(base, ".yaml"))
+	text := grammar.Template(strings.TrimSuffix(base, ".yaml"))
 	if base == sources.ConfigName {
-		text = scenario.ConfigTemplate()
+		text = grammar.ConfigTemplate()
 	}
 	if err := createFile(name, text); errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s: it exists already (choose another name)", name)
@@ -150,7 +150,7 @@ func writeInit(e *cli.Env, name string) error {
 		return initWanted(e, name, text)
 	}
 	e.Say.Notef("wrote %s; check it with rlcheck lint %s", name, name)
-	schema, err := scenario.Schema()
+	schema, err := grammar.Schema()
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func writeInit(e *cli.Env, name string) error {
 
 // initWanted says what a configuration says that was just written.
 func initWanted(e *cli.Env, name string, text []byte) error {
-	c, err := scenario.ParseConfig(text, name, e.Getenv)
+	c, err := grammar.ParseConfig(text, name, e.Getenv)
 	if err != nil {
 		return err
 	}

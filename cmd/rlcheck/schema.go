@@ -5,7 +5,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/report/document"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
@@ -37,7 +37,7 @@ and identity what identify -o json prints.`,
 func schemaText(name string) ([]byte, error) {
 	switch name {
 	case "scenario":
-		return scenario.Schema()
+		return grammar.Schema()
 	case "report":
 		return document.ReportSchema()
 	case "verdict":

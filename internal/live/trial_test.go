@@ -15,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -132,7 +133,7 @@ func read(t testing.TB, id, url, spec string, sets ...string) *scenario.Scenario
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := scenario.ParseOptions{Target: url, Limit: spec,
+	opts := grammar.Options{Target: url, Limit: spec,
 		Env: func(string) (string, bool) { return "", false }}
 	for _, set := range sets {
 		s, err := tree.ParseSetting(set)
@@ -141,7 +142,7 @@ func read(t testing.TB, id, url, spec string, sets ...string) *scenario.Scenario
 		}
 		opts.Set = append(opts.Set, s)
 	}
-	s, err := scenario.Parse(src, id+".yaml", opts)
+	s, err := grammar.Parse(src, id+".yaml", opts)
 	if err != nil {
 		t.Fatal(err)
 	}

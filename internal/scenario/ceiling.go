@@ -113,8 +113,8 @@ type Excess struct {
 	What, Why, Mend string
 }
 
-// Excesses returns what exceeds the ceilings of Safety, with the arithmetic: of each phase in their order, or,
-// where none does, of their sums. Nil for nothing.
+// Excesses returns what exceeds the ceilings of Safety, with the arithmetic: of each phase in their order,
+// or, where none does, of their sums. Nil for nothing.
 func (s *Scenario) Excesses() (out []Excess) {
 	var requests int64
 	var lasts time.Duration

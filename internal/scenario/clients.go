@@ -14,8 +14,9 @@ import (
 // Named tells whether requests name their client.
 func (p Partition) Named() bool { return p.Kind != ByAddress && p.Kind != ByNone }
 
-// MergeClients takes the clients of a scenario for one where they share a quota, or where requests have no other
-// way to be told apart.
+// MergeClients takes the clients of a scenario for one where they share a quota, or where requests have no
+// other way to be told apart: Partition is then ByNone, with one partition that is not fresh, and Lacks says
+// what the scenario needs several clients for.
 func (s *Scenario) MergeClients() {
 	if s.Partition.Kind == ByBody && s.Target.Method == "GET" {
 		s.Target.Method = "POST" // which has a body

@@ -1,9 +1,11 @@
-package scenario
+package scenario_test
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -12,13 +14,9 @@ import (
 // scenario with more clients than keys is not judged.
 func TestIssuedKeys(t *testing.T) {
 	keys := []string{"alpha", "bravo", "charlie"}
-	parse := func(count string) *Scenario {
-		s, err := Parse(bundled(t)["burst.yaml"], "burst.yaml", ParseOptions{Keys: keys,
+	parse := func(count string) *scenario.Scenario {
+		return read(t, "burst.yaml", grammar.Options{Keys: keys,
 			Set: []tree.Setting{{Path: "partition.count", Value: count}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
 	}
 	s := parse("2")
 	s.SkipKeys = 2
@@ -28,7 +26,7 @@ func TestIssuedKeys(t *testing.T) {
 	}
 	issued := s.Issued(plan)
 	var got []string
-	for _, name := range Clients(plan) {
+	for _, name := range scenario.Clients(plan) {
 		got = append(got, issued[name])
 	}
 	if !slices.Equal(got, []string{"charlie", "alpha"}) || s.Unmet() != "" {
@@ -49,11 +47,8 @@ func TestIssuedKeysAreForgottenFirst(t *testing.T) {
 		"token-bucket,rate=10/s,burst=20": timeline.Silence,
 		"fixed-window,rate=20/5m":         timeline.AtOnce,
 	} {
-		s, err := Parse(bundled(t)["burst.yaml"], "burst.yaml", ParseOptions{Keys: []string{"alpha"},
-			Target: "http://127.0.0.1:80/", Limit: limit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := read(t, "burst.yaml", grammar.Options{Keys: []string{"alpha"}, Target: "http://127.0.0.1:80/",
+			Limit: limit})
 		if got := s.Phases[0].Shape; got != want || want == timeline.Silence != (s.Rests() > 0) {
 			t.Errorf("%s: got %s first and %s of rests, want %s", limit, got, s.Rests(), want)
 		}

@@ -9,8 +9,8 @@ import (
 )
 
 // Complete fills in what follows from the rates of a phase whose requests have planned times: the number of
-// requests from the duration or, where that is zero, the duration from the number. Phases of other shapes, and
-// those with a rate of zero, stay as they are. Nothing is over a ceiling of its own: see Excesses.
+// requests from the duration or, where that is zero, the duration from the number. Phases of other shapes,
+// and those with a rate of zero, stay as they are. No ceiling is kept: see Excesses.
 func (p *Phase) Complete() {
 	switch p.Shape {
 	case timeline.Constant, timeline.Poisson:

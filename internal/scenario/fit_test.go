@@ -1,26 +1,34 @@
-package scenario
+package scenario_test
 
 import (
 	"io/fs"
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
 // sized reads a bundled scenario for a limit and a target of somebody else.
-func sized(t *testing.T, id, limit, longest string) *Scenario {
+func sized(t *testing.T, id, limit, longest string) *scenario.Scenario {
 	t.Helper()
-	src, err := fs.ReadFile(scenarios.FS, id+".yaml")
+	return read(t, id+".yaml", grammar.Options{Limit: limit, Target: "http://127.0.0.1:1/",
+		Set: []tree.Setting{{Path: "safety.max_duration", Value: longest}}})
+}
+
+// read reads a bundled scenario.
+func read(t *testing.T, name string, opts grammar.Options) *scenario.Scenario {
+	t.Helper()
+	src, err := fs.ReadFile(scenarios.FS, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Parse(src, id+".yaml", ParseOptions{Env: environment(), Limit: limit,
-		Target: "http://127.0.0.1:1/", Set: []tree.Setting{{Path: "safety.max_duration", Value: longest}}})
+	s, err := grammar.Parse(src, name, opts)
 	if err != nil {
-		t.Fatalf("%s, %s: %v", id, limit, err)
+		t.Fatalf("%s, %+v: %v", name, opts, err)
 	}
 	return s
 }
@@ -58,7 +66,8 @@ func TestNoSizeOfALimitIsAMistake(t *testing.T) {
 func TestWhatALargeLimitTakes(t *testing.T) {
 	s := sized(t, "burst", "fixed-window,rate=1000/1h", "10m")
 	p := s.Phases[0]
-	if len(s.Phases) != 1 || p.Shape != timeline.Closed || p.Clients != leastClients || p.Requests != 3000 {
+	if len(s.Phases) != 1 || p.Shape != timeline.Closed || p.Clients != scenario.LeastClients ||
+		p.Requests != 3000 {
 		t.Errorf("got %d phases, the first of shape %s with %d clients", len(s.Phases), p.Shape, p.Clients)
 	}
 	if want := "not waited for: half-rest (30m), and not sent: half-full, full-again"; s.Unfit != want {

@@ -1,196 +1,101 @@
 package scenario
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// phaseDraft is a phase as it is written, before its multiples are resolved.
-type phaseDraft struct {
-	Phase
-	at             *tree.Node
-	requests       amount
-	rate, from, to speed
-	duration       span
-	lead, window   span
-	aim            timeline.Aim
-	cost           int
-	limit          phaseLimit
-	rates          []speed
+// Phase is one stage. Requests, rates and clients' ceilings are of one partition.
+type Phase struct {
+	Name  string
+	Shape timeline.Shape
+	// Requests is how many each partition gets: in all (at-once, constant, ramp, boundary), at most (the
+	// shapes with clients).
+	Requests int
+	// Rate is that of a constant phase, From and To those of a ramp.
+	Rate, From, To spec.Rate
+	// Duration is zero for at-once and boundary phases, which end with their last answer.
+	Duration time.Duration
+	// Partition makes the phase use partitions of its own, shared with the phases that give the same name;
+	// empty for the common ones.
+	Partition string
+	Origin    bool
+	// Forge names header fields that carry an invented client address in each request; may be empty.
+	Forge []string
+	// Clients is the number of clients of closed and honor-retry-after phases, in all. Of an at-once phase it
+	// is the number of partitions that take part, 0 for all.
+	Clients int
+	// Cost is the units that the limiter charges for each request, at least 1.
+	Cost int64
+	// Aim, Lead and Window place a boundary phase: Lead is the gap on each side of the boundary, Window the
+	// distance of two boundaries.
+	Aim          timeline.Aim
+	Lead, Window time.Duration
+	// Path, Method, Header, Spelling and Connections change the requests of the phase; empty: those of the
+	// target. Client names the clients where they are not those of Partition.
+	Path, Method string
+	Header       map[string]string
+	Spelling     []timeline.Spelling
+	Connections  Connections
+	Client       string
+	// Mint makes each request of the phase name another client. All are counted as one: the owner of these
+	// tokens, the tenant of these users, the address that tries these accounts. Empty: it does not.
+	Mint Mint
+	// Vary makes two sides of the phase's client: requests as they are, and in turn others that differ in
+	// this attribute. Requests are those of each side. Empty: all are alike.
+	Vary timeline.Attribute
+	// Unnamed leaves out what clients are told apart by; what others without a name have used is not known
+	// then. Addresses is out of what those of Forge are invented; empty: any.
+	Unnamed   bool
+	Addresses timeline.Addresses
+	// Limit is that of the phase's partitions, OwnLimit tells that it is not the scenario's. Unlimited: no
+	// limit counts the requests of the phase, and Limit is only what multiples are of. Barred tells the same
+	// of a limit of nothing.
+	Limit                       spec.Limit
+	OwnLimit, Unlimited, Barred bool
+	// Rates are those of a phase of steps, each of which lasts an equal part of Duration.
+	Rates []spec.Rate
+	// Retry is that of a backoff phase, Event what happens in a hook phase.
+	Retry timeline.Retry
+	Event timeline.Event
+
+	// some is how many partitions take part in what was a phase of shape at-once; 0 for all.
+	some int
 }
 
-// aimAuto lets the alignment of the limit choose the aim.
-const aimAuto timeline.Aim = "auto"
+// Mint is what the clients are whom each request of a phase names another one of.
+type Mint string
 
-// shapeKeys are the keys of a phase beside name, shape, partition, origin, forge and cost.
-type shapeKeys struct {
-	shape timeline.Shape
-	// needs must be there, oneOf exactly once, may be left out; each is a list of keys.
-	needs, oneOf, may []string
+// What is minted. MintTokens are of one owner: at a target that is not embedded they are those of --keys.
+const (
+	MintTokens   Mint = "tokens"
+	MintUsers    Mint = "users"
+	MintAccounts Mint = "accounts"
+)
+
+// Connections says which connections the requests of a phase use.
+type Connections string
+
+// The connections. Kept is the default.
+const (
+	Kept             Connections = "kept"
+	FreshConnections Connections = "fresh"
+)
+
+// Quiet tells whether the phase sends nothing.
+func (p *Phase) Quiet() bool { return p.Shape.Quiet() }
+
+// Observed returns the names of phases that requests of p have in a recording: its own, and for those that
+// find a boundary another.
+func (p *Phase) Observed() []string {
+	if p.Shape == timeline.Boundary {
+		return []string{p.Name, timeline.AimPhase(p.Name)}
+	}
+	return []string{p.Name}
 }
 
-// shapes is the table of what each shape takes. The decoder and the schema both follow it.
-func shapes() []shapeKeys {
-	return []shapeKeys{
-		{shape: timeline.AtOnce, needs: []string{"requests"}, may: []string{"clients"}},
-		{shape: timeline.Constant, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
-		{shape: timeline.Ramp, needs: []string{"from", "to"}, oneOf: []string{"duration", "requests"}},
-		{shape: timeline.Silence, needs: []string{"duration"}},
-		{shape: timeline.Closed, needs: []string{"clients", "requests"}, may: []string{"duration"}},
-		{shape: timeline.HonorRetryAfter, needs: []string{"clients", "duration"}, may: []string{"requests"}},
-		{shape: timeline.Boundary, needs: []string{"requests"}, may: []string{"aim", "lead", "window"}},
-		{shape: timeline.Steps, needs: []string{"rates", "duration"}},
-		{shape: timeline.Poisson, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
-		{shape: timeline.Backoff, needs: []string{"clients", "duration", "retry"}, may: []string{"requests"}},
-		{shape: timeline.Hook, needs: []string{"action"}, may: []string{"command", "timeout"}},
-	}
-}
-
-// shapeOnly are the keys that only some shapes take.
-func shapeOnly() []string {
-	return []string{"requests", "rate", "from", "to", "duration", "clients", "aim", "lead", "window", "rates",
-		"retry", "action", "command", "timeout"}
-}
-
-// takes lists the keys that the shape takes.
-func (k shapeKeys) takes() []string { return slices.Concat(k.needs, k.oneOf, k.may) }
-
-// phaseKind is the kind of a phase.
-func phaseKind() kind[phaseDraft] {
-	names := make([]timeline.Shape, 0, len(shapes()))
-	for _, s := range shapes() {
-		names = append(names, s.shape)
-	}
-	name := word("a name has lower case letters, digits and dashes, and begins with a letter",
-		phaseNamePattern)
-	header := word("a field name is an HTTP token", tokenPattern)
-	k := object("a phase", slices.Concat([]field[phaseDraft]{
-		key("name", name, "A name of its own; reports refer to it.",
-			func(p *phaseDraft) *string { return &p.Name }).must(),
-		key("shape", choice("a shape", names...), "How the requests are timed.",
-			func(p *phaseDraft) *timeline.Shape { return &p.Shape }).must(),
-		key("requests", amountKind(),
-			`Requests of each partition: a number, or a multiple of what a full start admits ("2x", "2x+5").`,
-			func(p *phaseDraft) *amount { return &p.requests }),
-		key("rate", speedKind(),
-			`Requests per time of each partition: "100/s", or a multiple of the limit's rate ("10x").`,
-			func(p *phaseDraft) *speed { return &p.rate }),
-		key("from", speedKind(), "The rate at the beginning of a ramp.",
-			func(p *phaseDraft) *speed { return &p.from }),
-		key("to", speedKind(), "The rate at the end of a ramp.", func(p *phaseDraft) *speed { return &p.to }),
-		key("duration", spanKind(),
-			`How long the phase lasts: "5s", or a multiple of the time after which the `+
-				`limit is as good as new ("1.1x").`, func(p *phaseDraft) *span { return &p.duration }),
-		key("clients", whole("a number of clients", 1, maxConnections),
-			"The number of clients, over all partitions; of at-once, of the partitions that take part.",
-			func(p *phaseDraft) *int { return &p.Clients }),
-		key("aim", choice("an aim", aimAuto, timeline.AimClock, timeline.AimReset, timeline.AimProbe,
-			timeline.AimFirst), "How the window boundary is found; auto by default.",
-			func(p *phaseDraft) *timeline.Aim { return &p.aim }),
-		key("lead", spanKind(),
-			"The gap on each side of the boundary; 25ms by default, or a tenth of a shorter window.",
-			func(p *phaseDraft) *span { return &p.lead }),
-		key("window", spanKind(), "The distance of two boundaries; the window of the limit by default.",
-			func(p *phaseDraft) *span { return &p.window }),
-		key("partition", name,
-			"The phase uses partitions of its own, shared with the phases that give the same name.",
-			func(p *phaseDraft) *string { return &p.Partition }),
-		key("origin", boolean("origin"), "Send the phase to target.origin.",
-			func(p *phaseDraft) *bool { return &p.Origin }),
-		key("forge", list("field names", header),
-			"Header fields with another invented client address in each request.",
-			func(p *phaseDraft) *[]string { return &p.Forge }),
-		key("cost", whole("a cost", 1, 1_000_000),
-			"The units that the limiter charges for each request; 1 by default.",
-			func(p *phaseDraft) *int { return &p.cost }),
-		key("rates", list("rates", speedKind()), "The rates of the steps, which share the duration evenly.",
-			func(p *phaseDraft) *[]speed { return &p.rates }),
-		key("retry", retryKind(), "How the clients retry, each until a request of it is admitted.",
-			func(p *phaseDraft) *timeline.Retry { return &p.Retry }),
-	}, requestKeys(), hookKeys()), checkPhase)
-	for _, s := range shapes() {
-		k.schema.AllOf = append(k.schema.AllOf, when("shape", string(s.shape), s.schema()))
-	}
-	return k
-}
-
-// schema is what an editor is told of the keys that a shape takes.
-func (k shapeKeys) schema() *jsonschema.Schema {
-	s := &jsonschema.Schema{Required: k.needs, Properties: map[string]*jsonschema.Schema{}}
-	for _, name := range shapeOnly() {
-		if !slices.Contains(k.takes(), name) {
-			s.Properties[name] = never()
-		}
-	}
-	if k.shape.Quiet() {
-		for _, name := range sending(k.shape) {
-			s.Properties[name] = never()
-		}
-	}
-	for _, name := range k.oneOf {
-		s.OneOf = append(s.OneOf, &jsonschema.Schema{Required: []string{name}})
-	}
-	return s
-}
-
-// checkPhase holds the keys of a phase against its shape.
-func checkPhase(d *decoder, n *tree.Node, p *phaseDraft) {
-	p.at = n
-	i := slices.IndexFunc(shapes(), func(s shapeKeys) bool { return s.shape == p.Shape })
-	if i < 0 {
-		return
-	}
-	s := shapes()[i]
-	what := "a phase of shape " + string(p.Shape)
-	for _, k := range n.Keys {
-		if slices.Contains(shapeOnly(), k.Text) && !slices.Contains(s.takes(), k.Text) {
-			d.add(k, tree.Quote(k.Text), what+" takes "+oneOf(s.takes()), "remove it")
-		}
-	}
-	d.missing(n, what, s.needs)
-	given := 0
-	for _, name := range s.oneOf {
-		if n.Get(name) != nil {
-			given++
-		}
-	}
-	if len(s.oneOf) > 0 && given != 1 && !n.Odd {
-		d.add(n, fmt.Sprintf("%d of %s", given, strings.Join(s.oneOf, " and ")),
-			what+" has exactly one of them", "")
-	}
-	if p.Quiet() {
-		for _, k := range n.Keys {
-			if slices.Contains(sending(p.Shape), k.Text) {
-				d.add(k, tree.Quote(k.Text), what+" sends nothing", "remove it")
-			}
-		}
-	}
-	if p.Shape == timeline.Hook {
-		checkHook(d, n, p)
-	}
-}
-
-// requestFields is requestKeys, made once.
-var requestFields = sync.OnceValue(requestKeys)
-
-// sending are the keys of a phase that a shape which sends nothing has no use for.
-func sending(shape timeline.Shape) []string {
-	keys := []string{"partition", "origin", "forge", "cost"}
-	for _, f := range requestFields() {
-		if f.name != "limit" || shape != timeline.Hook { // a reload has the limit that it declares
-			keys = append(keys, f.name)
-		}
-	}
-	return keys
-}
-
-// defaultLead is the gap on each side of a boundary, where the window is not shorter than ten of them.
-const defaultLead = 25 * time.Millisecond
+// Counted tells whether a limit counts the requests of the phase: it sends some, and they are neither free
+// nor barred.
+func (p *Phase) Counted() bool { return !p.Quiet() && !p.Unlimited && !p.Barred }

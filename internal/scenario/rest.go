@@ -6,9 +6,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Adapt suits a scenario that was just read to its target. One whose clients are not new rests before it sends;
-// keys that were issued (issued) are not new, whatever the file says. With fit the limit was said from outside,
-// and what does not fit the ceilings of Safety is changed or left out (see Unfit).
+// Adapt suits a scenario that was just read to its target. One whose clients are not new rests before it
+// sends; with issued they have keys that the target has issued, and are not new whatever the file says. With
+// fit the limit was said from outside, and what does not fit the ceilings of Safety is changed or left out
+// (see Unfit).
 func (s *Scenario) Adapt(issued, fit bool) {
 	most := s.Safety.MaxDuration
 	if issued && s.Partition.Named() {

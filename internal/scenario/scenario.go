@@ -1,8 +1,6 @@
-// Package scenario reads scenario files: what to send to a target, under which limit, and what to expect of
-// its answers. Parse turns a file into a Scenario, Plan turns a Scenario into the schedule of one run.
-//
-// Requests, rates and durations may be written as multiples of the limit (2x, 10x, 1.1x), so that a scenario
-// holds for every limiter of its kind; in a Scenario they are numbers already.
+// Package scenario says what is sent to a target, under which limit, and what its answers must show. It suits
+// a scenario to its target, tells what a run takes, which scenarios fit a budget and which are recorded
+// alone, and plans a run: Plan turns a Scenario into a schedule. Package grammar reads scenarios from files.
 package scenario
 
 import (
@@ -25,9 +23,10 @@ const (
 	Informative Kind = "informative"
 )
 
-// Scenario is one scenario file, read. Parse returns it complete: every default is filled in.
+// Scenario is one scenario file, read. It is complete: every default is filled in, and what is written as a
+// multiple of the limit (2x, 1.1x) is a number.
 type Scenario struct {
-	// File is the name that Parse was given.
+	// File is the name of the file.
 	File string
 	// ID is stable for ever, lower case with dashes. Title is a sentence that is true of a right limiter.
 	ID, Title string
@@ -62,8 +61,8 @@ type Scenario struct {
 	// Unfit says what of the scenario does not fit such a limit: what is not waited for, or, of one that is
 	// not run at all, what it would take and what it may. Empty where all fits.
 	Unfit string
-	// Likely says of which end of a range of the limit the durations of phases are multiples; empty where there
-	// is no range, or no multiple of it.
+	// Likely says of which end of a range of the limit the durations of phases are multiples; empty where
+	// there is no range, or no multiple of it.
 	Likely string
 	// rests is the length of the silences that rest put in.
 	rests time.Duration

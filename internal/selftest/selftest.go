@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -127,8 +128,8 @@ func parse(patterns ...string) ([]*scenario.Scenario, error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := scenario.Parse(text, name,
-			scenario.ParseOptions{Env: func(string) (string, bool) { return "", false }})
+		s, err := grammar.Parse(text, name,
+			grammar.Options{Env: func(string) (string, bool) { return "", false }})
 		if err != nil {
 			return nil, err
 		}

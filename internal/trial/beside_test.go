@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -36,7 +37,7 @@ func atOnce(t *testing.T, limit, fault string) (all []result.Scenario, longest, 
 			t.Fatal(err)
 		}
 		var those []*scenario.Scenario
-		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit, Target: url}) {
+		for _, s := range bundled(t, grammar.Options{Limit: limit, Target: url}) {
 			if s.Unmet() == "" && s.Alone() == "" && !s.Example {
 				those = append(those, s)
 				longest = max(longest, s.Summary().Duration)
@@ -77,7 +78,7 @@ func TestVerdictsBesideAreThoseOfARow(t *testing.T) {
 		for _, s := range beside {
 			those = append(those, s.ID)
 		}
-		row := inARow(t, scenario.ParseOptions{Limit: limit}, fault, those...)
+		row := inARow(t, grammar.Options{Limit: limit}, fault, those...)
 		if len(beside) < 15 || took > longest*13/10 {
 			t.Errorf("fault %q: got %d scenarios in %v, want 15 at least in 1.3 times %v", fault,
 				len(beside), took, longest)
@@ -103,7 +104,7 @@ func TestVerdictsBesideAreThoseOfARow(t *testing.T) {
 // does not keep others from beginning, and no more connections are open than there is room for.
 func TestNoneIsJudgedBeforeAllAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := bundled(t, scenario.ParseOptions{})
+		all := bundled(t, grammar.Options{})
 		var mu sync.Mutex
 		recording, open, most, recorded := 0, 0, 0, 0
 		count := func(i, by int) {
@@ -137,7 +138,7 @@ func TestWhatHasNotBegunIsLeftOut(t *testing.T) {
 		defer stop()
 		var mu sync.Mutex
 		begun := 0
-		Beside(ctx, bundled(t, scenario.ParseOptions{}), func(int, func() func()) {
+		Beside(ctx, bundled(t, grammar.Options{}), func(int, func() func()) {
 			mu.Lock()
 			begun++
 			mu.Unlock()

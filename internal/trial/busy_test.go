@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -13,7 +14,7 @@ import (
 // explains is recorded again. One that no clock explains stays a FAIL, and so does one far from the stall.
 func TestABusyMachineIsNoProof(t *testing.T) {
 	var burst *scenario.Scenario
-	for _, s := range bundled(t, scenario.ParseOptions{}, "burst") {
+	for _, s := range bundled(t, grammar.Options{}, "burst") {
 		if s.ID == "burst" {
 			burst = s
 		}

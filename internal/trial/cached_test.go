@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/target/proxy"
@@ -53,7 +53,7 @@ func behindCache(t *testing.T, id string, header map[string]string) (out result.
 			t.Fatal(err)
 		}
 		defer stopFront()
-		s := bundled(t, scenario.ParseOptions{Target: front, Limit: limit}, id)[0]
+		s := bundled(t, grammar.Options{Target: front, Limit: limit}, id)[0]
 		s.Target.Header = header
 		out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n,
 			Pacer:    pacing.Sleep(),

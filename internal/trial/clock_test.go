@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -22,7 +22,7 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 	const src = "id: x\ntitle: x\nkind: required\nlimit: \"fixed-window,rate=5/4s\"\nphases:\n  - {name: " +
 		"a, shape: constant, rate: 5/s, duration: 11s}\n" +
 		"expect: {resolution: {burst: none, rate: none}}\ntarget: {url: \"http://127.0.0.1:1000/\"}\n"
-	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
+	s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestOtherLimitsAssumeNoClock(t *testing.T) {
 	const src = "id: x\ntitle: x\nkind: required\nlimit: \"sliding-window-log,rate=5/4s\"\nphases:\n" +
 		"  - {name: a, shape: constant, rate: 5/s, duration: 11s}\n" +
 		"expect: {resolution: {burst: none, rate: none}}\ntarget: {url: \"http://127.0.0.1:1000/\"}\n"
-	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
+	s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

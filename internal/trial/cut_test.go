@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -39,7 +40,7 @@ func TestCutRecordingsAccuseNobody(t *testing.T) {
 	if testing.Short() {
 		cuts = 3
 	}
-	for _, s := range bundled(t, scenario.ParseOptions{}) {
+	for _, s := range bundled(t, grammar.Options{}) {
 		if testing.Short() && slices.Contains(long, s.ID) {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -21,7 +22,7 @@ const head = "id: x\ntitle: x\nkind: required\nlimit: {algorithm: token-bucket, 
 
 func parsed(t *testing.T, src string) *scenario.Scenario {
 	t.Helper()
-	s, err := scenario.Parse([]byte(head+src), "x.yaml", scenario.ParseOptions{})
+	s, err := grammar.Parse([]byte(head+src), "x.yaml", grammar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func TestWindowsHaveAResolutionOfTheirOwn(t *testing.T) {
 		for i, limit := range []string{"gcra,rate=1/s,burst=5", "fixed-window,rate=5/1s"} {
 			src := head + "phases: [{name: a, shape: at-once, requests: 2x}]\nexpect: {resolution: " +
 				resolution + "}\n"
-			s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{Limit: limit})
+			s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{Limit: limit})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +158,7 @@ func TestTheRateOfWindowsIsDemandedOfLongPhases(t *testing.T) {
 		"gcra,rate=1/s,burst=5 + sliding-window-counter,rate=50/1m": 0} {
 		src := head + "phases: [{name: a, shape: constant, rate: 5/s, duration: 60s}, {name: b, shape: " +
 			"silence, duration: 5m}]\nexpect: {resolution: {rate: 25%}}\n"
-		s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{Limit: limit})
+		s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{Limit: limit})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -40,7 +40,7 @@ func (n farNet) Listen(h http.Handler) (string, func() error, error) {
 func farAway(t *testing.T, only string) []result.Scenario {
 	t.Helper()
 	var all []result.Scenario
-	for _, s := range bundled(t, scenario.ParseOptions{Limit: "token-bucket,rate=10/s,burst=20"}) {
+	for _, s := range bundled(t, grammar.Options{Limit: "token-bucket,rate=10/s,burst=20"}) {
 		tooLong := s.ID == "acceptance" || s.ID == "endurance" || s.ID == "overload-10x"
 		if only != "" && s.ID != only || testing.Short() && tooLong {
 			continue

@@ -3,14 +3,14 @@ package trial
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
 // TestNumbersAddUpUnderEveryFault: whatever our target does wrong, each planned request is one that was sent
 // or one that was not, each that was sent has one outcome, and clients, phases and statuses count the same.
 func TestNumbersAddUpUnderEveryFault(t *testing.T) {
-	s, err := scenario.Parse([]byte(`id: sums
+	s, err := grammar.Parse([]byte(`id: sums
 title: Numbers add up
 kind: required
 target: {url: builtin}
@@ -20,7 +20,7 @@ phases:
   - {name: burst, shape: at-once, requests: 10}
   - {name: flow, shape: constant, rate: 2x, duration: 1s}
   - {name: clients, shape: closed, clients: 2, requests: 10}
-`), "sums.yaml", scenario.ParseOptions{})
+`), "sums.yaml", grammar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

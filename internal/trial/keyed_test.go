@@ -3,7 +3,7 @@ package trial
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -12,7 +12,7 @@ import (
 func TestEveryPartitioningPasses(t *testing.T) {
 	for _, partition := range []string{"header:X-Tenant", "path", "query:key"} {
 		for _, s := range bundled(t,
-			scenario.ParseOptions{Partition: partition, Limit: "token-bucket,rate=50/s,burst=5"}, "burst",
+			grammar.Options{Partition: partition, Limit: "token-bucket,rate=50/s,burst=5"}, "burst",
 			"sustained") {
 			if s.ID != "sustained" && s.ID != "burst" {
 				continue

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -26,8 +26,8 @@ func TestAPhaseMayHaveTheNameOfAnAim(t *testing.T) {
 		out.Judgement.Partitions[1].Verdict != verdict.Pass {
 		t.Errorf("got %s, want a pass: %s", out.Verdict, explain(out))
 	}
-	_, err := scenario.Parse([]byte(head+edge+"  - {name: b-aim, shape: at-once, requests: 2}\n"), "x.yaml",
-		scenario.ParseOptions{})
+	_, err := grammar.Parse([]byte(head+edge+"  - {name: b-aim, shape: at-once, requests: 2}\n"), "x.yaml",
+		grammar.Options{})
 	if err == nil || !strings.Contains(err.Error(),
 		`the requests that find the boundary of phase "b" have that name`) {
 		t.Errorf("two phases with one name: got %v", err)

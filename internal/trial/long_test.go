@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -45,7 +45,7 @@ phases:
   - {name: p, shape: constant, rate: 10000/s, duration: 3s}
 expect: {schedule: {late_p99: 5ms}, resolution: {burst: none, rate: none}}
 `
-	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
+	s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,14 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
 // bundled parses every bundled scenario, or only those that are named.
-func bundled(t *testing.T, opts scenario.ParseOptions, only ...string) []*scenario.Scenario {
+func bundled(t *testing.T, opts grammar.Options, only ...string) []*scenario.Scenario {
 	t.Helper()
 	names, err := fs.Glob(scenarios.FS, "*.yaml")
 	more, _ := fs.Glob(scenarios.FS, "more/*.yaml") // the pattern is good
@@ -39,7 +40,7 @@ func bundled(t *testing.T, opts scenario.ParseOptions, only ...string) []*scenar
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := scenario.Parse(src, name, opts)
+		s, err := grammar.Parse(src, name, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,7 @@ func TestRightTargetsPass(t *testing.T) {
 		all = all[:2]
 	}
 	for i, limit := range all {
-		for k, s := range bundled(t, scenario.ParseOptions{Limit: limit}) {
+		for k, s := range bundled(t, grammar.Options{Limit: limit}) {
 			if slices.Contains(long, s.ID) && (i+k)%3 > 0 { // a third of the limits for each
 				continue
 			}
@@ -102,7 +103,7 @@ func TestRightTargetsPass(t *testing.T) {
 func TestEveryClaimedFaultFails(t *testing.T) {
 	killed, claims := 0, 0
 	claimed := map[string]bool{}
-	for _, s := range bundled(t, scenario.ParseOptions{}) {
+	for _, s := range bundled(t, grammar.Options{}) {
 		if len(s.Catches) == 0 {
 			t.Errorf("%s names no fault: a scenario that no fault can fail says nothing", s.ID)
 		}
@@ -162,7 +163,7 @@ func TestSoakUnclaimedCells(t *testing.T) {
 	if os.Getenv("RLCHECK_SOAK") == "" {
 		t.Skip("RLCHECK_SOAK=1 tries some hundred cells that nobody claims")
 	}
-	for _, s := range bundled(t, scenario.ParseOptions{}) {
+	for _, s := range bundled(t, grammar.Options{}) {
 		caught, missed := []string{}, 0
 		for _, f := range target.Faults() {
 			if slices.Contains(s.Catches, f.Name) {
@@ -193,7 +194,7 @@ func explain(out result.Scenario) string {
 // none.
 func TestProofsAreThoseOfTheJudge(t *testing.T) {
 	proofs := 0
-	for _, s := range bundled(t, scenario.ParseOptions{}) {
+	for _, s := range bundled(t, grammar.Options{}) {
 		for _, fault := range []string{"", s.Catches[0]} {
 			wrong := *s
 			wrong.Target.Fault = fault

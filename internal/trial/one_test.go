@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -17,7 +17,7 @@ import (
 )
 
 // inARow runs the bundled scenarios one after the other against one limiter.
-func inARow(t *testing.T, opts scenario.ParseOptions, fault string, only ...string) (all []result.Scenario) {
+func inARow(t *testing.T, opts grammar.Options, fault string, only ...string) (all []result.Scenario) {
 	t.Helper()
 	limit, err := spec.Parse(opts.Limit)
 	if err != nil {
@@ -58,7 +58,7 @@ func inARow(t *testing.T, opts scenario.ParseOptions, fault string, only ...stri
 func TestScenariosOfOneQuotaPassInARow(t *testing.T) {
 	for i, limit := range []string{"token-bucket,rate=10/s,burst=20", "fixed-window,rate=20/1s",
 		"fixed-window,rate=20/1s,align=first", "sliding-window-log,rate=20/1s"} {
-		for name, opts := range map[string]scenario.ParseOptions{
+		for name, opts := range map[string]grammar.Options{
 			"none": {Partition: "none"},
 			"kept": {Set: []tree.Setting{{Path: "partition.fresh", Value: "false"}}},
 		} {
@@ -82,7 +82,7 @@ func TestScenariosOfOneQuotaPassInARow(t *testing.T) {
 // TestOneQuotaCatchesFaults: what a scenario catches with new clients it catches where all share one quota,
 // and a right target passes.
 func TestOneQuotaCatchesFaults(t *testing.T) {
-	for _, s := range bundled(t, scenario.ParseOptions{Partition: "none"}, "burst", "concurrent-race",
+	for _, s := range bundled(t, grammar.Options{Partition: "none"}, "burst", "concurrent-race",
 		"replicas") {
 		if out := virtually(t, s); out.Verdict != verdict.Pass {
 			t.Errorf("%s: got %s: %s", s.ID, out.Verdict, explain(out))
@@ -98,7 +98,7 @@ func TestOneQuotaCatchesFaults(t *testing.T) {
 // TestARestShowsALargerBurst: a scenario that follows another one fails for a burst that is one unit larger:
 // the rest between them gives back more than declared.
 func TestARestShowsALargerBurst(t *testing.T) {
-	opts := scenario.ParseOptions{Partition: "none", Limit: "token-bucket,rate=10/s,burst=5"}
+	opts := grammar.Options{Partition: "none", Limit: "token-bucket,rate=10/s,burst=5"}
 	all := inARow(t, opts, "burst-off-by-one")
 	for _, out := range all[len(all)/2:] {
 		if out.ID == "replicas" && out.Verdict != verdict.Fail {

@@ -20,6 +20,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -31,7 +32,7 @@ type Order struct {
 	// File is the name of the scenario file, Text what is in it.
 	File string `json:"file"`
 	Text string `json:"text"`
-	// Target, Limit, Partition, Set, Request and Promises are those of scenario.ParseOptions.
+	// Target, Limit, Partition, Set, Request and Promises are those of grammar.Options.
 	Target    string            `json:"target,omitempty"`
 	Limit     string            `json:"limit,omitempty"`
 	Partition string            `json:"partition,omitempty"`
@@ -156,7 +157,7 @@ func (a *Agent) scenario(order *Order) (*scenario.Scenario, error) {
 		}
 		return a.Env(name)
 	}
-	s, err := scenario.Parse([]byte(order.Text), order.File, scenario.ParseOptions{Env: env,
+	s, err := grammar.Parse([]byte(order.Text), order.File, grammar.Options{Env: env,
 		Target: order.Target, Limit: order.Limit, Partition: order.Partition, Set: order.Set,
 		Request: order.Request, Promises: order.Promises, Keys: a.Keys})
 	if err == nil {

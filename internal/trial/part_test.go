@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -15,7 +16,7 @@ import (
 // TestPartsMakeTheWhole: whatever the number of agents and the deal, the parts of every bundled scenario have
 // each arrival once, each client once and the requests of all, and their phases are those of the whole.
 func TestPartsMakeTheWhole(t *testing.T) {
-	for _, s := range bundled(t, scenario.ParseOptions{}) {
+	for _, s := range bundled(t, grammar.Options{}) {
 		name := s.ID
 		whole, err := s.Plan("run", 1)
 		if err != nil {
@@ -94,7 +95,7 @@ func TestAnAgentReadsTheSame(t *testing.T) {
 		all := map[string]string{"WHERE": "http://127.0.0.1:1/", "TOKEN": token}
 		return func(name string) (string, bool) { v, ok := all[name]; return v, ok }
 	}
-	s, err := scenario.Parse([]byte(orderText), "one.yaml", scenario.ParseOptions{Env: env("hunter2")})
+	s, err := grammar.Parse([]byte(orderText), "one.yaml", grammar.Options{Env: env("hunter2")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -43,7 +44,7 @@ func TestFaultsAreCaughtWithoutPromises(t *testing.T) {
 		needs[f.Name] = f.Promise
 	}
 	tried := 0
-	for _, s := range bundled(t, scenario.ParseOptions{}) {
+	for _, s := range bundled(t, grammar.Options{}) {
 		if !restsOnPromises(s) {
 			continue
 		}
@@ -81,7 +82,7 @@ func TestWhatIsNotPromisedIsNotCounted(t *testing.T) {
 		"retry-after-missing": {"retry-after": true, "denial-response": false},
 		"cost-ignored":        {"unit-cost": true},
 	} {
-		for _, s := range bundled(t, scenario.ParseOptions{}, slices.Collect(maps.Keys(want))...) {
+		for _, s := range bundled(t, grammar.Options{}, slices.Collect(maps.Keys(want))...) {
 			unjudged, ok := want[s.ID]
 			if !ok {
 				continue
@@ -135,7 +136,7 @@ func TestAMethodThatIsNotTakenIsNotCounted(t *testing.T) {
 		{"HEAD", 405, "", []verdict.Promise{verdict.PromiseMethods}, verdict.Inconclusive, false},
 		{"GET", 404, "", nil, verdict.Inconclusive, false},
 	} {
-		for _, s := range bundled(t, scenario.ParseOptions{}, "head-and-methods") {
+		for _, s := range bundled(t, grammar.Options{}, "head-and-methods") {
 			s = promising(s, x.promises...)
 			s.Target.Fault = x.fault
 			var out result.Scenario
@@ -157,7 +158,7 @@ func TestAMethodThatIsNotTakenIsNotCounted(t *testing.T) {
 // TestWithoutCostsALimitIsStillALimit: a target that takes no costs is held to what one unit a request
 // shows of it.
 func TestWithoutCostsALimitIsStillALimit(t *testing.T) {
-	for _, s := range bundled(t, scenario.ParseOptions{}, "unit-cost") {
+	for _, s := range bundled(t, grammar.Options{}, "unit-cost") {
 		out := against(t, promising(s), "cost-ignored")
 		less := promising(s)
 		less.Limit = slices.Clone(s.Limit)
@@ -177,7 +178,7 @@ func TestWithoutCostsALimitIsStillALimit(t *testing.T) {
 
 // TestWhatWasSeenOfAPartSaysNothingOfTheWhole: a field may still have come in what was not sent.
 func TestWhatWasSeenOfAPartSaysNothingOfTheWhole(t *testing.T) {
-	for _, s := range bundled(t, scenario.ParseOptions{}, "retry-after") {
+	for _, s := range bundled(t, grammar.Options{}, "retry-after") {
 		out := against(t, promising(s), "retry-after-missing")
 		out.Timeline.Header.Interrupted = true
 		Judge(&out, promising(s), out.Timeline)
@@ -189,7 +190,7 @@ func TestWhatWasSeenOfAPartSaysNothingOfTheWhole(t *testing.T) {
 
 // TestCostsThatAreChargedAreJudged: a target that was seen to charge something is held to the costs.
 func TestCostsThatAreChargedAreJudged(t *testing.T) {
-	for _, s := range bundled(t, scenario.ParseOptions{}, "unit-cost") {
+	for _, s := range bundled(t, grammar.Options{}, "unit-cost") {
 		for _, fault := range s.Catches {
 			if fault == "cost-ignored" {
 				continue
@@ -206,7 +207,7 @@ func TestCostsThatAreChargedAreJudged(t *testing.T) {
 
 // TestWhatIsOpenIsNotTakenForWithoutCosts: a recording that shows nothing does not show that costs are free.
 func TestWhatIsOpenIsNotTakenForWithoutCosts(t *testing.T) {
-	for _, s := range bundled(t, scenario.ParseOptions{}, "unit-cost") {
+	for _, s := range bundled(t, grammar.Options{}, "unit-cost") {
 		out := against(t, promising(s), "")
 		for i := range out.Timeline.Observations {
 			out.Timeline.Observations[i].Outcome, out.Timeline.Observations[i].Status = timeline.Unknown, 404

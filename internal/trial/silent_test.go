@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -17,7 +17,7 @@ func TestLossesAreNoDenials(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := func(string) (string, bool) { return "", false }
-	s, err := scenario.Parse(src, "burst.yaml", scenario.ParseOptions{Env: env,
+	s, err := grammar.Parse(src, "burst.yaml", grammar.Options{Env: env,
 		Limit: "fixed-window,rate=20/10m,align=first"})
 	if err != nil {
 		t.Fatal(err)

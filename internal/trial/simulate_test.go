@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
@@ -25,7 +25,7 @@ func TestSimulationsConform(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := scenario.Parse(text, name, scenario.ParseOptions{})
+		s, err := grammar.Parse(text, name, grammar.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,7 @@ package trial
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -13,7 +13,7 @@ import (
 func TestLargeQuotasAreExact(t *testing.T) {
 	for _, limit := range []string{"token-bucket,rate=1000/1h,burst=400", "sliding-window-log,rate=5/15m"} {
 		short := []tree.Setting{{Path: "safety.max_duration", Value: "2m"}}
-		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit, Set: short}, "burst") {
+		for _, s := range bundled(t, grammar.Options{Limit: limit, Set: short}, "burst") {
 			if out := virtually(t, s); out.Verdict != verdict.Pass || out.Unfit == "" {
 				t.Errorf("%s: got %s, unfit %q: %s", limit, out.Verdict, out.Unfit, explain(out))
 			}

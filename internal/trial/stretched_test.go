@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -74,7 +75,7 @@ func TestABoundaryThatWasMissedIsNoPass(t *testing.T) {
 // named returns a bundled scenario.
 func named(t *testing.T, id string) *scenario.Scenario {
 	t.Helper()
-	for _, s := range bundled(t, scenario.ParseOptions{}, id) {
+	for _, s := range bundled(t, grammar.Options{}, id) {
 		if s.ID == id {
 			return s
 		}

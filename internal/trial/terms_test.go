@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -16,7 +17,7 @@ import (
 // is that of the run.
 func TestRecordingsAreJudgedAlikeAgain(t *testing.T) {
 	verdicts, sided := map[verdict.Verdict]int{}, 0
-	for i, s := range bundled(t, scenario.ParseOptions{}) {
+	for i, s := range bundled(t, grammar.Options{}) {
 		if testing.Short() && i%4 != 0 && s.Expect.Conformance != scenario.UpperBound {
 			continue
 		}
@@ -54,7 +55,7 @@ func TestRecordingsAreJudgedAlikeAgain(t *testing.T) {
 // TestCostsThatAreFreeAreFreeAgain: where no cost was seen to be charged, the recording is not judged by
 // costs when it is judged again.
 func TestCostsThatAreFreeAreFreeAgain(t *testing.T) {
-	for _, s := range bundled(t, scenario.ParseOptions{}, "unit-cost") {
+	for _, s := range bundled(t, grammar.Options{}, "unit-cost") {
 		out := against(t, promising(s), "cost-ignored")
 		if j := judgedAgain(t, out.Timeline); out.Verdict == verdict.Fail || j.Verdict == verdict.Fail {
 			t.Errorf("got %s, and %s when it is judged again, want no fail", out.Verdict, j.Verdict)

@@ -3,7 +3,7 @@ package trial
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -11,7 +11,7 @@ import (
 // TestQueuedRequestsAccuseNobody: a limiter that makes the decisions of an outage when its store is back
 // answers nothing meanwhile, which is its fault. What these decisions use up later is not.
 func TestQueuedRequestsAccuseNobody(t *testing.T) {
-	all := bundled(t, scenario.ParseOptions{}, "store-outage")
+	all := bundled(t, grammar.Options{}, "store-outage")
 	s := all[0]
 	out := against(t, s, "outage-queues")
 	admitted := 0

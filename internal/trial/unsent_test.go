@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -12,7 +12,7 @@ import (
 // TestWhatWasNotSentIsNoPass: of a schedule of which a part was not sent nobody knows what the answers would
 // have been. A FAIL needs no more than what was sent.
 func TestWhatWasNotSentIsNoPass(t *testing.T) {
-	all := bundled(t, scenario.ParseOptions{}, "sustained")
+	all := bundled(t, grammar.Options{}, "sustained")
 	s := all[0]
 	for fault, want := range map[string]verdict.Verdict{"": verdict.Inconclusive,
 		"never-recovers": verdict.Fail} {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -51,7 +51,7 @@ func twoRuns(t *testing.T, limit, fault string) (out []result.Scenario) {
 		"phases:\n  - {name: a, shape: at-once, requests: 2x}\n  - {name: b, shape: constant, rate: 3/s, " +
 		"duration: 9s}\n" +
 		"expect: {resolution: {burst: none, rate: none}}\ntarget: {url: \"http://127.0.0.1:1000/\"}\n"
-	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
+	s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -176,7 +177,7 @@ func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, secrets.Re
 	if err != nil {
 		return nil, secrets.Redactor{}, err
 	}
-	s, err := scenario.Parse(probes, "identify.yaml", opts)
+	s, err := grammar.Parse(probes, "identify.yaml", opts)
 	if err != nil {
 		return nil, secrets.Redactor{}, err
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -16,7 +16,7 @@ func ParsePromises(words []string, strict bool) ([]verdict.Promise, error) {
 		out = verdict.RecommendedPromises()
 	}
 	for _, word := range words {
-		p, hint, ok := scenario.ParsePromise(word)
+		p, hint, ok := grammar.ParsePromise(word)
 		if !ok {
 			all := strings.Join(WordsOf(verdict.Promises()), ", ")
 			return nil, cli.Usagef("--promise %q: a target promises %s%s", word, all, cli.Mend(hint))

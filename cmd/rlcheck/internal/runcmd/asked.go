@@ -12,6 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 )
 
 // NewManifest says what a run is to do.
@@ -45,7 +46,7 @@ func variablesOf(e *cli.Env, of []*scenario.Scenario, in []sources.Source, f Fla
 		return v, set
 	}
 	for _, s := range of {
-		_, _ = scenario.Parse(textOf(in, s.File), s.File, opts) // it was parsed before
+		_, _ = grammar.Parse(textOf(in, s.File), s.File, opts) // it was parsed before
 	}
 	for _, s := range of {
 		for name, v := range found {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
@@ -71,7 +71,7 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *Flags) ([]strin
 
 // readConfig reads the configuration of --config, or that of the working folder; an empty one with an empty
 // name where there is none.
-func readConfig(e *cli.Env, path string) (*scenario.Config, string, error) {
+func readConfig(e *cli.Env, path string) (*grammar.Config, string, error) {
 	name := path
 	if name == "" {
 		name = sources.ConfigName
@@ -79,13 +79,13 @@ func readConfig(e *cli.Env, path string) (*scenario.Config, string, error) {
 	text, err := tree.ReadFile(name)
 	switch {
 	case path == "" && errors.Is(err, fs.ErrNotExist):
-		return &scenario.Config{}, "", nil
+		return &grammar.Config{}, "", nil
 	case errors.Is(err, os.ErrNotExist):
 		return nil, "", cli.Usagef("--config %s: there is no such file%s", name, sources.HintFile(name))
 	case err != nil:
 		return nil, "", err
 	}
-	c, err := scenario.ParseConfig(text, name, e.Getenv)
+	c, err := grammar.ParseConfig(text, name, e.Getenv)
 	if err != nil {
 		return nil, "", err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/redis"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
@@ -166,7 +167,7 @@ func orderOf(e *cli.Env, s *scenario.Scenario, given []sources.Source, f *Flags)
 		}
 		return v, set
 	}
-	_, _ = scenario.Parse([]byte(o.Text), o.File, opts) // it was parsed before
+	_, _ = grammar.Parse([]byte(o.Text), o.File, opts) // it was parsed before
 	return o
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -175,8 +176,8 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 }
 
 // ParseOptions turns the flags that change scenarios into what their decoder takes.
-func ParseOptions(e *cli.Env, f *Flags) (scenario.ParseOptions, error) {
-	opts := scenario.ParseOptions{Env: e.Getenv, Target: f.Target, Limit: f.Limit, Partition: f.Partition}
+func ParseOptions(e *cli.Env, f *Flags) (grammar.Options, error) {
+	opts := grammar.Options{Env: e.Getenv, Target: f.Target, Limit: f.Limit, Partition: f.Partition}
 	for _, text := range f.Set {
 		s, err := tree.ParseSetting(text)
 		if err != nil {

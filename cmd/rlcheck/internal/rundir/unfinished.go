@@ -13,6 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -96,7 +97,7 @@ func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := scenario.ParseOptions{Target: m.Target, Limit: m.Limit, Partition: m.Partition,
+	opts := grammar.Options{Target: m.Target, Limit: m.Limit, Partition: m.Partition,
 		Promises: m.Promises,
 		Env:      func(name string) (string, bool) { v, set := m.Env[name]; return v, set }}
 	for _, text := range m.Set {
@@ -112,7 +113,7 @@ func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
 			name = p.File
 		}
 	}
-	return scenario.Parse(text, name, opts)
+	return grammar.Parse(text, name, opts)
 }
 
 // readCut reads the recording of a scenario that has no report: whole, where the run was killed while it

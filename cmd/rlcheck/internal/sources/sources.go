@@ -15,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/scenarios"
@@ -64,7 +65,7 @@ func WithLong(args, only []string) []string {
 			continue
 		}
 		noVariables := func(string) (string, bool) { return "", false }
-		s, err := scenario.Parse(found[0].Text, name, scenario.ParseOptions{Env: noVariables})
+		s, err := grammar.Parse(found[0].Text, name, grammar.Options{Env: noVariables})
 		if err == nil && (slices.Contains(only, s.ID) ||
 			slices.Contains(only, tagLong) && slices.Contains(s.Tags, tagLong)) {
 			args = append(slices.Clone(args), arg)
@@ -240,7 +241,7 @@ func Patterns(only, skip []string) error {
 
 // Pick parses the sources and keeps those that only and skip select. All mistakes of all files are reported.
 // A word of skip that leaves nothing out is in notes where it looks misspelt. It may be meant for other runs.
-func Pick(sources []Source, opts scenario.ParseOptions, only, skip []string) (
+func Pick(sources []Source, opts grammar.Options, only, skip []string) (
 	out []*scenario.Scenario, notes []string, err error) {
 	if err := Patterns(only, skip); err != nil {
 		return nil, nil, err
@@ -249,7 +250,7 @@ func Pick(sources []Source, opts scenario.ParseOptions, only, skip []string) (
 	var errs []error
 	ids := map[string]string{}
 	for _, src := range sources {
-		s, err := scenario.Parse(src.Text, src.Name, opts)
+		s, err := grammar.Parse(src.Text, src.Name, opts)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -336,7 +337,7 @@ func CaughtBy(getenv func(string) (string, bool)) (map[string][]string, error) {
 	}
 	out := map[string][]string{}
 	for _, src := range sources {
-		s, err := scenario.Parse(src.Text, src.Name, scenario.ParseOptions{Env: getenv})
+		s, err := grammar.Parse(src.Text, src.Name, grammar.Options{Env: getenv})
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,183 @@
+// Package grammar reads the files of scenarios and of configurations: which keys there are, what form their
+// values have, and what multiples of the limit come to. Files are read by tables (kind, field) that make the
+// JSON Schema for editors too, so that the two cannot disagree.
+package grammar
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Options change what Parse reads. The zero value reads the file as it is, with no environment.
+type Options struct {
+	// Env looks up the variables of the file.
+	Env tree.Env
+	// Set overrides values; later settings win.
+	Set []tree.Setting
+	// Target overrides target.url, Limit the limit (a SPEC), Partition its kind (header:NAME, address, path
+	// or query:NAME). Empty: what the file says.
+	Target, Limit, Partition string
+	// Request overrides what is sent, below target; it wins over Set.
+	Request []tree.Setting
+	// Promises are what the target promises beside what the file says.
+	Promises []verdict.Promise
+	// Keys are those that the target has issued, one a client; empty: clients invent theirs.
+	Keys []string
+	// Faults are the names that there are, of which Lint warns where catches has another; empty: it does not.
+	Faults []string
+}
+
+// scenarioDocument is what messages say of an empty scenario file.
+func scenarioDocument() tree.Document {
+	return tree.Document{Has: "a scenario has id, title, kind, limit and phases",
+		Is:   "a scenario is one mapping",
+		Mend: `begin with what "rlcheck init" prints`}
+}
+
+// draft is a scenario while it is read. What the embedded Scenario lacks until all multiples are numbers
+// stands beside it, as it is written.
+type draft struct {
+	scenario.Scenario
+	// phases are those of the file; Scenario.Phases has them when they are resolved, and perhaps others then.
+	phases  []phaseDraft
+	latency latencyDraft
+	// sharing is what is declared of attributes.
+	sharing map[timeline.Attribute]claim.Sharing
+}
+
+// Parse reads the scenario file src, which errors call name. The error is a tree.Errors with every mistake in
+// it.
+func Parse(src []byte, name string, opts Options) (*scenario.Scenario, error) {
+	s, err := read(src, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	out := s.Scenario // without what was written, and the tree
+	return &out, nil
+}
+
+// read is Parse, with what is written still beside what it means.
+func read(src []byte, name string, opts Options) (*draft, error) {
+	root, problems := tree.Parse(src, name, scenarioDocument())
+	if root == nil {
+		return nil, problems.Err()
+	}
+	if root.Form != tree.Mapping {
+		p := tree.Problem{File: name, Line: root.At.Line, Col: root.At.Col, What: root.Describe(),
+			Why: "a scenario is a mapping with id, title, kind, limit and phases"}
+		return nil, append(problems, p).Err()
+	}
+	home := root.Get("target").Get("url").Unset()
+	for _, set := range opts.settings() {
+		problems = append(problems, set.Apply(root)...)
+	}
+	if opts.Partition != "" {
+		partitionFlag(root, opts.Partition)
+	}
+	d := &decoder{file: name, problems: problems, lenient: opts.saysLimit(),
+		issued: len(opts.Keys) > 0}
+	root.Expand(opts.Env, d.add)
+	s := newDraft(name)
+	s.decode(d, root)
+	if len(d.problems) > 0 {
+		return nil, d.problems.Err()
+	}
+	s.Secrets = secrets(root)
+	moved := home == scenario.Builtin && s.Target.URL != scenario.Builtin
+	s.Assumed = moved && !opts.saysLimit() && !root.Get("limit").FromEnv()
+	if moved && s.Partition.Kind == scenario.ByAddress && !opts.saysPartition() {
+		s.Lacks = "it is about a limit of each address, which nobody said that the target has " +
+			"(--partition address)"
+	}
+	s.promise(opts.Promises)
+	if d.issued && s.Partition.Named() { // keys are secrets, and not new: see Adapt
+		s.Keys, s.Secrets = opts.Keys, append(s.Secrets, opts.Keys...)
+	}
+	return s, nil
+}
+
+// newDraft is a scenario with the defaults of all that a file need not say.
+func newDraft(name string) *draft {
+	return &draft{Scenario: scenario.Scenario{File: name, Target: defaultTarget(),
+		Partition: defaultPartition(), Denied: scenario.Denied{Status: []int{429}},
+		Expect: defaultExpect(), Safety: defaultSafety()}}
+}
+
+// decode reads a scenario from the root of its tree.
+func (s *draft) decode(d *decoder, root *tree.Node) {
+	grammar().read(d, root, s)
+	if len(d.problems) > 0 { // what follows needs a limit and phases that are right
+		return
+	}
+	for i := range s.phases {
+		p := &s.phases[i]
+		p.resolve(d, &s.Scenario)
+		s.Phases = append(s.Phases, p.Phase)
+	}
+	s.MergeClients()
+	s.resolveLatency(d)
+	s.checkTogether(d, root)
+	if len(d.problems) > 0 {
+		return
+	}
+	s.Adapt(d.issued, d.lenient)
+	s.Likely = s.likelyEnd()
+	if !(d.lenient && s.Unmet() != "") {
+		s.checkCeilings(d, root)
+	}
+}
+
+// checkCeilings reports what exceeds the ceilings of Safety.
+func (s *draft) checkCeilings(d *decoder, root *tree.Node) {
+	for _, x := range s.Excesses() {
+		at := root.Get("phases")
+		if p := s.written(x.Phase); p != nil {
+			at = p.at
+		}
+		d.add(at, x.What, x.Why, x.Mend)
+	}
+}
+
+// written is the phase of the file that has the name, nil for none.
+func (s *draft) written(name string) *phaseDraft {
+	i := slices.IndexFunc(s.phases, func(p phaseDraft) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.phases[i]
+}
+
+// settings returns the overrides of opts in the order in which they are applied: later ones win.
+func (opts Options) settings() []tree.Setting {
+	all := append([]tree.Setting(nil), opts.Set...)
+	for _, o := range []tree.Setting{
+		{Path: "target.url", Value: opts.Target, Flag: "--target"},
+		{Path: "limit", Value: opts.Limit, Flag: "--limit"},
+	} {
+		if o.Value != "" {
+			all = append(all, o)
+		}
+	}
+	return append(all, opts.Request...)
+}
+
+// saysLimit tells whether an option says the limit, or a part of it.
+func (opts Options) saysLimit() bool {
+	return slices.ContainsFunc(opts.settings(), func(s tree.Setting) bool {
+		return s.Path == "limit" || strings.HasPrefix(s.Path, "limit.")
+	})
+}
+
+// saysPartition tells whether an option says how clients are told apart.
+func (opts Options) saysPartition() bool {
+	return opts.Partition != "" || slices.ContainsFunc(opts.Set, func(s tree.Setting) bool {
+		return strings.HasPrefix(s.Path, "partition") && s.Path != "partition.fresh" &&
+			s.Path != "partition.count"
+	})
+}

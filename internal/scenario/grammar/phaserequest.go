@@ -1,0 +1,105 @@
+package grammar
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// requestKeys are the keys of a phase that change its requests. A phase that sends nothing has none of them.
+func requestKeys() []field[phaseDraft] {
+	path := word("a path begins with a slash, and all but printable ASCII is escaped", `^/[!-"$-~]*$`)
+	name := word("a name has lower case letters, digits and dashes, and begins with a letter",
+		phaseNamePattern)
+	return []field[phaseDraft]{
+		key("path", path, "Path and query of the requests, sent as written; that of target.url by default.",
+			func(p *phaseDraft) *string { return &p.Path }),
+		key("method", methodKind(), "The method of the requests; target.method by default.",
+			func(p *phaseDraft) *string { return &p.Method }),
+		key("header", headerKind(), "Header fields of the requests beside those of the target.",
+			func(p *phaseDraft) *map[string]string { return &p.Header }),
+		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)),
+			"Ways to write the path, taken in turn.",
+			func(p *phaseDraft) *[]timeline.Spelling { return &p.Spelling }),
+		key("mint", choice("what is minted", scenario.MintTokens, scenario.MintUsers, scenario.MintAccounts),
+			"Each request names another client, and the limit counts them as one: tokens of one owner, "+
+				"users of one tenant, or accounts that one address tries.",
+			func(p *phaseDraft) *scenario.Mint { return &p.Mint }),
+		key("vary", choice("an attribute", attributes()...),
+			"The client sends each second request otherwise in this attribute; expect.attributes says "+
+				"whether both draw on one quota. requests counts those of each side.",
+			func(p *phaseDraft) *timeline.Attribute { return &p.Vary }),
+		key("client", name, "The phase is sent by the clients of this name, which may use several "+
+			"partitions: a client with a limit for each route.",
+			func(p *phaseDraft) *string { return &p.Client }),
+		key("connections", choice("connections", scenario.Kept, scenario.FreshConnections),
+			"fresh: each request on a connection of its own; kept by default.",
+			func(p *phaseDraft) *scenario.Connections { return &p.Connections }),
+		key("unnamed", boolean("unnamed"),
+			"Leave out what clients are told apart by: a client without a key.",
+			func(p *phaseDraft) *bool { return &p.Unnamed }),
+		key("addresses", choice("the addresses of forge", timeline.AnyAddress, timeline.OneNetwork,
+			timeline.TwoSpellings),
+			"Out of what forge invents addresses: any; one-network, an IPv6 network of 64 bits for each "+
+				"partition; or two-spellings, one IPv4 address for each partition and the IPv6 address "+
+				"mapped from it. any by default.",
+			func(p *phaseDraft) *timeline.Addresses { return &p.Addresses }),
+		key("limit", phaseLimitKind(),
+			`The limit of the phase's partitions where it is not the scenario's: a SPEC, a multiple of it `+
+				`("2x"), none, or zero for a client of whom nothing is admitted.`,
+			func(p *phaseDraft) *phaseLimit { return &p.limit }),
+	}
+}
+
+// phaseNamePattern is that of the names of phases, partitions and clients.
+const phaseNamePattern = `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`
+
+// checkRequests reports what the requests of phases do not fit together in.
+func (s *draft) checkRequests(d *decoder) {
+	limits := map[string]*phaseDraft{}
+	for i := range s.phases {
+		p := &s.phases[i]
+		if n := p.at.Get("header"); n != nil && s.Partition.Kind == scenario.ByHeader {
+			for _, k := range n.Keys {
+				if strings.EqualFold(k.Text, s.Partition.Name) {
+					d.add(k, tree.Quote(k.Text), "the partition is told by this field",
+						"remove it here, or write client")
+				}
+			}
+		}
+		if p.Unnamed {
+			checkUnnamed(d, p)
+		}
+		if !p.Counted() {
+			continue
+		}
+		first := limits[p.Partition]
+		if first == nil {
+			limits[p.Partition] = p
+		} else if first.Limit.String() != p.Limit.String() {
+			at := p.at.Get("limit")
+			if at == nil {
+				at = p.at
+			}
+			d.add(at, "limit "+p.Limit.String(),
+				fmt.Sprintf("phase %q uses the same partitions under %s, and a partition has one limit",
+					first.Name, first.Limit),
+				"give the phase a partition of its own, and both the same client")
+		}
+	}
+}
+
+// checkUnnamed reports what a phase without keys does not fit together with.
+func checkUnnamed(d *decoder, p *phaseDraft) {
+	at := p.at.Get("unnamed")
+	switch {
+	case p.Client != "":
+		d.add(at, `"unnamed"`, "the phase has a client, which has a name", "remove it or client")
+	case p.Shape == timeline.Boundary:
+		d.add(at, `"unnamed"`, "what finds a boundary asks with a name of its own",
+			"remove it, or take another shape")
+	}
+}

@@ -1,0 +1,49 @@
+package grammar
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// retryKind is the kind of how the clients of a backoff phase retry.
+func retryKind() kind[timeline.Retry] {
+	wait := duration(time.Microsecond, time.Hour)
+	return object("retry", []field[timeline.Retry]{
+		key("policy", choice("a retry policy", timeline.RetryFixed, timeline.RetryExponential,
+			timeline.RetryAsTold), "How the wait before a retry is chosen.",
+			func(r *timeline.Retry) *timeline.RetryPolicy { return &r.Policy }).must(),
+		key("base", wait, "The wait, or the first one of an exponential policy; 100ms by default.",
+			func(r *timeline.Retry) *time.Duration { return &r.Base }),
+		key("max", wait, "The longest wait of an exponential policy; 10 times the first by default.",
+			func(r *timeline.Retry) *time.Duration { return &r.Max }),
+		key("jitter", boolean("jitter"), "Wait a random share of it; for retry-after up to base longer.",
+			func(r *timeline.Retry) *bool { return &r.Jitter }),
+		key("budget", whole("a budget in percent", 1, 10_000),
+			"The most retries of all clients, in percent of their first requests; a client without budget "+
+				"gives up.", func(r *timeline.Retry) *int { return &r.Budget }),
+		key("breaker", whole("a number of denials", 1, maxRequests),
+			"Denials in a row after which nobody sends for a while.",
+			func(r *timeline.Retry) *int { return &r.Breaker }),
+		key("open", wait, "How long nobody sends then; 5 times base by default.",
+			func(r *timeline.Retry) *time.Duration { return &r.Open }),
+	}, nil)
+}
+
+// resolveRetry completes a backoff phase.
+func (p *phaseDraft) resolveRetry() {
+	r := &p.Retry
+	if r.Base == 0 {
+		r.Base = 100 * time.Millisecond
+	}
+	if r.Max == 0 {
+		r.Max = 10 * r.Base
+	}
+	if r.Breaker > 0 && r.Open == 0 {
+		r.Open = 5 * r.Base
+	}
+	if p.Requests == 0 { // a ceiling that clients which wait at all do not meet
+		each := 10 + 4*float64(p.Duration)/float64(r.Base)
+		p.Requests = clampCount(float64(p.Clients) * min(each, 200))
+	}
+}

@@ -1,0 +1,338 @@
+package grammar
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/exact"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// resolve turns the multiples of a phase into numbers.
+func (p *phaseDraft) resolve(d *decoder, s *scenario.Scenario) {
+	p.resolveLimit(d, s)
+	b, n := boundsOf(p.Limit), p.at
+	p.Cost = int64(max(1, p.cost))
+	p.Requests = p.requests.resolve(d, n.Get("requests"), b, p.Cost)
+	p.Rate = p.rate.resolve(d, n.Get("rate"), b, p.Cost)
+	p.From = p.from.resolve(d, n.Get("from"), b, p.Cost)
+	p.To = p.to.resolve(d, n.Get("to"), b, p.Cost)
+	p.Duration = p.duration.resolve(d, n.Get("duration"), b)
+	switch p.Shape {
+	case timeline.Steps:
+		p.resolveSteps(d, b)
+	case timeline.Backoff:
+		p.resolveRetry()
+	case timeline.Hook:
+		p.resolveHook()
+	case timeline.HonorRetryAfter:
+		if p.Requests == 0 { // twice what a right limiter admits, and a few for each client
+			admitted := exact.MulDiv(int64(p.Duration), b.rate.N, int64(b.rate.Per), true)
+			p.Requests = clampCount(2*(float64(b.full)+float64(admitted))/float64(p.Cost) +
+				20*float64(p.Clients))
+		}
+	case timeline.Boundary:
+		p.resolveBoundary(d, b)
+	}
+	p.Complete()
+	// what the limiter counts by must stay as it is, and so must what is sent with every request
+	p.Forge = slices.DeleteFunc(p.Forge, func(name string) bool {
+		for fixed := range s.Target.Header {
+			if strings.EqualFold(name, fixed) {
+				return true
+			}
+		}
+		return s.Partition.Kind == scenario.ByHeader && strings.EqualFold(name, s.Partition.Name)
+	})
+}
+
+// resolveSteps completes the rates of a phase of steps.
+func (p *phaseDraft) resolveSteps(d *decoder, b bounds) {
+	n := p.at.Get("rates")
+	for i, v := range p.rates {
+		p.Rates = append(p.Rates, v.resolve(d, n.Items[i], b, p.Cost))
+	}
+	if len(p.Rates) > 0 && p.Duration/time.Duration(len(p.Rates)) == 0 {
+		d.add(n, fmt.Sprintf("%d rates", len(p.Rates)), "each lasts at least 1ns", "")
+	}
+}
+
+// resolveBoundary completes the place of a boundary phase.
+func (p *phaseDraft) resolveBoundary(d *decoder, b bounds) {
+	n := p.at
+	if p.Aim = p.aim; p.Aim == "" || p.Aim == aimAuto {
+		p.Aim = aimOf(p.Limit)
+	}
+	if p.Window = p.window.resolve(d, n.Get("window"), b); p.Window == 0 {
+		p.Window = windowOf(p.Limit)
+	}
+	if p.Lead = p.lead.resolve(d, n.Get("lead"), b); p.Lead == 0 {
+		p.Lead = min(defaultLead, p.Window/10)
+	}
+	if at := n.Get("lead"); at != nil && p.Lead > p.Window/2 {
+		d.add(at, "lead "+quantity.Short(p.Lead), "it is at most half of the window of "+
+			quantity.Short(p.Window), "")
+	}
+	if p.Requests < 2 {
+		d.add(n.Get("requests"), fmt.Sprintf("%d requests", p.Requests),
+			"one half goes before the boundary and one after it", "")
+	}
+}
+
+// aimOf returns the aim that suits how the windows of l are aligned.
+func aimOf(l spec.Limit) timeline.Aim {
+	for _, p := range l {
+		if !p.Windowed() {
+			continue
+		}
+		switch p.Align {
+		case spec.AlignFirst:
+			return timeline.AimFirst
+		case spec.AlignUnknown, spec.AlignShared, spec.AlignPhase:
+			return timeline.AimProbe
+		}
+	}
+	return timeline.AimClock
+}
+
+// windowOf returns the distance of the boundaries that a limiter that counts in windows would have: the
+// longest window of l, or for a bucket the window in which its rate makes up its burst, and so many of them
+// as it takes to aim.
+func windowOf(l spec.Limit) time.Duration {
+	var w time.Duration
+	for _, p := range l {
+		if p.HasWindow() {
+			w = max(w, p.Rate.Per)
+		}
+	}
+	if w == 0 {
+		if w = time.Duration(boundsOf(l).recovery); w > 0 && w < aimable {
+			w *= (aimable + w - 1) / w
+		}
+	}
+	return w
+}
+
+// aimable is the shortest window at the end of which a generator can aim for sure, after it has seen the
+// beginning.
+const aimable = 200 * time.Millisecond
+
+// resolve returns the number of requests of one partition.
+func (a amount) resolve(d *decoder, n *tree.Node, b bounds, cost int64) int {
+	if n == nil {
+		return 0
+	}
+	total := a.plus
+	if a.x.den > 0 {
+		total = exact.MulDiv(a.x.num, b.full, a.x.den*cost, true)
+		if total < math.MaxInt64/2 {
+			total += a.plus
+		}
+	}
+	switch {
+	case total < 1:
+		d.add(n, tree.Quote(n.Text),
+			fmt.Sprintf("with a limit that admits %d at once that is %d requests, and a phase sends at "+
+				"least 1", b.full, total), "")
+	case total > maxRequests && d.lenient: // it does not fit
+		return maxRequests + 1
+	case total > maxRequests:
+		d.add(n, tree.Quote(n.Text),
+			fmt.Sprintf("with a limit that admits %d at once that is over %d requests",
+				b.full, maxRequests), "")
+		return maxRequests
+	}
+	return int(total)
+}
+
+// resolve returns the rate of one partition, as a pair that is not reduced further than the multiple needs.
+func (v speed) resolve(d *decoder, n *tree.Node, b bounds, cost int64) spec.Rate {
+	if n == nil || v.x.den == 0 {
+		return v.fixed
+	}
+	g := gcd(v.x.num, v.x.den)
+	num, den := v.x.num/g, v.x.den/g*cost
+	r := spec.Rate{N: exact.MulDiv(b.rate.N, num, 1, false),
+		Per: time.Duration(exact.MulDiv(int64(b.rate.Per), den, 1, false))}
+	if r.N == math.MaxInt64 || r.Per == math.MaxInt64 {
+		d.add(n, tree.Quote(n.Text), "that multiple of "+b.rate.String()+" does not fit", "")
+	}
+	return r
+}
+
+// resolve returns the duration between its bounds.
+func (s span) resolve(d *decoder, n *tree.Node, b bounds) time.Duration {
+	if n == nil || s.x.den == 0 {
+		return s.fixed
+	}
+	t := max(time.Duration(s.x.times(b.recovery)), s.min)
+	if s.max > 0 {
+		t = min(t, s.max)
+	}
+	if t > longest && d.lenient { // it is not waited for
+		return min(t, 50*longest)
+	}
+	if t > longest || t == 0 {
+		d.add(n, "the duration",
+			fmt.Sprintf("with a limit that recovers in %s that is %s, and a phase lasts from 1ns to %s",
+				quantity.Short(time.Duration(b.recovery)), quantity.Short(t), quantity.Short(longest)), "")
+		return longest
+	}
+	return t
+}
+
+// gcd is the greatest common divisor of two positive numbers.
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// clampCount makes a count of a float, between 1 and a number that is over every ceiling.
+func clampCount(f float64) int { return int(max(1, min(f, math.MaxInt32))) }
+
+// checkTogether reports what the parts of a scenario that are right alone do not fit together in, and fills
+// in what expectations need to know of the phases.
+func (s *draft) checkTogether(d *decoder, root *tree.Node) {
+	names := s.checkNames(d)
+	if !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return !p.Quiet() }) {
+		d.add(root.Get("phases"), "no requests", "a scenario sends at least one request", "")
+	}
+	s.checkRequests(d)
+	expect := root.Get("expect")
+	for i, b := range s.Expect.Denials {
+		if names[b.Phase] == nil {
+			at := expect.Get("denials").Items[i].Get("phase")
+			d.unknown(at.At, at.Path, "phase ", b.Phase,
+				"the phases are "+strings.Join(phaseNames(s.Phases), ", "),
+				phaseNames(s.Phases))
+			continue
+		}
+		s.Expect.Denials[i].Unlimited = s.phase(b.Phase).Unlimited
+	}
+	s.checkExpected(d, expect)
+	for i := range s.Phases {
+		s.expectOf(&s.Phases[i])
+	}
+	s.Expect.Counted = s.countedPhases()
+	s.checkNeeded(d, expect)
+	s.checkPartitionField(d, root)
+}
+
+// checkNames reports phases that share a name and phases to an origin that is not there. It returns where
+// each name stands.
+func (s *draft) checkNames(d *decoder) map[string]*tree.Node {
+	names := make(map[string]*tree.Node, len(s.Phases))
+	for i := range s.phases {
+		p := &s.phases[i]
+		at := p.at.Get("name")
+		if first := names[p.Name]; first != nil {
+			d.add(at, tree.Quote(p.Name),
+				fmt.Sprintf("a phase has a name of its own, and this one is used at %d:%d already",
+					first.At.Line, first.At.Col), "")
+		} else {
+			names[p.Name] = at
+		}
+		if p.Origin && s.Target.Origin == "" {
+			d.add(p.at.Get("origin"), "phase "+tree.Quote(p.Name),
+				"it goes to the origin, and the target has none",
+				"write target.origin")
+		}
+	}
+	for i := range s.phases {
+		p := &s.phases[i]
+		aim := timeline.AimPhase(p.Name)
+		if other := names[aim]; p.Shape == timeline.Boundary && other != nil {
+			d.add(other, tree.Quote(aim), "the requests that find the boundary of phase "+tree.Quote(p.Name)+
+				" have that name", "")
+		}
+	}
+	return names
+}
+
+// expectOf notes what a phase means for the expectations.
+func (s *draft) expectOf(p *scenario.Phase) {
+	if p.Barred && !p.Quiet() {
+		s.Expect.Barred = append(s.Expect.Barred, p.Name)
+	}
+	s.limitPhase(p)
+	if method := cmp.Or(p.Method, s.Target.Method); method == http.MethodHead && !p.Quiet() {
+		s.Expect.Bodiless = append(s.Expect.Bodiless, p.Observed()...)
+	}
+}
+
+// countedPhases are the phases between two counts by the target itself, in their order.
+func (s *draft) countedPhases() (out [][]string) {
+	var between []string
+	counting := false
+	for i := range s.Phases {
+		switch p := &s.Phases[i]; {
+		case p.Shape != timeline.Hook && !p.Quiet():
+			between = append(between, p.Observed()...)
+		case p.Shape == timeline.Hook && p.Event.Action == timeline.Count:
+			if counting {
+				out = append(out, between)
+			}
+			counting, between = true, nil
+		}
+	}
+	return out
+}
+
+// checkNeeded reports expectations for which a phase is missing.
+func (s *draft) checkNeeded(d *decoder, expect *tree.Node) {
+	has := func(is func(scenario.Phase) bool) bool { return slices.ContainsFunc(s.Phases, is) }
+	if s.Expect.RetryAfter.Honored &&
+		!has(func(p scenario.Phase) bool { return p.Shape == timeline.HonorRetryAfter }) {
+		d.add(expect.Get("retry_after"), "honored", "no phase waits as told",
+			"add a phase of shape honor-retry-after")
+	}
+	origin := has(func(p scenario.Phase) bool { return p.Origin })
+	through := has(func(p scenario.Phase) bool { return !p.Origin && !p.Quiet() })
+	if s.Expect.Intact != nil && (!origin || !through) {
+		d.add(expect.Get("intact"), "intact", "it compares phases with origin: true and phases without",
+			"add the one that is missing")
+	}
+}
+
+// checkPartitionField reports a header field of all requests that is the one which tells partitions apart.
+func (s *draft) checkPartitionField(d *decoder, root *tree.Node) {
+	n := root.Get("target").Get("header")
+	if n == nil || s.Partition.Kind != scenario.ByHeader {
+		return
+	}
+	for _, k := range n.Keys {
+		if strings.EqualFold(k.Text, s.Partition.Name) {
+			d.add(k, tree.Quote(k.Text), "the partition is told by this field", "remove it here")
+		}
+	}
+}
+
+// phase returns the phase with the name, nil for none.
+func (s *draft) phase(name string) *scenario.Phase {
+	for i := range s.Phases {
+		if s.Phases[i].Name == name {
+			return &s.Phases[i]
+		}
+	}
+	return nil
+}
+
+// phaseNames lists the names in order.
+func phaseNames(phases []scenario.Phase) []string {
+	names := make([]string, len(phases))
+	for i := range phases {
+		names[i] = phases[i].Name
+	}
+	return names
+}

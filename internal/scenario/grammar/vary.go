@@ -1,0 +1,154 @@
+package grammar
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// attributes are the names of all attributes.
+func attributes() []timeline.Attribute {
+	var out []timeline.Attribute
+	for _, row := range timeline.Attributes() {
+		out = append(out, row.Attribute)
+	}
+	return out
+}
+
+// attributesKind is the kind of expect.attributes: path-case: separate and so on.
+func attributesKind() kind[map[timeline.Attribute]claim.Sharing] {
+	var fields []field[map[timeline.Attribute]claim.Sharing]
+	for _, a := range attributes() {
+		word := choice("sharing", claim.OneQuota, claim.TwoQuotas, claim.Either)
+		fields = append(fields, key(string(a), kind[map[timeline.Attribute]claim.Sharing]{schema: word.schema,
+			read: func(d *decoder, n *tree.Node, m *map[timeline.Attribute]claim.Sharing) {
+				var v claim.Sharing
+				word.read(d, n, &v)
+				if *m == nil {
+					*m = map[timeline.Attribute]claim.Sharing{}
+				}
+				(*m)[a] = v
+			}}, "Of this attribute.",
+			func(m *map[timeline.Attribute]claim.Sharing) *map[timeline.Attribute]claim.Sharing { return m }))
+	}
+	return object("attributes", fields, nil)
+}
+
+// expectSharing completes what is expected of the phases with two sides.
+func (s *draft) expectSharing(d *decoder, expect *tree.Node) {
+	var varied []timeline.Attribute
+	for i := range s.phases {
+		p := &s.phases[i]
+		if p.Vary == "" {
+			continue
+		}
+		varied = append(varied, p.Vary)
+		if s.Partition.Count > 1 {
+			d.add(p.at.Get("vary"), tree.Quote(string(p.Vary)), "the two sides are those of one client",
+				"leave out partition.count")
+		}
+		x := claim.AttributeExpect{Phase: p.Name, Attribute: p.Vary, Sharing: claim.OneQuota,
+			Moot: s.moot(&p.Phase)}
+		switch own := s.Target.URL == scenario.Builtin; {
+		case p.Vary == timeline.KeyCase && own: // of keys that are invented, both are clients
+			x.Sharing, x.Unsure = claim.TwoQuotas, true // what one window admits twice may be of two
+		case p.Vary == timeline.IdempotencyKey, p.Vary == timeline.KeyCase,
+			p.Vary == timeline.KeyTwice && !own: // where keys are invented, "k, k" is one
+			x.Sharing = claim.Either
+		}
+		switch declared := s.sharing[p.Vary]; {
+		case declared != "":
+			x.Sharing, x.Unsure = declared, false
+		case d.issued && s.Partition.Named() && (p.Vary == timeline.KeyCase || p.Vary == timeline.KeyTwice):
+			x.Sharing = claim.OneQuota // who is known by KEY, or by key two times, is the client of key
+		}
+		s.Expect.Attributes = append(s.Expect.Attributes, x)
+	}
+	for _, a := range attributes() {
+		if s.sharing[a] != "" && !slices.Contains(varied, a) {
+			at := expect.Get("attributes").Get(string(a))
+			d.add(at, tree.Quote(string(a)), "no phase has vary: "+string(a), "")
+		}
+	}
+}
+
+// moot says why the requests of a phase cannot differ in its attribute, or not in that alone; empty where
+// they can.
+func (s *draft) moot(p *scenario.Phase) string {
+	switch a := p.Vary; {
+	case a.IsPath():
+		return s.mootPath(p)
+	case a == timeline.MethodHead && s.methodOf(p) == "HEAD",
+		a == timeline.MethodPost && s.methodOf(p) == "POST":
+		return "its requests have this method already"
+	case s.Target.Protocol == scenario.H2 && slices.Contains([]timeline.Attribute{timeline.KeyFieldCase,
+		timeline.KeySpaces, timeline.HTTPVersion, timeline.OneConnection, timeline.Connection}, a):
+		return "HTTP/2 has none of it"
+	case a == timeline.KeyFieldCase || a == timeline.KeySpaces:
+		if s.Partition.Kind != scenario.ByHeader {
+			return "no field tells clients apart"
+		}
+	case a == timeline.KeyCase || a == timeline.KeyTwice:
+		if s.Partition.Kind == scenario.ByAddress || s.Partition.Kind == scenario.ByNone ||
+			a == timeline.KeyTwice && s.Partition.Kind == scenario.ByPath {
+			return "clients do not name themselves"
+		}
+	case s.Partition.Kind == scenario.ByHeader && slices.ContainsFunc(fieldsOf(a), func(name string) bool {
+		return strings.EqualFold(name, s.Partition.Name)
+	}):
+		return "clients are told apart by it"
+	}
+	return ""
+}
+
+// fieldsOf are the header fields that requests differ in.
+func fieldsOf(a timeline.Attribute) []string {
+	switch a {
+	case timeline.HostName, timeline.HostPort:
+		return []string{"Host"}
+	case timeline.ForwardedFor:
+		return []string{"X-Forwarded-For"}
+	case timeline.RealIP:
+		return []string{"X-Real-IP", "X-Client-IP", "True-Client-IP", "CF-Connecting-IP",
+			"X-Envoy-External-Address", "Fastly-Client-IP"}
+	default:
+		return []string{string(a)}
+	}
+}
+
+// methodOf is the method of the requests of a phase.
+func (s *draft) methodOf(p *scenario.Phase) string {
+	if p.Method != "" {
+		return p.Method
+	}
+	return s.Target.Method
+}
+
+// mootPath says why a path has no other spelling; empty where it has.
+func (s *draft) mootPath(p *scenario.Phase) string {
+	path := p.Path
+	if u, err := url.Parse(s.Target.URL); path == "" && err == nil && s.Target.URL != scenario.Builtin {
+		path = u.EscapedPath()
+	} else if path == "" {
+		path = "/" + scenario.BuiltinPath
+	}
+	path, _, _ = strings.Cut(path, "?")
+	letters := func(s string) bool { return strings.ToUpper(s) != s || strings.ToLower(s) != s }
+	switch {
+	case s.Partition.Kind == scenario.ByPath:
+		return "the path tells clients apart"
+	case p.Vary == timeline.PathCase && strings.ToUpper(path) == path,
+		p.Vary == timeline.PathEncoding && !letters(path):
+		return fmt.Sprintf("the path %s has no letters to write so", path)
+	case (p.Vary == timeline.PathLastSlash || p.Vary == timeline.PathExtension) &&
+		(path == "" || strings.HasSuffix(path, "/")):
+		return "the path ends with a slash"
+	}
+	return ""
+}
