@@ -16,8 +16,8 @@ import (
 func (r *recording) answers(b AnswerBound) verdict.Claim {
 	id := verdict.ClaimAnswers.ID(b.Phase)
 	var answered, lost, bad []*timeline.Observation
-	for i := range r.tl.Observations {
-		o := &r.tl.Observations[i]
+	for i := range r.Observations {
+		o := &r.Observations[i]
 		switch {
 		case o.Phase != b.Phase || o.Origin:
 		case !o.Answered:
@@ -67,8 +67,8 @@ func (r *recording) wentSilent(phase string, answered int, lost []*timeline.Obse
 		return false
 	}
 	before := 0
-	for i := range r.tl.Observations {
-		o := &r.tl.Observations[i]
+	for i := range r.Observations {
+		o := &r.Observations[i]
 		if o.Phase == phase {
 			return before > 0
 		}

@@ -178,8 +178,8 @@ func (r *recording) control(all []AttributeExpect, of timeline.Attribute) string
 
 // sidesOf returns the observations of a phase.
 func (r *recording) sidesOf(phase string) (s sides) {
-	for i := range r.tl.Observations {
-		o := &r.tl.Observations[i]
+	for i := range r.Observations {
+		o := &r.Observations[i]
 		switch {
 		case o.Phase != phase || o.Origin:
 		case timeline.IsOtherSide(o.Partition):
@@ -222,7 +222,7 @@ func (s sides) unreached(a timeline.Attribute) string {
 
 // quotas tells on how many quotas the two sides draw, in what numbers that shows, and its proof.
 func (r *recording) quotas(s sides) (observed, detail string, proof *verdict.Finding) {
-	if len(r.limitOf(s.plain[0])) == 0 {
+	if len(r.LimitOf(s.plain[0])) == 0 {
 		return notShown, "no limit counts the requests", nil
 	}
 	all := slices.Concat(s.plain, s.other)
@@ -261,14 +261,14 @@ func (r *recording) refuted(c verdict.Conformance, obs []*timeline.Observation) 
 	obs = slices.SortedStableFunc(slices.Values(obs), func(a, b *timeline.Observation) int {
 		return cmp.Compare(a.Sent, b.Sent)
 	})
-	tl := &timeline.Timeline{Header: r.tl.Header}
+	tl := &timeline.Timeline{Header: r.Header}
 	for _, o := range obs {
 		one := *o
 		one.Partition = ""
 		tl.Observations = append(tl.Observations, one)
 	}
-	o := check.Options{Conformance: c, Shared: r.shared, SkipMeasure: true}
-	j, err := check.Judge(tl, r.limitOf(obs[0]), o)
+	o := check.Options{Conformance: c, Shared: r.Shared, SkipMeasure: true}
+	j, err := check.Judge(tl, r.LimitOf(obs[0]), o)
 	if err != nil || j.Verdict != verdict.Fail {
 		return nil, err == nil
 	}

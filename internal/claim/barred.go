@@ -15,8 +15,8 @@ func (r *recording) barred(phase string) verdict.Claim {
 	id := verdict.ClaimBarred.ID(phase)
 	var asked, lost int
 	var admitted []*timeline.Observation
-	for i := range r.tl.Observations {
-		o := &r.tl.Observations[i]
+	for i := range r.Observations {
+		o := &r.Observations[i]
 		if o.Phase != phase || o.Origin {
 			continue
 		}

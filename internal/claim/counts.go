@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/claim/recorded"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -34,14 +35,14 @@ func (r *recording) counts(id string, tellers []teller) verdict.Claim {
 	}
 	var findings []verdict.Finding
 	compared, completes := 0, false
-	for _, p := range r.tl.ByPartition() {
-		limit, ok := r.countedBy(len(p.Observations),
+	for _, p := range r.ByPartition() {
+		counted, ok := r.CountedBy(len(p.Observations),
 			func(i int) *timeline.Observation { return &p.Observations[i] })
-		if !ok || limit.Completes() {
+		if !ok || counted.Limit.Completes() {
 			completes = completes || ok
 			continue
 		}
-		s := series{recording: r.under(limit), told: told, obs: p.Observations}
+		s := series{Recording: counted, fresh: r.fresh, told: told, obs: p.Observations}
 		s.follow()
 		compared += s.compared
 		findings = append(findings, s.findings...)
@@ -49,7 +50,8 @@ func (r *recording) counts(id string, tellers []teller) verdict.Claim {
 	switch {
 	case compared > 0:
 	case r.withhold(tellers, tellsRemaining):
-		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", "what remains of the quota")
+		return finding.Unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer",
+			"what remains of the quota")
 	case completes:
 		return verdict.Claim{ID: id, Reason: verdict.NeedsFailed,
 			Text: "what remains depends on when requests are complete, which no answer tells"}
@@ -63,7 +65,9 @@ func (r *recording) counts(id string, tellers []teller) verdict.Claim {
 
 // series follows the answers of one partition.
 type series struct {
-	*recording
+	*recorded.Recording
+	// fresh tells that the partition is new at its first request.
+	fresh bool
 	// told is the quota of which an answer tells what remains, by Seq.
 	told map[int]headers.Quota
 	obs  []timeline.Observation
@@ -95,7 +99,7 @@ func (s *series) follow() {
 			s.start, s.last = nil, nil // in a ban nothing remains, whatever is left behind it
 			continue
 		}
-		if s.last == nil || s.forgotten(s.last, o, s.limit) || !s.samePolicy(s.last, o) {
+		if s.last == nil || s.Forgotten(s.last, o, s.Limit) || !s.samePolicy(s.last, o) {
 			s.start, s.spent = o, 0
 		} else {
 			s.step(o, left)
@@ -108,7 +112,7 @@ func (s *series) follow() {
 // those before it, by observer. A client that sends at the instant of an answer sends after it: the answer
 // was decided before it arrived.
 func (s *series) aloneAt(ends map[int32]time.Duration, i int) bool {
-	h, o := &s.tl.Header, &s.obs[i]
+	h, o := &s.Header, &s.obs[i]
 	for observer, end := range ends {
 		if end > o.Sent-h.Apart(observer, o.Observer) {
 			return false
@@ -124,19 +128,19 @@ func (s *series) aloneAt(ends map[int32]time.Duration, i int) bool {
 
 // bans tells whether a denial may bring a ban.
 func (s *series) bans() bool {
-	return slices.ContainsFunc(s.limit, func(p spec.Policy) bool { return p.Ban > 0 })
+	return slices.ContainsFunc(s.Limit, func(p spec.Policy) bool { return p.Ban > 0 })
 }
 
 // samePolicy tells whether two answers tell what remains of one policy: of several, the answer says which by
 // its limit.
 func (s *series) samePolicy(a, b *timeline.Observation) bool {
 	x, y := s.told[a.Seq], s.told[b.Seq]
-	if len(s.limit) < 2 || !x.HasLimit || !y.HasLimit || x.Dialect != y.Dialect || x.Name != y.Name ||
+	if len(s.Limit) < 2 || !x.HasLimit || !y.HasLimit || x.Dialect != y.Dialect || x.Name != y.Name ||
 		x.Limit != y.Limit {
-		return len(s.limit) < 2
+		return len(s.Limit) < 2
 	}
 	known := 0
-	for _, p := range s.limit {
+	for _, p := range s.Limit {
 		if p.Full() == x.Limit || p.Rate.N == x.Limit {
 			known++
 		}
@@ -149,12 +153,12 @@ func (s *series) opening(o *timeline.Observation, left int64) {
 	known := func(p spec.Policy) bool {
 		return (p.Start == "" || p.Start == spec.StartFull) && p.RateTo == 0 && p.BurstTo == 0 && p.PerTo == 0
 	}
-	if len(s.limit) == 0 || o.Outcome != timeline.Allowed ||
-		slices.ContainsFunc(s.limit, func(p spec.Policy) bool { return !known(p) }) {
+	if len(s.Limit) == 0 || o.Outcome != timeline.Allowed ||
+		slices.ContainsFunc(s.Limit, func(p spec.Policy) bool { return !known(p) }) {
 		return
 	}
-	full := s.limit[0].Full()
-	for _, p := range s.limit[1:] {
+	full := s.Limit[0].Full()
+	for _, p := range s.Limit[1:] {
 		if p.Full()-o.Cost == left || full-o.Cost != left && p.Full() < full {
 			full = p.Full()
 		}
@@ -178,7 +182,7 @@ func (s *series) step(o *timeline.Observation, left int64) {
 	}
 	s.spent += cost
 	before := s.told[s.last.Seq].Remaining
-	if least := before - cost; left < least && (cost > 0 || !s.countsDenials()) {
+	if least := before - cost; left < least && (cost > 0 || !s.CountsDenials()) {
 		s.find(false, least, left,
 			fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; it was %s and cost %d, so at "+
 				"least %d do",
@@ -208,19 +212,19 @@ func (s *series) find(high bool, bound, left int64, text string, obs ...*timelin
 // gained returns the most units that the limit can give back to the partition in a span, and whether that is
 // known.
 func (s *series) gained(from, to time.Duration) (units int64, known bool) {
-	for _, p := range s.limit {
+	for _, p := range s.Limit {
 		back, ok := s.gainedBy(p, from, to)
 		if !ok {
 			return 0, false
 		}
 		units = max(units, back)
 	}
-	return units, len(s.limit) > 0
+	return units, len(s.Limit) > 0
 }
 
 // gainedBy is gained for one policy.
 func (s *series) gainedBy(p spec.Policy, from, to time.Duration) (int64, bool) {
-	h := &s.tl.Header
+	h := &s.Header
 	slack := max(h.Tick, p.Tick) + 2*h.ClockError + h.Drift(to)
 	span, fastest := to-from+slack, spec.Rate{N: max(p.Rate.N, p.RateTo), Per: p.Rate.Per}
 	switch {
@@ -253,7 +257,7 @@ func (s *series) counted(from, to time.Duration, p spec.Policy) int64 {
 
 // sameWindow tells whether a span lies in one fixed window for certain.
 func (s *series) sameWindow(p spec.Policy, from, to time.Duration) bool {
-	h := &s.tl.Header
+	h := &s.Header
 	switch p.Align {
 	case spec.AlignFirst:
 		return s.fresh && to-s.obs[0].Sent < p.Rate.Per

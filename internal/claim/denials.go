@@ -2,6 +2,7 @@ package claim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -20,7 +21,7 @@ func (r *recording) denials(b DenialBound) verdict.Claim {
 	if b.Unlimited {
 		return r.countedDenials(b)
 	}
-	return r.alone(r.countedDenials(b))
+	return r.Alone(r.countedDenials(b))
 }
 
 // countedDenials is denials, where nobody else uses the partitions.
@@ -29,8 +30,8 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 	var all, unclassified, unanswered int
 	var denials []*timeline.Observation
 	late := time.Duration(0)
-	for i := range r.tl.Observations {
-		o := &r.tl.Observations[i]
+	for i := range r.Observations {
+		o := &r.Observations[i]
 		if o.Phase != b.Phase || o.Origin {
 			continue
 		}
@@ -83,7 +84,7 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 // at which they may have been decided: no proof that one of them is wrong was found in what that limit counts
 // of their partitions.
 func (r *recording) explained(denials []*timeline.Observation) bool {
-	limit := r.limitOf(denials[0])
+	limit := r.LimitOf(denials[0])
 	if len(limit) == 0 {
 		return false
 	}
@@ -91,9 +92,9 @@ func (r *recording) explained(denials []*timeline.Observation) bool {
 	for _, o := range denials {
 		concerned[o.Partition] = true
 	}
-	tl := &timeline.Timeline{Header: r.tl.Header}
-	for i := range r.tl.Observations {
-		if o := &r.tl.Observations[i]; concerned[o.Partition] && sameLimit(r.limitOf(o), limit) {
+	tl := &timeline.Timeline{Header: r.Header}
+	for i := range r.Observations {
+		if o := &r.Observations[i]; concerned[o.Partition] && slices.Equal(r.LimitOf(o), limit) {
 			tl.Observations = append(tl.Observations, *o)
 		}
 	}

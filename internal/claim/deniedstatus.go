@@ -17,7 +17,7 @@ const deniedStatusID = string(verdict.ClaimDeniedStatus)
 // recordings from elsewhere may have, are not judged.
 func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 	expected := e.DeniedStatus
-	obs := answer.Only(answer.Denied(r.target), func(o *timeline.Observation) bool { return o.Status != 0 })
+	obs := answer.Only(answer.Denied(r.Target), func(o *timeline.Observation) bool { return o.Status != 0 })
 	switch {
 	case r.neverHeard():
 		return unheard(deniedStatusID)

@@ -235,7 +235,7 @@ func where(kind verdict.ClaimKind, wanted func(*Expect) bool,
 // alone is a judge of what answers tell that others on the same partitions may make wrong.
 func alone(judge func(r *recording, id string, t []teller) verdict.Claim) func(*recording, string,
 	[]teller) verdict.Claim {
-	return func(r *recording, id string, t []teller) verdict.Claim { return r.alone(judge(r, id, t)) }
+	return func(r *recording, id string, t []teller) verdict.Claim { return r.Alone(judge(r, id, t)) }
 }
 
 // ofQuota is where for what answers tell of the quota: it is judged where they tell of one. The first such
@@ -248,7 +248,7 @@ func ofQuota(kind verdict.ClaimKind, wanted func(*Expect) bool,
 		switch tellers := r.tellers(); {
 		case len(tellers) == 0 && r.lacks(verdict.PromiseRateLimit):
 			const what = "fields that tell the quota"
-			c = unpromised(id, verdict.PromiseRateLimit, len(r.target), "answer", what)
+			c = finding.Unpromised(id, verdict.PromiseRateLimit, len(r.Target), "answer", what)
 		case len(tellers) == 0:
 			c = finding.TooFew(id, "no answer tells a quota")
 		default:

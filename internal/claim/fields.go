@@ -59,7 +59,7 @@ func (r *recording) group(name FieldGroup, id string) verdict.Claim {
 		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "no group of fields is named " +
 			phrase.Quote(string(name))}
 	}
-	noun, obs := "answer", answer.Only(r.target, heard)
+	noun, obs := "answer", answer.Only(r.Target, heard)
 	if g.deniedOnly {
 		if r.neverHeard() {
 			return unheard(id)
@@ -74,11 +74,11 @@ func (r *recording) group(name FieldGroup, id string) verdict.Claim {
 	if len(obs) == 0 {
 		return finding.TooFew(id, "there is no "+noun+" with a known outcome")
 	}
-	if !r.keepsFields() {
+	if !r.KeepsFields() {
 		return finding.TooFew(id, "the recording keeps no header fields")
 	}
 	if p, ok := promiseOf(name); ok && r.lacks(p) {
-		return unpromised(id, p, len(obs), noun, g.what)
+		return finding.Unpromised(id, p, len(obs), noun, g.what)
 	}
 	c := judgeGroup(id, noun, g, obs)
 	if name == RetryAfterField {
@@ -95,8 +95,8 @@ func heard(o *timeline.Observation) bool {
 
 // neverHeard tells whether requests were denied, and no answer said so, though the recording keeps answers.
 func (r *recording) neverHeard() bool {
-	denials := answer.Denied(r.target)
-	return len(denials) > 0 && r.keepsFields() && !slices.ContainsFunc(denials, heard)
+	denials := answer.Denied(r.Target)
+	return len(denials) > 0 && r.KeepsFields() && !slices.ContainsFunc(denials, heard)
 }
 
 // unheard is the verdict of a claim on the answers to denied requests where none was answered.

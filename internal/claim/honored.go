@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/claim/recorded"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -39,7 +40,7 @@ type retry struct {
 // Retry-After. Requests that touch the gap in one instant only are no rivals where their order there cannot
 // matter, see rival.
 func (r *recording) honored(e *Expect) verdict.Claim {
-	return r.alone(r.honoredWaits(cmp.Or(e.RetryAfter.Waits, fewestWaits)))
+	return r.Alone(r.honoredWaits(cmp.Or(e.RetryAfter.Waits, fewestWaits)))
 }
 
 // honoredWaits is honored, where at least so many waits must be seen.
@@ -80,7 +81,8 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 	case denials == 0:
 		return finding.TooFew(honoredID, "no request was denied")
 	case r.lacks(verdict.PromiseRetryAfter):
-		return unpromised(honoredID, verdict.PromiseRetryAfter, denials, "denial", "a Retry-After to honor")
+		return finding.Unpromised(honoredID, verdict.PromiseRetryAfter, denials, "denial",
+			"a Retry-After to honor")
 	default:
 		return finding.TooFew(honoredID,
 			fmt.Sprintf("no client waited as one of %s told it and came back alone on its partition",
@@ -93,24 +95,24 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 // denials.
 func (r *recording) retries() (out []retry, denials int) {
 	partitions := map[string][]*timeline.Observation{}
-	for i := range r.tl.Observations {
-		o := &r.tl.Observations[i]
+	for i := range r.Observations {
+		o := &r.Observations[i]
 		partitions[o.Partition] = append(partitions[o.Partition], o)
 	}
-	for i := range r.tl.Observations {
-		name := r.tl.Observations[i].Partition
+	for i := range r.Observations {
+		name := r.Observations[i].Partition
 		obs := partitions[name]
 		delete(partitions, name)
-		limit, ok := r.countedBy(len(obs), func(i int) *timeline.Observation { return obs[i] })
+		counted, ok := r.CountedBy(len(obs), func(i int) *timeline.Observation { return obs[i] })
 		if !ok {
 			continue
 		}
-		of := r.under(limit)
+		p := partition{counted, obs}
 		before := rivals{}
 		for i, d := range obs {
 			if answer.IsDenial(d) {
 				denials++
-				if x, ok := of.retryAt(obs, i, before); ok {
+				if x, ok := p.retryAt(i, before); ok {
 					out = append(out, x)
 				}
 			}
@@ -120,44 +122,39 @@ func (r *recording) retries() (out []retry, denials int) {
 	return out, denials
 }
 
+// partition is the requests of one partition, ascending by Sent, under the limit that counts all of them.
+type partition struct {
+	*recorded.Recording
+	obs []*timeline.Observation
+}
+
 // retryAt returns obs[i] and obs[i+1] as a retry, if they are one.
-func (r *recording) retryAt(obs []*timeline.Observation, i int, before rivals) (retry, bool) {
-	if i+1 >= len(obs) {
+func (p *partition) retryAt(i int, before rivals) (retry, bool) {
+	if i+1 >= len(p.obs) {
 		return retry{}, false
 	}
-	d, next := obs[i], obs[i+1]
+	d, next := p.obs[i], p.obs[i+1]
 	t, ok := answer.Told(d)
 	switch {
-	case r.limit.Completes(): // what is in flight, or counted later, may deny the retry
+	case p.Limit.Completes(): // what is in flight, or counted later, may deny the retry
 		return retry{}, false
 	case !ok, next.Origin, !next.Answered, next.Outcome == timeline.Unknown, next.Cost != d.Cost:
 		return retry{}, false
 	case next.Sent-d.FirstByte < t.For:
 		return retry{}, false
-	case r.forgotten(d, next, slices.DeleteFunc(slices.Clone(r.limit), startsFull)):
+	case p.Forgotten(d, next, slices.DeleteFunc(slices.Clone(p.Limit), startsFull)):
 		// the retry met a new partition that is not full
 		return retry{}, false
-	case r.between(before, d):
+	case p.between(before, d):
 		return retry{}, false
-	case r.disturbed(next, obs[i+2:]):
+	case p.disturbed(next, p.obs[i+2:]):
 		return retry{}, false
 	}
-	return retry{denial: d, next: next, told: t, limit: r.limit}, true
+	return retry{denial: d, next: next, told: t, limit: p.Limit}, true
 }
 
 // startsFull tells whether a new partition admits as much as any.
 func startsFull(p spec.Policy) bool { return p.Start == "" || p.Start == spec.StartFull }
-
-// forgotten tells whether one of some policies may have forgotten the partition between two requests, so that
-// the second met a fresh one.
-func (r *recording) forgotten(first, second *timeline.Observation, limit spec.Limit) bool {
-	h := &r.tl.Header
-	// that of a ban may be the last one seen behind it
-	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
-		return p.TTL > 0 && second.FirstByte-first.Sent+p.LongestBan()+max(h.Tick, p.Tick)+2*h.ClockError+
-			h.Drift(second.FirstByte) >= p.TTL
-	})
-}
 
 // rival is the last end of the intervals of some requests, and what is known of those that have it. A tie is
 // harmless if their order there cannot matter: a limiter that denies does not admit a request of the same
@@ -196,14 +193,14 @@ func (v *rival) add(o *timeline.Observation) {
 }
 
 // between tells whether one of the requests before d may have been decided after it, with an effect.
-func (r *recording) between(before rivals, d *timeline.Observation) bool {
+func (p *partition) between(before rivals, d *timeline.Observation) bool {
 	for observer, v := range before {
-		slack := r.tl.Header.Apart(observer, d.Observer)
+		slack := p.Header.Apart(observer, d.Observer)
 		if v.end < d.Sent-slack {
 			continue
 		}
 		tie := v.end == d.Sent && slack == 0
-		if !tie || v.unknown || v.costs != [2]int64{d.Cost, d.Cost} || v.denied && r.countsDenials() {
+		if !tie || v.unknown || v.costs != [2]int64{d.Cost, d.Cost} || v.denied && p.CountsDenials() {
 			return true
 		}
 	}
@@ -212,12 +209,12 @@ func (r *recording) between(before rivals, d *timeline.Observation) bool {
 
 // disturbed tells whether one of later, the requests that were sent after next, may have been decided before
 // it, with an effect.
-func (r *recording) disturbed(next *timeline.Observation, later []*timeline.Observation) bool {
+func (p *partition) disturbed(next *timeline.Observation, later []*timeline.Observation) bool {
 	for _, o := range later {
-		if o.Sent-2*r.tl.Header.ClockError > next.FirstByte {
+		if o.Sent-2*p.Header.ClockError > next.FirstByte {
 			return false
 		}
-		if r.disturbs(o, next) {
+		if p.disturbs(o, next) {
 			return true
 		}
 	}
@@ -226,28 +223,19 @@ func (r *recording) disturbed(next *timeline.Observation, later []*timeline.Obse
 
 // disturbs tells whether o, which was sent after next, may have been decided before it, with an effect. In a
 // tie, it has none on a retry that was admitted, nor if it was denied.
-func (r *recording) disturbs(o, next *timeline.Observation) bool {
-	slack := r.tl.Header.Apart(o.Observer, next.Observer)
+func (p *partition) disturbs(o, next *timeline.Observation) bool {
+	slack := p.Header.Apart(o.Observer, next.Observer)
 	if o.Sent-slack > next.FirstByte {
 		return false
 	}
 	tie := o.Sent == next.FirstByte && slack == 0
-	return !tie || next.Outcome != timeline.Allowed && (!answer.IsDenial(o) || r.countsDenials())
-}
-
-// countsDenials tells whether a denial may leave a trace: where denials are counted, by all or by one of
-// several, bring a ban, or no limit is declared.
-func (r *recording) countsDenials() bool {
-	traces := func(p spec.Policy) bool {
-		return p.Count == spec.CountAll || p.Count == spec.CountOwn || p.Ban > 0
-	}
-	return len(r.limit) == 0 || slices.ContainsFunc(r.limit, traces)
+	return !tie || next.Outcome != timeline.Allowed && (!answer.IsDenial(o) || p.CountsDenials())
 }
 
 // surelyWaited tells whether the retry came late enough on every clock: those of several observers, and the
 // target's own, which may read up to a tick less than the time of the decision, and run slower than ours.
 func (r *recording) surelyWaited(x retry) bool {
-	h := &r.tl.Header
+	h := &r.Header
 	tick := h.Tick
 	for _, p := range x.limit {
 		tick = max(tick, p.Tick)

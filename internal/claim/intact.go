@@ -27,7 +27,7 @@ type class struct {
 // does in all its answers of one outcome, one answer through the proxy that does otherwise refutes. What it
 // does in some only, and what the proxy adds, is told and does not fail.
 func (r *recording) intact(all *Expect) verdict.Claim {
-	if len(r.origin) == 0 {
+	if len(r.Origin) == 0 {
 		return verdict.Claim{ID: intactID, Reason: verdict.Unreachable,
 			Text: "no request was answered by the origin, so there is nothing to compare with"}
 	}
@@ -35,13 +35,13 @@ func (r *recording) intact(all *Expect) verdict.Claim {
 	var short []string
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		origin, proxy, compared := 0, 0, false
-		for _, limit := range r.limits() {
+		for _, limit := range r.Limits() {
 			is := func(o *timeline.Observation) bool {
 				return o.Outcome == outcome &&
-					sameLimit(r.limitOf(o), limit)
+					slices.Equal(r.LimitOf(o), limit)
 			}
-			c := class{outcome: outcome, limit: limit, origin: answer.Only(r.origin, is),
-				proxy: answer.Only(r.target, is)}
+			c := class{outcome: outcome, limit: limit, origin: answer.Only(r.Origin, is),
+				proxy: answer.Only(r.Target, is)}
 			origin, proxy = origin+len(c.origin), proxy+len(c.proxy)
 			if len(c.origin) > 0 && len(c.proxy) > 0 {
 				j.compare(c)
@@ -101,7 +101,7 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 		what = append(what, "body")
 	}
 	return finding.Settle(intactID, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
-		phrase.Plural(len(j.r.target), "answer"), phrase.Plural(len(j.r.origin), "answer"),
+		phrase.Plural(len(j.r.Target), "answer"), phrase.Plural(len(j.r.Origin), "answer"),
 		strings.Join(what, ", "), notes), nil)
 }
 

@@ -26,8 +26,8 @@ func (r *recording) offsetOf(o *timeline.Observation) (offset, bool) {
 	if !ok {
 		return offset{}, false
 	}
-	since, slack := d.Sub(r.tl.Header.Started), answer.StaleDate+r.tl.Header.ClockError+
-		r.tl.Header.Drift(o.FirstByte)
+	since, slack := d.Sub(r.Header.Started), answer.StaleDate+r.Header.ClockError+
+		r.Header.Drift(o.FirstByte)
 	return offset{lo: since - slack - o.FirstByte, hi: since + time.Second + slack - o.Sent, below: o,
 		top: o}, true
 }

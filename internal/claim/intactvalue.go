@@ -75,12 +75,12 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 func (j *comparison) longer(at, through []*timeline.Observation) {
 	tooLong := func(o *timeline.Observation) bool {
 		t, _ := answer.Told(o)
-		need, ok := j.r.longestNeed(o, t)
+		need, ok := j.r.LongestNeed(o, t)
 		return ok && t.For > need
 	}
 	known := func(o *timeline.Observation) bool {
 		t, _ := answer.Told(o)
-		_, ok := j.r.longestNeed(o, t)
+		_, ok := j.r.LongestNeed(o, t)
 		return ok
 	}
 	if !slices.ContainsFunc(at, known) || slices.ContainsFunc(at, tooLong) {
@@ -92,7 +92,7 @@ func (j *comparison) longer(at, through []*timeline.Observation) {
 	}
 	a, _ := answer.Told(at[0])
 	b, _ := answer.Told(changed[0])
-	need, _ := j.r.longestNeed(changed[0], b)
+	need, _ := j.r.LongestNeed(changed[0], b)
 	j.find(verdict.FieldChanged, at[0], changed,
 		fmt.Sprintf("no denial of the origin tells more than its limit can need (#%d: %s); through the "+
 			"proxy %d of %d do: #%d has %s where at most %d s can be needed",

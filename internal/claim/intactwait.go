@@ -29,7 +29,7 @@ type opening struct {
 // the burst alone, not from when it was sent nor from which of several policies denies, and partitions that
 // nobody else has used.
 func (j *comparison) apart(limit spec.Limit) {
-	if j.r.shared || j.r.used || len(limit) != 1 || byTheClock(limit[0]) {
+	if j.r.Shared || j.r.Used || len(limit) != 1 || byTheClock(limit[0]) {
 		return
 	}
 	at, ok := j.r.opening(true, limit)
@@ -37,8 +37,8 @@ func (j *comparison) apart(limit spec.Limit) {
 	if !ok || !ok2 || at.cost != through.cost {
 		return
 	}
-	noise := at.span + through.span + 2*time.Second + 2*j.r.tl.Header.ClockError
-	noise += 2 * max(limit[0].Tick, j.r.tl.Header.Tick)
+	noise := at.span + through.span + 2*time.Second + 2*j.r.Header.ClockError
+	noise += 2 * max(limit[0].Tick, j.r.Header.Tick)
 	if slices.ContainsFunc(slices.Concat(at.denials, through.denials), countsFromDate) {
 		noise += answer.StaleDate
 	}
@@ -104,14 +104,14 @@ func (r *recording) opening(origin bool, limit spec.Limit) (out opening, ok bool
 	}
 	sides := map[string]*side{}
 	var order []*side
-	for i := range r.tl.Observations {
-		o := &r.tl.Observations[i]
+	for i := range r.Observations {
+		o := &r.Observations[i]
 		s := sides[o.Partition]
 		if s == nil {
 			s = &side{phase: o.Phase, first: o.Sent}
 			sides[o.Partition], order = s, append(order, s)
 		}
-		s.mixed = s.mixed || o.Origin != origin || !sameLimit(r.limitOf(o), limit)
+		s.mixed = s.mixed || o.Origin != origin || !slices.Equal(r.LimitOf(o), limit)
 		if s.closed = s.closed || o.Phase != s.phase; s.closed {
 			s.mixed = s.mixed || o.Sent <= s.last
 			continue

@@ -30,7 +30,7 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	if !(b.Quantile > 0 && b.Quantile <= 1) {
 		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "a quantile is above 0 and at most 1"}
 	}
-	obs := answer.Only(r.target, func(o *timeline.Observation) bool { return o.Outcome == b.Outcome })
+	obs := answer.Only(r.Target, func(o *timeline.Observation) bool { return o.Outcome == b.Outcome })
 	if len(obs) == 0 {
 		return finding.TooFew(id, "no answer was "+b.Outcome.String())
 	}
@@ -85,8 +85,8 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 // way is the service time of the fastest answer: as long may each take on its way there and back, which is
 // not the target's to shorten. r.target is not empty.
 func (r *recording) way() time.Duration {
-	fastest := service(r.target[0])
-	for _, o := range r.target[1:] {
+	fastest := service(r.Target[0])
+	for _, o := range r.Target[1:] {
 		fastest = min(fastest, service(o))
 	}
 	return fastest
@@ -104,7 +104,7 @@ func (r *recording) way() time.Duration {
 // The wait of an answer of another outcome than of is a part of the standstill that it meets, but for queues,
 // which keep what they admit waiting. Alone it is none: a target that is slow with all is slow.
 func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall {
-	heard := slices.SortedFunc(slices.Values(r.target),
+	heard := slices.SortedFunc(slices.Values(r.Target),
 		func(a, b *timeline.Observation) int { return cmp.Compare(a.FirstByte, b.FirstByte) })
 	if !r.busy() {
 		return nil
@@ -122,7 +122,7 @@ func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall
 		}
 		stood = append(stood, s)
 	}
-	if slices.ContainsFunc(r.limit, func(p spec.Policy) bool { return p.Queued() }) {
+	if slices.ContainsFunc(r.Limit, func(p spec.Policy) bool { return p.Queued() }) {
 		return stood
 	}
 	out := slices.Clone(stood)
@@ -139,7 +139,7 @@ func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall
 // still, or sent one request in a hundred over a millisecond late, ten times as late as on a quiet one.
 func (r *recording) busy() bool {
 	late, _ := r.lateP99()
-	return late > time.Millisecond || len(r.tl.Header.Stalls) > 0
+	return late > time.Millisecond || len(r.Header.Stalls) > 0
 }
 
 // atOnce tells whether the first answers of heard, those of some width, are of requests that were sent over

@@ -7,7 +7,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -18,11 +17,11 @@ const notLongerID = string(verdict.ClaimRetryAfterNotLonger)
 // date form may round up once more, because the Date it counts from is cut to the second, and that Date may
 // be old, see answer.StaleDate.
 func (r *recording) notLonger(*Expect) verdict.Claim {
-	if len(r.limit) == 0 {
+	if len(r.Limit) == 0 {
 		return verdict.Claim{ID: notLongerID, Reason: verdict.NeedsFailed,
 			Text: "how long a wait is needed follows from a limit, and none is declared"}
 	}
-	denials := answer.Denied(r.target)
+	denials := answer.Denied(r.Target)
 	var findings []verdict.Finding
 	judged, late := 0, 0
 	for _, d := range denials {
@@ -30,14 +29,15 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 		if !ok {
 			continue
 		}
-		need, ok := r.longestNeed(d, t)
+		need, ok := r.LongestNeed(d, t)
 		if !ok {
 			continue
 		}
 		judged++
 		if t.For > need {
 			if late++; late <= finding.Most {
-				findings = append(findings, tooLong(d, t, need, r.waits()[d.Seq]))
+				wait, _ := r.LongestWait(d)
+				findings = append(findings, tooLong(d, t, need, wait))
 			}
 		}
 	}
@@ -45,7 +45,8 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 	case judged == 0 && len(denials) == 0:
 		return finding.TooFew(notLongerID, "no request was denied")
 	case judged == 0 && r.lacks(verdict.PromiseRetryAfter):
-		return unpromised(notLongerID, verdict.PromiseRetryAfter, len(denials), "denial", "a Retry-After")
+		return finding.Unpromised(notLongerID, verdict.PromiseRetryAfter, len(denials), "denial",
+			"a Retry-After")
 	case judged == 0:
 		return finding.TooFew(notLongerID,
 			fmt.Sprintf("none of %s has a Retry-After that can be checked",
@@ -60,21 +61,6 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 	}
 }
 
-// longestNeed returns the longest wait that d may tell in the notation of t: the longest true wait rounded up
-// to whole seconds, and two more for a date. A denial always waits for something, so at least 1 s. ok is
-// false where no wait is known to be long enough.
-func (r *recording) longestNeed(d *timeline.Observation, t answer.Wait) (need time.Duration, ok bool) {
-	wait, ok := r.waits()[d.Seq]
-	if !ok || wait == reference.Never {
-		return 0, false
-	}
-	need = max(time.Second, add(wait, time.Second-1).Truncate(time.Second))
-	if t.IsDate {
-		need = add(need, time.Second+answer.StaleDate)
-	}
-	return need, true
-}
-
 // tooLong is the finding of a denial that told a longer wait than needed.
 func tooLong(d *timeline.Observation, t answer.Wait, need, wait time.Duration) verdict.Finding {
 	return finding.Witness(verdict.Finding{
@@ -84,12 +70,4 @@ func tooLong(d *timeline.Observation, t answer.Wait, need, wait time.Duration) v
 			d.Seq, t, phrase.Seconds(d.Sent, time.Millisecond), phrase.Seconds(d.FirstByte, time.Millisecond),
 			phrase.Seconds(wait, time.Microsecond), need/time.Second),
 	}, d)
-}
-
-// add returns a + b, or the largest duration where that overflows. Neither may be negative.
-func add(a, b time.Duration) time.Duration {
-	if a > reference.Never-b {
-		return reference.Never
-	}
-	return a + b
 }

@@ -16,7 +16,7 @@ import (
 // that may be the denials of others.
 func (r *recording) ownCount(e *Expect) verdict.Claim {
 	const id = string(verdict.ClaimOwnCount)
-	counts := r.tl.Header.Counted
+	counts := r.Header.Counted
 	var found []verdict.Finding
 	total, counted, more := 0, int64(0), int64(0)
 	for i, phases := range e.Counted {
@@ -56,8 +56,8 @@ func (r *recording) ownCount(e *Expect) verdict.Claim {
 
 // deniedIn are the denials of some phases, and how many of their requests may be denials or not.
 func (r *recording) deniedIn(phases []string) (denials []*timeline.Observation, doubtful int) {
-	for i := range r.tl.Observations {
-		switch o := &r.tl.Observations[i]; {
+	for i := range r.Observations {
+		switch o := &r.Observations[i]; {
 		case o.Origin || !slices.Contains(phases, o.Phase):
 		case answer.IsDenial(o):
 			denials = append(denials, o)

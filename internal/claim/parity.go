@@ -22,7 +22,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 	judged := 0
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		of := func(phase string) []*timeline.Observation {
-			return answer.Only(r.target, func(o *timeline.Observation) bool {
+			return answer.Only(r.Target, func(o *timeline.Observation) bool {
 				return o.Phase == phase &&
 					o.Outcome == outcome
 			})

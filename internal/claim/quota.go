@@ -24,7 +24,7 @@ type teller struct {
 // tellingAnswers returns the answers that tell of a quota, or break a rule in trying to.
 func (r *recording) tellingAnswers() []teller {
 	var out []teller
-	for _, o := range r.target {
+	for _, o := range r.Target {
 		at, _ := answer.Date(o)
 		t := teller{o: o}
 		if t.quotas, t.problems = headers.Quotas(o.Fields.Get, at); len(t.quotas)+len(t.problems) > 0 {
@@ -47,7 +47,7 @@ func (r *recording) limitless(tellers []teller) bool {
 		_, b := t.o.Fields.Get("X-Rate-Limit-Limit")
 		return a || b || slices.ContainsFunc(t.quotas, tellsLimit)
 	}
-	return !slices.Contains(r.promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
+	return !slices.Contains(r.Promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
 }
 
 // lacksLimit tells whether a problem is that what remains comes without a limit.
@@ -58,14 +58,14 @@ func lacksLimit(p headers.Problem) bool {
 // withhold tells whether the answers leave out one thing of the quota, and nobody promised it.
 func (r *recording) withhold(tellers []teller, has func(headers.Quota) bool) bool {
 	tells := func(t teller) bool { return len(t.problems) > 0 || slices.ContainsFunc(t.quotas, has) }
-	return !slices.Contains(r.promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
+	return !slices.Contains(r.Promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
 }
 
 // silent is a claim on what no answer tells: one that nobody promised, or one of too few answers.
 func (r *recording) silent(id string, tellers []teller, what string, has func(headers.Quota) bool,
 ) verdict.Claim {
 	if r.withhold(tellers, has) {
-		return unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", what)
+		return finding.Unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", what)
 	}
 	return finding.TooFew(id, "no answer tells "+what)
 }
@@ -112,7 +112,7 @@ func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
 // needsLonger tells whether an answer tells a time beyond the window of its policy because the declared
 // limit takes as long: one that bans, or weighs the window before.
 func (r *recording) needsLonger(t teller) bool {
-	limit := r.limitOf(t.o)
+	limit := r.LimitOf(t.o)
 	return len(limit) > 0 && !slices.ContainsFunc(t.quotas, func(q headers.Quota) bool {
 		return q.HasReset && q.Window > 0 && q.Reset > q.Window && q.Reset > longestReset(limit, q)+q.Unit
 	})
@@ -140,7 +140,7 @@ func (r *recording) agrees(id string, tellers []teller) verdict.Claim {
 		}
 		for i := 1; i < len(quotas); i++ {
 			a, b := quotas[0], quotas[i]
-			if len(r.limitOf(t.o)) > 1 && a.HasLimit && b.HasLimit && a.Limit != b.Limit {
+			if len(r.LimitOf(t.o)) > 1 && a.HasLimit && b.HasLimit && a.Limit != b.Limit {
 				continue
 			}
 			if a.HasLimit && b.HasLimit && a.Limit != b.Limit {
@@ -202,7 +202,7 @@ func (r *recording) stable(id string, tellers []teller) verdict.Claim {
 	var moved conflict
 	for _, t := range tellers {
 		for _, q := range t.quotas {
-			limit := r.limitOf(t.o)
+			limit := r.LimitOf(t.o)
 			k := policy{t.o.Partition, q.Dialect, q.Name, limit.String()}
 			most := 1
 			if q.Name == "" {

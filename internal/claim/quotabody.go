@@ -26,7 +26,7 @@ import (
 // limit, reset_at, status). A wait that a body tells alone is held against the limit.
 func (r *recording) toldBody(*Expect) verdict.Claim {
 	id := string(verdict.ClaimQuotaBody)
-	denials := answer.Denied(r.target)
+	denials := answer.Denied(r.Target)
 	if len(denials) == 0 {
 		return finding.TooFew(id, "no request was denied")
 	}
@@ -209,7 +209,7 @@ func (r *recording) aloneWait(o *timeline.Observation, x member, n float64) stri
 		return says + fmt.Sprintf(", no Retry-After says more, and #%d was denied %s later, with no "+
 			"admission between", again.Seq, phrase.Seconds(again.Sent-o.FirstByte, time.Millisecond))
 	}
-	need, ok := r.longestNeed(o, answer.Wait{})
+	need, ok := r.LongestNeed(o, answer.Wait{})
 	if !ok || n <= need.Seconds() || plainName(x.name) != "retryafterseconds" && !denied(n/1000) {
 		return ""
 	}
@@ -218,8 +218,8 @@ func (r *recording) aloneWait(o *timeline.Observation, x member, n float64) stri
 
 // slackUntil is by how much less time may have passed for the limiter between an earlier answer and o.
 func (r *recording) slackUntil(o *timeline.Observation) time.Duration {
-	h, tick := &r.tl.Header, time.Duration(0)
-	for _, p := range r.limitOf(o) {
+	h, tick := &r.Header, time.Duration(0)
+	for _, p := range r.LimitOf(o) {
 		tick = max(tick, p.Tick)
 	}
 	return max(h.Tick, tick) + 2*h.ClockError + h.Drift(o.FirstByte)
@@ -232,14 +232,13 @@ func (r *recording) slackUntil(o *timeline.Observation) time.Duration {
 //	           |------- again -->|
 func (r *recording) deniedAgain() map[int]*timeline.Observation {
 	out := map[int]*timeline.Observation{}
-	if r.shared || len(r.limit) == 0 {
+	if r.Shared || len(r.Limit) == 0 {
 		return out
 	}
-	for _, p := range r.tl.ByPartition() {
+	for _, p := range r.ByPartition() {
 		obs := p.Observations
-		limit, ok := r.countedBy(len(obs), func(i int) *timeline.Observation { return &obs[i] })
-		of := r.under(limit)
-		if !ok || limit.Completes() || of.countsDenials() || slices.ContainsFunc(limit, renewed) {
+		of, ok := r.CountedBy(len(obs), func(i int) *timeline.Observation { return &obs[i] })
+		if !ok || of.Limit.Completes() || of.CountsDenials() || slices.ContainsFunc(of.Limit, renewed) {
 			continue
 		}
 		ended := make([]time.Duration, len(obs)) // when all before that may be admitted were decided
@@ -290,7 +289,7 @@ func (r *recording) limitConflict(o *timeline.Observation, x, window member) str
 		return fmt.Sprintf("its body says %s: %d, and its fields tell a limit of %s", x.name, n,
 			strings.Join(limitsOf(quotas), ", "))
 	}
-	limit, unit := r.limitOf(o), time.Duration(0)
+	limit, unit := r.LimitOf(o), time.Duration(0)
 	if w, ok := window.number(); ok && w > 0 && w < 1e9 {
 		unit = time.Duration(w * float64(time.Second))
 	}
@@ -305,7 +304,7 @@ func (r *recording) limitConflict(o *timeline.Observation, x, window member) str
 func (r *recording) resetConflict(o *timeline.Observation, x member) string {
 	at, dated := answer.Date(o)
 	q, ok := headers.ReadReset(x.value, at)
-	limit := r.limitOf(o)
+	limit := r.LimitOf(o)
 	if !ok || !dated || q.Form == headers.Delta || len(limit) == 0 || limit.Completes() {
 		return ""
 	}

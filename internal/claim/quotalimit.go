@@ -22,7 +22,7 @@ func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 	var seen []string
 	first, rule, judged := "", "", 0
 	for _, t := range tellers {
-		limit := r.limitOf(t.o)
+		limit := r.LimitOf(t.o)
 		if len(limit) == 0 || !slices.ContainsFunc(t.quotas, tellsLimit) {
 			continue
 		}
@@ -58,7 +58,7 @@ func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 		return finding.Settle(id, fmt.Sprintf("the limit that %s tell is the declared one: %s",
 			phrase.Plural(judged, "answer"),
 			strings.Join(slices.Compact(seen), ", ")), nil)
-	case len(r.limit) == 0:
+	case len(r.Limit) == 0:
 		return uncompared(id)
 	default:
 		return r.silent(id, tellers, "a limit", tellsLimit)

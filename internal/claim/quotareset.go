@@ -28,7 +28,7 @@ func (r *recording) toldReset(id string, tellers []teller) verdict.Claim {
 	var findings []verdict.Finding
 	judged, bad, resets := 0, 0, false
 	for _, t := range tellers {
-		limit := r.limitOf(t.o)
+		limit := r.LimitOf(t.o)
 		resets = resets || slices.ContainsFunc(t.quotas, tellsReset)
 		asked := slices.DeleteFunc(slices.Clone(t.quotas), func(q headers.Quota) bool {
 			return !q.HasReset || t.beside(q, limit)
@@ -53,7 +53,7 @@ func (r *recording) toldReset(id string, tellers []teller) verdict.Claim {
 		return finding.Settle(id, fmt.Sprintf("%d of %s tell a reset that can be%s", judged-bad,
 			phrase.Plural(judged, "answer"),
 			finding.Shown(bad)), findings)
-	case len(r.limit) == 0:
+	case len(r.Limit) == 0:
 		return uncompared(id)
 	case !resets:
 		return r.silent(id, tellers, "a reset", tellsReset)
@@ -72,7 +72,7 @@ func (t *teller) beside(q headers.Quota, limit spec.Limit) bool {
 // wrongReset returns the finding of a reset that cannot be; nil where it can.
 func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit spec.Limit,
 	opened map[string]span) *verdict.Finding {
-	h := &r.tl.Header
+	h := &r.Header
 	slack := q.Unit + h.Tick + 2*h.ClockError + 2*h.Drift(o.FirstByte)
 	late := slack
 	if q.Form != headers.Delta { // it counts from a Date, which is cut to the second and may be old
@@ -134,8 +134,8 @@ func (r *recording) openings() map[string]span {
 	if !r.fresh {
 		return out
 	}
-	for _, p := range r.tl.ByPartition() {
-		_, one := r.countedBy(len(p.Observations),
+	for _, p := range r.ByPartition() {
+		_, one := r.CountedBy(len(p.Observations),
 			func(i int) *timeline.Observation { return &p.Observations[i] })
 		first := span{p.Observations[0].Sent, reference.Never}
 		for i := range p.Observations {
@@ -159,7 +159,7 @@ func (r *recording) windowEnd(o *timeline.Observation, limit spec.Limit, opened 
 	if len(limit) > 1 || !p.Fixed() || !plain {
 		return end, false
 	}
-	h, w := &r.tl.Header, p.Rate.Per
+	h, w := &r.Header, p.Rate.Per
 	slack := h.Tick + 2*h.ClockError + h.Drift(o.FirstByte)
 	switch p.Align {
 	case spec.AlignFirst:

@@ -23,12 +23,12 @@ func lateness(o *timeline.Observation) time.Duration { return max(0, o.Sent-o.At
 // there is none. Requests that answered a denial or another answer are planned when they are due, so they
 // count alike.
 func (r *recording) lateP99() (time.Duration, *timeline.Observation) {
-	if len(r.tl.Observations) == 0 {
+	if len(r.Observations) == 0 {
 		return 0, nil
 	}
-	obs := make([]*timeline.Observation, len(r.tl.Observations))
+	obs := make([]*timeline.Observation, len(r.Observations))
 	for i := range obs {
-		obs[i] = &r.tl.Observations[i]
+		obs[i] = &r.Observations[i]
 	}
 	slices.SortStableFunc(obs,
 		func(a, b *timeline.Observation) int { return cmp.Compare(lateness(a), lateness(b)) })
@@ -42,11 +42,11 @@ type stall struct{ from, to time.Duration }
 // stalls returns the times in which the recorder was late or away, ascending and apart from each other.
 func (r *recording) stalls() []stall {
 	var all []stall
-	for _, s := range r.tl.Header.Stalls {
+	for _, s := range r.Header.Stalls {
 		all = append(all, stall{s.From, s.To})
 	}
-	for i := range r.tl.Observations {
-		if o := &r.tl.Observations[i]; lateness(o) > 0 {
+	for i := range r.Observations {
+		if o := &r.Observations[i]; lateness(o) > 0 {
 			all = append(all, stall{o.At, o.Sent})
 		}
 	}
@@ -74,7 +74,7 @@ func (r *recording) schedule(e *Expect) verdict.Claim {
 	if at != nil {
 		of = fmt.Sprintf(" (#%d)", at.Seq)
 	}
-	return Schedule(&r.tl.Header, len(r.tl.Observations), late, of, e.LateP99)
+	return Schedule(&r.Header, len(r.Observations), late, of, e.LateP99)
 }
 
 // Schedule is the claim that a plan was kept of which n requests were sent, the 99th percentile of them so
@@ -106,7 +106,7 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 // overloaded says why the recorder itself is suspect: it could not send all, or sent late. Empty where it is
 // not.
 func (r *recording) overloaded() string {
-	if n := r.tl.Header.Unsent; n > 0 {
+	if n := r.Header.Unsent; n > 0 {
 		return phrase.Plural(n, "planned request") + " could not be sent"
 	}
 	if late, _ := r.lateP99(); late > r.lateMax {

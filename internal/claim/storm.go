@@ -18,12 +18,12 @@ const herdWidth = 10 * time.Millisecond
 // client was admitted, and how many came at once. Where it must drain, clients that were never admitted are a
 // failure if one of their denials was wrong: one that waits too long, or gives up, is not the limiter's
 // fault.
-func (r *recording) storm(e StormExpect) verdict.Claim { return r.alone(r.retried(e)) }
+func (r *recording) storm(e StormExpect) verdict.Claim { return r.Alone(r.retried(e)) }
 
 // retried is storm, where nobody else uses the partitions.
 func (r *recording) retried(e StormExpect) verdict.Claim {
 	id := verdict.ClaimStorm.ID(e.Phase)
-	obs := answer.Only(r.target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })
+	obs := answer.Only(r.Target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })
 	if len(obs) == 0 {
 		return finding.TooFew(id, "no request of phase "+phrase.Quote(e.Phase)+" was answered")
 	}
@@ -41,7 +41,7 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 	switch {
 	case !e.Drained || left <= 0:
 		return finding.Settle(id, text, nil)
-	case r.tl.Header.Interrupted:
+	case r.Header.Interrupted:
 		return verdict.Claim{ID: id, Reason: verdict.Interrupted,
 			Text: text + "; but the recording was stopped before its plan was done"}
 	case r.overloaded() != "":

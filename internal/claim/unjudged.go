@@ -38,7 +38,7 @@ func unjudged(obs []*timeline.Observation) string {
 func (r *recording) admittedToo(c verdict.Claim) verdict.Claim {
 	var bad finding.Broken
 	n := 0
-	for _, o := range r.target {
+	for _, o := range r.Target {
 		present, problems := readRetryAfter(o)
 		if !present || o.Outcome != timeline.Allowed {
 			continue

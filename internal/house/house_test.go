@@ -59,6 +59,7 @@ var layers = map[string]int{
 	"internal/check":             9,
 	"internal/claim/phrase":      1,
 	"internal/claim/finding":     2,
+	"internal/claim/recorded":    3,
 	"internal/claim/answer":      2,
 	"internal/claim":             10,
 	"internal/client":            10,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -21,6 +22,13 @@ func Settle(id, text string, findings []verdict.Finding) verdict.Claim {
 // TooFew is a claim without the observations that it needs: Inconclusive (too-few).
 func TooFew(id, text string) verdict.Claim {
 	return verdict.Claim{ID: id, Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Text: text}
+}
+
+// Unpromised is a claim on what none of n answers has, and nobody promised: Inconclusive (needs-failed), and
+// it does not count. noun names an answer, what the thing that they lack.
+func Unpromised(id string, p verdict.Promise, n int, noun, what string) verdict.Claim {
+	return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Unpromised: p,
+		Text: fmt.Sprintf("none of %s has %s, and it is not promised", phrase.Plural(n, noun), what)}
 }
 
 // Most is the most observations that a finding names, and the most findings of a claim that has one for
