@@ -152,12 +152,19 @@ func (k *crowd) run(begin time.Duration) time.Duration {
 	}
 	k.close()
 	k.r.purge(k)
-	if k.end > 0 && (k.retries == nil || k.p.left.Load() > 0) {
+	if k.end > 0 && (k.p.left.Load() > 0 || !k.endsEarly()) {
 		k.r.pause(k.end)
 		return max(k.end, k.r.clock.Now())
 	}
 	k.r.await(k.p, 0)
 	return k.r.clock.Now()
+}
+
+// endsEarly tells whether a phase ends when all its clients are done: that of retries, and a closed loop with
+// a ceiling of requests after which nothing is planned.
+func (k *crowd) endsEarly() bool {
+	p, plan := k.p.plan, k.r.s.Phases
+	return k.retries != nil || p.Shape == timeline.Closed && p.Requests > 0 && p == &plan[len(plan)-1]
 }
 
 // earliest returns when the pacer has to look again: the first client that is due, or the end.

@@ -146,6 +146,26 @@ func TestClosedClientsSendWhenTheirAnswerCame(t *testing.T) {
 	})
 }
 
+// TestALastPhaseOfClientsEndsWithItsRequests: what has a ceiling of requests and a duration ends at the first
+// of both, unless something is planned after it.
+func TestALastPhaseOfClientsEndsWithItsRequests(t *testing.T) {
+	virtual(t, func(http.ResponseWriter, *http.Request) { time.Sleep(10 * ms) },
+		func(t *testing.T, o Options) {
+			p := timeline.Phase{Name: "p", Shape: timeline.Closed, Clients: 2, Partitions: []string{"a"},
+				Requests: 4, Duration: time.Second}
+			last := p
+			last.Name = "last"
+			tl := mustRecord(t, schedule(p, last), o)
+			if got := sends(tl, "last"); len(got) != 4 || got[0] != time.Second {
+				t.Errorf("the last phase sent at %v, want four from 1 s on", got)
+			}
+			if tl.Header.Ended != time.Second+20*ms || tl.Header.Unsent != 0 {
+				t.Errorf("ended at %s with %d unsent, want 1.02 s and none", tl.Header.Ended,
+					tl.Header.Unsent)
+			}
+		})
+}
+
 func TestMoreClientsThanConnectionsTakeTurns(t *testing.T) {
 	slow := func(w http.ResponseWriter, r *http.Request) { time.Sleep(10 * ms) }
 	virtual(t, slow, func(t *testing.T, o Options) {
