@@ -6,20 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
-
-// verdictOf returns the verdict, or the reason of an inconclusive one, and all texts.
-func verdictOf(c verdict.Claim) (judged, text string) {
-	judged, text = c.Verdict.String(), c.Text
-	if c.Verdict == verdict.Inconclusive {
-		judged = string(c.Reason)
-	}
-	for _, f := range c.Findings {
-		text += "\n" + f.Text
-	}
-	return judged, text
-}
 
 func contains(text, part string) bool { return strings.Contains(text, part) }
 

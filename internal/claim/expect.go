@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
+	"github.com/rlcheck/rlcheck/internal/claim/intact"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -28,7 +29,7 @@ type Expect struct {
 	// bound. A schedule that was not kept is Inconclusive (schedule-missed), never Fail.
 	LateP99 time.Duration
 	// Intact compares the answers of the origin with those through the target; nil: not compared.
-	Intact *IntactExpect
+	Intact *intact.Expect
 	// Quota are the claims on what answers tell of the quota.
 	Quota QuotaExpect
 	// Answers are the statuses that the answers of phases must have; empty: any.
@@ -162,14 +163,6 @@ type LatencyBound struct {
 	Max      time.Duration
 }
 
-// IntactExpect says what must arrive through a proxy as the origin sent it.
-type IntactExpect struct {
-	// Fields are canonical names of header fields; a name ending in * stands for all that begin so.
-	Fields []string
-	// Status and Body: the status, and the media type and beginning of a denial's body.
-	Status, Body bool
-}
-
 // question is how the claims of one kind are judged: as many as a scenario asks for.
 type question struct {
 	// kind is empty where the claims say theirs.
@@ -206,7 +199,8 @@ var questions = [...]question{
 		(*recording).ownCount),
 	{verdict.ClaimStorm, each(func(e *Expect) []StormExpect { return e.Storms }, (*recording).storm)},
 	{verdict.ClaimLatency, each(func(e *Expect) []LatencyBound { return e.Latency }, (*recording).latency)},
-	where(verdict.ClaimIntact, func(e *Expect) bool { return e.Intact != nil }, (*recording).intact),
+	where(verdict.ClaimIntact, func(e *Expect) bool { return e.Intact != nil },
+		func(r *recording, e *Expect) verdict.Claim { return intact.Judge(r.Recording, *e.Intact) }),
 	where(verdict.ClaimSchedule, func(e *Expect) bool { return e.LateP99 > 0 }, (*recording).schedule),
 }
 

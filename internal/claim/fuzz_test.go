@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/claim/intact"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -30,7 +31,7 @@ func FuzzAnswer(f *testing.F) {
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}, DeniedStatus: []int{429},
 		Quota: QuotaExpect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
 			Reset: true, Body: true, Fresh: true},
-		Intact:   &IntactExpect{Fields: []string{"Retry-After", "Ratelimit*"}, Status: true, Body: true},
+		Intact:   &intact.Expect{Fields: []string{"Retry-After", "Ratelimit*"}, Status: true, Body: true},
 		Promised: verdict.Promises()}
 	f.Fuzz(func(t *testing.T, fields, body string) {
 		tl := answering(fields, body)

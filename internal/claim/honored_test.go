@@ -202,16 +202,6 @@ func TestHonoredTies(t *testing.T) {
 	}
 }
 
-// parse parses a SPEC.
-func parse(t *testing.T, text string) spec.Limit {
-	t.Helper()
-	limit, err := spec.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return limit
-}
-
 func TestHonoredPrintsTimesThatProveIt(t *testing.T) {
 	tl := record(req(1, 0, 0, 429, "Retry-After: 1"), req(2, 0, 0, 429))
 	tl.Observations[0].FirstByte = 412_345_678

@@ -90,34 +90,3 @@ func TestDenialsUnderAnotherLimitAreNoneOfThisOne(t *testing.T) {
 		t.Errorf("got %s (%s), want a failure", c.Verdict, c.Text)
 	}
 }
-
-// TestIntactComparesPhasesOfOneLimit: another limit tells other numbers and waits, through a proxy or not.
-func TestIntactComparesPhasesOfOneLimit(t *testing.T) {
-	limit, own := parse(t, "sliding-window-log,rate=2/10s"), parse(t, "sliding-window-log,rate=2/1h")
-	more := func(through string) *timeline.Timeline {
-		tl := pairOf(nil)
-		for i := 5; i < 10; i++ {
-			o := tl.Observations[i]
-			o.Seq, o.Phase, o.Partition, o.Sent, o.FirstByte = o.Seq+10, through, "q", o.Sent+time.Second,
-				o.FirstByte+time.Second
-			set("Ratelimit-Limit", "3", o.Seq)(&o)
-			if o.Status == 429 {
-				set("Retry-After", "3600", o.Seq)(&o)
-			}
-			set("Date", "", o.Seq)(&o)
-			tl.Observations = append(tl.Observations, o)
-		}
-		return tl
-	}
-	e := Expect{Intact: &IntactExpect{Fields: []string{"Retry-After", "Ratelimit*"}},
-		Limits: map[string]spec.Limit{"login": own}}
-	for through, want := range map[string]verdict.Verdict{"login": verdict.Pass, "proxied": verdict.Fail} {
-		if c := Judge(more(through), limit, e)[0]; c.Verdict != want {
-			t.Errorf("phase %s: got %s (%s), want %s", through, c.Verdict, c.Text, want)
-		}
-	}
-	e.Limits["direct"] = own
-	if c := Judge(pairOf(nil), limit, e)[0]; c.Verdict != verdict.Inconclusive || c.Reason != verdict.TooFew {
-		t.Errorf("no limit has both: got %s (%s)", c.Verdict, c.Text)
-	}
-}

@@ -60,6 +60,8 @@ var layers = map[string]int{
 	"internal/claim/phrase":      1,
 	"internal/claim/finding":     2,
 	"internal/claim/recorded":    3,
+	"internal/claim/sample":      2,
+	"internal/claim/intact":      4,
 	"internal/claim/answer":      2,
 	"internal/claim":             10,
 	"internal/client":            10,

@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/claim/intact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spell"
@@ -71,7 +72,7 @@ func expectKind() kind[draft] {
 		key("storm", list("phases", stormKind()), "Backoff phases whose retries are told of.",
 			func(e *draft) *[]claim.StormExpect { return &e.Expect.Storms }),
 		key("intact", intactKind(), "What must arrive through a proxy as the origin sent it.",
-			func(e *draft) **claim.IntactExpect { return &e.Expect.Intact }),
+			func(e *draft) **intact.Expect { return &e.Expect.Intact }),
 	}, nil)
 }
 
@@ -194,20 +195,20 @@ func scheduleKind() kind[time.Duration] {
 }
 
 // intactKind is the kind of what a proxy may not change.
-func intactKind() kind[*claim.IntactExpect] {
+func intactKind() kind[*intact.Expect] {
 	name := word("a field name is an HTTP token, with * at its end for all that begin so",
 		`^[!#$%&'+.^_`+"`"+`|~0-9A-Za-z-]+\*?$`)
-	all := object("intact", []field[claim.IntactExpect]{
+	all := object("intact", []field[intact.Expect]{
 		key("fields", list("field names", name), "Header fields, a * at the end for all that begin so.",
-			func(i *claim.IntactExpect) *[]string { return &i.Fields }),
+			func(i *intact.Expect) *[]string { return &i.Fields }),
 		key("status", boolean("status"), "The status.",
-			func(i *claim.IntactExpect) *bool { return &i.Status }),
+			func(i *intact.Expect) *bool { return &i.Status }),
 		key("body", boolean("body"), "The media type and the beginning of a denial's body.",
-			func(i *claim.IntactExpect) *bool { return &i.Body }),
+			func(i *intact.Expect) *bool { return &i.Body }),
 	}, nil)
-	return kind[*claim.IntactExpect]{schema: all.schema,
-		read: func(d *decoder, n *tree.Node, v **claim.IntactExpect) {
-			var i claim.IntactExpect
+	return kind[*intact.Expect]{schema: all.schema,
+		read: func(d *decoder, n *tree.Node, v **intact.Expect) {
+			var i intact.Expect
 			all.read(d, n, &i)
 			for j, f := range i.Fields {
 				i.Fields[j] = http.CanonicalHeaderKey(f)

@@ -1,4 +1,4 @@
-package claim
+package intact
 
 import (
 	"fmt"
@@ -7,16 +7,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim/recorded"
+	"github.com/rlcheck/rlcheck/internal/claim/sample"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+const ms = time.Millisecond
+
+// one judges a recording without a limit.
+func one(t *testing.T, tl *timeline.Timeline, e Expect) verdict.Claim {
+	t.Helper()
+	c := Judge(recorded.New(tl, recorded.Terms{}, sample.NoWaits), e)
+	sample.Sound(t, tl, c)
+	return c
+}
+
 // pairOf is the same burst at the origin and through the proxy: two admissions and three denials each, the
 // origin's from seq 0 and 0 ms on partition o, the proxy's from seq 10 and 5000 ms on partition p. edit may
 // change each answer.
 func pairOf(edit func(o *timeline.Observation)) *timeline.Timeline {
-	tl := record()
+	tl := sample.Recording()
 	tl.Header.Started = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for side := range 2 {
 		for i := range 5 {
@@ -24,7 +37,7 @@ func pairOf(edit func(o *timeline.Observation)) *timeline.Timeline {
 			if i >= 2 {
 				status = 429
 			}
-			o := req(10*side+i, at, at+1, status, "Content-Type: application/problem+json",
+			o := sample.Request(10*side+i, at, at+1, status, "Content-Type: application/problem+json",
 				"Date: "+tl.Header.Started.Add(time.Duration(at)*ms).Format("Mon, 02 Jan 2006 15:04:05 GMT"),
 				"Ratelimit-Limit: 2", "Ratelimit-Remaining: 0", "Ratelimit-Reset: 9")
 			o.Partition, o.Phase, o.Origin = [...]string{"o", "p"}[side],
@@ -74,7 +87,7 @@ func both(edits ...func(*timeline.Observation)) func(*timeline.Observation) {
 }
 
 var (
-	everything = IntactExpect{Fields: []string{"Retry-After", "RateLimit*", "X-RateLimit-*", "Date"},
+	everything = Expect{Fields: []string{"Retry-After", "RateLimit*", "X-RateLimit-*", "Date"},
 		Status: true, Body: true}
 	allOrigin = []int{0, 1, 2, 3, 4}
 	allProxy  = []int{10, 11, 12, 13, 14}
@@ -84,7 +97,7 @@ func TestIntact(t *testing.T) {
 	outcome := func(status int, seqs ...int) func(*timeline.Observation) {
 		return func(o *timeline.Observation) {
 			if slices.Contains(seqs, o.Seq) {
-				x := req(0, 0, 0, status)
+				x := sample.Request(0, 0, 0, status)
 				o.Status, o.Outcome, o.Answered = status, x.Outcome, x.Answered
 			}
 		}
@@ -123,7 +136,8 @@ func TestIntact(t *testing.T) {
 		{"markup", both(body("<html>", 12), set("Content-Type", "text/html", 12)), "body-changed",
 			"#12 has text/html with markup"},
 		{"another problem", body(`{"type":"about:blank"}`, 14), "body-changed",
-			`of type "about:quota" (#2); through the proxy 1 of 3 have another body: #14 has application/problem+json with a JSON object of type "about:blank"`},
+			`of type "about:quota" (#2); through the proxy 1 of 3 have another body: #14 has ` +
+				`application/problem+json with a JSON object of type "about:blank"`},
 		{"no type at all", body(`{"status":429}`, 14), "body-changed", `of type "about:blank"`},
 		{"another text of the same type", body(`{"title":"x","type":"about:quota","more":[1]}`, 14), "pass",
 			""},
@@ -156,9 +170,9 @@ func TestIntact(t *testing.T) {
 func check1(t *testing.T, name string, tl *timeline.Timeline, limit spec.Limit, waits map[int]time.Duration,
 	want, text string) {
 	t.Helper()
-	c := judge(tl, limit, Expect{Intact: &everything},
-		func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return waits })[0]
-	sound(t, tl, c)
+	c := Judge(recorded.New(tl, recorded.Terms{Limit: limit},
+		func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return waits }), everything)
+	sample.Sound(t, tl, c)
 	got, all := c.Verdict.String(), c.Text
 	if c.Verdict == verdict.Inconclusive {
 		got = string(c.Reason)
@@ -245,7 +259,7 @@ func TestIntactValues(t *testing.T) {
 func TestIntactNotesOnce(t *testing.T) {
 	tl := pairOf(both(set("Date", "Fri, 20 Nov 2026 13:00:05 GMT", 0, 2),
 		set("X-Ratelimit-Limit", "1", allProxy...)))
-	c := one(t, tl, Expect{Intact: &everything})
+	c := one(t, tl, everything)
 	if got := strings.Count(c.Text, "not those of one clock"); got != 1 {
 		t.Errorf("got the note %d times, want once: %s", got, c.Text)
 	}
@@ -261,7 +275,7 @@ func TestDatesOfAClockThatDrifts(t *testing.T) {
 			}
 		})
 		tl.Header.DriftPPM = ppm
-		if got := one(t, tl, Expect{Intact: &everything}); got.Verdict != want {
+		if got := one(t, tl, everything); got.Verdict != want {
 			t.Errorf("%d ppm: got %s (%s), want %s", ppm, got.Verdict, got.Text, want)
 		}
 	}
@@ -271,7 +285,7 @@ func TestIntactDatesOfTwoClocks(t *testing.T) {
 	for clock, want := range map[time.Duration]verdict.Verdict{0: verdict.Fail, 100 * ms: verdict.Pass} {
 		tl := pairOf(set("Date", "Fri, 20 Nov 2026 12:00:08 GMT", 12)) // 3 s ahead, a millisecond too much
 		tl.Header.ClockError = clock
-		if got := one(t, tl, Expect{Intact: &everything}); got.Verdict != want {
+		if got := one(t, tl, everything); got.Verdict != want {
 			t.Errorf("clocks %v apart: got %s (%s), want %s", clock, got.Verdict, got.Text, want)
 		}
 	}
@@ -287,22 +301,22 @@ func TestIntactComparesWhatIsExpected(t *testing.T) {
 			}
 		})
 	for _, test := range []struct {
-		e    IntactExpect
+		e    Expect
 		want string
 	}{
-		{IntactExpect{Fields: []string{"Retry-After"}}, "1 difference"},
-		{IntactExpect{Fields: []string{"ratelimit-limit"}}, "1 difference"},
-		{IntactExpect{Fields: []string{"Ratelimit-Reset"}}, "are as"},
-		{IntactExpect{Fields: []string{"Date"}}, "1 difference"},
-		{IntactExpect{Status: true}, "1 difference"},
-		{IntactExpect{Body: true}, "1 difference"},
-		{IntactExpect{Fields: []string{"*"}, Status: true, Body: true}, "5 differences"},
-		{IntactExpect{Fields: []string{"X-None", "Content-Type"}},
+		{Expect{Fields: []string{"Retry-After"}}, "1 difference"},
+		{Expect{Fields: []string{"ratelimit-limit"}}, "1 difference"},
+		{Expect{Fields: []string{"Ratelimit-Reset"}}, "are as"},
+		{Expect{Fields: []string{"Date"}}, "1 difference"},
+		{Expect{Status: true}, "1 difference"},
+		{Expect{Body: true}, "1 difference"},
+		{Expect{Fields: []string{"*"}, Status: true, Body: true}, "5 differences"},
+		{Expect{Fields: []string{"X-None", "Content-Type"}},
 			"are as 5 answers of the origin in Content-Type"},
-		{IntactExpect{Fields: []string{"X-None"}}, "the origin sends none of the fields"},
-		{IntactExpect{}, "the origin sends none of the fields"},
+		{Expect{Fields: []string{"X-None"}}, "the origin sends none of the fields"},
+		{Expect{}, "the origin sends none of the fields"},
 	} {
-		c := one(t, pairOf(differ), Expect{Intact: &test.e})
+		c := one(t, pairOf(differ), test.e)
 		if !strings.Contains(c.Text, test.want) {
 			t.Errorf("%+v: got %s, want %q", test.e, c.Text, test.want)
 		}
@@ -310,12 +324,13 @@ func TestIntactComparesWhatIsExpected(t *testing.T) {
 }
 
 func TestIntactWaits(t *testing.T) {
-	log, clock := parse(t, "sliding-window-log,rate=2/10s"), parse(t, "fixed-window,rate=2/10s,align=clock")
-	first, coarse := parse(t, "fixed-window,rate=2/10s,align=first"),
-		parse(t, "sliding-window-log,rate=2/10s,tick=1s")
-	batched, unknown := parse(t, "token-bucket,rate=2/20s,burst=2,refill=interval,fill=2"),
-		parse(t, "token-bucket,rate=1/10s,burst=2,start=unknown")
-	twice := parse(t, "sliding-window-log,rate=2/10s + sliding-window-log,rate=9/1m")
+	log, clock := sample.Limit(t, "sliding-window-log,rate=2/10s"),
+		sample.Limit(t, "fixed-window,rate=2/10s,align=clock")
+	first, coarse := sample.Limit(t, "fixed-window,rate=2/10s,align=first"),
+		sample.Limit(t, "sliding-window-log,rate=2/10s,tick=1s")
+	batched, unknown := sample.Limit(t, "token-bucket,rate=2/20s,burst=2,refill=interval,fill=2"),
+		sample.Limit(t, "token-bucket,rate=1/10s,burst=2,start=unknown")
+	twice := sample.Limit(t, "sliding-window-log,rate=2/10s + sliding-window-log,rate=9/1m")
 	tens := map[int]time.Duration{}
 	for _, seq := range []int{2, 3, 4, 12, 13, 14} {
 		tens[seq] = 10 * time.Second
@@ -434,19 +449,53 @@ func TestIntactWaits(t *testing.T) {
 // TestWaitsOfUsedPartitionsAreNotCompared: what others, or an earlier run, took from a partition shortens or
 // lengthens its waits.
 func TestWaitsOfUsedPartitionsAreNotCompared(t *testing.T) {
-	log := parse(t, "sliding-window-log,rate=2/10s")
-	for want, e := range map[verdict.Verdict][]Expect{verdict.Fail: {{}},
+	log := sample.Limit(t, "sliding-window-log,rate=2/10s")
+	e := Expect{Fields: []string{"Retry-After"}}
+	for want, terms := range map[verdict.Verdict][]recorded.Terms{verdict.Fail: {{}},
 		verdict.Pass: {{Shared: true}, {Used: true}}} {
-		for _, e := range e {
-			e.Intact = &IntactExpect{Fields: []string{"Retry-After"}}
-			if c := judge(pairOf(set("Retry-After", "1", 12, 13, 14)), log, e,
-				func(*timeline.Timeline,
-					spec.Limit) map[int]time.Duration {
-					return nil
-				})[0]; c.Verdict != want {
-				t.Errorf("shared %v, used %v: got %s (%s), want %s", e.Shared, e.Used, c.Verdict, c.Text,
-					want)
+		for _, known := range terms {
+			known.Limit = log
+			tl := pairOf(set("Retry-After", "1", 12, 13, 14))
+			none := func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return nil }
+			if c := Judge(recorded.New(tl, known, none), e); c.Verdict != want {
+				t.Errorf("shared %v, used %v: got %s (%s), want %s", known.Shared, known.Used, c.Verdict,
+					c.Text, want)
 			}
 		}
+	}
+}
+
+// TestIntactComparesPhasesOfOneLimit: another limit tells other numbers and waits, through a proxy or not.
+func TestIntactComparesPhasesOfOneLimit(t *testing.T) {
+	limit, other := sample.Limit(t, "sliding-window-log,rate=2/10s"),
+		sample.Limit(t, "sliding-window-log,rate=2/1h")
+	more := func(through string) *timeline.Timeline {
+		tl := pairOf(nil)
+		for i := 5; i < 10; i++ {
+			o := tl.Observations[i]
+			o.Seq, o.Phase, o.Partition, o.Sent, o.FirstByte = o.Seq+10, through, "q", o.Sent+time.Second,
+				o.FirstByte+time.Second
+			set("Ratelimit-Limit", "3", o.Seq)(&o)
+			if o.Status == 429 {
+				set("Retry-After", "3600", o.Seq)(&o)
+			}
+			set("Date", "", o.Seq)(&o)
+			tl.Observations = append(tl.Observations, o)
+		}
+		return tl
+	}
+	e := Expect{Fields: []string{"Retry-After", "Ratelimit*"}}
+	own := map[string]spec.Limit{"login": other}
+	judged := func(tl *timeline.Timeline) verdict.Claim {
+		return Judge(recorded.New(tl, recorded.Terms{Limit: limit, Own: own}, check.LongestWaits), e)
+	}
+	for through, want := range map[string]verdict.Verdict{"login": verdict.Pass, "proxied": verdict.Fail} {
+		if c := judged(more(through)); c.Verdict != want {
+			t.Errorf("phase %s: got %s (%s), want %s", through, c.Verdict, c.Text, want)
+		}
+	}
+	own["direct"] = other
+	if c := judged(pairOf(nil)); c.Verdict != verdict.Inconclusive || c.Reason != verdict.TooFew {
+		t.Errorf("no limit has both: got %s (%s)", c.Verdict, c.Text)
 	}
 }

@@ -1,4 +1,6 @@
-package claim
+// Package intact judges what a proxy did to the answers of an origin: fields that it lost, values and dates
+// that it changed, the status and the body of a denial.
+package intact
 
 import (
 	"fmt"
@@ -8,12 +10,22 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/claim/recorded"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-const intactID = string(verdict.ClaimIntact)
+const id = string(verdict.ClaimIntact)
+
+// Expect says what must arrive through a proxy as the origin sent it.
+type Expect struct {
+	// Fields are names of header fields, in any case; a name ending in * stands for all that begin so. It may
+	// be empty: no field must.
+	Fields []string
+	// Status and Body: the status, and the media type and beginning of a denial's body.
+	Status, Body bool
+}
 
 // class is one outcome under one limit at the origin and through the proxy: the same plan was sent to both.
 type class struct {
@@ -23,15 +35,17 @@ type class struct {
 	origin, proxy []*timeline.Observation
 }
 
-// intact judges that the answers of the origin arrive through the proxy as they were sent. What the origin
-// does in all its answers of one outcome, one answer through the proxy that does otherwise refutes. What it
-// does in some only, and what the proxy adds, is told and does not fail.
-func (r *recording) intact(all *Expect) verdict.Claim {
+// Judge judges that the answers of r.Origin arrive through the proxy, as r.Target, as they were sent: a claim
+// of kind verdict.ClaimIntact, one finding a difference. What the origin does in all its answers of one
+// outcome, one answer through the proxy that does otherwise refutes. What it does in some only, and what the
+// proxy adds, is told and does not fail. Without answers of both, of both outcomes, it is Inconclusive
+// (unreachable, too-few).
+func Judge(r *recorded.Recording, e Expect) verdict.Claim {
 	if len(r.Origin) == 0 {
-		return verdict.Claim{ID: intactID, Reason: verdict.Unreachable,
+		return verdict.Claim{ID: id, Reason: verdict.Unreachable,
 			Text: "no request was answered by the origin, so there is nothing to compare with"}
 	}
-	j := &comparison{r: r, expect: *all.Intact, notes: map[string]bool{}}
+	j := &comparison{r: r, expect: e, notes: map[string]bool{}}
 	var short []string
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		origin, proxy, compared := 0, 0, false
@@ -66,8 +80,8 @@ func (r *recording) intact(all *Expect) verdict.Claim {
 
 // comparison collects what differs.
 type comparison struct {
-	r        *recording
-	expect   IntactExpect
+	r        *recorded.Recording
+	expect   Expect
 	findings []verdict.Finding
 	// notes are sentences, each once, in the order in which order names them.
 	notes map[string]bool
@@ -85,12 +99,12 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 	switch {
 	case len(j.findings) > 0:
 		n := len(j.findings)
-		return finding.Settle(intactID, fmt.Sprintf("%s between the origin and the proxy%s",
+		return finding.Settle(id, fmt.Sprintf("%s between the origin and the proxy%s",
 			phrase.Plural(n, "difference"), notes), j.findings)
 	case len(short) > 0:
-		return finding.TooFew(intactID, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
+		return finding.TooFew(id, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
 	case len(j.compared) == 0 && !j.expect.Status && !j.expect.Body:
-		return verdict.Claim{ID: intactID, Reason: verdict.NeedsFailed,
+		return verdict.Claim{ID: id, Reason: verdict.NeedsFailed,
 			Text: "the origin sends none of the fields that must arrive in all of its answers" + notes}
 	}
 	what := j.compared
@@ -100,7 +114,7 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 	if j.expect.Body {
 		what = append(what, "body")
 	}
-	return finding.Settle(intactID, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
+	return finding.Settle(id, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
 		phrase.Plural(len(j.r.Target), "answer"), phrase.Plural(len(j.r.Origin), "answer"),
 		strings.Join(what, ", "), notes), nil)
 }

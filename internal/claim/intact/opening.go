@@ -1,4 +1,4 @@
-package claim
+package intact
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/claim/recorded"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -32,8 +33,8 @@ func (j *comparison) apart(limit spec.Limit) {
 	if j.r.Shared || j.r.Used || len(limit) != 1 || byTheClock(limit[0]) {
 		return
 	}
-	at, ok := j.r.opening(true, limit)
-	through, ok2 := j.r.opening(false, limit)
+	at, ok := openingOf(j.r, true, limit)
+	through, ok2 := openingOf(j.r, false, limit)
 	if !ok || !ok2 || at.cost != through.cost {
 		return
 	}
@@ -92,10 +93,10 @@ func waitRange(obs []*timeline.Observation) (short, long *timeline.Observation) 
 	return short, long
 }
 
-// opening returns the openings of the partitions that only one side used, and only limit counts. Partitions
+// openingOf returns the openings of the partitions that only one side used, and only limit counts. Partitions
 // with an answer missing or unknown in the opening are left out; requests of different cost, or no denial at
 // all, make ok false.
-func (r *recording) opening(origin bool, limit spec.Limit) (out opening, ok bool) {
+func openingOf(r *recorded.Recording, origin bool, limit spec.Limit) (out opening, ok bool) {
 	type side struct {
 		phase         string
 		first, last   time.Duration

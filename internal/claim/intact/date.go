@@ -1,4 +1,4 @@
-package claim
+package intact
 
 import (
 	"fmt"
@@ -21,13 +21,13 @@ type offset struct {
 // that then read between its Date and one second more, give or take answer.StaleDate and what it drifted:
 //
 //	Date - stale - FirstByte <= offset <= Date + 1 s + stale - Sent
-func (r *recording) offsetOf(o *timeline.Observation) (offset, bool) {
+func (j *comparison) offsetOf(o *timeline.Observation) (offset, bool) {
 	d, ok := answer.Date(o)
 	if !ok {
 		return offset{}, false
 	}
-	since, slack := d.Sub(r.Header.Started), answer.StaleDate+r.Header.ClockError+
-		r.Header.Drift(o.FirstByte)
+	since, slack := d.Sub(j.r.Header.Started), answer.StaleDate+j.r.Header.ClockError+
+		j.r.Header.Drift(o.FirstByte)
 	return offset{lo: since - slack - o.FirstByte, hi: since + time.Second + slack - o.Sent, below: o,
 		top: o}, true
 }
@@ -39,7 +39,7 @@ func (j *comparison) date(c class) {
 	}
 	var at *offset
 	for _, o := range c.origin {
-		x, ok := j.r.offsetOf(o)
+		x, ok := j.offsetOf(o)
 		switch {
 		case !ok:
 			continue
@@ -70,7 +70,7 @@ func (j *comparison) replaced(c class, at offset) {
 	var origin *timeline.Observation
 	var first offset
 	for _, o := range c.proxy {
-		x, ok := j.r.offsetOf(o)
+		x, ok := j.offsetOf(o)
 		if !ok || x.lo <= at.hi && x.hi >= at.lo {
 			continue
 		}

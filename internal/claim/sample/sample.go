@@ -1,0 +1,106 @@
+// Package sample makes recordings for the tests of claims, and holds their verdicts to what all must keep.
+package sample
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+const ms = time.Millisecond
+
+// Request is a request on partition k in phase p, of cost 1; sent and first are in milliseconds. Status 200
+// was allowed, 429, 403 and 503 denied, 0 not answered, any other is not classified. A field is "Name:
+// value".
+func Request(seq, sent, first, status int, fields ...string) timeline.Observation {
+	o := timeline.Observation{
+		Arrival: timeline.Arrival{Seq: seq, Partition: "k", Phase: "p", At: time.Duration(sent) * ms,
+			Cost: 1},
+		Sent: time.Duration(sent) * ms, FirstByte: time.Duration(first) * ms, Answered: status != 0,
+		Status: status,
+	}
+	switch status {
+	case 200:
+		o.Outcome = timeline.Allowed
+	case 429, 403, 503:
+		o.Outcome = timeline.Denied
+	}
+	for _, line := range fields {
+		name, value, _ := strings.Cut(line, ": ")
+		o.Fields = append(o.Fields, timeline.Field{Name: name, Value: value})
+	}
+	return o
+}
+
+// With is o after a change.
+func With(o timeline.Observation, change func(*timeline.Observation)) timeline.Observation {
+	change(&o)
+	return o
+}
+
+// Recording is a timeline of obs, which it sorts by Sent.
+func Recording(obs ...timeline.Observation) *timeline.Timeline {
+	slices.SortStableFunc(obs, func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
+	return &timeline.Timeline{Observations: obs}
+}
+
+// NoWaits is for claims that must not ask for the longest waits.
+func NoWaits(*timeline.Timeline, spec.Limit) map[int]time.Duration {
+	panic("claim: the longest waits were asked for")
+}
+
+// Sound checks what holds for every claim: Fail has findings and the others none, Inconclusive a reason and
+// the others none, its kind, if it says one, is that of its id, witnesses ascend and are in the recording,
+// their span holds them.
+func Sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
+	t.Helper()
+	if (c.Verdict == verdict.Fail) != (len(c.Findings) > 0) ||
+		(c.Verdict == verdict.Inconclusive) != (c.Reason != "") || c.Text == "" || c.ID == "" {
+		t.Errorf("got %+v, want a finding with fail only, a reason with inconclusive only, and a text", c)
+	}
+	kind := verdict.KindOf(c.ID)
+	known := kind.About() != "" && (c.Kind == "" || c.Kind == kind)
+	if !known && c.Reason != verdict.SetupFailed {
+		t.Errorf("%s: got kind %q, want the one of its id, with a sentence", c.ID, c.Kind)
+	}
+	for _, f := range c.Findings {
+		if len(f.Observations) == 0 || !slices.IsSorted(f.Observations) || f.Text == "" ||
+			f.Seen <= f.Bound && f.Kind != verdict.RetryAfterEarly {
+			t.Errorf("got finding %+v, want observations that ascend, a text, and more seen than the bound",
+				f)
+		}
+		for _, seq := range f.Observations {
+			i := slices.IndexFunc(tl.Observations, func(o timeline.Observation) bool { return o.Seq == seq })
+			if i < 0 || tl.Observations[i].Sent < f.From || tl.Observations[i].FirstByte > f.To {
+				t.Errorf("finding %q: #%d is not inside %v to %v", f.Text, seq, f.From, f.To)
+			}
+		}
+	}
+}
+
+// Limit is the limit of a SPEC.
+func Limit(t *testing.T, text string) spec.Limit {
+	t.Helper()
+	limit, err := spec.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return limit
+}
+
+// Verdict returns the verdict, or the reason of an inconclusive one, and all texts.
+func Verdict(c verdict.Claim) (judged, text string) {
+	judged, text = c.Verdict.String(), c.Text
+	if c.Verdict == verdict.Inconclusive {
+		judged = string(c.Reason)
+	}
+	for _, f := range c.Findings {
+		text += "\n" + f.Text
+	}
+	return judged, text
+}
