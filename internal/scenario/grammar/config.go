@@ -32,10 +32,10 @@ type configFile struct {
 }
 
 // configKind is the kind of a configuration.
-func configKind() kind[configFile] {
+func configKind() kind[*configFile] {
 	type file = configFile
-	text := func(what string) kind[[]string] { return list(what, word("one of "+what+" is text", `\S`)) }
-	return object("a configuration", []field[file]{
+	text := func(what string) kind[*[]string] { return list(what, word("one of "+what+" is text", `\S`)) }
+	return object("a configuration", []field[*file]{
 		key("target", urlKind(), "As --target.", func(c *file) *string { return &c.Target }),
 		key("limit", limitKind(), "As --limit.", func(c *file) *spec.Limit { return &c.limit }),
 		key("partition", partitionTextKind(), "As --partition.",
@@ -56,10 +56,10 @@ func configKind() kind[configFile] {
 }
 
 // partitionTextKind is the kind of a partition as --partition takes it.
-func partitionTextKind() kind[string] {
+func partitionTextKind() kind[*string] {
 	const rule = "a partition is header:NAME, query:NAME, cookie:NAME, body:NAME, address, path or none"
 	whole := partitionKind()
-	return kind[string]{schema: whole.schema, read: func(d *decoder, n *tree.Node, v *string) {
+	return kind[*string]{schema: whole.schema, read: func(d *decoder, n *tree.Node, v *string) {
 		var p scenario.Partition
 		switch {
 		case !d.wants(n, tree.Scalar, rule):

@@ -35,10 +35,10 @@ type latencyDraft struct {
 }
 
 // expectKind is the kind of the expect mapping.
-func expectKind() kind[draft] {
+func expectKind() kind[*draft] {
 	groups := choice("a group of fields", claim.RetryAfterField, claim.RateLimitFields, claim.DateField,
 		claim.ProblemBody, claim.NoStore, claim.Explanation)
-	return object("expect", []field[draft]{
+	return object("expect", []field[*draft]{
 		key("conformance", choice("conformance", scenario.Exact, scenario.UpperBound, scenario.LowerBound,
 			scenario.NoConformance),
 			"Which contradictions to the limit are a FAIL; exact by default.",
@@ -76,8 +76,8 @@ func expectKind() kind[draft] {
 	}, nil)
 }
 
-func resolutionKind() kind[scenario.Resolution] {
-	return object("resolution", []field[scenario.Resolution]{
+func resolutionKind() kind[*scenario.Resolution] {
+	return object("resolution", []field[*scenario.Resolution]{
 		key("burst", toleranceKind(), "Of the burst or quota.",
 			func(r *scenario.Resolution) *scenario.Tolerance { return &r.Burst }),
 		key("windowed", toleranceKind(),
@@ -94,7 +94,7 @@ func resolutionKind() kind[scenario.Resolution] {
 }
 
 // toleranceKind is the kind of a resolution: exact, none or a share such as 2%.
-func toleranceKind() kind[scenario.Tolerance] {
+func toleranceKind() kind[*scenario.Tolerance] {
 	const rule = "a resolution is exact, none or a share such as 2%"
 	return textKind(rule,
 		&jsonschema.Schema{Type: "string", Pattern: `^(exact|none|[0-9]{1,3}(\.[0-9]{1,3})?%)$`},
@@ -119,8 +119,8 @@ func toleranceKind() kind[scenario.Tolerance] {
 		})
 }
 
-func retryAfterKind() kind[claim.RetryAfterExpect] {
-	return object("retry_after", []field[claim.RetryAfterExpect]{
+func retryAfterKind() kind[*claim.RetryAfterExpect] {
+	return object("retry_after", []field[*claim.RetryAfterExpect]{
 		key("honored", boolean("honored"), "A client that waited as told is admitted.",
 			func(r *claim.RetryAfterExpect) *bool { return &r.Honored }),
 		key("waits", whole("a number of waits", 1, maxRequests),
@@ -131,8 +131,8 @@ func retryAfterKind() kind[claim.RetryAfterExpect] {
 	}, nil)
 }
 
-func denialKind() kind[claim.DenialBound] {
-	return object("a bound of denials", []field[claim.DenialBound]{
+func denialKind() kind[*claim.DenialBound] {
+	return object("a bound of denials", []field[*claim.DenialBound]{
 		key("phase", word("a phase is named", `\S`), "The phase.",
 			func(b *claim.DenialBound) *string { return &b.Phase }).must(),
 		key("max", whole("a number of denials", 0, maxRequests), "The most denials it may have.",
@@ -141,12 +141,12 @@ func denialKind() kind[claim.DenialBound] {
 }
 
 // latencyKind is the kind of the latency mapping: allowed_p99: 20ms and so on.
-func latencyKind() kind[latencyDraft] {
-	var fields []field[latencyDraft]
+func latencyKind() kind[*latencyDraft] {
+	var fields []field[*latencyDraft]
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		for _, q := range []string{"p50", "p90", "p95", "p99", "p999", "max"} {
 			bound := spanKind()
-			k := kind[latencyDraft]{schema: bound.schema, read: func(d *decoder, n *tree.Node,
+			k := kind[*latencyDraft]{schema: bound.schema, read: func(d *decoder, n *tree.Node,
 				l *latencyDraft) {
 				var length span
 				bound.read(d, n, &length)
@@ -186,8 +186,8 @@ func quantile(name string) float64 {
 	return q
 }
 
-func scheduleKind() kind[time.Duration] {
-	return object("schedule", []field[time.Duration]{
+func scheduleKind() kind[*time.Duration] {
+	return object("schedule", []field[*time.Duration]{
 		key("late_p99", duration(time.Microsecond, time.Hour),
 			"How late the 99th percentile of the planned requests may be sent.",
 			func(d *time.Duration) *time.Duration { return d }).must(),
@@ -195,10 +195,10 @@ func scheduleKind() kind[time.Duration] {
 }
 
 // intactKind is the kind of what a proxy may not change.
-func intactKind() kind[*intact.Expect] {
+func intactKind() kind[**intact.Expect] {
 	name := word("a field name is an HTTP token, with * at its end for all that begin so",
 		`^[!#$%&'+.^_`+"`"+`|~0-9A-Za-z-]+\*?$`)
-	all := object("intact", []field[intact.Expect]{
+	all := object("intact", []field[*intact.Expect]{
 		key("fields", list("field names", name), "Header fields, a * at the end for all that begin so.",
 			func(i *intact.Expect) *[]string { return &i.Fields }),
 		key("status", boolean("status"), "The status.",
@@ -206,7 +206,7 @@ func intactKind() kind[*intact.Expect] {
 		key("body", boolean("body"), "The media type and the beginning of a denial's body.",
 			func(i *intact.Expect) *bool { return &i.Body }),
 	}, nil)
-	return kind[*intact.Expect]{schema: all.schema,
+	return kind[**intact.Expect]{schema: all.schema,
 		read: func(d *decoder, n *tree.Node, v **intact.Expect) {
 			var i intact.Expect
 			all.read(d, n, &i)

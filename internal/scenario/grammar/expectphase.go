@@ -11,8 +11,8 @@ import (
 )
 
 // quotaKind is the kind of the expectations on what answers tell of the quota.
-func quotaKind() kind[claim.QuotaExpect] {
-	return object("quota", []field[claim.QuotaExpect]{
+func quotaKind() kind[*claim.QuotaExpect] {
+	return object("quota", []field[*claim.QuotaExpect]{
 		key("conventions", boolean("conventions"),
 			"No rule about the fields is broken, not even one that only convention makes.",
 			func(q *claim.QuotaExpect) *bool { return &q.Conventions }),
@@ -33,10 +33,10 @@ func quotaKind() kind[claim.QuotaExpect] {
 }
 
 // aPhase is the kind of the name of a phase.
-func aPhase() kind[string] { return word("a phase is named", `\S`) }
+func aPhase() kind[*string] { return word("a phase is named", `\S`) }
 
-func answerKind() kind[claim.AnswerBound] {
-	return object("a bound of answers", []field[claim.AnswerBound]{
+func answerKind() kind[*claim.AnswerBound] {
+	return object("a bound of answers", []field[*claim.AnswerBound]{
 		key("phase", aPhase(), "The phase.", func(b *claim.AnswerBound) *string { return &b.Phase }).must(),
 		key("status", list("statuses", whole("a status", 100, 599)),
 			"The statuses that its answers may have.",
@@ -44,8 +44,8 @@ func answerKind() kind[claim.AnswerBound] {
 	}, nil)
 }
 
-func parityKind() kind[claim.ParityExpect] {
-	return object("a pair of phases", []field[claim.ParityExpect]{
+func parityKind() kind[*claim.ParityExpect] {
+	return object("a pair of phases", []field[*claim.ParityExpect]{
 		key("phase", aPhase(), "The phase that is judged.",
 			func(p *claim.ParityExpect) *string { return &p.Phase }).must(),
 		key("like", aPhase(), "The phase that it is compared with.",
@@ -53,8 +53,8 @@ func parityKind() kind[claim.ParityExpect] {
 	}, nil)
 }
 
-func stormKind() kind[claim.StormExpect] {
-	return object("a storm", []field[claim.StormExpect]{
+func stormKind() kind[*claim.StormExpect] {
+	return object("a storm", []field[*claim.StormExpect]{
 		key("phase", aPhase(), "The phase of shape backoff.",
 			func(s *claim.StormExpect) *string { return &s.Phase }).must(),
 		key("drained", boolean("drained"),

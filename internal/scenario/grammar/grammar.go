@@ -29,9 +29,9 @@ const (
 var grammar = sync.OnceValue(scenarioKind)
 
 // scenarioKind is the kind of a whole file.
-func scenarioKind() kind[draft] {
+func scenarioKind() kind[*draft] {
 	id := word("an id has lower case letters and digits, with single dashes between them", idPattern)
-	return object("a scenario", []field[draft]{
+	return object("a scenario", []field[*draft]{
 		key("id", id, "Stable for ever: reports and CI jobs refer to it.",
 			func(s *draft) *string { return &s.ID }).must(),
 		key("title", word("a title is a sentence", `\S`), "A sentence that is true of a right limiter.",
@@ -78,8 +78,8 @@ func defaultTarget() scenario.Target {
 }
 
 // targetKind is the kind of the target mapping.
-func targetKind() kind[scenario.Target] {
-	return object("a target", []field[scenario.Target]{
+func targetKind() kind[*scenario.Target] {
+	return object("a target", []field[*scenario.Target]{
 		key("url", urlKind(), `An http or https URL, or "builtin" for the embedded target.`,
 			func(t *scenario.Target) *string { return &t.URL }),
 		key("origin", urlKind(), "What stands behind the proxy at url, for phases with origin: true.",
@@ -127,16 +127,16 @@ func targetKind() kind[scenario.Target] {
 	})
 }
 
-func protocolKind() kind[scenario.Protocol] {
+func protocolKind() kind[*scenario.Protocol] {
 	return choice("a protocol", scenario.H1, scenario.H2)
 }
 
 // proxyKind is the kind of the URL of a proxy.
-func proxyKind() kind[string] {
+func proxyKind() kind[*string] {
 	const rule = "a proxy is http://HOST:PORT"
 	is := regexp.MustCompile(`^http://([^/?#\s@]+@)?[^/?#\s@]+/?$`)
 	schema := &jsonschema.Schema{Type: "string", Pattern: is.String()}
-	return kind[string]{schema: orVariable(schema), read: func(d *decoder, n *tree.Node, v *string) {
+	return kind[*string]{schema: orVariable(schema), read: func(d *decoder, n *tree.Node, v *string) {
 		if !d.wants(n, tree.Scalar, rule) {
 			return
 		}
@@ -166,7 +166,7 @@ func checkWay(d *decoder, n *tree.Node, t *scenario.Target) {
 	}
 }
 
-func methodKind() kind[string] {
+func methodKind() kind[*string] {
 	const rule = "a method is in capitals"
 	is := regexp.MustCompile(`^[A-Z][A-Z-]*$`)
 	return textKind(rule, &jsonschema.Schema{Type: "string", Pattern: is.String()},
@@ -183,7 +183,7 @@ func methodKind() kind[string] {
 }
 
 // urlKind is the kind of a URL, or the word builtin.
-func urlKind() kind[string] {
+func urlKind() kind[*string] {
 	return textKind(`a url begins with http:// or https://, or is "builtin"`,
 		&jsonschema.Schema{Type: "string", Pattern: `^(builtin|https?://[^/?#\s@]+([/?][^#\s]*)?)$`},
 		parseURL)
@@ -219,10 +219,10 @@ func notForFiles() []string {
 }
 
 // headerKind is the kind of header fields: names to values, both as HTTP wants them.
-func headerKind() kind[map[string]string] {
+func headerKind() kind[*map[string]string] {
 	const rule = "header fields are a mapping of names to texts"
 	name := word("a field name is an HTTP token", tokenPattern)
-	return kind[map[string]string]{
+	return kind[*map[string]string]{
 		schema: &jsonschema.Schema{Type: "object", PropertyNames: pattern(tokenPattern),
 			AdditionalProperties: &jsonschema.Schema{Type: "string", Pattern: `^[^\r\n]*$`}},
 		read: func(d *decoder, n *tree.Node, h *map[string]string) {
@@ -311,11 +311,11 @@ func partitionFlag(root *tree.Node, text string) {
 }
 
 // partitionKind is the kind of the partition: a mapping, or the text that --partition takes.
-func partitionKind() kind[scenario.Partition] {
+func partitionKind() kind[*scenario.Partition] {
 	const why = "a partition is header:NAME, query:NAME, cookie:NAME, body:NAME, address, path or none, " +
 		"or a mapping with one of them"
 	on := true
-	mapped := object("a partition", []field[scenario.Partition]{
+	mapped := object("a partition", []field[*scenario.Partition]{
 		key("header", word("a header field has an HTTP token for a name", tokenPattern),
 			"The header field that holds the key.", func(p *scenario.Partition) *string { return &p.Name }),
 		key("query", word("a query parameter has a name", `^[0-9A-Za-z_.~-]+$`),
@@ -346,7 +346,7 @@ func partitionKind() kind[scenario.Partition] {
 	text := &jsonschema.Schema{Type: "string",
 		Pattern: `^(header:` + field + `(: ?.*\{key\}.*)?|query:[0-9A-Za-z_.~-]+|cookie:` +
 			field + `|body:[0-9A-Za-z_.~-]+|address|path|none)$`}
-	return kind[scenario.Partition]{schema: anyOf(mapped.schema, orVariable(text)),
+	return kind[*scenario.Partition]{schema: anyOf(mapped.schema, orVariable(text)),
 		read: func(d *decoder, n *tree.Node, p *scenario.Partition) {
 			if n.Form == tree.Scalar && !n.Bad {
 				n = partitionNode(n)
@@ -387,17 +387,17 @@ func checkPartition(d *decoder, n *tree.Node, p *scenario.Partition) {
 }
 
 // allowedKind is the kind of the allowed mapping.
-func allowedKind() kind[[]int] {
-	return object("allowed", []field[[]int]{
+func allowedKind() kind[*[]int] {
+	return object("allowed", []field[*[]int]{
 		key("status", list("statuses", whole("a status", 100, 599)), "Statuses that are admissions.",
 			func(v *[]int) *[]int { return v }).must(),
 	}, nil)
 }
 
 // deniedKind is the kind of the denied mapping.
-func deniedKind() kind[scenario.Denied] {
+func deniedKind() kind[*scenario.Denied] {
 	status := list("statuses", whole("a status", 100, 599))
-	k := object("denied", []field[scenario.Denied]{
+	k := object("denied", []field[*scenario.Denied]{
 		key("status", status, "Statuses that are denials; 429 by default.",
 			func(v *scenario.Denied) *[]int { return &v.Status }),
 		key("unanswered", boolean("unanswered"), "A request that gets no answer is denied: the "+
@@ -424,8 +424,8 @@ func defaultSafety() scenario.Safety {
 }
 
 // safetyKind is the kind of the ceilings.
-func safetyKind() kind[scenario.Safety] {
-	return object("safety", []field[scenario.Safety]{
+func safetyKind() kind[*scenario.Safety] {
+	return object("safety", []field[*scenario.Safety]{
 		key("max_requests", whole("a ceiling of requests", 1, maxRequests),
 			"The most requests of a run; 1_000_000 by default.",
 			func(s *scenario.Safety) *int { return &s.MaxRequests }),

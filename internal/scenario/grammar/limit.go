@@ -17,12 +17,12 @@ import (
 
 // limitKind is the kind of a limit: a SPEC, a mapping with an algorithm and its parameters, or a list of such
 // mappings, all of which must admit a request.
-func limitKind() kind[spec.Limit] {
+func limitKind() kind[*spec.Limit] {
 	const why = `a limit is a mapping with an algorithm and its parameters, a list of them, or a text such as "token-bucket,rate=10/s,burst=20"`
 	one := 1
 	policy := policySchema()
 	text := &jsonschema.Schema{Type: "string", MinLength: &one}
-	return kind[spec.Limit]{
+	return kind[*spec.Limit]{
 		schema: anyOf(policy, &jsonschema.Schema{Type: "array", Items: policy, MinItems: &one}, text),
 		read: func(d *decoder, n *tree.Node, l *spec.Limit) {
 			switch {

@@ -65,7 +65,7 @@ func shapeOnly() []string {
 func (k shapeKeys) takes() []string { return slices.Concat(k.needs, k.oneOf, k.may) }
 
 // phaseKind is the kind of a phase.
-func phaseKind() kind[phaseDraft] {
+func phaseKind() kind[*phaseDraft] {
 	names := make([]timeline.Shape, 0, len(shapes()))
 	for _, s := range shapes() {
 		names = append(names, s.shape)
@@ -73,7 +73,7 @@ func phaseKind() kind[phaseDraft] {
 	name := word("a name has lower case letters, digits and dashes, and begins with a letter",
 		phaseNamePattern)
 	header := word("a field name is an HTTP token", tokenPattern)
-	k := object("a phase", slices.Concat([]field[phaseDraft]{
+	k := object("a phase", slices.Concat([]field[*phaseDraft]{
 		key("name", name, "A name of its own; reports refer to it.",
 			func(p *phaseDraft) *string { return &p.Name }).must(),
 		key("shape", choice("a shape", names...), "How the requests are timed.",

@@ -12,8 +12,8 @@ import (
 const defaultHookTimeout = 30 * time.Second
 
 // hookKeys are the keys of a phase of shape hook.
-func hookKeys() []field[phaseDraft] {
-	return []field[phaseDraft]{
+func hookKeys() []field[*phaseDraft] {
+	return []field[*phaseDraft]{
 		key("action", choice("an action", timeline.Actions()...),
 			"What happens to the target: done by the embedded one, for others by the command.",
 			func(p *phaseDraft) *timeline.Action { return &p.Event.Action }),
@@ -26,9 +26,9 @@ func hookKeys() []field[phaseDraft] {
 }
 
 // commandKind is the kind of a command. It has no variables: what a shell is given stands in the file.
-func commandKind() kind[string] {
+func commandKind() kind[*string] {
 	text := word("a command is text", `\S`)
-	return kind[string]{schema: text.schema, read: func(d *decoder, n *tree.Node, v *string) {
+	return kind[*string]{schema: text.schema, read: func(d *decoder, n *tree.Node, v *string) {
 		if n.Form == tree.Scalar && strings.Contains(strings.ReplaceAll(n.Raw, "$$", ""), "${") {
 			d.add(n, tree.Quote(n.Raw),
 				"a command has no variables of rlcheck, so that the environment does not choose what is run",

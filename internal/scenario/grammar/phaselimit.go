@@ -29,9 +29,9 @@ func (l phaseLimit) given() bool { return l.none || l.zero || l.times.num > 0 ||
 var timesPattern = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3})?x$`)
 
 // phaseLimitKind is the kind of the limit of a phase.
-func phaseLimitKind() kind[phaseLimit] {
+func phaseLimitKind() kind[*phaseLimit] {
 	limit := limitKind()
-	return kind[phaseLimit]{schema: limit.schema, read: func(d *decoder, n *tree.Node, l *phaseLimit) {
+	return kind[*phaseLimit]{schema: limit.schema, read: func(d *decoder, n *tree.Node, l *phaseLimit) {
 		switch {
 		case n.Form == tree.Scalar && n.Text == "none":
 			l.none = true

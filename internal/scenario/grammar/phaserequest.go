@@ -10,11 +10,11 @@ import (
 )
 
 // requestKeys are the keys of a phase that change its requests. A phase that sends nothing has none of them.
-func requestKeys() []field[phaseDraft] {
+func requestKeys() []field[*phaseDraft] {
 	path := word("a path begins with a slash, and all but printable ASCII is escaped", `^/[!-"$-~]*$`)
 	name := word("a name has lower case letters, digits and dashes, and begins with a letter",
 		phaseNamePattern)
-	return []field[phaseDraft]{
+	return []field[*phaseDraft]{
 		key("path", path, "Path and query of the requests, sent as written; that of target.url by default.",
 			func(p *phaseDraft) *string { return &p.Path }),
 		key("method", methodKind(), "The method of the requests; target.method by default.",

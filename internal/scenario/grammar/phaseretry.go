@@ -7,9 +7,9 @@ import (
 )
 
 // retryKind is the kind of how the clients of a backoff phase retry.
-func retryKind() kind[timeline.Retry] {
+func retryKind() kind[*timeline.Retry] {
 	wait := duration(time.Microsecond, time.Hour)
-	return object("retry", []field[timeline.Retry]{
+	return object("retry", []field[*timeline.Retry]{
 		key("policy", choice("a retry policy", timeline.RetryFixed, timeline.RetryExponential,
 			timeline.RetryAsTold), "How the wait before a retry is chosen.",
 			func(r *timeline.Retry) *timeline.RetryPolicy { return &r.Policy }).must(),

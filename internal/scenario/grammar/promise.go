@@ -9,15 +9,15 @@ import (
 )
 
 // promiseKind is the kind of a promise.
-func promiseKind() kind[verdict.Promise] { return choice("a promise", verdict.Promises()...) }
+func promiseKind() kind[*verdict.Promise] { return choice("a promise", verdict.Promises()...) }
 
 // aboutKey and promisesKey are the keys of a scenario that name promises.
-func aboutKey() field[draft] {
+func aboutKey() field[*draft] {
 	const doc = "What this scenario is about: a target that neither has nor promises it is not judged."
 	return key("about", promiseKind(), doc, func(s *draft) *verdict.Promise { return &s.About })
 }
 
-func promisesKey() field[draft] {
+func promisesKey() field[*draft] {
 	const doc = "What the target promises. What it did not promise, and never shows, is a note and no " +
 		"failure. The embedded target promises all."
 	at := func(s *draft) *[]verdict.Promise { return &s.Expect.Promised }

@@ -106,7 +106,7 @@ func parseDuration(s string, least, most time.Duration) (time.Duration, string, 
 }
 
 // duration is the kind of an absolute duration between two bounds.
-func duration(least, most time.Duration) kind[time.Duration] {
+func duration(least, most time.Duration) kind[*time.Duration] {
 	return textKind("a duration is such as 500ms, 10s or 1m30s", pattern(durationPattern),
 		func(s string) (time.Duration, string, string) { return parseDuration(s, least, most) })
 }
@@ -115,8 +115,8 @@ func duration(least, most time.Duration) kind[time.Duration] {
 const longest = 7 * 24 * time.Hour
 
 // spanKind is the kind of a duration that may be a multiple: "1.1x", or {x: 3, min: 1s, max: 60s}.
-func spanKind() kind[span] {
-	parts := object("a relative duration", []field[span]{
+func spanKind() kind[*span] {
+	parts := object("a relative duration", []field[*span]{
 		key("x", decimal("the multiple of the time that the limit needs to recover"),
 			"Multiple of the time after which the limit is as good as new.",
 			func(s *span) *multiple { return &s.x }).must(),
@@ -131,7 +131,7 @@ func spanKind() kind[span] {
 	})
 	text := textKind(`a duration is such as 500ms, 10s or "1.1x"`,
 		anyOf(pattern(durationPattern), pattern(multiplePattern)), parseSpan)
-	return kind[span]{schema: anyOf(text.schema, parts.schema), read: func(d *decoder, n *tree.Node,
+	return kind[*span]{schema: anyOf(text.schema, parts.schema), read: func(d *decoder, n *tree.Node,
 		s *span) {
 		if n.Form == tree.Mapping {
 			parts.read(d, n, s)
@@ -153,7 +153,7 @@ func parseSpan(s string) (span, string, string) {
 }
 
 // speedKind is the kind of a rate that may be a multiple of the limit's.
-func speedKind() kind[speed] {
+func speedKind() kind[*speed] {
 	return textKind(`a rate is such as 100/s, 5/1m or "10x"`,
 		anyOf(pattern(ratePattern), pattern(multiplePattern)),
 		func(s string) (speed, string, string) {
@@ -178,16 +178,16 @@ func parseRate(s string) (spec.Rate, string, string) {
 }
 
 // rateKind is the kind of an absolute rate.
-func rateKind() kind[spec.Rate] {
+func rateKind() kind[*spec.Rate] {
 	return textKind("a rate is such as 100/s or 5/1m", pattern(ratePattern), parseRate)
 }
 
 // amountKind is the kind of a number of requests: a whole number, or "2x", "2x+2".
-func amountKind() kind[amount] {
+func amountKind() kind[*amount] {
 	count := whole("a number of requests", 1, maxRequests)
 	text := textKind(`a number of requests is such as 40, "2x" or "2x+5"`, pattern(amountPattern),
 		parseAmount)
-	return kind[amount]{schema: anyOf(count.schema, pattern(amountPattern)),
+	return kind[*amount]{schema: anyOf(count.schema, pattern(amountPattern)),
 		read: func(d *decoder, n *tree.Node, a *amount) {
 			if n.Form == tree.Scalar && strings.Contains(n.Text, "x") {
 				text.read(d, n, a)
@@ -225,10 +225,10 @@ func parseAmount(s string) (amount, string, string) {
 }
 
 // decimal is the kind of a number with or without a point.
-func decimal(what string) kind[multiple] {
+func decimal(what string) kind[*multiple] {
 	zero := 0.0
 	why := what + " is a number such as 3 or 1.5"
-	return kind[multiple]{schema: orVariable(&jsonschema.Schema{Type: "number", ExclusiveMinimum: &zero}),
+	return kind[*multiple]{schema: orVariable(&jsonschema.Schema{Type: "number", ExclusiveMinimum: &zero}),
 		read: func(d *decoder, n *tree.Node, m *multiple) {
 			if !d.wants(n, tree.Scalar, why) {
 				return

@@ -22,20 +22,21 @@ func attributes() []timeline.Attribute {
 }
 
 // attributesKind is the kind of expect.attributes: path-case: separate and so on.
-func attributesKind() kind[map[timeline.Attribute]claim.Sharing] {
-	var fields []field[map[timeline.Attribute]claim.Sharing]
+func attributesKind() kind[*map[timeline.Attribute]claim.Sharing] {
+	type sharings = map[timeline.Attribute]claim.Sharing
+	word := choice("sharing", claim.OneQuota, claim.TwoQuotas, claim.Either)
+	var fields []field[*sharings]
 	for _, a := range attributes() {
-		word := choice("sharing", claim.OneQuota, claim.TwoQuotas, claim.Either)
-		fields = append(fields, key(string(a), kind[map[timeline.Attribute]claim.Sharing]{schema: word.schema,
-			read: func(d *decoder, n *tree.Node, m *map[timeline.Attribute]claim.Sharing) {
-				var v claim.Sharing
-				word.read(d, n, &v)
-				if *m == nil {
-					*m = map[timeline.Attribute]claim.Sharing{}
-				}
-				(*m)[a] = v
-			}}, "Of this attribute.",
-			func(m *map[timeline.Attribute]claim.Sharing) *map[timeline.Attribute]claim.Sharing { return m }))
+		into := kind[*sharings]{schema: word.schema, read: func(d *decoder, n *tree.Node, m *sharings) {
+			var v claim.Sharing
+			word.read(d, n, &v)
+			if *m == nil {
+				*m = sharings{}
+			}
+			(*m)[a] = v
+		}}
+		fields = append(fields, key(string(a), into, "Of this attribute.",
+			func(m *sharings) *sharings { return m }))
 	}
 	return object("attributes", fields, nil)
 }
