@@ -1,14 +1,11 @@
 package claim
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
-
-func contains(text, part string) bool { return strings.Contains(text, part) }
 
 // in puts an observation into a phase.
 func in(phase string, o timeline.Observation) timeline.Observation { o.Phase = phase; return o }

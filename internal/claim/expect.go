@@ -5,8 +5,8 @@ package claim
 import (
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/intact"
+	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -31,7 +31,7 @@ type Expect struct {
 	// Intact compares the answers of the origin with those through the target; nil: not compared.
 	Intact *intact.Expect
 	// Quota are the claims on what answers tell of the quota.
-	Quota QuotaExpect
+	Quota quota.Expect
 	// Answers are the statuses that the answers of phases must have; empty: any.
 	Answers []AnswerBound
 	// Barred are the phases of which nothing may be admitted; may be empty.
@@ -93,26 +93,6 @@ type DenialBound struct {
 	Max   int
 	// Unlimited tells that no limit counts the phase: then no denial is explained.
 	Unlimited bool
-}
-
-// QuotaExpect are the claims on what answers tell of the quota. What an answer leaves out is no failure.
-type QuotaExpect struct {
-	// Conventions: no rule is broken, not even one that only convention makes.
-	Conventions bool
-	// Agree: the dialects of one answer tell the same limit and the same remaining units.
-	Agree bool
-	// Stable: a partition is told one limit.
-	Stable bool
-	// Counts: the remaining units fall by the cost of each request, and do not rise faster than the limit
-	// gives back.
-	Counts bool
-	// Limit: the limit that is told is the declared one. Reset: quota comes back when an answer tells, as
-	// soon as one more unit does and no later than all of it.
-	Limit, Reset bool
-	// Body: the numbers in the body of a denial are those of its header fields.
-	Body bool
-	// Fresh tells that a partition is new at its first request, so that the remaining units then are known.
-	Fresh bool
 }
 
 // AnswerBound is which statuses the answers of a phase must have.
@@ -180,16 +160,7 @@ var questions = [...]question{
 	where(verdict.ClaimDeniedStatus, func(e *Expect) bool { return len(e.DeniedStatus) > 0 },
 		(*recording).deniedStatus),
 	{verdict.ClaimDenials, each(func(e *Expect) []DenialBound { return e.Denials }, (*recording).denials)},
-	ofQuota(verdict.ClaimQuotaConventions, func(e *Expect) bool { return e.Quota.Conventions },
-		(*recording).conventions),
-	ofQuota(verdict.ClaimQuotaAgrees, func(e *Expect) bool { return e.Quota.Agree }, (*recording).agrees),
-	ofQuota(verdict.ClaimQuotaStable, func(e *Expect) bool { return e.Quota.Stable }, (*recording).stable),
-	ofQuota(verdict.ClaimQuotaCounts, func(e *Expect) bool { return e.Quota.Counts },
-		alone((*recording).counts)),
-	ofQuota(verdict.ClaimQuotaLimit, func(e *Expect) bool { return e.Quota.Limit }, (*recording).toldLimit),
-	ofQuota(verdict.ClaimQuotaReset, func(e *Expect) bool { return e.Quota.Reset },
-		alone((*recording).toldReset)),
-	where(verdict.ClaimQuotaBody, func(e *Expect) bool { return e.Quota.Body }, (*recording).toldBody),
+	{"", func(r *recording, e *Expect) []verdict.Claim { return quota.Judge(r.Recording, e.Quota) }},
 	{verdict.ClaimAnswers, each(func(e *Expect) []AnswerBound { return e.Answers }, (*recording).answers)},
 	{verdict.ClaimBarred, each(func(e *Expect) []string { return e.Barred }, (*recording).barred)},
 	{verdict.ClaimParity, each(func(e *Expect) []ParityExpect { return e.Parity }, (*recording).parity)},
@@ -224,31 +195,4 @@ func where(kind verdict.ClaimKind, wanted func(*Expect) bool,
 		}
 		return []verdict.Claim{judge(r, e)}
 	}}
-}
-
-// alone is a judge of what answers tell that others on the same partitions may make wrong.
-func alone(judge func(r *recording, id string, t []teller) verdict.Claim) func(*recording, string,
-	[]teller) verdict.Claim {
-	return func(r *recording, id string, t []teller) verdict.Claim { return r.Alone(judge(r, id, t)) }
-}
-
-// ofQuota is where for what answers tell of the quota: it is judged where they tell of one. The first such
-// claim says what is told and not judged.
-func ofQuota(kind verdict.ClaimKind, wanted func(*Expect) bool,
-	judge func(r *recording, id string, t []teller) verdict.Claim) question {
-	id := string(kind)
-	return where(kind, wanted, func(r *recording, _ *Expect) verdict.Claim {
-		var c verdict.Claim
-		switch tellers := r.tellers(); {
-		case len(tellers) == 0 && r.lacks(verdict.PromiseRateLimit):
-			const what = "fields that tell the quota"
-			c = finding.Unpromised(id, verdict.PromiseRateLimit, len(r.Target), "answer", what)
-		case len(tellers) == 0:
-			c = finding.TooFew(id, "no answer tells a quota")
-		default:
-			c = judge(r, id, tellers)
-		}
-		c.Text += r.unread()
-		return c
-	})
 }

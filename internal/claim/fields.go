@@ -156,6 +156,30 @@ func byOutcome(missing, obs []*timeline.Observation) string {
 	}
 }
 
+// admittedToo judges the syntax of Retry-After in answers that were admitted, too, and says how many have
+// one: no standard says what it means there. Some limiters send when the quota is whole again.
+func (r *recording) admittedToo(c verdict.Claim) verdict.Claim {
+	var bad finding.Broken
+	n := 0
+	for _, o := range r.Target {
+		present, problems := readRetryAfter(o)
+		if !present || o.Outcome != timeline.Allowed {
+			continue
+		}
+		n++
+		for _, p := range problems {
+			bad.Add(p, o)
+		}
+	}
+	if n == 0 {
+		return c
+	}
+	noun := "admitted answer"
+	text := fmt.Sprintf("%s; sent, judged for its syntax only: Retry-After in %s", c.Text,
+		phrase.Plural(n, noun))
+	return finding.Settle(c.ID, text, append(c.Findings, bad.Findings(n, noun, "Retry-After")...))
+}
+
 // readRetryAfter reads Retry-After: present, and every rule of its syntax.
 func readRetryAfter(o *timeline.Observation) (bool, []headers.Problem) {
 	v, ok := o.Fields.Get("Retry-After")

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlcheck/rlcheck/internal/claim/intact"
+	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -29,7 +30,7 @@ func FuzzAnswer(f *testing.F) {
 	e := Expect{Fields: []FieldGroup{RetryAfterField, RateLimitFields, DateField, ProblemBody, NoStore,
 		Explanation},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}, DeniedStatus: []int{429},
-		Quota: QuotaExpect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
+		Quota: quota.Expect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
 			Reset: true, Body: true, Fresh: true},
 		Intact:   &intact.Expect{Fields: []string{"Retry-After", "Ratelimit*"}, Status: true, Body: true},
 		Promised: verdict.Promises()}

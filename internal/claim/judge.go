@@ -2,7 +2,6 @@ package claim
 
 import (
 	"cmp"
-	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -39,14 +38,6 @@ func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest recorded.L
 // recording is a recording with what is asked of it here.
 type recording struct {
 	*recorded.Recording
-	// again are the denials that followed a denial, see deniedAgain, computed when first asked for.
-	again func() map[int]*timeline.Observation
-	// tellers are the answers that tell of a quota, computed when first asked for. unread says, once, which
-	// fields tell something that nothing explains.
-	tellers func() []teller
-	unread  func() string
-	// fresh tells that a partition is new at its first request.
-	fresh bool
 	// bodiless are the phases of HEAD requests.
 	bodiless []string
 	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.
@@ -55,19 +46,7 @@ type recording struct {
 
 func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect,
 	longest recorded.LongestWaits) *recording {
-	r := &recording{fresh: e.Quota.Fresh, bodiless: e.Bodiless, lateMax: cmp.Or(e.LateP99, suspectLateness),
-		Recording: recorded.New(tl, recorded.Terms{Limit: limit, Own: e.Limits, Shared: e.Shared,
-			Used:     e.Used,
-			Promised: e.Promised}, longest)}
-	r.again = sync.OnceValue(r.deniedAgain)
-	r.tellers = sync.OnceValue(r.tellingAnswers)
-	said := false
-	r.unread = func() string {
-		if said {
-			return ""
-		}
-		said = true
-		return unjudged(r.Target)
-	}
-	return r
+	known := recorded.Terms{Limit: limit, Own: e.Limits, Shared: e.Shared, Used: e.Used, Promised: e.Promised}
+	return &recording{Recording: recorded.New(tl, known, longest), bodiless: e.Bodiless,
+		lateMax: cmp.Or(e.LateP99, suspectLateness)}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -53,7 +54,7 @@ func TestPhasesAreJudgedByTheirOwnLimit(t *testing.T) {
 		{"two, of which the waits follow and the units do not", mixed, map[string]spec.Limit{"login": own},
 			0},
 	} {
-		e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
+		e := Expect{Quota: quota.Expect{Counts: true, Fresh: true},
 			RetryAfter: RetryAfterExpect{NotLonger: true}, Limits: x.limits}
 		failed := 0
 		for _, c := range Judge(&timeline.Timeline{Observations: x.obs}, limit, e) {

@@ -3,6 +3,7 @@ package claim
 import (
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -33,11 +34,11 @@ func TestWhatIsNeverSentFailsOnlyWherePromised(t *testing.T) {
 		{"quota", fields(RateLimitFields), quotas, "fields-ratelimit", "fail"},
 		{"problem", fields(ProblemBody), verdict.PromiseProblem, "fields-problem", "fail"},
 		{"waits", Expect{RetryAfter: RetryAfterExpect{Honored: true}}, waits, honoredID, "too-few"},
-		{"conventions", Expect{Quota: QuotaExpect{Conventions: true}}, quotas, "quota-conventions",
+		{"conventions", Expect{Quota: quota.Expect{Conventions: true}}, quotas, "quota-conventions",
 			"too-few"},
-		{"agrees", Expect{Quota: QuotaExpect{Agree: true}}, quotas, "quota-agrees", "too-few"},
-		{"stable", Expect{Quota: QuotaExpect{Stable: true}}, quotas, "quota-stable", "too-few"},
-		{"counts", Expect{Quota: QuotaExpect{Counts: true}}, quotas, "quota-counts", "too-few"},
+		{"agrees", Expect{Quota: quota.Expect{Agree: true}}, quotas, "quota-agrees", "too-few"},
+		{"stable", Expect{Quota: quota.Expect{Stable: true}}, quotas, "quota-stable", "too-few"},
+		{"counts", Expect{Quota: quota.Expect{Counts: true}}, quotas, "quota-counts", "too-few"},
 	} {
 		run(t, unpromising(x.expect), []row{{x.name + ", not promised", bare(), "needs-failed", "none of "}})
 		if c := one(t, bare(), unpromising(x.expect)); c.Unpromised != x.promise || c.ID != x.id {
@@ -78,34 +79,5 @@ func TestWhatIsSentIsHeldToItsRules(t *testing.T) {
 	})
 	run(t, unpromising(Expect{Fields: []FieldGroup{DateField}}), []row{
 		{"a standard asks for it", record(req(1, 0, 1, 200, "Server: x")), "fail", "1 of 1 answer lack Date"},
-	})
-}
-
-// TestPartOfAQuotaMayBeLeftOut: an answer that tells the limit need not tell what remains.
-func TestPartOfAQuotaMayBeLeftOut(t *testing.T) {
-	limits := record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5"), req(2, 2, 3, 200, "X-Ratelimit-Limit: 5"))
-	left := record(req(1, 0, 1, 200, "X-Ratelimit-Remaining: many"), req(2, 2, 3, 200, someDate))
-	run(t, unpromising(Expect{Quota: QuotaExpect{Counts: true}}), []row{
-		{"no remaining units", limits, "needs-failed", "none of 2 answers has what remains of the quota"},
-		{"remaining units that cannot be read", left, "too-few", ""},
-	})
-	const alone, beside = "X-Ratelimit-Remaining: 5", "X-Ratelimit-Limit: 9"
-	remains := record(req(1, 0, 1, 200, alone), req(2, 2, 3, 200, "X-Ratelimit-Remaining: 4"))
-	mixed := record(req(1, 0, 1, 200, alone, beside), req(2, 2, 3, 200, "X-Ratelimit-Remaining: 4"))
-	conventions := Expect{Quota: QuotaExpect{Conventions: true}}
-	run(t, unpromising(conventions), []row{
-		{"no limit anywhere", remains, "pass", "2 of 2"},
-		{"a limit on some", mixed, "fail", "XR-SET"},
-	})
-	run(t, conventions, []row{{"no limit, but promised", remains, "fail", "XR-SET"}})
-	run(t, unpromising(Expect{Quota: QuotaExpect{Stable: true}}), []row{
-		{"no limit to compare", remains, "needs-failed", "none of 2 answers has a limit"},
-	})
-	resets := record(req(1, 0, 1, 200, "X-Ratelimit-Reset: 5"))
-	run(t, unpromising(Expect{Quota: QuotaExpect{Stable: true}}), []row{
-		{"no limit", resets, "needs-failed", "none of 1 answer has a limit"},
-	})
-	run(t, Expect{Quota: QuotaExpect{Stable: true}}, []row{
-		{"no limit, but promised", resets, "too-few", "no answer tells a limit"},
 	})
 }

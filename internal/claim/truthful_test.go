@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -27,7 +28,7 @@ func fewer(n int) int {
 // TestTruthfulFieldsAreNeverAccused: a limiter of a random SPEC that tells what the reference knows (what
 // remains, and the wait rounded up to a second) passes what is claimed of its fields.
 func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
-	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
+	e := Expect{Quota: quota.Expect{Counts: true, Fresh: true},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
 	passed := map[string]int{}
 	for round := range fewer(3000) {
@@ -162,7 +163,7 @@ func TestForeignTrafficAccusesNobody(t *testing.T) {
 		tl := toldTruly(r, lim, limit, true)
 		for _, shared := range []bool{false, true} {
 			e := Expect{Shared: shared, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true},
-				Quota:   QuotaExpect{Counts: true, Fresh: true},
+				Quota:   quota.Expect{Counts: true, Fresh: true},
 				Denials: []DenialBound{{}}, Storms: []StormExpect{{Clients: 41, Drained: true}}}
 			for _, c := range Judge(tl, limit, e) {
 				switch {

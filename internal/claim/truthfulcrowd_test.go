@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -18,7 +19,7 @@ import (
 // TestTruthToSeveralClientsIsNeverAccused: clients of one partition whose requests overlap, or touch in an
 // instant, and are lost now and then, are told the truth by a limiter of a random SPEC.
 func TestTruthToSeveralClientsIsNeverAccused(t *testing.T) {
-	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
+	e := Expect{Quota: quota.Expect{Counts: true, Fresh: true},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
 	passed := map[string]int{}
 	for round := range 1500 {
@@ -39,7 +40,7 @@ func TestTruthToSeveralClientsIsNeverAccused(t *testing.T) {
 // wrong by a random offset and drift. What one observer saw is compared all the same: a client that sends
 // when it is answered has no rival in itself.
 func TestTruthToSeveralObserversIsNeverAccused(t *testing.T) {
-	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
+	e := Expect{Quota: quota.Expect{Counts: true, Fresh: true},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
 	passed, apart := map[string]int{}, 0
 	for round := range fewer(4000) {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -19,7 +20,7 @@ import (
 var whatIsTold = Expect{
 	Fields:     []FieldGroup{RateLimitFields, DateField},
 	RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true},
-	Quota: QuotaExpect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
+	Quota: quota.Expect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
 		Reset: true, Body: true,
 		Fresh: true},
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/claim/intact"
+	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spell"
@@ -59,7 +60,7 @@ func expectKind() kind[*draft] {
 		key("schedule", scheduleKind(), "How well the plan must be kept; missed, the run is INCONCLUSIVE.",
 			func(e *draft) *time.Duration { return &e.Expect.LateP99 }),
 		key("quota", quotaKind(), "What answers tell of the quota.",
-			func(e *draft) *claim.QuotaExpect { return &e.Expect.Quota }),
+			func(e *draft) *quota.Expect { return &e.Expect.Quota }),
 		key("answers", list("bounds", answerKind()), "Statuses that the answers of phases must have.",
 			func(e *draft) *[]claim.AnswerBound { return &e.Expect.Answers }),
 		key("attributes", attributesKind(),

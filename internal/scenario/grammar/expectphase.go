@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -11,24 +12,24 @@ import (
 )
 
 // quotaKind is the kind of the expectations on what answers tell of the quota.
-func quotaKind() kind[*claim.QuotaExpect] {
-	return object("quota", []field[*claim.QuotaExpect]{
+func quotaKind() kind[*quota.Expect] {
+	return object("quota", []field[*quota.Expect]{
 		key("conventions", boolean("conventions"),
 			"No rule about the fields is broken, not even one that only convention makes.",
-			func(q *claim.QuotaExpect) *bool { return &q.Conventions }),
+			func(q *quota.Expect) *bool { return &q.Conventions }),
 		key("agree", boolean("agree"), "The dialects of one answer tell the same.",
-			func(q *claim.QuotaExpect) *bool { return &q.Agree }),
+			func(q *quota.Expect) *bool { return &q.Agree }),
 		key("stable", boolean("stable"), "A partition is told one limit.",
-			func(q *claim.QuotaExpect) *bool { return &q.Stable }),
+			func(q *quota.Expect) *bool { return &q.Stable }),
 		key("counts", boolean("counts"),
 			"What remains falls by the cost of each request, and rises no faster than the limit gives back.",
-			func(q *claim.QuotaExpect) *bool { return &q.Counts }),
+			func(q *quota.Expect) *bool { return &q.Counts }),
 		key("limit", boolean("limit"), "The limit that is told is the declared one.",
-			func(q *claim.QuotaExpect) *bool { return &q.Limit }),
+			func(q *quota.Expect) *bool { return &q.Limit }),
 		key("reset", boolean("reset"), "Quota comes back when it is told to: one more unit, or all of it.",
-			func(q *claim.QuotaExpect) *bool { return &q.Reset }),
+			func(q *quota.Expect) *bool { return &q.Reset }),
 		key("body", boolean("body"), "The body of a denial tells what its header fields tell.",
-			func(q *claim.QuotaExpect) *bool { return &q.Body }),
+			func(q *quota.Expect) *bool { return &q.Body }),
 	}, nil)
 }
 
@@ -112,7 +113,7 @@ func (s *draft) checkExpected(d *decoder, expect *tree.Node) {
 	s.Expect.Shared = s.Shared()
 	s.Expect.Used = !s.Partition.Fresh ||
 		slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Client != "" })
-	if s.Expect.Quota != (claim.QuotaExpect{}) {
+	if s.Expect.Quota != (quota.Expect{}) {
 		s.Expect.Quota.Fresh = !s.Expect.Used
 	}
 }

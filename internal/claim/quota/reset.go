@@ -1,4 +1,4 @@
-package claim
+package quota
 
 import (
 	"fmt"
@@ -23,12 +23,12 @@ import (
 //
 // So no answer may tell more than the time to all of it, and none a time that is past. A window ends at one
 // instant, which is both: where that is known, a denial tells no less.
-func (r *recording) toldReset(id string, tellers []teller) verdict.Claim {
-	opened := r.openings()
+func (j *judge) toldReset(id string, tellers []teller) verdict.Claim {
+	opened := j.openings()
 	var findings []verdict.Finding
 	judged, bad, resets := 0, 0, false
 	for _, t := range tellers {
-		limit := r.LimitOf(t.o)
+		limit := j.LimitOf(t.o)
 		resets = resets || slices.ContainsFunc(t.quotas, tellsReset)
 		asked := slices.DeleteFunc(slices.Clone(t.quotas), func(q headers.Quota) bool {
 			return !q.HasReset || t.beside(q, limit)
@@ -38,14 +38,14 @@ func (r *recording) toldReset(id string, tellers []teller) verdict.Claim {
 		}
 		judged++
 		i := slices.IndexFunc(asked, func(q headers.Quota) bool {
-			return r.wrongReset(t.o, q, limit,
+			return j.wrongReset(t.o, q, limit,
 				opened) != nil
 		})
 		if i < 0 {
 			continue
 		}
 		if bad++; bad <= finding.Most {
-			findings = append(findings, *r.wrongReset(t.o, asked[i], limit, opened))
+			findings = append(findings, *j.wrongReset(t.o, asked[i], limit, opened))
 		}
 	}
 	switch {
@@ -53,10 +53,10 @@ func (r *recording) toldReset(id string, tellers []teller) verdict.Claim {
 		return finding.Settle(id, fmt.Sprintf("%d of %s tell a reset that can be%s", judged-bad,
 			phrase.Plural(judged, "answer"),
 			finding.Shown(bad)), findings)
-	case len(r.Limit) == 0:
+	case len(j.Limit) == 0:
 		return uncompared(id)
 	case !resets:
-		return r.silent(id, tellers, "a reset", tellsReset)
+		return j.silent(id, tellers, "a reset", tellsReset)
 	default:
 		return finding.Settle(id, "no reset can be compared: an instant needs a Date beside it, and the "+
 			"limit a known recovery", nil)
@@ -70,9 +70,9 @@ func (t *teller) beside(q headers.Quota, limit spec.Limit) bool {
 }
 
 // wrongReset returns the finding of a reset that cannot be; nil where it can.
-func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit spec.Limit,
+func (j *judge) wrongReset(o *timeline.Observation, q headers.Quota, limit spec.Limit,
 	opened map[string]span) *verdict.Finding {
-	h := &r.Header
+	h := &j.Header
 	slack := q.Unit + h.Tick + 2*h.ClockError + 2*h.Drift(o.FirstByte)
 	late := slack
 	if q.Form != headers.Delta { // it counts from a Date, which is cut to the second and may be old
@@ -80,7 +80,7 @@ func (r *recording) wrongReset(o *timeline.Observation, q headers.Quota, limit s
 	}
 	most, why := longestReset(limit, q), "all of the quota is back"
 	least, known := time.Duration(0), false
-	if end, ok := r.windowEnd(o, limit, opened); ok {
+	if end, ok := j.windowEnd(o, limit, opened); ok {
 		most, why = min(most, end.to-o.Sent), "its window has ended"
 		least, known = max(0, end.from-o.FirstByte), o.Outcome == timeline.Denied && o.Cost == 1
 	}
@@ -129,13 +129,13 @@ type span struct{ from, to time.Duration }
 
 // openings returns when the first window of each partition can have been opened, which its first admission
 // does; those of which that is not known are missing.
-func (r *recording) openings() map[string]span {
+func (j *judge) openings() map[string]span {
 	out := map[string]span{}
-	if !r.fresh {
+	if !j.fresh {
 		return out
 	}
-	for _, p := range r.ByPartition() {
-		_, one := r.CountedBy(len(p.Observations),
+	for _, p := range j.ByPartition() {
+		_, one := j.CountedBy(len(p.Observations),
 			func(i int) *timeline.Observation { return &p.Observations[i] })
 		first := span{p.Observations[0].Sent, reference.Never}
 		for i := range p.Observations {
@@ -152,14 +152,14 @@ func (r *recording) openings() map[string]span {
 
 // windowEnd returns when the window in which o was decided ends, where one fixed window counts it and it is
 // known which.
-func (r *recording) windowEnd(o *timeline.Observation, limit spec.Limit, opened map[string]span) (end span,
+func (j *judge) windowEnd(o *timeline.Observation, limit spec.Limit, opened map[string]span) (end span,
 	ok bool) {
 	p := limit[0]
 	plain := p.Ban == 0 && p.TTL == 0 && p.Slots == 0 && p.PerTo == 0 && !p.Refreshes() && p.Tick == 0
 	if len(limit) > 1 || !p.Fixed() || !plain {
 		return end, false
 	}
-	h, w := &r.Header, p.Rate.Per
+	h, w := &j.Header, p.Rate.Per
 	slack := h.Tick + 2*h.ClockError + h.Drift(o.FirstByte)
 	switch p.Align {
 	case spec.AlignFirst:

@@ -1,9 +1,11 @@
-package claim
+package quota
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/claim/recorded"
+	"github.com/rlcheck/rlcheck/internal/claim/sample"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -43,8 +45,8 @@ func TestAnswersMayTellOneOfSeveralPolicies(t *testing.T) {
 			}
 			tl.Observations = append(tl.Observations, req(i, a.at, a.at+1, a.status, fields...))
 		}
-		c := judge(tl, limit, Expect{Quota: QuotaExpect{Counts: true, Fresh: true}}, noWaits)[0]
-		if sound(t, tl, c); c.Verdict != x.want {
+		c := judged(tl, limit, Expect{Counts: true, Fresh: true})
+		if sample.Sound(t, tl, c); c.Verdict != x.want {
 			t.Errorf("%s: got %s (%s), want %s", x.name, c.Verdict, c.Text, x.want)
 			for _, f := range c.Findings {
 				t.Log(f.Text)
@@ -84,9 +86,10 @@ func TestLimitsThatAreToldMayBeOfSeveralPolicies(t *testing.T) {
 		{"a phase with a limit of its own", one, record(both(1, 200, 5, 5), other(both(2, 429, 9, 9))),
 			verdict.Pass, verdict.Pass},
 	} {
-		e := Expect{Quota: QuotaExpect{Agree: true, Stable: true},
-			Limits: map[string]spec.Limit{"other": parse(t, "fixed-window,rate=9/1m")}}
-		for i, c := range judge(x.tl, parse(t, x.limit), e, noWaits) {
+		known := recorded.Terms{Limit: parse(t, x.limit),
+			Own: map[string]spec.Limit{"other": parse(t, "fixed-window,rate=9/1m")}}
+		r := recorded.New(x.tl, known, sample.NoWaits)
+		for i, c := range Judge(r, Expect{Agree: true, Stable: true}) {
 			if want := [...]verdict.Verdict{x.agrees, x.stable}[i]; c.Verdict != want {
 				t.Errorf("%s: %s: got %s (%s), want %s", x.name, c.ID, c.Verdict, c.Text, want)
 			}

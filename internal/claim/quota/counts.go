@@ -1,4 +1,4 @@
-package claim
+package quota
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ import (
 // of such a run, told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte].
 // The first request of a fresh partition with a full start leaves exactly what a full start admits less its
 // cost.
-func (r *recording) counts(id string, tellers []teller) verdict.Claim {
+func (j *judge) counts(id string, tellers []teller) verdict.Claim {
 	told := map[int]headers.Quota{}
 	for _, t := range tellers {
 		if i := slices.IndexFunc(t.single(), tellsRemaining); i >= 0 {
@@ -35,21 +35,21 @@ func (r *recording) counts(id string, tellers []teller) verdict.Claim {
 	}
 	var findings []verdict.Finding
 	compared, completes := 0, false
-	for _, p := range r.ByPartition() {
-		counted, ok := r.CountedBy(len(p.Observations),
+	for _, p := range j.ByPartition() {
+		counted, ok := j.CountedBy(len(p.Observations),
 			func(i int) *timeline.Observation { return &p.Observations[i] })
 		if !ok || counted.Limit.Completes() {
 			completes = completes || ok
 			continue
 		}
-		s := series{Recording: counted, fresh: r.fresh, told: told, obs: p.Observations}
+		s := series{Recording: counted, fresh: j.fresh, told: told, obs: p.Observations}
 		s.follow()
 		compared += s.compared
 		findings = append(findings, s.findings...)
 	}
 	switch {
 	case compared > 0:
-	case r.withhold(tellers, tellsRemaining):
+	case j.withhold(tellers, tellsRemaining):
 		return finding.Unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer",
 			"what remains of the quota")
 	case completes:

@@ -1,4 +1,4 @@
-package claim
+package quota
 
 import (
 	"cmp"
@@ -22,16 +22,16 @@ type teller struct {
 }
 
 // tellingAnswers returns the answers that tell of a quota, or break a rule in trying to.
-func (r *recording) tellingAnswers() []teller {
+func (j *judge) tellingAnswers() []teller {
 	var out []teller
-	for _, o := range r.Target {
+	for _, o := range j.Target {
 		at, _ := answer.Date(o)
 		t := teller{o: o}
 		if t.quotas, t.problems = headers.Quotas(o.Fields.Get, at); len(t.quotas)+len(t.problems) > 0 {
 			out = append(out, t)
 		}
 	}
-	if r.limitless(out) {
+	if j.limitless(out) {
 		for i := range out {
 			out[i].problems = slices.DeleteFunc(out[i].problems, lacksLimit)
 		}
@@ -41,14 +41,17 @@ func (r *recording) tellingAnswers() []teller {
 
 // limitless tells whether no answer tells a limit, not even a broken one, and nobody promised it: some
 // limiters, such as Spring Cloud Gateway, tell what remains alone.
-func (r *recording) limitless(tellers []teller) bool {
+func (j *judge) limitless(tellers []teller) bool {
 	tells := func(t teller) bool {
 		_, a := t.o.Fields.Get("X-Ratelimit-Limit")
 		_, b := t.o.Fields.Get("X-Rate-Limit-Limit")
 		return a || b || slices.ContainsFunc(t.quotas, tellsLimit)
 	}
-	return !slices.Contains(r.Promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
+	return !j.promised() && !slices.ContainsFunc(tellers, tells)
 }
+
+// promised tells whether the target promised to tell its quota.
+func (j *judge) promised() bool { return slices.Contains(j.Promised, verdict.PromiseRateLimit) }
 
 // lacksLimit tells whether a problem is that what remains comes without a limit.
 func lacksLimit(p headers.Problem) bool {
@@ -56,15 +59,15 @@ func lacksLimit(p headers.Problem) bool {
 }
 
 // withhold tells whether the answers leave out one thing of the quota, and nobody promised it.
-func (r *recording) withhold(tellers []teller, has func(headers.Quota) bool) bool {
+func (j *judge) withhold(tellers []teller, has func(headers.Quota) bool) bool {
 	tells := func(t teller) bool { return len(t.problems) > 0 || slices.ContainsFunc(t.quotas, has) }
-	return !slices.Contains(r.Promised, verdict.PromiseRateLimit) && !slices.ContainsFunc(tellers, tells)
+	return !j.promised() && !slices.ContainsFunc(tellers, tells)
 }
 
 // silent is a claim on what no answer tells: one that nobody promised, or one of too few answers.
-func (r *recording) silent(id string, tellers []teller, what string, has func(headers.Quota) bool,
+func (j *judge) silent(id string, tellers []teller, what string, has func(headers.Quota) bool,
 ) verdict.Claim {
-	if r.withhold(tellers, has) {
+	if j.withhold(tellers, has) {
 		return finding.Unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", what)
 	}
 	return finding.TooFew(id, "no answer tells "+what)
@@ -82,12 +85,12 @@ func tellsRemaining(q headers.Quota) bool { return q.HasRemaining }
 func tellsReset(q headers.Quota) bool     { return q.Form != "" }
 
 // conventions judges that no answer breaks a rule, also of those that only convention makes.
-func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
+func (j *judge) conventions(id string, tellers []teller) verdict.Claim {
 	var all finding.Broken
 	bad := 0
 	for _, t := range tellers {
 		problems := slices.DeleteFunc(slices.Clone(t.problems), func(p headers.Problem) bool {
-			return p.Rule == headers.RLTLeW && r.needsLonger(t)
+			return p.Rule == headers.RLTLeW && j.needsLonger(t)
 		})
 		for _, q := range t.quotas {
 			if q.Dialect == headers.XRateLimit &&
@@ -111,8 +114,8 @@ func (r *recording) conventions(id string, tellers []teller) verdict.Claim {
 
 // needsLonger tells whether an answer tells a time beyond the window of its policy because the declared
 // limit takes as long: one that bans, or weighs the window before.
-func (r *recording) needsLonger(t teller) bool {
-	limit := r.LimitOf(t.o)
+func (j *judge) needsLonger(t teller) bool {
+	limit := j.LimitOf(t.o)
 	return len(limit) > 0 && !slices.ContainsFunc(t.quotas, func(q headers.Quota) bool {
 		return q.HasReset && q.Window > 0 && q.Reset > q.Window && q.Reset > longestReset(limit, q)+q.Unit
 	})
@@ -130,7 +133,7 @@ func (t *teller) single() []headers.Quota {
 
 // agrees judges that the dialects of each answer tell one limit and one number of remaining units. Of several
 // policies each dialect may tell another one.
-func (r *recording) agrees(id string, tellers []teller) verdict.Claim {
+func (j *judge) agrees(id string, tellers []teller) verdict.Claim {
 	var limits, left conflict
 	compared := 0
 	for _, t := range tellers {
@@ -140,7 +143,7 @@ func (r *recording) agrees(id string, tellers []teller) verdict.Claim {
 		}
 		for i := 1; i < len(quotas); i++ {
 			a, b := quotas[0], quotas[i]
-			if len(r.LimitOf(t.o)) > 1 && a.HasLimit && b.HasLimit && a.Limit != b.Limit {
+			if len(j.LimitOf(t.o)) > 1 && a.HasLimit && b.HasLimit && a.Limit != b.Limit {
 				continue
 			}
 			if a.HasLimit && b.HasLimit && a.Limit != b.Limit {
@@ -189,7 +192,7 @@ func (c *conflict) findings() []verdict.Finding {
 
 // stable judges that each partition is told one limit by each policy; without its name, no more limits than
 // there are policies.
-func (r *recording) stable(id string, tellers []teller) verdict.Claim {
+func (j *judge) stable(id string, tellers []teller) verdict.Claim {
 	type policy struct {
 		partition string
 		dialect   headers.Dialect
@@ -202,7 +205,7 @@ func (r *recording) stable(id string, tellers []teller) verdict.Claim {
 	var moved conflict
 	for _, t := range tellers {
 		for _, q := range t.quotas {
-			limit := r.LimitOf(t.o)
+			limit := j.LimitOf(t.o)
 			k := policy{t.o.Partition, q.Dialect, q.Name, limit.String()}
 			most := 1
 			if q.Name == "" {
@@ -220,7 +223,7 @@ func (r *recording) stable(id string, tellers []teller) verdict.Claim {
 		}
 	}
 	if len(first) == 0 {
-		return r.silent(id, tellers, "a limit", tellsLimit)
+		return j.silent(id, tellers, "a limit", tellsLimit)
 	}
 	slices.SortFunc(told,
 		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })

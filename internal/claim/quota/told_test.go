@@ -1,23 +1,26 @@
-package claim
+package quota
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/recorded"
+	"github.com/rlcheck/rlcheck/internal/claim/sample"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // toldUnder judges what is told under a limit, in a recording that began at a whole second.
-func toldUnder(t *testing.T, limit string, q QuotaExpect, obs ...timeline.Observation) verdict.Claim {
+func toldUnder(t *testing.T, limit string, q Expect, obs ...timeline.Observation) verdict.Claim {
 	t.Helper()
 	tl := record(obs...)
 	tl.Header.Started = time.Unix(1_700_000_000, 0)
 	q.Fresh = true
-	c := judge(tl, parse(t, limit), Expect{Quota: q}, noWaits)[0]
-	sound(t, tl, c)
+	c := judged(tl, parse(t, limit), q)
+	sample.Sound(t, tl, c)
 	return c
 }
 
@@ -39,8 +42,8 @@ func TestToldLimitIsTheDeclaredOne(t *testing.T) {
 		{"leaky-bucket-queue,rate=10/s,queue=20", "X-Ratelimit-Limit: 20", "pass", ""},
 		{"token-bucket,rate=10/s,burst=5 + fixed-window,rate=50/1m", "X-Ratelimit-Limit: 50", "pass", ""},
 	} {
-		c := toldUnder(t, x.limit, QuotaExpect{Limit: true}, req(1, 0, 1, 200, x.field))
-		if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
+		c := toldUnder(t, x.limit, Expect{Limit: true}, req(1, 0, 1, 200, x.field))
+		if got, text := verdictOf(c); got != x.want || !strings.Contains(text, x.text) {
 			t.Errorf("%s under %s: got %s: %s; want %s with %q", x.field, x.limit, got, text, x.want, x.text)
 		}
 	}
@@ -62,14 +65,14 @@ func TestPoliciesByNumberAreDeclared(t *testing.T) {
 	} {
 		for _, limit := range [][]string{{"Ratelimit-Limit: 5", "Ratelimit-Reset: 1"},
 			{"Ratelimit: limit=5, remaining=4, reset=1"}} {
-			c := toldUnder(t, slowBucket, QuotaExpect{Limit: true},
+			c := toldUnder(t, slowBucket, Expect{Limit: true},
 				req(1, 0, 1, 200, append(limit, "Ratelimit-Policy: "+x.policy)...))
-			if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
+			if got, text := verdictOf(c); got != x.want || !strings.Contains(text, x.text) {
 				t.Errorf("%s beside %s: got %s: %s; want %s with %q", x.policy, limit, got, text, x.want,
 					x.text)
 			}
 			const unnamed = "which no field says"
-			if _, text := verdictOf(c); contains(text, unnamed) != contains(x.text, unnamed) {
+			if _, text := verdictOf(c); strings.Contains(text, unnamed) != strings.Contains(x.text, unnamed) {
 				t.Errorf("%s: got %s, want a unit where w names none", x.policy, text)
 			}
 			if len(c.Findings) > 0 && c.Findings[0].Rule != "R3-POLICY" {
@@ -122,8 +125,8 @@ func TestResetsThatCanBe(t *testing.T) {
 			"fail",
 			"its window ends in 39"},
 	} {
-		c := toldUnder(t, x.limit, QuotaExpect{Reset: true}, x.obs...)
-		if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
+		c := toldUnder(t, x.limit, Expect{Reset: true}, x.obs...)
+		if got, text := verdictOf(c); got != x.want || !strings.Contains(text, x.text) {
 			t.Errorf("%s: got %s: %s; want %s with %q", x.name, got, text, x.want, x.text)
 		}
 	}
@@ -150,7 +153,7 @@ func TestResetsOfPoliciesThatAreNotDeclared(t *testing.T) {
 		{"both declared", second + " + fixed-window,rate=1000/24h,align=first", state(1, 86000), "pass"},
 		{"one that tells no limit", second, []string{`Ratelimit: "s";r=4;t=60`}, "fail"},
 	} {
-		c := toldUnder(t, x.limit, QuotaExpect{Reset: true}, req(1, 0, 1, 200, x.fields...))
+		c := toldUnder(t, x.limit, Expect{Reset: true}, req(1, 0, 1, 200, x.fields...))
 		if got, text := verdictOf(c); got != x.want {
 			t.Errorf("%s: got %s: %s; want %s", x.name, got, text, x.want)
 		}
@@ -180,8 +183,8 @@ func TestBodiesTellWhatFieldsTell(t *testing.T) {
 		o := req(1, 0, 1, 429, "Retry-After: 2", "X-Ratelimit-Limit: 5", "Date: Tue, 14 Nov 2023 "+
 			"22:13:20 GMT")
 		o.Body = x.body
-		c := toldUnder(t, slowBucket, QuotaExpect{Body: true}, o)
-		if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
+		c := toldUnder(t, slowBucket, Expect{Body: true}, o)
+		if got, text := verdictOf(c); got != x.want || !strings.Contains(text, x.text) {
 			t.Errorf("%s: got %s: %s; want %s with %q", x.body, got, text, x.want, x.text)
 		}
 	}
@@ -218,9 +221,10 @@ func TestAWaitThatABodyTellsAlone(t *testing.T) {
 		o := req(1, 0, 1, 429)
 		o.Body = x.body
 		tl := record(append([]timeline.Observation{o}, x.then...)...)
-		c := judge(tl, parse(t, x.limit), Expect{Quota: QuotaExpect{Body: true, Fresh: true}}, longest)[0]
-		sound(t, tl, c)
-		if got, text := verdictOf(c); got != x.want || !contains(text, x.text) {
+		c := Judge(recorded.New(tl, recorded.Terms{Limit: parse(t, x.limit)}, longest),
+			Expect{Body: true, Fresh: true})[0]
+		sample.Sound(t, tl, c)
+		if got, text := verdictOf(c); got != x.want || !strings.Contains(text, x.text) {
 			t.Errorf("%s: got %s: %s; want %s with %q", x.body, got, text, x.want, x.text)
 		}
 	}

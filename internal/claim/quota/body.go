@@ -1,4 +1,4 @@
-package claim
+package quota
 
 import (
 	"encoding/json"
@@ -24,9 +24,8 @@ import (
 // toldBody judges that the body of a denial tells what its header fields and its status line tell, in the
 // same unit. No standard names the members: those are read that products send (retry_after, retryAfter,
 // limit, reset_at, status). A wait that a body tells alone is held against the limit.
-func (r *recording) toldBody(*Expect) verdict.Claim {
-	id := string(verdict.ClaimQuotaBody)
-	denials := answer.Denied(r.Target)
+func (j *judge) toldBody(id string) verdict.Claim {
+	denials := answer.Denied(j.Target)
 	if len(denials) == 0 {
 		return finding.TooFew(id, "no request was denied")
 	}
@@ -40,7 +39,7 @@ func (r *recording) toldBody(*Expect) verdict.Claim {
 			compared++
 		}
 		for _, name := range []string{"retryafter", "limit", "resetat", "status"} {
-			text := r.conflict(o, m, name)
+			text := j.conflict(o, m, name)
 			if text == "" {
 				continue
 			}
@@ -140,18 +139,18 @@ func plainName(name string) string {
 }
 
 // conflict says in what a member of a body contradicts the denial that it is of; empty for nothing.
-func (r *recording) conflict(o *timeline.Observation, m map[string]member, name string) string {
+func (j *judge) conflict(o *timeline.Observation, m map[string]member, name string) string {
 	x, ok := m[name]
 	if !ok {
 		return ""
 	}
 	switch name {
 	case "retryafter":
-		return r.waitConflict(o, x)
+		return j.waitConflict(o, x)
 	case "limit":
-		return r.limitConflict(o, x, m["window"])
+		return j.limitConflict(o, x, m["window"])
 	case "resetat":
-		return r.resetConflict(o, x)
+		return j.resetConflict(o, x)
 	default:
 		return statusConflict(o, x)
 	}
@@ -172,14 +171,14 @@ const sinceEpoch = 1e9
 
 // waitConflict compares a wait in a body with Retry-After, or where there is none with the limit. Either may
 // be rounded to the next second. An instant is compared with nothing.
-func (r *recording) waitConflict(o *timeline.Observation, x member) string {
+func (j *judge) waitConflict(o *timeline.Observation, x member) string {
 	t, ok := answer.Told(o)
 	n, isNumber := x.number()
 	if !isNumber || n >= sinceEpoch {
 		return ""
 	}
 	if !ok {
-		return r.aloneWait(o, x, n)
+		return j.aloneWait(o, x, n)
 	}
 	slack := 1.0
 	if t.IsDate {
@@ -199,17 +198,17 @@ func (r *recording) waitConflict(o *timeline.Observation, x member) string {
 
 // aloneWait holds a wait that no field tells against the limit, and against the denials that followed. A name
 // without a unit may count milliseconds: then it is too long only where that reading is refuted too.
-func (r *recording) aloneWait(o *timeline.Observation, x member, n float64) string {
-	again := r.again()[o.Seq]
+func (j *judge) aloneWait(o *timeline.Observation, x member, n float64) string {
+	again := j.again()[o.Seq]
 	denied := func(after float64) bool {
-		return again != nil && after > 0 && (again.Sent-o.FirstByte-r.slackUntil(again)).Seconds() >= after
+		return again != nil && after > 0 && (again.Sent-o.FirstByte-j.slackUntil(again)).Seconds() >= after
 	}
 	says := fmt.Sprintf("its body says %s: %s", x.name, x.value)
 	if denied(n) {
 		return says + fmt.Sprintf(", no Retry-After says more, and #%d was denied %s later, with no "+
 			"admission between", again.Seq, phrase.Seconds(again.Sent-o.FirstByte, time.Millisecond))
 	}
-	need, ok := r.LongestNeed(o, answer.Wait{})
+	need, ok := j.LongestNeed(o, answer.Wait{})
 	if !ok || n <= need.Seconds() || plainName(x.name) != "retryafterseconds" && !denied(n/1000) {
 		return ""
 	}
@@ -217,9 +216,9 @@ func (r *recording) aloneWait(o *timeline.Observation, x member, n float64) stri
 }
 
 // slackUntil is by how much less time may have passed for the limiter between an earlier answer and o.
-func (r *recording) slackUntil(o *timeline.Observation) time.Duration {
-	h, tick := &r.Header, time.Duration(0)
-	for _, p := range r.LimitOf(o) {
+func (j *judge) slackUntil(o *timeline.Observation) time.Duration {
+	h, tick := &j.Header, time.Duration(0)
+	for _, p := range j.LimitOf(o) {
 		tick = max(tick, p.Tick)
 	}
 	return max(h.Tick, tick) + 2*h.ClockError + h.Drift(o.FirstByte)
@@ -230,14 +229,14 @@ func (r *recording) slackUntil(o *timeline.Observation) time.Duration {
 //
 //	admitted   denied   denied   denied   admitted
 //	           |------- again -->|
-func (r *recording) deniedAgain() map[int]*timeline.Observation {
+func (j *judge) deniedAgain() map[int]*timeline.Observation {
 	out := map[int]*timeline.Observation{}
-	if r.Shared || len(r.Limit) == 0 {
+	if j.Shared || len(j.Limit) == 0 {
 		return out
 	}
-	for _, p := range r.ByPartition() {
+	for _, p := range j.ByPartition() {
 		obs := p.Observations
-		of, ok := r.CountedBy(len(obs), func(i int) *timeline.Observation { return &obs[i] })
+		of, ok := j.CountedBy(len(obs), func(i int) *timeline.Observation { return &obs[i] })
 		if !ok || of.Limit.Completes() || of.CountsDenials() || slices.ContainsFunc(of.Limit, renewed) {
 			continue
 		}
@@ -274,7 +273,7 @@ func renewed(p spec.Policy) bool { return p.TTL > 0 || p.Refreshes() }
 
 // limitConflict compares a limit in a body with those of the fields, or where there are none with the
 // declared one.
-func (r *recording) limitConflict(o *timeline.Observation, x, window member) string {
+func (j *judge) limitConflict(o *timeline.Observation, x, window member) string {
 	n, err := strconv.ParseInt(x.value, 10, 64)
 	if err != nil {
 		return ""
@@ -289,7 +288,7 @@ func (r *recording) limitConflict(o *timeline.Observation, x, window member) str
 		return fmt.Sprintf("its body says %s: %d, and its fields tell a limit of %s", x.name, n,
 			strings.Join(limitsOf(quotas), ", "))
 	}
-	limit, unit := r.LimitOf(o), time.Duration(0)
+	limit, unit := j.LimitOf(o), time.Duration(0)
 	if w, ok := window.number(); ok && w > 0 && w < 1e9 {
 		unit = time.Duration(w * float64(time.Second))
 	}
@@ -301,14 +300,14 @@ func (r *recording) limitConflict(o *timeline.Observation, x, window member) str
 }
 
 // resetConflict holds an instant in a body against the limit, as a field would be.
-func (r *recording) resetConflict(o *timeline.Observation, x member) string {
+func (j *judge) resetConflict(o *timeline.Observation, x member) string {
 	at, dated := answer.Date(o)
 	q, ok := headers.ReadReset(x.value, at)
-	limit := r.LimitOf(o)
+	limit := j.LimitOf(o)
 	if !ok || !dated || q.Form == headers.Delta || len(limit) == 0 || limit.Completes() {
 		return ""
 	}
-	f := r.wrongReset(o, q, limit, nil)
+	f := j.wrongReset(o, q, limit, nil)
 	if f == nil {
 		return ""
 	}

@@ -1,13 +1,52 @@
-package claim
+package quota
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/recorded"
+	"github.com/rlcheck/rlcheck/internal/claim/sample"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
+
+// A right date.
+const someDate = "Date: Fri, 20 Nov 2026 12:00:00 GMT"
+
+const ms = time.Millisecond
+
+var (
+	req, with, record = sample.Request, sample.With, sample.Recording
+	parse, verdictOf  = sample.Limit, sample.Verdict
+)
+
+// judged is one claim, of a recording under a limit.
+func judged(tl *timeline.Timeline, limit spec.Limit, e Expect) verdict.Claim {
+	return Judge(recorded.New(tl, recorded.Terms{Limit: limit}, sample.NoWaits), e)[0]
+}
+
+// row is one row of a table: what is expected of one claim.
+type row struct {
+	name string
+	tl   *timeline.Timeline
+	want string // verdict, or reason of an inconclusive one
+	text string // a part of the claim's text, or of that of its first finding
+}
+
+// run judges one claim, of recordings without a limit.
+func run(t *testing.T, promised []verdict.Promise, e Expect, rows []row) {
+	t.Helper()
+	for _, x := range rows {
+		c := Judge(recorded.New(x.tl, recorded.Terms{Promised: promised}, sample.NoWaits), e)[0]
+		sample.Sound(t, x.tl, c)
+		if got, text := verdictOf(c); got != x.want || !strings.Contains(text, x.text) {
+			t.Errorf("%s: got %s: %s; want %s with %q", x.name, got, text, x.want, x.text)
+		}
+	}
+}
 
 // told is a request that is told a limit of 5 and what remains, in both dialects.
 func told5(seq, sent, first, status, left int) timeline.Observation {
@@ -17,7 +56,7 @@ func told5(seq, sent, first, status, left int) timeline.Observation {
 }
 
 func TestQuotaConventions(t *testing.T) {
-	run(t, Expect{Quota: QuotaExpect{Conventions: true}}, []row{
+	run(t, verdict.Promises(), Expect{Conventions: true}, []row{
 		{"well formed", record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 429, 0)), "pass",
 			"2 of 2 answers that tell a quota break no rule"},
 		{"nothing is told", record(req(1, 0, 1, 200, someDate)), "too-few", "no answer tells a quota"},
@@ -53,7 +92,7 @@ func TestDialectsAgree(t *testing.T) {
 			fmt.Sprint("X-Ratelimit-Remaining: ", left), `Ratelimit-Policy: "p";q=5`,
 			`Ratelimit: "p";r=4;t=1`)
 	}
-	run(t, Expect{Quota: QuotaExpect{Agree: true}}, []row{
+	run(t, verdict.Promises(), Expect{Agree: true}, []row{
 		{"they do", record(both(5, 4)), "pass", "1 answer were compared"},
 		{"two limits", record(both(9000, 4)), "fail",
 			"#1: x-ratelimit tells a limit of 9000 and ratelimit-08 one of 5"},
@@ -70,7 +109,7 @@ func TestLimitsAreStable(t *testing.T) {
 		return with(req(seq, 2*seq, 2*seq+1, 200, fmt.Sprint("X-Ratelimit-Limit: ", limit)),
 			func(o *timeline.Observation) { o.Partition = partition })
 	}
-	run(t, Expect{Quota: QuotaExpect{Stable: true}}, []row{
+	run(t, verdict.Promises(), Expect{Stable: true}, []row{
 		{"one limit", record(limit(1, 5, "k"), limit(2, 5, "k")), "pass", "one limit: 5"},
 		{"a limit for each partition", record(limit(1, 5, "k"), limit(2, 60, "l")), "pass",
 			"one limit: 5, 60"},
@@ -140,10 +179,10 @@ func TestRemainingUnitsFitTheRequestsBefore(t *testing.T) {
 			record(told5(1, 0, 1, 200, 4), told5(2, 500, 501, 200, 3), told5(3, 990, 991, 200, 3)), "fail",
 			"at most 0 came back"},
 	} {
-		c := judge(x.tl, parse(t, x.limit), Expect{Quota: QuotaExpect{Counts: true, Fresh: true}}, noWaits)[0]
-		sound(t, x.tl, c)
+		c := judged(x.tl, parse(t, x.limit), Expect{Counts: true, Fresh: true})
+		sample.Sound(t, x.tl, c)
 		got, text := verdictOf(c)
-		if got != x.want || !contains(text, x.text) {
+		if got != x.want || !strings.Contains(text, x.text) {
 			t.Errorf("%s: got %s: %s; want %s with %q", x.name, got, text, x.want, x.text)
 		}
 	}
@@ -156,9 +195,38 @@ func TestWindowsOfAKnownClockGiveNothingBack(t *testing.T) {
 	for wallError, want := range map[time.Duration]verdict.Verdict{90 * ms: verdict.Fail,
 		110 * ms: verdict.Pass} {
 		tl.Header.WallError = wallError
-		if c := judge(tl, parse(t, "fixed-window,rate=5/1s"),
-			Expect{Quota: QuotaExpect{Counts: true, Fresh: true}}, noWaits)[0]; c.Verdict != want {
+		if c := judged(tl, parse(t, "fixed-window,rate=5/1s"),
+			Expect{Counts: true, Fresh: true}); c.Verdict != want {
 			t.Errorf("known to %v: got %s, want %s: %s", wallError, c.Verdict, want, c.Text)
 		}
 	}
+}
+
+// TestPartOfAQuotaMayBeLeftOut: an answer that tells the limit need not tell what remains.
+func TestPartOfAQuotaMayBeLeftOut(t *testing.T) {
+	limits := record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5"), req(2, 2, 3, 200, "X-Ratelimit-Limit: 5"))
+	left := record(req(1, 0, 1, 200, "X-Ratelimit-Remaining: many"), req(2, 2, 3, 200, someDate))
+	run(t, nil, Expect{Counts: true}, []row{
+		{"no remaining units", limits, "needs-failed", "none of 2 answers has what remains of the quota"},
+		{"remaining units that cannot be read", left, "too-few", ""},
+	})
+	const alone, beside = "X-Ratelimit-Remaining: 5", "X-Ratelimit-Limit: 9"
+	remains := record(req(1, 0, 1, 200, alone), req(2, 2, 3, 200, "X-Ratelimit-Remaining: 4"))
+	mixed := record(req(1, 0, 1, 200, alone, beside), req(2, 2, 3, 200, "X-Ratelimit-Remaining: 4"))
+	conventions := Expect{Conventions: true}
+	run(t, nil, conventions, []row{
+		{"no limit anywhere", remains, "pass", "2 of 2"},
+		{"a limit on some", mixed, "fail", "XR-SET"},
+	})
+	run(t, verdict.Promises(), conventions, []row{{"no limit, but promised", remains, "fail", "XR-SET"}})
+	run(t, nil, Expect{Stable: true}, []row{
+		{"no limit to compare", remains, "needs-failed", "none of 2 answers has a limit"},
+	})
+	resets := record(req(1, 0, 1, 200, "X-Ratelimit-Reset: 5"))
+	run(t, nil, Expect{Stable: true}, []row{
+		{"no limit", resets, "needs-failed", "none of 1 answer has a limit"},
+	})
+	run(t, verdict.Promises(), Expect{Stable: true}, []row{
+		{"no limit, but promised", resets, "too-few", "no answer tells a limit"},
+	})
 }

@@ -1,4 +1,4 @@
-package claim
+package quota
 
 import (
 	"fmt"
@@ -17,12 +17,12 @@ import (
 // toldLimit judges that each answer tells a limit that is declared: what a policy admits at once, its rate
 // as it is declared, or its rate in the unit that the field names. An answer may tell of other policies
 // beside it.
-func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
+func (j *judge) toldLimit(id string, tellers []teller) verdict.Claim {
 	var bad []*timeline.Observation
 	var seen []string
 	first, rule, judged := "", "", 0
 	for _, t := range tellers {
-		limit := r.LimitOf(t.o)
+		limit := j.LimitOf(t.o)
 		if len(limit) == 0 || !slices.ContainsFunc(t.quotas, tellsLimit) {
 			continue
 		}
@@ -58,10 +58,10 @@ func (r *recording) toldLimit(id string, tellers []teller) verdict.Claim {
 		return finding.Settle(id, fmt.Sprintf("the limit that %s tell is the declared one: %s",
 			phrase.Plural(judged, "answer"),
 			strings.Join(slices.Compact(seen), ", ")), nil)
-	case len(r.Limit) == 0:
+	case len(j.Limit) == 0:
 		return uncompared(id)
 	default:
-		return r.silent(id, tellers, "a limit", tellsLimit)
+		return j.silent(id, tellers, "a limit", tellsLimit)
 	}
 }
 
