@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -207,20 +208,20 @@ func benchmarkClosed(b *testing.B, journal func() *ndjson.JournalWriter) {
 	const clients, n = 64, 50_000
 	u := startTarget(b)
 	for b.Loop() {
-		began, wall := cpuTime(), time.Now()
+		began, wall := audit.CPUTime(), time.Now()
 		tl := must(Record(context.Background(), schedule(timeline.Phase{
 			Name: "c", Shape: timeline.Closed, Clients: clients, Partitions: []string{"k"}, Requests: n,
 		}), Options{URL: u, Pacer: pacing.Sleep(), Journal: journal()}))
-		ours, took := cpuTime()-began, time.Since(wall)
+		ours, took := audit.CPUTime()-began, time.Since(wall)
 		if c := tl.Counts(); c.Allowed != n {
 			b.Fatalf("got %+v", c)
 		}
-		began = cpuTime()
+		began = audit.CPUTime()
 		plainClosed(u, clients, n)
-		theirs := cpuTime() - began
-		began = cpuTime()
+		theirs := audit.CPUTime() - began
+		began = audit.CPUTime()
 		bareClosed(b, u, clients, n)
-		bare := cpuTime() - began
+		bare := audit.CPUTime() - began
 		b.ReportMetric(float64(ours.Microseconds())/n, "cpu-us/req")
 		b.ReportMetric(float64(n)/took.Seconds(), "req/s")
 		b.ReportMetric(float64(ours)/float64(theirs), "cpu/plain")

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -12,7 +13,7 @@ import (
 func (r *recorder) gather(spoken string) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
 		Started: r.clock.Start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick,
-		Spreads: r.spreads, Stalls: r.stalls, Protocols: slices.Sorted(maps.Keys(r.protocols)),
+		Spreads: r.spreads, Stalls: r.stalls.All(), Protocols: slices.Sorted(maps.Keys(r.protocols)),
 	}}
 	missing := map[string]int{}
 	for i := range r.s.Phases {
@@ -33,7 +34,7 @@ func (r *recorder) gather(spoken string) *timeline.Timeline {
 		}
 	}
 	tl.Header.Notes = r.notes
-	tl.Header.Phases = r.kept(tl, missing)
+	tl.Header.Phases = audit.Kept(r.s, tl, missing, r.lag)
 	return tl
 }
 

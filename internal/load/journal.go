@@ -190,9 +190,10 @@ func (j *journal) flush(r *recorder) error {
 	j.spare = events
 	r.mu.Lock()
 	m.Spreads, j.spreads = r.spreads[j.spreads:], len(r.spreads)
-	m.Stalls, j.stalls = r.stalls[j.stalls:], len(r.stalls)
 	m.Notes, j.notes = r.notes[j.notes:], len(r.notes)
 	r.mu.Unlock()
+	stalls := r.stalls.All()
+	m.Stalls, j.stalls = stalls[j.stalls:], len(stalls)
 	return j.to.Mark(m)
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -13,7 +14,7 @@ func BenchmarkHotPath(b *testing.B) {
 	j := newJournal(&Options{Spill: func() (timeline.Spill, error) { return nil, nil }}, true)
 	s := &shot{obs: &timeline.Observation{Arrival: timeline.Arrival{Partition: "k", Phase: "p", Cost: 1}},
 		owner: &phase{}}
-	began := cpuTime()
+	began := audit.CPUTime()
 	for b.Loop() {
 		j.sent(s, time.Second)
 		j.ended(s)
@@ -21,5 +22,5 @@ func BenchmarkHotPath(b *testing.B) {
 			j.events = j.events[:0]
 		}
 	}
-	b.ReportMetric(float64(cpuTime()-began)/float64(b.N)/2, "cpu-ns/note")
+	b.ReportMetric(float64(audit.CPUTime()-began)/float64(b.N)/2, "cpu-ns/note")
 }

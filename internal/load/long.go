@@ -1,9 +1,7 @@
 package load
 
 import (
-	"container/heap"
 	"math"
-	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -46,24 +44,5 @@ func (r *recorder) unroll(tl *timeline.Timeline, spoken string) {
 	if err := s.Err(); err != nil {
 		r.lost = true
 		r.note("requests of the recording are lost: %s", cause.Plain(err))
-	}
-}
-
-// largest are the largest of many times: a heap, the least of them on top.
-type largest []time.Duration
-
-func (h largest) Len() int           { return len(h) }
-func (h largest) Less(i, j int) bool { return h[i] < h[j] }
-func (h largest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *largest) Push(x any)        { *h = append(*h, x.(time.Duration)) }
-func (h *largest) Pop() any          { panic("load: the largest times are not taken out") }
-
-// add takes a time, and keeps so many at most.
-func (h *largest) add(d time.Duration, most int) {
-	if len(*h) < most {
-		heap.Push(h, d)
-	} else if d > (*h)[0] {
-		(*h)[0] = d
-		heap.Fix(h, 0)
 	}
 }

@@ -45,7 +45,7 @@ func (r *recorder) attach(c *conn) bool {
 	most := min(max(1, runtime.GOMAXPROCS(0)/2), mostLoops)
 	if len(r.loops) < most {
 		l := &reading{answer: eventloop.Answer{Record: r.o.Record}}
-		l.loop = eventloop.New(r.clock.Now, r.heard, l.send)
+		l.loop = eventloop.New(r.clock.Now, r.lag.Heard, l.send)
 		r.loops = append(r.loops, l)
 	}
 	c.loop = r.loops[int(r.opened.Load())%len(r.loops)]

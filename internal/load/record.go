@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
@@ -64,14 +65,13 @@ type recorder struct {
 	// opened counts the connections there ever were.
 	sent, opened atomic.Int64
 	counts       [3]atomic.Int64
-	// called is when the last byte was written that listen waits for, lags the longest wait of each phase.
-	called atomic.Int64
-	lags   map[string]time.Duration
+	// name is that of the phase that runs, nil before the first.
+	name   atomic.Pointer[string]
+	lag    *audit.Lag
+	stalls audit.Stalls
 	// latest is the largest lateness, slowest the longest time that opening a connection took.
 	latest, slowest atomic.Int64
-	name            atomic.Pointer[string]
 	spreads         []timeline.Spread
-	stalls          []timeline.Stall
 	wg              sync.WaitGroup
 }
 
@@ -136,7 +136,6 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 		pools:    map[poolKey]*pool{},
 		live:     map[*conn]struct{}{},
 		words:    map[string]bool{}, protocols: map[string]bool{},
-		lags:    map[string]time.Duration{},
 		fields:  newFieldStore(),
 		journal: newJournal(o, long),
 	}
@@ -152,13 +151,16 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	r.sending, r.stop = context.WithCancel(r.ctx)
 	defer r.cancel()
 	defer r.stop()
-	before := takeAudit()
+	before := audit.Now()
 	r.clock = pacing.Clock{Start: time.Now()}
+	r.lag = audit.NewLag(r.clock, &r.name)
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watchers sync.WaitGroup
 	watchers.Go(func() { r.watch(watching) })
-	watchers.Go(func() { r.feel(func() bool { return pacing.Rest(watching, looks, nil) }) })
-	watchers.Go(func() { r.listen(watching) })
+	watchers.Go(func() { r.stalls.Watch(watching, r.clock) })
+	if pacing.Real(r.o.Pacer) { // in virtual time nothing is late
+		watchers.Go(func() { r.lag.Listen(watching, r.knock) })
+	}
 	if !r.o.HTTP2 { // a stream that idles holds no thread
 		watchers.Go(func() { r.relieve(watching) })
 	}
@@ -203,7 +205,8 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	watchers.Wait()
 	tl := r.gather(spoken)
 	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted || r.lost
-	tl.Header.Audit = before.until(takeAudit(), ended, int(r.opened.Load()))
+	tl.Header.Audit = before.Until(audit.Now(), ended)
+	tl.Header.Audit.Connections = int(r.opened.Load())
 	return tl
 }
 

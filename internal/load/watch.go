@@ -21,7 +21,7 @@ func (r *recorder) watch(ctx context.Context) {
 	due, spared := r.expire(), 0
 	for pacing.Rest(ctx, due-r.clock.Now(), nil) {
 		now := r.clock.Now()
-		if spared < mostSpared && r.stoodStill(due, now) {
+		if spared < mostSpared && r.stalls.Now(due, now, unread) {
 			due, spared = now+unread, spared+1
 			continue
 		}
@@ -42,15 +42,6 @@ const (
 	// mostSpared is how many looks in a row may close nothing: a busy machine stands still all the time.
 	mostSpared = 5
 )
-
-// stoodStill tells whether this process does not run as it should, or has not for long: a look that was due
-// comes late, or the last stall is not over for long.
-func (r *recorder) stoodStill(due, now time.Duration) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := len(r.stalls)
-	return now-due >= stalledFrom || n > 0 && now-r.stalls[n-1].To < unread
-}
 
 // unansweredFor is how long a phase goes on while requests are lost and none was ever answered.
 const unansweredFor = 10 * time.Second

@@ -1,14 +1,14 @@
 //go:build unix
 
-package load
+package audit
 
 import (
 	"syscall"
 	"time"
 )
 
-// cpuTime returns the processor time of this process, user and system; 0 where it is not known.
-func cpuTime() time.Duration {
+// CPUTime returns the processor time of this process, user and system; 0 where it is not known.
+func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

@@ -1,0 +1,83 @@
+package audit
+
+import (
+	"context"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+)
+
+// Lag is how late this process reads what has come: now and then a byte is written to a pipe that is read as
+// connections are: by a goroutine that sleeps in the network poller, and by each event loop.
+//
+//	write            wake-up            read
+//	|--------------- lag ---------------|
+//
+// Note: the kernel stamps what comes (SO_TIMESTAMPNS), but by the wall clock, which may step between the
+// stamp and the read. An interval must not end before the decision, so its right end is the time of the
+// read.
+type Lag struct {
+	clock pacing.Clock
+	phase *atomic.Pointer[string]
+	// called is when the last byte was written.
+	called atomic.Int64
+
+	mu      sync.Mutex
+	longest map[string]time.Duration
+}
+
+// NewLag returns a lag of the phases that phase names in turn, nil before the first.
+func NewLag(clock pacing.Clock, phase *atomic.Pointer[string]) *Lag {
+	return &Lag{clock: clock, phase: phase, longest: map[string]time.Duration{}}
+}
+
+// Listen measures until ctx ends. knock asks those for Heard who do not read the pipe.
+func (l *Lag) Listen(ctx context.Context, knock func()) {
+	from, to, err := os.Pipe()
+	if err != nil {
+		return // no descriptors are left: the connections will say so
+	}
+	over := make(chan struct{})
+	defer func() { <-over }()
+	defer to.Close()
+	go func() {
+		defer close(over)
+		defer from.Close()
+		for b := make([]byte, 8); ; {
+			if _, err := from.Read(b); err != nil {
+				return
+			}
+			l.Heard()
+		}
+	}()
+	for pacing.Rest(ctx, looks, nil) {
+		l.called.Store(int64(l.clock.Now()))
+		knock()
+		if _, err := to.Write([]byte{0}); err != nil {
+			return
+		}
+	}
+}
+
+// Heard is called by whoever reads, when it has read what Listen wrote. It keeps the longest lag of the phase
+// that runs.
+func (l *Lag) Heard() {
+	lag := l.clock.Now() - time.Duration(l.called.Load())
+	name := l.phase.Load()
+	if name == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.longest[*name] = max(l.longest[*name], lag)
+}
+
+// Of returns the longest lag of a phase.
+func (l *Lag) Of(phase string) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.longest[phase]
+}
