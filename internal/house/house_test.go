@@ -40,6 +40,7 @@ var layers = map[string]int{
 	"internal/check/history":     2,
 	"internal/load/pacing":       1,
 	"internal/load/cause":        1,
+	"internal/load/grpc":         1,
 	"internal/load/audit":        2,
 	"internal/load":              3,
 	"internal/latency":           2,

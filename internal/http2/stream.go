@@ -11,6 +11,16 @@ import (
 // Field is one header field. Names are in lower case, those of pseudo fields begin with a colon.
 type Field struct{ Name, Value string }
 
+// Value returns the value of the first field of a name, empty where there is none.
+func Value(fields []Field, name string) string {
+	for _, f := range fields {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
+}
+
 // Request is what is sent on a stream; shared by all that send it.
 type Request struct {
 	// Fields are the header block: pseudo fields first.

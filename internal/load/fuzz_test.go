@@ -136,8 +136,7 @@ func FuzzResponseOfHTTP2(f *testing.F) {
 		frames(func(p *peer) {
 			p.answer(1, false)
 			p.WriteData(1, false, make([]byte, 5))
-			p.header = block("grpc-status", "14", "grpc-status-details-bin",
-				details(14, "google.rpc.RetryInfo"))
+			p.header = block("grpc-status", "14", "grpc-status-details-bin", comeBack)
 			p.answer(1, true)
 		}),
 		frames(func(p *peer) { p.header = block(":status", "429", "retry-after", "1"); p.answer(1, true) }),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/http2"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/grpc"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -274,7 +276,7 @@ func (c *conn) Answer(a http2.Answer) {
 	}
 	o.Status, o.Outcome, o.Error = a.Status, c.r.o.outcome(a.Status, marks), ""
 	c.headed, c.body = true, c.body[:0]
-	c.open = a.Status == http.StatusOK && strings.HasPrefix(valueOf(a.Fields, "content-type"), grpcType)
+	c.open = a.Status == http.StatusOK && grpc.Is(http2.Value(a.Fields, "content-type"))
 	if c.open && c.conclude(o, a.Fields) {
 		c.open = false
 	}
@@ -329,4 +331,33 @@ func (c *conn) finish(whole bool) {
 	s.obs.Body = string(c.slot.body)
 	c.served++
 	c.over(s, whole && !s.req.last && !c.link.closing.Load())
+}
+
+// conclude writes into o what the trailers of gRPC say: the HTTP status that theirs stands for, its outcome,
+// and the message as the explanation. It reports false where they have no status.
+func (c *conn) conclude(o *timeline.Observation, trailers []http2.Field) bool {
+	status, ok := grpc.Status(trailers)
+	if !ok {
+		return false
+	}
+	o.Status, o.Outcome = status, timeline.Unknown
+	if status != 0 {
+		o.Outcome = c.r.o.Classify(status)
+	}
+	if text, ok := grpc.Message(trailers); ok && o.Outcome == timeline.Denied {
+		c.slot.body = append(c.slot.body[:0], text[:min(len(text), c.r.o.KeepBody)]...)
+	}
+	return true
+}
+
+// merged returns the fields of two lists, ascending by name. Of a name in both the last one counts.
+func merged(a, b timeline.Fields) timeline.Fields {
+	out := append(timeline.Fields(nil), b...)
+	for _, f := range a {
+		if _, again := b.Get(f.Name); !again {
+			out = append(out, f)
+		}
+	}
+	slices.SortFunc(out, func(a, b timeline.Field) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }

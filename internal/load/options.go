@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/grpc"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -152,6 +153,21 @@ func (o Options) complete() (*Options, error) {
 		o.CostHeader = http.CanonicalHeaderKey(o.CostHeader)
 	}
 	return &o, nil
+}
+
+// speaksGRPC tells whether the requests of o are those of gRPC: HTTP/2, with its Content-Type.
+func (o *Options) speaksGRPC() bool {
+	return o.HTTP2 && grpc.Is(o.Header.Get("Content-Type"))
+}
+
+// asGRPC completes options of gRPC: a POST, with an empty message where there is no other.
+func (o *Options) asGRPC() {
+	if o.Method == http.MethodGet {
+		o.Method = http.MethodPost
+	}
+	if len(o.Body) == 0 {
+		o.Body = grpc.NoMessage
+	}
 }
 
 // check returns every reason why o cannot be used, joined; nil if there is none.

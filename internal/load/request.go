@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/http2"
+	"github.com/rlcheck/rlcheck/internal/load/grpc"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -192,7 +193,7 @@ func (m *message) streamed(scheme string, body []byte) *http2.Request {
 			r.Fields = append(r.Fields, http2.Field{Name: name, Value: f[1]})
 		}
 	}
-	if strings.HasPrefix(valueOf(r.Fields, "content-type"), grpcType) {
+	if grpc.Is(http2.Value(r.Fields, "content-type")) {
 		r.Fields = append(r.Fields, http2.Field{Name: "te", Value: "trailers"})
 	}
 	return r

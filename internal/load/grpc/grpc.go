@@ -1,0 +1,110 @@
+// Package grpc reads what gRPC says of a request: it answers with status 200, and says in the trailers behind
+// the body what became of it:
+//
+//	HEADERS :status 200   DATA   HEADERS grpc-status 8
+//	                             |- the decision is known to have been made here, not before
+//
+// So the interval of such a request ends with its trailers. An answer without a body has them in its one
+// header block.
+package grpc
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/http2"
+)
+
+// NoMessage is the body of a request with an empty message: not compressed, of length 0.
+var NoMessage = []byte{0, 0, 0, 0, 0}
+
+// Is tells whether a Content-Type is that of gRPC, of a request or an answer.
+func Is(contentType string) bool { return strings.HasPrefix(contentType, "application/grpc") }
+
+const unavailable = 14
+
+// Status returns the HTTP status that the status of trailers stands for, 0 for one that no limiter answers
+// with; ok is false where they have none.
+func Status(trailers []http2.Field) (status int, ok bool) {
+	code, err := strconv.Atoi(http2.Value(trailers, "grpc-status"))
+	if err != nil {
+		return 0, false
+	}
+	if code == unavailable && retryInfo(http2.Value(trailers, "grpc-status-details-bin")) {
+		return http.StatusTooManyRequests, true
+	}
+	return ofHTTP(code), true
+}
+
+// Message returns the explanation that trailers have, which may be empty; ok is false where it cannot be
+// read.
+func Message(trailers []http2.Field) (text string, ok bool) {
+	text, err := url.PathUnescape(http2.Value(trailers, "grpc-message"))
+	return text, err == nil
+}
+
+// ofHTTP returns the HTTP status that a status of gRPC stands for (google/rpc/code.proto), 0 for one that
+// no limiter answers with.
+func ofHTTP(code int) int {
+	switch code {
+	case 0:
+		return http.StatusOK
+	case 7: // PERMISSION_DENIED
+		return http.StatusForbidden
+	case 8: // RESOURCE_EXHAUSTED
+		return http.StatusTooManyRequests
+	case 13: // INTERNAL
+		return http.StatusInternalServerError
+	case unavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return 0
+	}
+}
+
+// retryInfo tells whether a google.rpc.Status, as grpc-status-details-bin has it, has a
+// google.rpc.RetryInfo. Of the wire format of protocol buffers it needs no more than this:
+//
+//	Status   3: details, each Any
+//	Any      1: type URL
+func retryInfo(details string) (found bool) {
+	status, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(details, "="))
+	if err != nil {
+		return false
+	}
+	eachText(status, 3, func(detail []byte) {
+		eachText(detail, 1, func(kind []byte) {
+			found = found || strings.HasSuffix(string(kind), "/google.rpc.RetryInfo")
+		})
+	})
+	return found
+}
+
+// eachText calls take for every text with a tag in a message, as far as it can be read.
+func eachText(message []byte, tag uint64, take func([]byte)) {
+	number := func() (v uint64, ok bool) {
+		v, n := binary.Uvarint(message)
+		if ok = n > 0; ok {
+			message = message[n:]
+		}
+		return v, ok
+	}
+	const varint, text = 0, 2
+	for len(message) > 0 {
+		key, _ := number()
+		n, ok := number()
+		switch {
+		case !ok || key&7 != varint && (key&7 != text || n > uint64(len(message))):
+			return
+		case key&7 == varint:
+			continue
+		case key>>3 == tag:
+			take(message[:n])
+		}
+		message = message[n:]
+	}
+}
