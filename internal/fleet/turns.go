@@ -20,7 +20,7 @@ local t = redis.call('TIME')
 return {t[1], t[2], redis.call('PTTL', KEYS[1])}`
 
 // Turns keep an agent together with the others while it sends: it learns when phases begin, and loses its
-// leave to send with the lease of the coordinator. It is the load.Turns of a recorder.
+// leave to send with the lease of the coordinator. It is the options.Turns of a recorder.
 type Turns struct {
 	a        *agent
 	job      *job

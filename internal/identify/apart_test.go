@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -48,7 +49,7 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	p.mu.Lock()
 	p.n++
 	client := fmt.Sprintf("127.0.0.1:%d", 20000+p.n)
-	if a, ok := load.SourceAddress(ctx); ok {
+	if a, ok := options.SourceAddress(ctx); ok {
 		client = fmt.Sprintf("%s:%d", a.Unmap(), 20000+p.n)
 	}
 	p.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -34,17 +35,17 @@ func (q *question) dropped(*shot) {
 }
 
 // ask sends requests at due and waits for their answers. It returns nil if the run was stopped.
-func (a *aim) ask(due time.Duration, wishes ...wish) []*timeline.Observation {
+func (a *aim) ask(due time.Duration, wishes ...message.Wish) []*timeline.Observation {
 	if !a.r.pause(due) {
 		return nil
 	}
 	out := make([]*timeline.Observation, len(wishes))
 	for i, w := range wishes {
 		o := &timeline.Observation{Arrival: timeline.Arrival{
-			Partition: w.partition, Phase: a.name, At: due, Cost: w.cost, Origin: w.origin,
+			Partition: w.Partition, Phase: a.name, At: due, Cost: w.Cost, Origin: w.Origin,
 		}}
 		q := &question{p: a.p, over: make(chan struct{})}
-		s := &shot{obs: o, owner: q, req: a.r.request(w), pool: a.r.poolFor(w.origin, w.partition)}
+		s := &shot{obs: o, owner: q, req: a.r.requests.Of(w), pool: a.r.poolFor(w.Origin, w.Partition)}
 		a.r.keep(s.pool)
 		a.p.loose = append(a.p.loose, s)
 		a.p.add(1)
@@ -63,9 +64,9 @@ func (a *aim) ask(due time.Duration, wishes ...wish) []*timeline.Observation {
 }
 
 // probe is a request on a partition that nothing else uses.
-func (a *aim) probe() wish {
+func (a *aim) probe() message.Wish {
 	o := &a.p.obs[0]
-	return wish{origin: o.Origin, partition: o.Partition + "-probe", cost: 1, own: &a.p.plan.Request}
+	return message.Wish{Origin: o.Origin, Partition: o.Partition + "-probe", Cost: 1, Own: &a.p.plan.Request}
 }
 
 // wallClock is what is known of the target's clock: its Unix time is ours plus something in [lo, hi].

@@ -35,13 +35,13 @@ func (c *conn) receive(s *shot) bool {
 		return false
 	}
 	c.refused(s, resp, first)
-	c.head(s, first, resp.StatusCode, c.r.o.outcome(resp.StatusCode, resp.Header), c.fields(resp.Header))
+	c.head(s, first, resp.StatusCode, c.r.o.Outcome(resp.StatusCode, resp.Header), c.fields(resp.Header))
 	whole := c.drain(s, resp)
 	if whole {
 		s.obs.Done = max(first, c.in.last)
 	}
 	c.serves(resp.Proto, resp.Header["Keep-Alive"])
-	again := whole && !before && !resp.Close && !s.req.last && resp.StatusCode >= 200 && c.br.Buffered() == 0
+	again := whole && !before && !resp.Close && !s.req.Last && resp.StatusCode >= 200 && c.br.Buffered() == 0
 	c.over(s, again)
 	return again
 }
@@ -73,21 +73,6 @@ func (c *conn) serves(proto string, idle []string) {
 	}
 }
 
-// outcome is what an answer says: its status, and the field that marks an admission as a denial.
-func (o *Options) outcome(status int, h http.Header) timeline.Outcome {
-	out := o.Classify(status)
-	name, value, valued := strings.Cut(o.DeniedField, ":")
-	if name == "" || out != timeline.Allowed {
-		return out
-	}
-	for _, v := range h.Values(name) {
-		if !valued || strings.EqualFold(strings.TrimSpace(v), strings.TrimSpace(value)) {
-			return timeline.Denied
-		}
-	}
-	return out
-}
-
 // final reads header blocks up to that of the final answer, and the clock after the read that brought its
 // first byte.
 func (c *conn) final(s *shot) (*http.Response, time.Duration, error) {
@@ -98,7 +83,7 @@ func (c *conn) final(s *shot) (*http.Response, time.Duration, error) {
 			return nil, 0, err
 		}
 		first := c.in.last
-		resp, err := http.ReadResponse(c.br, s.req.asked)
+		resp, err := http.ReadResponse(c.br, s.req.Asked)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -131,7 +116,7 @@ func (c *conn) drain(s *shot, resp *http.Response) bool {
 			return false
 		}
 	}
-	if s.req.rest == nil {
+	if s.req.Rest == nil {
 		return true
 	}
 	return c.written()

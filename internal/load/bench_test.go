@@ -129,7 +129,7 @@ func BenchmarkLateness(b *testing.B) {
 				for b.Loop() {
 					o := Options{URL: u, Economical: economical,
 						Record: func(n string) bool { return n == "X-At-Reset" }}
-					done := must(o.complete())
+					done := must(o.Complete())
 					r := newRecorder(schedule(timeline.Phase{Name: "l", Shape: timeline.Constant,
 						Arrivals: each(n, gap, "k", 0)}), done)
 					if err := r.check(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -116,13 +117,13 @@ func (a *aim) next(boundary time.Duration) (time.Duration, error) {
 // the boundary.
 func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 	seen := map[string]bool{}
-	var wishes []wish
+	var wishes []message.Wish
 	for i := range a.p.obs {
 		o := &a.p.obs[i]
 		if !seen[o.Partition] {
 			seen[o.Partition] = true
 			wishes = append(wishes,
-				wish{origin: o.Origin, partition: o.Partition, cost: 1, own: &a.p.plan.Request})
+				message.Wish{Origin: o.Origin, Partition: o.Partition, Cost: 1, Own: &a.p.plan.Request})
 		}
 	}
 	got := a.ask(a.r.clock.Now(), wishes...)
@@ -143,7 +144,7 @@ func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 // denial and that admission.
 func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 	n := a.p.plan.ProbeRequests
-	drain := make([]wish, n)
+	drain := make([]message.Wish, n)
 	for i := range drain {
 		drain[i] = a.probe()
 	}
@@ -158,7 +159,7 @@ func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 		}
 	}
 	if denied < 0 {
-		return 0, 0, fmt.Errorf("%d requests did not drain partition %q", n, drain[0].partition)
+		return 0, 0, fmt.Errorf("%d requests did not drain partition %q", n, drain[0].Partition)
 	}
 	questions := min(50, n)
 	step := a.p.plan.Window / time.Duration(questions-1)
@@ -175,7 +176,7 @@ func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 		}
 		due = max(due+step, a.r.clock.Now())
 	}
-	return 0, 0, fmt.Errorf("partition %q was not admitted again within one window of %v", drain[0].partition,
+	return 0, 0, fmt.Errorf("partition %q was not admitted again within one window of %v", drain[0].Partition,
 		a.p.plan.Window)
 }
 
@@ -186,7 +187,7 @@ const resetAsks = 6
 // when it is about to fall; an announced instant stays what it is.
 func (a *aim) byReset() (boundary, off time.Duration, err error) {
 	o := &a.p.obs[0]
-	w := wish{origin: o.Origin, partition: o.Partition, cost: 1, own: &a.p.plan.Request}
+	w := message.Wish{Origin: o.Origin, Partition: o.Partition, Cost: 1, Own: &a.p.plan.Request}
 	var lo, hi time.Duration
 	due := a.r.clock.Now()
 	for n := 0; n < resetAsks; n++ {

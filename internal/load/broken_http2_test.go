@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"net"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -348,24 +347,5 @@ func TestADeafTargetOfHTTP2HoldsUpNothingForever(t *testing.T) {
 	}
 	if tl.Header.Ended > time.Minute {
 		t.Errorf("it took %v", tl.Header.Ended)
-	}
-}
-
-// The request is the same over both versions of HTTP.
-func TestRequestsOfHTTP2(t *testing.T) {
-	o := Options{URL: must(url.Parse("https://t.example/a?b=c")), HTTP2: true, Body: []byte("body"),
-		Method:    "POST",
-		Header:    map[string][]string{"Host": {"other.example"}, "Connection": {"close"}, "X-A": {"1", "2"}},
-		Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"}}
-	r := newRequest(&o, wish{partition: "k", cost: 1})
-	var got []string
-	for _, f := range r.h2.Fields {
-		got = append(got, f.Name+"="+f.Value)
-	}
-	const want = ":method=POST :scheme=https :path=/a?b=c :authority=other.example user-agent=rlcheck/1 " +
-		"accept=*/* " +
-		"x-a=1 x-a=2 x-api-key=k content-length=4"
-	if s := strings.Join(got, " "); s != want || string(r.h2.Body) != "body" || !r.last {
-		t.Errorf("got %q, body %q, last %v\nwant %q", s, r.h2.Body, r.last, want)
 	}
 }

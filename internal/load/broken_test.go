@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -102,7 +103,7 @@ func TestBrokenTargetsAreObserved(t *testing.T) {
 				t.Errorf("got status %d, error %q, answered %v, want %d, %q; notes %q", o.Status, o.Error,
 					o.Answered, tt.status, tt.word, tl.Header.Notes)
 			}
-			if want := classify(tt.status); o.Outcome != want {
+			if want := options.Classify(tt.status); o.Outcome != want {
 				t.Errorf("got %v, want %v", o.Outcome, want)
 			}
 			if o.Answered && (o.Done == 0) != tt.undone {

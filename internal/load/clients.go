@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -111,7 +112,7 @@ func newCrowd(p *phase) *crowd {
 		c.shot.owner, c.shot.client = k, i
 		c.turn = i
 		c.shot.pool = p.r.poolFor(p.plan.Origin, p.plan.Request.Key(c.partition))
-		c.shot.req = p.r.request(k.wish(c))
+		c.shot.req = p.r.requests.Of(k.wish(c))
 		want[c.shot.pool]++
 	}
 	k.left.Store(int64(p.plan.Requests))
@@ -120,10 +121,10 @@ func newCrowd(p *phase) *crowd {
 	return k
 }
 
-func (k *crowd) wish(c *client) wish {
+func (k *crowd) wish(c *client) message.Wish {
 	plan := k.p.plan
-	return wish{origin: plan.Origin, partition: c.partition, cost: max(plan.Cost, 1), forge: plan.Forge,
-		own: &plan.Request, turn: c.turn}
+	return message.Wish{Origin: plan.Origin, Partition: c.partition, Cost: max(plan.Cost, 1),
+		Forge: plan.Forge, Own: &plan.Request, Turn: c.turn}
 }
 
 func (k *crowd) run(begin time.Duration) time.Duration {
@@ -234,7 +235,7 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 		Origin: plan.Origin}
 	c.shot.obs = o
 	if len(plan.Forge) > 0 || len(plan.Request.Spellings) > 1 || plan.Request.Mint || k.r.o.PastCaches != "" {
-		c.shot.req = k.r.request(k.wish(c))
+		c.shot.req = k.r.requests.Of(k.wish(c))
 	}
 	c.turn++
 	return true

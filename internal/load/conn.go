@@ -122,7 +122,7 @@ func (c *conn) send(s *shot) {
 	s.sentAt = now
 	req := s.req
 	var body chan error
-	if req.rest != nil {
+	if req.Rest != nil {
 		body = make(chan error, 1)
 		c.wrote = body
 	}
@@ -134,9 +134,9 @@ func (c *conn) send(s *shot) {
 	c.r.sent.Add(1)
 	c.r.journal.sent(s, now)
 	// An error of the write ends the read too: the reader tells what became of the request.
-	_, _ = c.nc.Write(req.head)
+	_, _ = c.nc.Write(req.Head)
 	if body != nil {
-		c.follow(req.rest, body)
+		c.follow(req.Rest, body)
 	}
 }
 
@@ -152,10 +152,10 @@ func (c *conn) arm(s *shot) bool {
 	}
 	now := c.r.clock.Now()
 	s.armedAt, s.gated = now, true
-	if s.req.rest != nil {
+	if s.req.Rest != nil {
 		c.wrote = make(chan error, 1)
 	}
-	cut := s.req.head[:s.req.cut]
+	cut := s.req.Head[:s.req.Cut]
 	if !s.state.CompareAndSwap(taken, armed) {
 		return false
 	}
@@ -179,9 +179,9 @@ func (c *conn) fire(s *shot) (time.Duration, bool) {
 		return 0, false
 	}
 	c.expires.Store(int64(now + c.r.o.Timeout))
-	_, _ = c.nc.Write(req.head[req.cut:])
-	if req.rest != nil {
-		c.follow(req.rest, body)
+	_, _ = c.nc.Write(req.Head[req.Cut:])
+	if req.Rest != nil {
+		c.follow(req.Rest, body)
 	}
 	return now, true
 }
@@ -244,7 +244,7 @@ func (c *conn) fail(s *shot, early bool, err error) {
 	case c.expires.Load() == expired:
 		w = cause.Timeout
 		err = fmt.Errorf("no answer within %v, with %d other %s open", c.r.o.Timeout, c.r.others(),
-			c.r.o.carriers())
+			carriers(c.r.o))
 	case errors.Is(err, errWantsTLS):
 		w = cause.WantsTLS
 	case c.served == 0 && cause.Protocol(c.opening[:c.known]) != "":

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/eventloop"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
 // dial opens a connection of p; reading has not begun.
@@ -74,9 +75,9 @@ func (r *recorder) dialRaw(ctx context.Context, p *pool, addr string) (net.Conn,
 	if r.o.Socket != "" {
 		network, addr = "unix", r.o.Socket
 	}
-	if r.o.Partition.Kind == kindAddress && p.name != "" {
+	if r.o.Partition.Kind == options.ByAddress && p.name != "" {
 		local = source(p.name, p.number)
-		ctx = context.WithValue(ctx, sourceKey{}, local)
+		ctx = options.WithSource(ctx, local)
 	}
 	if r.o.Dial != nil {
 		return r.o.Dial(ctx, network, addr)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -87,7 +88,7 @@ func FuzzResponse(f *testing.F) {
 		}
 		for _, m := range statusLine.FindAllSubmatch(answer, -1) {
 			if status := int(m[1][0]-'0')*100 + int(m[1][1]-'0')*10 + int(m[1][2]-'0'); status == got.Status {
-				if want := classify(status); got.Outcome != want {
+				if want := options.Classify(status); got.Outcome != want {
 					t.Errorf("status %d: got %v, want %v", status, got.Outcome, want)
 				}
 				return
@@ -172,7 +173,7 @@ func FuzzResponseOfHTTP2(f *testing.F) {
 		if got.Answered == (got.Error != "") || !got.Answered && got.Outcome != timeline.Unknown {
 			t.Errorf("got %+v", got)
 		}
-		if want := classify(got.Status); got.Outcome != want {
+		if want := options.Classify(got.Status); got.Outcome != want {
 			t.Errorf("status %d: got %v, want %v", got.Status, got.Outcome, want)
 		}
 	})

@@ -99,7 +99,7 @@ func (g *gate) release(begin time.Duration) {
 			g.arm(i)
 		}
 		released := r.pause(due)
-		if released && !r.permitted() {
+		if released && !r.o.Permitted() {
 			r.halt(unpermitted)
 			released = false
 		}

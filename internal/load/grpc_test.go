@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/grpc"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -112,13 +113,13 @@ func TestTheDecisionLiesInTheIntervalOfGRPC(t *testing.T) {
 		}
 		w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
 	})
-	o.Header, o.Partition = grpcHeader(), Partition{Kind: kindHeader, Name: "X-Api-Key"}
+	o.Header, o.Partition = grpcHeader(), Partition{Kind: options.ByHeader, Name: "X-Api-Key"}
 	arrivals := each(200, time.Millisecond, "", 0)
 	for i := range arrivals {
 		arrivals[i].Partition = strings.Repeat("k", i+1)
 	}
 	r := newRecorder(schedule(timeline.Phase{Name: "p", Shape: timeline.Constant, Arrivals: arrivals}),
-		must(o.complete()))
+		must(o.Complete()))
 	tl := r.record(t.Context())
 	sane(t, tl)
 	for _, x := range tl.Observations {
@@ -137,7 +138,7 @@ func TestOnlyGRPCIsGRPC(t *testing.T) {
 		"HTTP/1.1":   {URL: u, Header: grpcHeader()},
 		"other type": {URL: u, HTTP2: true, Header: http.Header{"Content-Type": {"text/plain"}}},
 	} {
-		if done := must(o.complete()); done.Method != http.MethodGet || len(done.Body) != 0 {
+		if done := must(o.Complete()); done.Method != http.MethodGet || len(done.Body) != 0 {
 			t.Errorf("%s: got %s with a body of %d", name, done.Method, len(done.Body))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -71,7 +72,7 @@ func withThreads(t *testing.T, n int, test func(t *testing.T, o Options)) {
 		go threads(w, n)
 		test(t, Options{
 			URL: must(url.Parse("http://target.example/")), Pacer: pacing.Sleep(), Dial: w.Dial,
-			Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"},
+			Partition: Partition{Kind: options.ByHeader, Name: "X-Api-Key"},
 		})
 		w.Close()
 		synctest.Wait()

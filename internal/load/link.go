@@ -197,7 +197,7 @@ func (l *link) send(batch []loaded) (at time.Duration, n int) {
 	r := l.r
 	streams := make([]*http2.Stream, len(batch))
 	for i, x := range batch {
-		x.c.stream.Request = x.s.req.h2
+		x.c.stream.Request = x.s.req.H2
 		streams[i] = &x.c.stream
 	}
 	err := l.h2.Send(streams, func(i int, now time.Duration) bool {
@@ -274,7 +274,7 @@ func (c *conn) Answer(a http2.Answer) {
 			marks.Add(f.Name, f.Value)
 		}
 	}
-	o.Status, o.Outcome, o.Error = a.Status, c.r.o.outcome(a.Status, marks), ""
+	o.Status, o.Outcome, o.Error = a.Status, c.r.o.Outcome(a.Status, marks), ""
 	c.headed, c.body = true, c.body[:0]
 	c.open = a.Status == http.StatusOK && grpc.Is(http2.Value(a.Fields, "content-type"))
 	if c.open && c.conclude(o, a.Fields) {
@@ -330,7 +330,7 @@ func (c *conn) finish(whole bool) {
 	c.headed = false
 	s.obs.Body = string(c.slot.body)
 	c.served++
-	c.over(s, whole && !s.req.last && !c.link.closing.Load())
+	c.over(s, whole && !s.req.Last && !c.link.closing.Load())
 }
 
 // conclude writes into o what the trailers of gRPC say: the HTTP status that theirs stands for, its outcome,

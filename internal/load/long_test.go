@@ -46,7 +46,7 @@ func TestALongRecordingIsWhole(t *testing.T) {
 				Arrive: func(i int) timeline.Arrival { return steady[i] }},
 			timeline.Phase{Name: "closed", Shape: timeline.Closed, Clients: 5, Duration: 4 * time.Second,
 				Partitions: []string{"a", "b"}},
-		), must(o.complete()))
+		), must(o.Complete()))
 		if err := r.check(); err != nil || !r.long {
 			t.Fatalf("it is not kept out of memory, or cannot be sent: %v", err)
 		}
@@ -93,7 +93,7 @@ func TestALongRecordingWaitsForASlowAnswer(t *testing.T) {
 	}, func(t *testing.T, o Options) {
 		o.Spill = func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "spill") }
 		r := newRecorder(schedule(timeline.Phase{Name: "closed", Shape: timeline.Closed, Clients: 5,
-			Duration: 5 * time.Second, Partitions: []string{"a"}}), must(o.complete()))
+			Duration: 5 * time.Second, Partitions: []string{"a"}}), must(o.Complete()))
 		if err := r.check(); err != nil {
 			t.Fatal(err)
 		}

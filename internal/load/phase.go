@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -143,8 +144,8 @@ func (p *phase) fill(i int, s *shot, o *timeline.Observation) {
 	a.Phase, a.Cost, a.Origin = p.plan.Name, max(a.Cost, 1), a.Origin || p.plan.Origin
 	o.Arrival = a
 	s.obs, s.owner = o, p
-	s.req = p.r.request(wish{origin: a.Origin, partition: a.Partition, cost: a.Cost, forge: p.plan.Forge,
-		own: &p.plan.Request, turn: i})
+	s.req = p.r.requests.Of(message.Wish{Origin: a.Origin, Partition: a.Partition, Cost: a.Cost,
+		Forge: p.plan.Forge, Own: &p.plan.Request, Turn: i})
 	s.pool = p.poolOf(&a)
 }
 

@@ -4,17 +4,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rlcheck/rlcheck/internal/load/message"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
-
-// requestKey tells the requests that are made once and used again.
-type requestKey struct {
-	origin    bool
-	partition string
-	cost      int64
-	own       *timeline.Request
-	turn      int
-}
 
 // check returns every reason why the schedule cannot be sent, joined, and numbers its partitions.
 func (r *recorder) check() error {
@@ -24,7 +17,6 @@ func (r *recorder) check() error {
 		seen = map[int]bool{}
 	}
 	if r.o.Share != nil {
-		r.forgeries.Store(int64(r.o.Share.Forged))
 		for _, name := range r.o.Share.Partitions {
 			r.number(name)
 		}
@@ -42,7 +34,7 @@ func (r *recorder) check() error {
 			errs = append(errs, fmt.Errorf("phase %q: %w", p.Name, err))
 		}
 	}
-	r.shared = len(r.numbers) > largestPools && r.o.Partition.Kind != kindAddress
+	r.shared = len(r.numbers) > largestPools && r.o.Partition.Kind != options.ByAddress
 	return errors.Join(errs...)
 }
 
@@ -52,11 +44,11 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 		return errors.New("it goes to the origin: there is none (name its url)")
 	}
 	for _, name := range p.Forge {
-		if err := checkName(name); err != nil {
+		if err := options.CheckName(name); err != nil {
 			return fmt.Errorf("forge: %w", err)
 		}
 	}
-	if err := checkOwn(&p.Request); err != nil {
+	if err := message.CheckOwn(&p.Request); err != nil {
 		return err
 	}
 	if p.Duration < 0 {
@@ -163,8 +155,8 @@ func (r *recorder) checkPartition(name string) error {
 	if _, ok := r.numbers[name]; ok {
 		return nil
 	}
-	if r.o.Partition.Kind == kindHeader {
-		if err := checkValue(name); err != nil {
+	if r.o.Partition.Kind == options.ByHeader {
+		if err := options.CheckValue(name); err != nil {
 			return fmt.Errorf("partition %q: %w", name, err)
 		}
 	}
@@ -183,29 +175,6 @@ func (r *recorder) number(name string) int {
 		r.numbers[name] = n
 	}
 	return n
-}
-
-// request returns the bytes of a request, made once where nothing forged is in them. The wish was checked.
-func (r *recorder) request(w wish) *request {
-	if len(w.forge) > 0 || w.own != nil && w.own.Mint || r.o.PastCaches != "" {
-		w.number = int(r.forgeries.Add(1))
-		return newRequest(r.o, w)
-	}
-	key := requestKey{w.origin, w.partition, w.cost, nil, 0}
-	if w.own != nil && !w.own.IsZero() {
-		key.own = w.own
-		if n := len(w.own.Spellings); n > 0 {
-			key.turn = w.turn % n
-		}
-	}
-	r.wishing.Lock()
-	defer r.wishing.Unlock()
-	req, ok := r.requests[key]
-	if !ok {
-		req = newRequest(r.o, w)
-		r.requests[key] = req
-	}
-	return req
 }
 
 // firstFree returns the first number above those of the planned arrivals.

@@ -111,7 +111,7 @@ func (r *recorder) ticket() bool {
 		r.haltLocked(cause.CeilingOfRequests(r.o.MaxRequests))
 		return false
 	}
-	if !r.permitted() {
+	if !r.o.Permitted() {
 		r.haltLocked(unpermitted)
 		return false
 	}
@@ -143,7 +143,7 @@ func (r *recorder) release(c *conn) {
 		r.mu.Unlock()
 		return
 	}
-	if len(p.waiting) > 0 && !r.permitted() {
+	if len(p.waiting) > 0 && !r.o.Permitted() {
 		r.haltLocked(unpermitted)
 	} else if len(p.waiting) > 0 && !r.outwaited(p) {
 		s := p.waiting[0]
@@ -414,4 +414,16 @@ func (r *recorder) warm(want map[*pool]int) {
 		r.mu.Unlock()
 	}
 	wait.Wait()
+}
+
+// closeIdle closes the connections that earlier phases left, so that a phase with fresh ones finds none.
+func (r *recorder) closeIdle() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.pools {
+		for _, c := range p.idle {
+			r.discard(c)
+		}
+		p.idle = nil
+	}
 }

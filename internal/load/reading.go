@@ -102,12 +102,12 @@ func (c *conn) Ready(b []byte, at time.Duration) {
 	case s == nil || s.state.Load() == taken:
 		c.end(nil)
 		return
-	case s.state.Load() != sent || at < s.sentAt || s.req.rest != nil ||
-		s.req.asked.Method == http.MethodHead || !a.Parse(b):
+	case s.state.Load() != sent || at < s.sentAt || s.req.Rest != nil ||
+		s.req.Asked.Method == http.MethodHead || !a.Parse(b):
 		c.leave(b, at)
 		return
 	}
-	c.head(s, at, a.Status, c.r.o.outcome(a.Status, nil), c.kept(a.Fields))
+	c.head(s, at, a.Status, c.r.o.Outcome(a.Status, nil), c.kept(a.Fields))
 	if s.obs.Done = at; s.obs.Outcome == timeline.Denied {
 		s.obs.Body = string(a.Body[:min(len(a.Body), c.r.o.KeepBody)])
 	}
@@ -116,7 +116,7 @@ func (c *conn) Ready(b []byte, at time.Duration) {
 		idle = []string{a.KeepAlive}
 	}
 	c.serves("HTTP/1.1", idle)
-	c.over(s, !s.req.last)
+	c.over(s, !s.req.Last)
 }
 
 // Gone ends a connection that an event loop read.

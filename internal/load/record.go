@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -29,17 +30,14 @@ type recorder struct {
 	// appearance.
 	numbers  map[string]int
 	first    int
-	requests map[requestKey]*request
-	// wishing guards requests: clients with spellings of their own ask on several goroutines.
-	wishing sync.Mutex
-	journal *journal
+	requests *message.Requests
+	journal  *journal
 	// long tells that the recording may be too long for memory: then the journal keeps what is over.
 	// lost tells that it could not be kept.
 	long, lost bool
 	// most is LongRecording, or less in tests.
-	most      int
-	fields    *fieldStore
-	forgeries atomic.Int64
+	most   int
+	fields *fieldStore
 	// phases are those that have begun.
 	phases []*phase
 
@@ -99,7 +97,7 @@ type recorder struct {
 //
 // An error is returned for options or a schedule that cannot be used, and nothing was sent then.
 func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Timeline, error) {
-	done, err := o.complete()
+	done, err := o.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
@@ -132,7 +130,7 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 		long: long, most: LongRecording,
 		o: o, s: s,
 		numbers:  map[string]int{},
-		requests: map[requestKey]*request{},
+		requests: message.NewRequests(o),
 		pools:    map[poolKey]*pool{},
 		live:     map[*conn]struct{}{},
 		words:    map[string]bool{}, protocols: map[string]bool{},

@@ -1,8 +1,6 @@
 package load
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -14,102 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
-
-func TestRequestBytes(t *testing.T) {
-	o := must(Options{
-		URL:        must(url.Parse("http://example.com:8080/a%20b/?x=1#frag")),
-		Origin:     must(url.Parse("http://origin.example")),
-		Header:     http.Header{"B-Two": {"1", "2"}, "A-One": {"x"}, "Accept": {"text/plain"}},
-		CostHeader: "x-cost",
-	}.complete())
-	tests := []struct {
-		partition Partition
-		method    string
-		body      string
-		w         wish
-		want      string
-	}{
-		{w: wish{partition: "k", cost: 1},
-			want: "GET /a%20b/?x=1 HTTP/1.1\nHost: example.com:8080\nUser-Agent: rlcheck/1\nAccept: " +
-				"text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n\n"},
-		{partition: Partition{Kind: kindHeader, Name: "A-One"}, w: wish{partition: "k 1", cost: 7,
-			origin: true},
-			want: "GET / HTTP/1.1\nHost: origin.example\nUser-Agent: rlcheck/1\nAccept: text/plain\nB-Two: " +
-				"1\nB-Two: 2\nA-One: k 1\nX-Cost: 7\n\n"},
-		{partition: Partition{Kind: kindPath, Name: ""}, w: wish{partition: "a/b?c", cost: 1},
-			want: "GET /a%20b/a%2Fb%3Fc?x=1 HTTP/1.1\nHost: example.com:8080\nUser-Agent: " +
-				"rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n\n"},
-		{partition: Partition{Kind: kindQuery, Name: "k&y"}, method: "POST", body: "hello",
-			w: wish{partition: "a b\r\n", cost: 1, forge: []string{"X-Forwarded-For", "Forwarded"},
-				number: 259},
-			want: "POST /a%20b/?x=1&k%26y=a+b%0D%0A HTTP/1.1\nHost: example.com:8080\nUser-Agent: " +
-				"rlcheck/1\nAccept: text/plain\nA-One: x\nB-Two: 1\nB-Two: 2\n" +
-				"X-Forwarded-For: 198.18.1.3\nForwarded: for=198.18.1.3\nContent-Length: 5\n\nhello"},
-	}
-	for _, tt := range tests {
-		o := *o
-		o.Partition, o.Body = tt.partition, []byte(tt.body)
-		if tt.method != "" {
-			o.Method = tt.method
-		}
-		r := newRequest(&o, tt.w)
-		if d := cmp.Diff(strings.ReplaceAll(tt.want, "\n", "\r\n"), string(r.head)); d != "" {
-			t.Error(d)
-		}
-		parsed, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(r.head)))
-		if err != nil {
-			t.Error(err)
-		} else if b, _ := io.ReadAll(parsed.Body); string(b) != tt.body {
-			t.Errorf("got body %q, want %q", b, tt.body)
-		}
-		if _, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(r.head[:r.cut]))); err == nil {
-			t.Errorf("the part before the cut is a whole request: %q", r.head[:r.cut])
-		}
-		if !bytes.HasPrefix(r.head[r.cut:], []byte("\r\n")) {
-			t.Errorf("the part after the cut begins %q", r.head[r.cut:])
-		}
-	}
-}
-
-func TestParsePartition(t *testing.T) {
-	for _, s := range []string{"header:X-Api-Key", "query:key", "path", "address"} {
-		p, err := ParsePartition(s)
-		if err != nil || p.String() != s {
-			t.Errorf("%s: got %v, %v", s, p, err)
-		}
-	}
-	for s, want := range map[string]string{
-		"":                      "no such kind",
-		"form:x":                "no such kind",
-		"header":                "field name",
-		"header:a b":            "field name",
-		"header:A\r\nB":         "field name",
-		"header:Content-Length": "frames the message",
-		"query:":                "no name",
-		"path:x":                "takes no name",
-		"address:127.0.0.1":     "takes no name",
-	} {
-		if _, err := ParsePartition(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %q in it", s, err, want)
-		}
-	}
-	seen := map[string]bool{}
-	for k := range 70000 {
-		a := source("name", firstNumber("name")+k)
-		if last := a.As4()[3]; !a.IsLoopback() || last == 0 || last == 255 || a.As4()[1] == 0 {
-			t.Fatalf("number %d: got %v", k, a)
-		}
-		seen[a.String()] = true
-	}
-	if len(seen) < 64000 {
-		t.Errorf("got %d different addresses of 70000 numbers", len(seen))
-	}
-	if got := source("127.9.8.7", 3).String(); got != "127.9.8.7" {
-		t.Errorf("got %s, want the address that the partition names", got)
-	}
-}
 
 func TestUnusableOptionsAndSchedulesAreRefusedBeforeAnythingIsSent(t *testing.T) {
 	u := must(url.Parse("http://127.0.0.1:1/"))
@@ -137,8 +42,8 @@ func TestUnusableOptionsAndSchedulesAreRefusedBeforeAnythingIsSent(t *testing.T)
 		"cost header": {Options{URL: u, CostHeader: "a b"}, good},
 		"timeout -1":  {Options{URL: u, Timeout: -1}, good},
 		"only 127.0.0.0/8": {Options{URL: must(url.Parse("http://10.0.0.1/")),
-			Partition: Partition{Kind: kindAddress}}, good},
-		"no space at its ends": {Options{URL: u, Partition: Partition{Kind: kindHeader, Name: "K"}},
+			Partition: Partition{Kind: options.ByAddress}}, good},
+		"no space at its ends": {Options{URL: u, Partition: Partition{Kind: options.ByHeader, Name: "K"}},
 			with(func(p *timeline.Phase) { p.Arrivals[1].Partition = "k\n" })},
 		"arrivals ascend": {Options{URL: u},
 			with(func(p *timeline.Phase) { p.Arrivals[0].At = 5 * ms })},
@@ -202,7 +107,7 @@ func TestPartitionsByAddressAndForgedAddresses(t *testing.T) {
 			timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: burst},
 			timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"127.5.5.5"},
 				Requests: 1, Forge: []string{"X-Forwarded-For"}},
-		), Options{URL: loopbackHTTP(t, h), Partition: Partition{Kind: kindAddress}})
+		), Options{URL: loopbackHTTP(t, h), Partition: Partition{Kind: options.ByAddress}})
 	}
 	if len(got) != 10 || len(got["127.5.5.5"]) == 0 {
 		t.Errorf("got %d addresses, want 3 of each run and the one that is named: %v", len(got), got)
@@ -253,28 +158,5 @@ func TestKeepAliveTimeoutIsRespected(t *testing.T) {
 		if got := int(patience([]string{v}).Milliseconds()); got != want {
 			t.Errorf("%q: got %d ms, want %d", v, got, want)
 		}
-	}
-}
-
-// TestPastCaches: each request has a URL of its own, with or without a query, and what a user says of caches
-// is sent as it is.
-func TestPastCaches(t *testing.T) {
-	for query, want := range map[string]string{"": "/a?rlcheck-past-caches=run-1.7",
-		"b=c": "/a?b=c&rlcheck-past-caches=run-1.7"} {
-		u := &url.URL{Scheme: "http", Host: "h", Path: "/a", RawQuery: query}
-		o := &Options{URL: u, Method: http.MethodGet, PastCaches: "run-1"}
-		head := string(newRequest(o, wish{number: 7}).head)
-		if !strings.HasPrefix(head, "GET "+want+" ") ||
-			!strings.Contains(head, "\r\nCache-Control: no-cache\r\n") {
-			t.Errorf("query %q: got\n%s\nwant %s and no-cache", query, head, want)
-		}
-		o.Header = http.Header{"Cache-Control": {"max-age=0"}}
-		if head := string(newRequest(o, wish{}).head); strings.Contains(head, "no-cache") {
-			t.Errorf("got\n%s\nwant the user's own Cache-Control alone", head)
-		}
-	}
-	r := newRecorder(&timeline.Schedule{}, &Options{URL: &url.URL{Host: "h"}, PastCaches: "run"})
-	if a, b := r.request(wish{}), r.request(wish{}); string(a.head) == string(b.head) {
-		t.Errorf("got one request twice:\n%s", a.head)
 	}
 }

@@ -1,30 +1,6 @@
 package load
 
-import (
-	"context"
-	"time"
-)
-
-// Share is what one of several recorders needs to know that send a schedule together, each a part of it.
-type Share struct {
-	Turns
-	// Partitions are those of the whole schedule, in the order of their first appearance: it decides about
-	// source addresses.
-	Partitions []string
-	// Forged is how many addresses the recorders before this one may invent.
-	Forged int
-}
-
-// Turns keeps the recorders together. Phases are numbered from 0.
-type Turns interface {
-	// Meet returns when phase i may be prepared. False: nothing more is to be sent.
-	Meet(ctx context.Context, i int) bool
-	// Begin returns when phase i, which is prepared, begins: as time since start, when the recording began.
-	// due is the planned end of the phase before. False: nothing more is to be sent.
-	Begin(ctx context.Context, i int, start time.Time, due time.Duration) (time.Duration, bool)
-	// Permit is asked before each request and does not wait. False: nothing more is to be sent.
-	Permit() bool
-}
+import "time"
 
 // unpermitted is the note of a recorder that had to stop.
 const unpermitted = "stopped: this part of the load had no leave to go on"
@@ -51,6 +27,3 @@ func (r *recorder) beginning(i int, due time.Duration) (time.Duration, bool) {
 	}
 	return begin, ok
 }
-
-// permitted tells whether a request may be sent now.
-func (r *recorder) permitted() bool { return r.o.Share == nil || r.o.Share.Permit() }

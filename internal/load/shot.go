@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -25,7 +26,7 @@ const (
 type shot struct {
 	// obs is where the answer goes. Written by the goroutine that ends the shot, and before it is submitted.
 	obs   *timeline.Observation
-	req   *request
+	req   *message.Request
 	pool  *pool
 	owner driver
 	// client is the number of the client that sends it, for the shapes that have clients.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -53,7 +54,7 @@ func decidesInside(t *testing.T, w way, body, n int) {
 	if !ok {
 		t.Skip("this machine has no such way")
 	}
-	o.Partition = Partition{Kind: kindHeader, Name: "X-Api-Key"}
+	o.Partition = Partition{Kind: options.ByHeader, Name: "X-Api-Key"}
 	if body > 0 {
 		o.Method, o.Body = http.MethodPost, make([]byte, body)
 	}
@@ -68,7 +69,7 @@ func decidesInside(t *testing.T, w way, body, n int) {
 	r := newRecorder(schedule(
 		timeline.Phase{Name: "steady", Shape: timeline.Constant, Arrivals: keyed(0, 200*time.Microsecond)},
 		timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: keyed(1, 0)},
-	), must(o.complete()))
+	), must(o.Complete()))
 	if err := r.check(); err != nil {
 		t.Fatal(err)
 	}

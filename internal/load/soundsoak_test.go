@@ -74,7 +74,7 @@ func soakRound(t *testing.T, o Options, start time.Time, n int) (judged, sent in
 			Arrivals: each(min(n/50, 400), 0, "a", i*400)})
 	}
 	o.Timeout = time.Minute
-	r := newRecorder(&timeline.Schedule{Phases: phases}, must(o.complete()))
+	r := newRecorder(&timeline.Schedule{Phases: phases}, must(o.Complete()))
 	if err := r.check(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -62,7 +63,7 @@ func virtual(t *testing.T, h http.HandlerFunc, test func(t *testing.T, o Options
 		go srv.Serve(w)
 		test(t, Options{
 			URL: must(url.Parse("http://target.example/")), Pacer: pacing.Sleep(), Dial: w.Dial,
-			Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"},
+			Partition: Partition{Kind: options.ByHeader, Name: "X-Api-Key"},
 		})
 		srv.Close()
 		// What is still blocked when this returns, synctest reports as a leak.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -218,7 +219,7 @@ func shareOf(o *load.Options, whole, mine *timeline.Schedule, w fleet.Work) {
 	if o.MaxRequests > 0 {
 		o.MaxRequests = planned + max(0, o.MaxRequests-all)/w.Of
 	}
-	most := max(o.MaxConnections, load.DefaultMaxConnections)
+	most := max(o.MaxConnections, options.DefaultMaxConnections)
 	if o.MaxConnections > 0 {
 		most = o.MaxConnections
 	}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
 // pipeNet is a network in memory: connections are pairs of net.Pipe, so that everything runs in the virtual
@@ -52,7 +52,7 @@ func (n *pipeNet) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	}
 	ours, theirs := net.Pipe()
 	client := fmt.Sprintf("127.0.0.1:%d", 20000+n.dialled.Add(1)%40000)
-	if a, ok := load.SourceAddress(ctx); ok {
+	if a, ok := options.SourceAddress(ctx); ok {
 		client = fmt.Sprintf("%s:%d", a, 20000+n.dialled.Load()%40000)
 	}
 	select {

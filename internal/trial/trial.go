@@ -19,6 +19,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/redact"
@@ -278,18 +279,11 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 
 // partitionOf is how requests are marked: not at all where clients share one quota.
 func partitionOf(p scenario.Partition) (load.Partition, error) {
-	switch {
-	case p.Kind == scenario.ByNone:
+	if p.Kind == scenario.ByNone {
 		return load.Partition{}, nil
-	case p.Name == "":
-		return load.ParsePartition(string(p.Kind))
-	default:
-		text := string(p.Kind) + ":" + p.Name
-		if p.Format != "" {
-			text += ": " + p.Format
-		}
-		return load.ParsePartition(text)
 	}
+	asked := load.Partition{Kind: string(p.Kind), Name: p.Name, Format: p.Format}
+	return options.ParsePartition(asked.String())
 }
 
 func header(s *scenario.Scenario, o Options) http.Header {

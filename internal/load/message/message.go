@@ -1,8 +1,6 @@
-package load
+package message
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/http2"
 	"github.com/rlcheck/rlcheck/internal/load/grpc"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -18,57 +17,59 @@ import (
 // so that a target which does not read cannot stop the schedule.
 const together = 16 << 10
 
-// request is one request as bytes, shared by all that send it.
-type request struct {
-	// head is the header block, followed by the body unless that is large.
-	head []byte
-	// cut is where a gate cuts: all but the last two bytes of the header block come before it.
-	cut int
-	// rest is a large body; nil otherwise.
-	rest []byte
-	// h2 is all of it for HTTP/2; nil otherwise.
-	h2 *http2.Request
-	// asked tells the parser the method.
-	asked *http.Request
-	// last says that the request asks for the connection to be closed.
-	last bool
+// Request is one request as bytes, shared by all that send it.
+type Request struct {
+	// Head is the header block, followed by the body unless that is large.
+	Head []byte
+	// Cut is where a gate cuts: all but the last two bytes of the header block come before it.
+	Cut int
+	// Rest is a large body; nil otherwise.
+	Rest []byte
+	// H2 is all of it for HTTP/2; nil otherwise.
+	H2 *http2.Request
+	// Asked tells the parser of the answer the method; nil for HTTP/2.
+	Asked *http.Request
+	// Last says that the request asks for the connection to be closed.
+	Last bool
 }
 
-// wish is what tells one request of a run from another.
-type wish struct {
-	origin    bool
-	partition string
-	cost      int64
-	// forge are the names of fields that carry an invented address.
-	forge []string
+// Wish is what tells one request of a run from another.
+type Wish struct {
+	// Origin tells that it goes to the origin, not to the target.
+	Origin    bool
+	Partition string
+	Cost      int64
+	// Forge are the names of fields that carry an invented address.
+	Forge []string
 	// number is that of the invented address or key, and of a request that asks past caches.
 	number int
-	// own is what a phase's requests have of their own, nil for nothing; turn is which of its spellings is
+	// Own is what a phase's requests have of their own, nil for nothing; Turn is which of its spellings is
 	// meant.
-	own  *timeline.Request
-	turn int
+	Own  *timeline.Request
+	Turn int
 }
 
-// newRequest serialises the request that o describes for one wish, both of them checked before.
-func newRequest(o *Options, w wish) *request {
+// newRequest serialises the request that o describes for one wish, both of them checked before: o by
+// Complete, Own by CheckOwn.
+func newRequest(o *options.Options, w Wish) *Request {
 	u := o.URL
-	if w.origin {
+	if w.Origin {
 		u = o.Origin
 	}
 	method, header := o.Method, o.Header
-	path, query, key := u.EscapedPath(), u.RawQuery, o.keyOf(w)
-	if w.own != nil {
-		method, header = methodOf(w.own, method), headerOf(w.own, header)
-		path, query = pathOf(w.own, w.turn, path, query)
+	path, query, key := u.EscapedPath(), u.RawQuery, keyOf(o, w)
+	if w.Own != nil {
+		method, header = methodOf(w.Own, method), headerOf(w.Own, header)
+		path, query = pathOf(w.Own, w.Turn, path, query)
 	}
 	v := varied(o, w)
 	method, header = v.method(method), v.header(header, u)
-	path, query = v.path(path, o.unseen(query, w.number))
-	target, own, named := o.Partition.target(path, query, v.key(key))
-	if others := header.Values("Cookie"); named && o.Partition.Kind == kindCookie && len(others) > 0 {
+	path, query = v.path(path, unseen(o, query, w.number))
+	to, own, named := target(o.Partition, path, query, v.key(key))
+	if others := header.Values("Cookie"); named && o.Partition.Kind == options.ByCookie && len(others) > 0 {
 		own[1] = strings.Join(others, "; ") + "; " + own[1]
 	}
-	m := message{method: method, target: v.again(target, o.Partition, key), version: v.version()}
+	m := message{method: method, target: v.again(to, o.Partition, key), version: v.version()}
 	var keyed [][2]string
 	if named {
 		keyed = v.keyFields(own)
@@ -77,36 +78,36 @@ func newRequest(o *Options, w wish) *request {
 	if o.PastCaches != "" && header.Get("Cache-Control") == "" {
 		m.add("Cache-Control", "no-cache")
 	}
-	if o.CostHeader != "" && w.cost > 1 {
-		m.add(o.CostHeader, strconv.FormatInt(w.cost, 10))
+	if o.CostHeader != "" && w.Cost > 1 {
+		m.add(o.CostHeader, strconv.FormatInt(w.Cost, 10))
 	}
-	for _, name := range w.forge {
+	for _, name := range w.Forge {
 		m.add(name, forgery(name, w))
 	}
 	body := m.addBody(o, header, key)
 	last := strings.EqualFold(header.Get("Connection"), "close")
 	if o.HTTP2 {
-		return &request{h2: m.streamed(u.Scheme, body), last: last}
+		return &Request{H2: m.streamed(u.Scheme, body), Last: last}
 	}
 	if o.Proxy != nil && u.Scheme == "http" {
 		m.viaProxy(o.Proxy, u)
 	}
 	r := m.plain(body)
-	r.last = last || m.version == oldVersion
+	r.Last = last || m.version == oldVersion
 	return r
 }
 
 // keyOf returns the name that the client of a wish has on the wire.
-func (o *Options) keyOf(w wish) string {
-	key := w.partition
-	if w.own != nil {
-		key = w.own.Key(key)
+func keyOf(o *options.Options, w Wish) string {
+	key := w.Partition
+	if w.Own != nil {
+		key = w.Own.Key(key)
 	}
 	if issued, ok := o.Keys[key]; ok {
 		key = issued
 	}
-	if w.own != nil && w.own.Mint {
-		key = o.minted(key, w.number)
+	if w.Own != nil && w.Own.Mint {
+		key = minted(o, key, w.number)
 	}
 	return key
 }
@@ -115,7 +116,7 @@ func (o *Options) keyOf(w wish) string {
 const pastCaches = "rlcheck-past-caches"
 
 // unseen adds the parameter of request n to a query, where requests are to get past caches.
-func (o *Options) unseen(query string, n int) string {
+func unseen(o *options.Options, query string, n int) string {
 	if o.PastCaches == "" {
 		return query
 	}
@@ -149,8 +150,8 @@ func (m *message) addFields(header http.Header, host, own string, keyed [][2]str
 }
 
 // addBody returns the body for the client named key, and adds what the header says of it.
-func (m *message) addBody(o *Options, header http.Header, key string) []byte {
-	body, media := o.Partition.body(o.Body, key)
+func (m *message) addBody(o *options.Options, header http.Header, key string) []byte {
+	body, media := bodyOf(o.Partition, o.Body, key)
 	if media != "" && header.Get("Content-Type") == "" {
 		m.add("Content-Type", media)
 	}
@@ -162,18 +163,18 @@ func (m *message) addBody(o *Options, header http.Header, key string) []byte {
 }
 
 // plain writes m as HTTP/1.1.
-func (m *message) plain(body []byte) *request {
+func (m *message) plain(body []byte) *Request {
 	b := make([]byte, 0, 256+len(m.target))
 	b = append(b, m.method+" "+m.target+" "+m.version+"\r\n"...)
 	for _, f := range m.fields {
 		b = append(b, f[0]+": "+f[1]+"\r\n"...)
 	}
-	r := &request{cut: len(b), asked: &http.Request{Method: m.method}}
-	r.head = append(b, "\r\n"...)
-	if len(r.head)+len(body) <= together {
-		r.head = append(r.head, body...)
+	r := &Request{Cut: len(b), Asked: &http.Request{Method: m.method}}
+	r.Head = append(b, "\r\n"...)
+	if len(r.Head)+len(body) <= together {
+		r.Head = append(r.Head, body...)
 	} else {
-		r.rest = body
+		r.Rest = body
 	}
 	return r
 }
@@ -216,63 +217,4 @@ func names(h http.Header) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// checkHeader tells whether the extra fields can be sent as they are.
-func checkHeader(h http.Header) error {
-	for name, values := range h {
-		if err := checkName(name); err != nil {
-			return fmt.Errorf("header %q: %w", name, err)
-		}
-		if name != http.CanonicalHeaderKey(name) {
-			return fmt.Errorf("header %q: a name is kept in canonical form (write %q)", name,
-				http.CanonicalHeaderKey(name))
-		}
-		for _, v := range values {
-			if err := checkValue(v); err != nil {
-				return fmt.Errorf("header %s: %w", name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// checkName tells whether name is a token (RFC 9110 section 5.6.2) and does not frame the message.
-func checkName(name string) error {
-	if !isToken(name) {
-		return fmt.Errorf("name %q: a field name is made of letters, digits and !#$%%&'*+-.^_`|~", name)
-	}
-	switch http.CanonicalHeaderKey(name) {
-	case "Content-Length", "Transfer-Encoding", "Trailer", "Te", "Upgrade":
-		return fmt.Errorf("name %q: rlcheck frames the message itself (leave it out)", name)
-	}
-	return nil
-}
-
-func isToken(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-		if !letter && !(c >= '0' && c <= '9') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
-	}
-	return s != ""
-}
-
-var errValue = errors.New("a field value has no control characters such as CR or LF, and no space at its " +
-	"ends")
-
-// checkValue tells whether v is a field value (RFC 9110 section 5.5). The value is not quoted in the error:
-// it may be a secret.
-func checkValue(v string) error {
-	for i := 0; i < len(v); i++ {
-		if (v[i] < ' ' && v[i] != '\t') || v[i] == 0x7f {
-			return errValue
-		}
-	}
-	if v != strings.Trim(v, " \t") {
-		return errValue
-	}
-	return nil
 }

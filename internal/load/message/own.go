@@ -1,4 +1,4 @@
-package load
+package message
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -106,10 +107,10 @@ func encoded(path string, put func(b []byte, c byte) []byte) string {
 	return string(b)
 }
 
-// checkOwn tells whether what a phase's requests have of their own can be sent.
-func checkOwn(own *timeline.Request) error {
+// CheckOwn tells whether what a phase's requests have of their own can be sent.
+func CheckOwn(own *timeline.Request) error {
 	switch {
-	case own.Method != "" && !isToken(own.Method):
+	case own.Method != "" && !options.IsToken(own.Method):
 		return fmt.Errorf("method %q: a method is a token such as GET", own.Method)
 	case own.Method == http.MethodConnect:
 		return fmt.Errorf("method CONNECT: it turns the connection into a tunnel (use another)")
@@ -123,7 +124,7 @@ func checkOwn(own *timeline.Request) error {
 			return fmt.Errorf("header %q: a name is kept in canonical form (write %q)", name,
 				http.CanonicalHeaderKey(name))
 		}
-		if err := checkHeader(http.Header{name: {v}}); err != nil {
+		if err := options.CheckHeader(http.Header{name: {v}}); err != nil {
 			return err
 		}
 	}
@@ -142,21 +143,9 @@ func checkOwn(own *timeline.Request) error {
 		}
 	}
 	for _, key := range own.Keys {
-		if err := checkValue(key); err != nil {
+		if err := options.CheckValue(key); err != nil {
 			return fmt.Errorf("key of a partition: %w", err)
 		}
 	}
 	return nil
-}
-
-// closeIdle closes the connections that earlier phases left, so that a phase with fresh ones finds none.
-func (r *recorder) closeIdle() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.pools {
-		for _, c := range p.idle {
-			r.discard(c)
-		}
-		p.idle = nil
-	}
 }

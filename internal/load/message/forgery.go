@@ -1,4 +1,4 @@
-package load
+package message
 
 import (
 	"hash/fnv"
@@ -9,7 +9,7 @@ import (
 )
 
 // forgery returns the invented client address of a wish in the notation of the field.
-func forgery(name string, w wish) string {
+func forgery(name string, w Wish) string {
 	a := invented(w)
 	switch {
 	case http.CanonicalHeaderKey(name) != "Forwarded":
@@ -25,10 +25,10 @@ func forgery(name string, w wish) string {
 // invented returns the invented address of the wish's number, of those that the phase takes them from: by
 // default one of 198.18.0.0/15, which is no one's (RFC 2544 section 7). What has to be one client has the
 // network, or the address, of its partition.
-func invented(w wish) netip.Addr {
+func invented(w Wish) netip.Addr {
 	n := w.number
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(w.partition)) // a hash takes everything
+	_, _ = h.Write([]byte(w.Partition)) // a hash takes everything
 	own := h.Sum32()
 	switch w.addresses() {
 	case timeline.OneNetwork:
@@ -47,9 +47,9 @@ func invented(w wish) netip.Addr {
 }
 
 // addresses returns what the addresses of a wish are invented out of.
-func (w *wish) addresses() timeline.Addresses {
-	if w.own == nil {
+func (w *Wish) addresses() timeline.Addresses {
+	if w.Own == nil {
 		return ""
 	}
-	return w.own.Addresses
+	return w.Own.Addresses
 }

@@ -1,4 +1,4 @@
-package load
+package message
 
 import (
 	"net/http"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -42,13 +43,13 @@ func TestASideDiffersInItsAttribute(t *testing.T) {
 		{timeline.HTTPVersion, "GET /api/items?x=1 HTTP/1.0\r\n"},
 		{timeline.IdempotencyKey, "\r\nIdempotency-Key: \"rlcheck\"\r\n"},
 	} {
-		o := &Options{URL: u, Method: "GET", Partition: Partition{Kind: kindHeader, Name: "X-Api-Key"},
-			Header: http.Header{"Cookie": {"a=b"}}}
+		o := &options.Options{URL: u, Method: "GET", Header: http.Header{"Cookie": {"a=b"}},
+			Partition: options.Partition{Kind: options.ByHeader, Name: "X-Api-Key"}}
 		other := timeline.OtherSide("k")
 		own := timeline.Request{Vary: tt.vary, Keys: map[string]string{"k": "k", other: "k"}}
-		plain := string(newRequest(o, wish{partition: "k", own: &own}).head)
-		alone := string(newRequest(o, wish{partition: "k"}).head)
-		differs := string(newRequest(o, wish{partition: other, own: &own}).head)
+		plain := string(newRequest(o, Wish{Partition: "k", Own: &own}).Head)
+		alone := string(newRequest(o, Wish{Partition: "k"}).Head)
+		differs := string(newRequest(o, Wish{Partition: other, Own: &own}).Head)
 		if plain != alone || !strings.Contains(differs, tt.want) || strings.Contains(plain, tt.want) {
 			t.Errorf("%s: got %q, want %q in it and not in %q", tt.vary, differs, tt.want, plain)
 		}
@@ -58,9 +59,10 @@ func TestASideDiffersInItsAttribute(t *testing.T) {
 // TestAKeyOfAQueryIsSentTwice: a key that is no field is told two times too.
 func TestAKeyOfAQueryIsSentTwice(t *testing.T) {
 	u, _ := url.Parse("http://127.0.0.1:8080/")
-	o := &Options{URL: u, Method: "GET", Partition: Partition{Kind: kindQuery, Name: "key"}}
+	o := &options.Options{URL: u, Method: "GET",
+		Partition: options.Partition{Kind: options.ByQuery, Name: "key"}}
 	own := timeline.Request{Vary: timeline.KeyTwice, Keys: map[string]string{timeline.OtherSide("k"): "k"}}
-	got := string(newRequest(o, wish{partition: timeline.OtherSide("k"), own: &own}).head)
+	got := string(newRequest(o, Wish{Partition: timeline.OtherSide("k"), Own: &own}).Head)
 	if want := "GET /?key=k&key=k HTTP/1.1\r\n"; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

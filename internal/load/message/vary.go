@@ -1,4 +1,4 @@
-package load
+package message
 
 import (
 	"net"
@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -13,11 +14,11 @@ import (
 type variation timeline.Attribute
 
 // varied returns in what the request of a wish differs.
-func varied(o *Options, w wish) variation {
-	if w.own == nil || !timeline.IsOtherSide(w.partition) || o.HTTP2 && onlyHTTP1(w.own.Vary) {
+func varied(o *options.Options, w Wish) variation {
+	if w.Own == nil || !timeline.IsOtherSide(w.Partition) || o.HTTP2 && onlyHTTP1(w.Own.Vary) {
 		return ""
 	}
-	return variation(w.own.Vary)
+	return variation(w.Own.Vary)
 }
 
 // onlyHTTP1 tells whether requests of HTTP/2 cannot differ in an attribute.
@@ -133,8 +134,8 @@ func (v variation) keyFields(own [2]string) [][2]string {
 }
 
 // again returns a request target that names the client by a query two times, where that is asked for.
-func (v variation) again(target string, p Partition, key string) string {
-	if !v.is(timeline.KeyTwice) || p.Kind != kindQuery {
+func (v variation) again(target string, p options.Partition, key string) string {
+	if !v.is(timeline.KeyTwice) || p.Kind != options.ByQuery {
 		return target
 	}
 	return target + "&" + url.QueryEscape(p.Name) + "=" + url.QueryEscape(key)

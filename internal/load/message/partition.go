@@ -1,0 +1,72 @@
+package message
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/load/options"
+)
+
+// target returns the request target for the partition named name, made of a path and a query, and the header
+// field it adds; ok is false where it adds none. The empty name adds nothing.
+func target(p options.Partition, path, query, name string) (target string, field [2]string, ok bool) {
+	if name == "" {
+		return join(path, query), field, false
+	}
+	switch p.Kind {
+	case options.ByHeader:
+		return join(path, query), [2]string{p.Name, p.Value(name)}, true
+	case options.ByCookie:
+		return join(path, query), [2]string{"Cookie", p.Name + "=" + name}, true
+	case options.ByPath:
+		path = strings.TrimSuffix(path, "/") + "/" + url.PathEscape(name)
+	case options.ByQuery:
+		if query != "" {
+			query += "&"
+		}
+		query += url.QueryEscape(p.Name) + "=" + url.QueryEscape(name)
+	}
+	return join(path, query), field, false
+}
+
+func join(path, query string) string {
+	if path == "" {
+		path = "/"
+	}
+	if query == "" {
+		return path
+	}
+	return path + "?" + query
+}
+
+// bodyOf returns the body of a request of the client named key, and its media type where the key is in it: a
+// JSON object, or else a form, whose field has the key for a value. Where the key is elsewhere it is as it
+// was.
+func bodyOf(p options.Partition, body []byte, key string) (out []byte, media string) {
+	if p.Kind != options.ByBody || key == "" {
+		return body, ""
+	}
+	if object := map[string]json.RawMessage{}; json.Unmarshal(body, &object) == nil {
+		object[p.Name], _ = json.Marshal(key) // a string has a form in JSON
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		if e.Encode(object) == nil {
+			return bytes.TrimSpace(b.Bytes()), "application/json"
+		}
+	}
+	form, _ := url.ParseQuery(string(body)) // what cannot be read is left out
+	form.Set(p.Name, key)
+	return []byte(form.Encode()), "application/x-www-form-urlencoded"
+}
+
+// minted returns the name on the wire of request n of a phase in which each has another one.
+func minted(o *options.Options, key string, n int) string {
+	if len(o.Minted) > 0 {
+		return o.Minted[n%len(o.Minted)]
+	}
+	return fmt.Sprintf("%s.%d", key, n)
+}

@@ -1,0 +1,61 @@
+package message
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// key tells the requests that are made once and used again.
+type key struct {
+	origin    bool
+	partition string
+	cost      int64
+	own       *timeline.Request
+	turn      int
+}
+
+// Requests are those of a recording. They may be asked for by several goroutines.
+type Requests struct {
+	o *options.Options
+	// numbered counts the wishes that got a number.
+	numbered atomic.Int64
+
+	mu   sync.Mutex
+	made map[key]*Request
+}
+
+// NewRequests returns those that o describes. Their numbers begin behind those of the recorders before this
+// one.
+func NewRequests(o *options.Options) *Requests {
+	r := &Requests{o: o, made: map[key]*Request{}}
+	if o.Share != nil {
+		r.numbered.Store(int64(o.Share.Forged))
+	}
+	return r
+}
+
+// Of returns a request, made once where nothing forged or numbered is in it. The wish was checked.
+func (r *Requests) Of(w Wish) *Request {
+	if len(w.Forge) > 0 || w.Own != nil && w.Own.Mint || r.o.PastCaches != "" {
+		w.number = int(r.numbered.Add(1))
+		return newRequest(r.o, w)
+	}
+	k := key{w.Origin, w.Partition, w.Cost, nil, 0}
+	if w.Own != nil && !w.Own.IsZero() {
+		k.own = w.Own
+		if n := len(w.Own.Spellings); n > 0 {
+			k.turn = w.Turn % n
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	req, ok := r.made[k]
+	if !ok {
+		req = newRequest(r.o, w)
+		r.made[k] = req
+	}
+	return req
+}

@@ -1,0 +1,303 @@
+package options
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load/grpc"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Defaults of Options.
+const (
+	DefaultTimeout        = 5 * time.Second
+	DefaultMaxConnections = 512
+)
+
+// Options say where and how a schedule is sent. The zero value of a member means its default; URL has none.
+type Options struct {
+	// URL is the target, http or https. Origin is where phases with Phase.Origin go; nil if there are none.
+	URL, Origin *url.URL
+	// Method is GET by default.
+	Method string
+	// Header holds extra fields, names in canonical form. Host, User-Agent and Accept replace the usual ones.
+	Header http.Header
+	// Body is sent with every request, with its Content-Length.
+	Body []byte
+	// CostHeader names the field in which requests of cost > 1 carry their cost; empty: they do not.
+	CostHeader string
+	// Partition says how the name of a partition becomes part of a request.
+	Partition Partition
+	// Keys are the names of partitions that stand on the wire in place of their own. May be nil.
+	Keys map[string]string
+	// Minted are the names that requests of phases with Mint have on the wire in turn; empty: invented ones.
+	Minted []string
+	// Timeout is the time from the send of a request to the end of its answer, and of a dial; 5 s by default.
+	Timeout time.Duration
+	// TLS is used for https; nil verifies against the roots of the system. Its ServerName defaults to the
+	// host.
+	TLS *tls.Config
+	// HTTP2 sends over HTTP/2: with TLS where the target offers it (ALPN), else with prior knowledge. The
+	// streams of a partition share one connection as far as the target lets them. With a Content-Type of
+	// application/grpc, GET becomes POST, an empty Body an empty message, and answers of gRPC have the HTTP
+	// status that theirs stands for.
+	HTTP2 bool
+	// Socket is the path of the Unix socket that is connected to in place of the host of each URL; empty for
+	// none.
+	Socket string
+	// Proxy is an HTTP proxy, http://[USER:PASSWORD@]HOST[:PORT]; nil for none. Requests for https and over
+	// HTTP/2 go through a tunnel (CONNECT). The environment is never asked for one.
+	Proxy *url.URL
+	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, all else
+	// unknown.
+	Classify func(status int) timeline.Outcome
+	// DeniedField makes an admission with this field a denial: NAME, or NAME: VALUE; empty for none.
+	DeniedField string
+	// SilentDenials: a connection that ends, or gives no answer in time, is a denial of the request on it.
+	SilentDenials bool
+	// PastCaches, if not empty, asks past caches: each request has a query parameter with this and a number
+	// of its own, and Cache-Control: no-cache where Header has no other.
+	PastCaches string
+	// Record tells which fields of an answer are kept, by canonical name. By default Retry-After, Date, Age,
+	// Cache-Control, Content-Type, Expires, Location, Via, RateLimit*, X-RateLimit*, X-Rate-Limit*,
+	// *-Reset and those by which caches say that they gave the answer.
+	Record func(name string) bool
+	// KeepBody is how many bytes are kept of the body of a denial.
+	KeepBody int
+	// MaxConnections is the most connections open at once in all, 512 by default; over HTTP/2 that of
+	// streams.
+	MaxConnections int
+	// MaxRequests and MaxDuration are ceilings; 0 for none. Reaching one ends the run with a note; what was
+	// planned and not sent is counted as unsent. Requests in flight are still waited for.
+	MaxRequests int
+	MaxDuration time.Duration
+	// Dial opens a connection; by default a net.Dialer. It must give up when ctx ends. With partitions by
+	// source address, SourceAddress(ctx) is the address to dial from.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Guard is called with each address before it is connected to; an error keeps the connection from being
+	// made. It is asked about the address really dialled, so a name cannot move to another place. Not used
+	// with Dial.
+	Guard func(netip.Addr) error
+	// Pacer is how the sending goroutine waits: pacing.Precise() by default.
+	Pacer pacing.Pacer
+	// Economical makes the precise pacer sleep to the end of every wait, not spin.
+	Economical bool
+	// Do does what happens in a Hook phase; may be nil if there is none. An error ends the run with a note.
+	// It must give up when ctx ends.
+	Do func(ctx context.Context, e timeline.Event) error
+	// Next is asked when a request of an open-loop phase is due; false: the rest of the phase is not sent.
+	// It may wait: then what follows is due later too. Nil: all are sent as planned.
+	Next func() bool
+	// Share makes the recorder one of several that send a schedule together; nil: it is alone.
+	Share *Share
+	// WallError and Tick are copied into the header of the timeline.
+	WallError, Tick time.Duration
+	// Journal gets the recording while it is made; nil: nobody does. The caller closes what it writes to.
+	Journal *ndjson.JournalWriter
+	// Spill makes the files of a recording that is too long for memory (LongRecording); nil: none is.
+	Spill func() (timeline.Spill, error)
+	// Progress is called from one goroutine at most every 100 ms, and once at the end; nil: not.
+	Progress func(Progress)
+}
+
+// Progress is how far a recording has come.
+type Progress struct {
+	// Allowed, Denied and Unknown count the requests that are over, Sent those that were sent, Planned those
+	// that the schedule may send at most.
+	Allowed, Denied, Unknown, Sent, Planned int
+	// Late is the largest lateness so far of a request that has a planned time.
+	Late time.Duration
+	// Phase is the name of the phase.
+	Phase string
+}
+
+// Complete returns o with its defaults filled in, or every reason why it cannot be used, joined.
+func (o Options) Complete() (*Options, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Method == "" {
+		o.Method = http.MethodGet
+	}
+	if o.speaksGRPC() {
+		o.asGRPC()
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.MaxConnections == 0 {
+		o.MaxConnections = DefaultMaxConnections
+	}
+	if o.Classify == nil {
+		o.Classify = Classify
+	}
+	if o.Record == nil {
+		o.Record = recorded
+	}
+	if o.Pacer == nil {
+		o.Pacer = pacing.Precise()
+	}
+	o.Pacer = pacing.Tuned(o.Pacer, runtime.GOMAXPROCS(0), o.Economical)
+	if o.CostHeader != "" {
+		o.CostHeader = http.CanonicalHeaderKey(o.CostHeader)
+	}
+	return &o, nil
+}
+
+// speaksGRPC tells whether the requests of o are those of gRPC: HTTP/2, with its Content-Type.
+func (o *Options) speaksGRPC() bool {
+	return o.HTTP2 && grpc.Is(o.Header.Get("Content-Type"))
+}
+
+// asGRPC completes options of gRPC: a POST, with an empty message where there is no other.
+func (o *Options) asGRPC() {
+	if o.Method == http.MethodGet {
+		o.Method = http.MethodPost
+	}
+	if len(o.Body) == 0 {
+		o.Body = grpc.NoMessage
+	}
+}
+
+// check returns every reason why o cannot be used, joined; nil if there is none.
+func (o *Options) check() error {
+	var errs []error
+	add := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if o.URL == nil {
+		return errors.New("url: there is none (name the target)")
+	}
+	add(checkURL("url", o.URL))
+	add(o.Partition.check(o.URL))
+	if o.Origin != nil {
+		add(checkURL("origin", o.Origin))
+		add(o.Partition.check(o.Origin))
+	}
+	add(o.checkWay())
+	if o.Method != "" && !IsToken(o.Method) {
+		add(fmt.Errorf("method %q: a method is a token such as GET", o.Method))
+	}
+	if o.Method == http.MethodConnect {
+		add(errors.New("method CONNECT: it turns the connection into a tunnel (use another)"))
+	}
+	add(CheckHeader(o.Header))
+	if o.CostHeader != "" {
+		if err := CheckName(o.CostHeader); err != nil {
+			add(fmt.Errorf("cost header: %w", err))
+		}
+	}
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"timeout", int64(o.Timeout)}, {"kept body", int64(o.KeepBody)},
+		{"connections", int64(o.MaxConnections)},
+		{"ceiling of requests", int64(o.MaxRequests)}, {"ceiling of time", int64(o.MaxDuration)},
+	} {
+		if n.value < 0 {
+			add(fmt.Errorf("%s %d: it is not negative", n.name, n.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkWay tells whether the way to the target can be gone.
+func (o *Options) checkWay() error {
+	switch p := o.Proxy; {
+	case o.Socket != "" && o.Partition.Kind == ByAddress:
+		return errors.New("partition address: a Unix socket has none (use a header, the path or the query)")
+	case p == nil:
+		return nil
+	case o.Socket != "":
+		return errors.New("proxy: a Unix socket is connected to directly (leave one of them out)")
+	case p.Scheme != "http" || p.Hostname() == "" || strings.Trim(p.Path, "/") != "" || p.RawQuery != "":
+		return errors.New("proxy: it is http://HOST:PORT or http://USER:PASSWORD@HOST:PORT")
+	case o.Partition.Kind == ByAddress:
+		return errors.New("partition address: the proxy has one for all (use a header, the path or the " +
+			"query)")
+	}
+	return nil
+}
+
+func checkURL(what string, u *url.URL) error {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("%s %q: the scheme is http or https (write http://host/)", what, u.Redacted())
+	case u.Hostname() == "":
+		return fmt.Errorf("%s %q: there is no host (write http://host/)", what, u.Redacted())
+	case u.User != nil:
+		return fmt.Errorf("%s %q: a user in a url is not sent (use a header Authorization)", what,
+			u.Redacted())
+	case strings.ContainsAny(u.Host+u.RawQuery, " \r\n\t\x00"):
+		return fmt.Errorf("%s %q: white space is escaped in a url (write %%20)", what, u.Redacted())
+	}
+	return nil
+}
+
+// Classify is the default of Options.Classify.
+func Classify(status int) timeline.Outcome {
+	switch {
+	case status >= 200 && status < 400:
+		return timeline.Allowed
+	case status == http.StatusTooManyRequests:
+		return timeline.Denied
+	default:
+		return timeline.Unknown
+	}
+}
+
+// recorded is the default of Options.Record.
+func recorded(name string) bool {
+	switch name {
+	case "Retry-After", "Date", "Age", "Content-Type", "Via", "Cache-Control", "Expires", "Location",
+		"Grpc-Status", "Grpc-Status-Details-Bin",
+		"Cache-Status", "X-Cache", "X-Cache-Status", "X-Proxy-Cache", "Cf-Cache-Status":
+		return true
+	}
+	return strings.HasPrefix(name, "Ratelimit") || strings.HasPrefix(name, "X-Ratelimit") ||
+		strings.HasPrefix(name, "X-Rate-Limit") || strings.HasSuffix(name, "-Reset")
+}
+
+// Outcome is what an answer says: its status, and the field that marks an admission as a denial.
+func (o *Options) Outcome(status int, h http.Header) timeline.Outcome {
+	out := o.Classify(status)
+	name, value, valued := strings.Cut(o.DeniedField, ":")
+	if name == "" || out != timeline.Allowed {
+		return out
+	}
+	for _, v := range h.Values(name) {
+		if !valued || strings.EqualFold(strings.TrimSpace(v), strings.TrimSpace(value)) {
+			return timeline.Denied
+		}
+	}
+	return out
+}
+
+// sourceKey is the context key of SourceAddress.
+type sourceKey struct{}
+
+// SourceAddress returns the address that a connection is to be dialled from, and whether there is one: a Dial
+// function uses it with partitions by source address.
+func SourceAddress(ctx context.Context) (netip.Addr, bool) {
+	a, ok := ctx.Value(sourceKey{}).(netip.Addr)
+	return a, ok
+}
+
+// WithSource returns a context in which a is the SourceAddress.
+func WithSource(ctx context.Context, a netip.Addr) context.Context {
+	return context.WithValue(ctx, sourceKey{}, a)
+}

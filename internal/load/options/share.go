@@ -1,0 +1,30 @@
+package options
+
+import (
+	"context"
+	"time"
+)
+
+// Share is what one of several recorders needs to know that send a schedule together, each a part of it.
+type Share struct {
+	Turns
+	// Partitions are those of the whole schedule, in the order of their first appearance: it decides about
+	// source addresses.
+	Partitions []string
+	// Forged is how many addresses the recorders before this one may invent.
+	Forged int
+}
+
+// Turns keeps the recorders together. Phases are numbered from 0.
+type Turns interface {
+	// Meet returns when phase i may be prepared. False: nothing more is to be sent.
+	Meet(ctx context.Context, i int) bool
+	// Begin returns when phase i, which is prepared, begins: as time since start, when the recording began.
+	// due is the planned end of the phase before. False: nothing more is to be sent.
+	Begin(ctx context.Context, i int, start time.Time, due time.Duration) (time.Duration, bool)
+	// Permit is asked before each request and does not wait. False: nothing more is to be sent.
+	Permit() bool
+}
+
+// Permitted tells whether a request may be sent now, which one of several asks before each.
+func (o *Options) Permitted() bool { return o.Share == nil || o.Share.Permit() }

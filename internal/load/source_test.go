@@ -1,0 +1,21 @@
+package load
+
+import "testing"
+
+// TestSourceAddresses: partitions have many, none that a network keeps for itself, and one that they name.
+func TestSourceAddresses(t *testing.T) {
+	seen := map[string]bool{}
+	for k := range 70000 {
+		a := source("name", firstNumber("name")+k)
+		if last := a.As4()[3]; !a.IsLoopback() || last == 0 || last == 255 || a.As4()[1] == 0 {
+			t.Fatalf("number %d: got %v", k, a)
+		}
+		seen[a.String()] = true
+	}
+	if len(seen) < 64000 {
+		t.Errorf("got %d different addresses of 70000 numbers", len(seen))
+	}
+	if got := source("127.9.8.7", 3).String(); got != "127.9.8.7" {
+		t.Errorf("got %s, want the address that the partition names", got)
+	}
+}
