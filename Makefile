@@ -33,7 +33,7 @@ vet:
 # the race detector, under which they take tenfold; a test that is not named here runs under it.
 # What is short is linked without tables for debuggers, three packages at a time in each list, as some of them mostly wait.
 SHORT = -vet=off -short -ldflags=-w -p 3
-RACED = fleet httpd load ndjson redis selftest target target/redisstore target/state
+RACED = fleet httpd load load/journal ndjson redis selftest target target/redisstore target/state
 SERIAL = ^Test(MergingStreams|ARecordingIsSmall|TheDecisionLiesInTheInterval|ScriptsAtExactInstants|$\
 MemoryFollowsPartitionsInUse|MemoryKeepsRequestsInFlight|RightTargetEqualsReference|JournalIsReadToItsLastMark|$\
 ALongJournalIsInAFile|ALongRecordingIsPacked|ARecordingThatWasPackedWhileItWasMadeIsTheSame|ALineHasAtMostOneMebibyte|FastAndSlowAgree)$$
@@ -63,7 +63,7 @@ dist:
 # bench prints ratios against a peer in the same run, never absolute claims. It takes some five minutes;
 # RLCHECK_BENCH_LARGE=1 adds histories of ten million observations, which take 4 GB and some minutes more.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 100ms ./internal/check ./cmd/rlcheck ./internal/load ./internal/timeline ./internal/ndjson ./internal/trial ./internal/accesslog ./internal/reference ./internal/target ./internal/target/redisstore
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 100ms ./internal/check ./cmd/rlcheck ./internal/load ./internal/load/journal ./internal/timeline ./internal/ndjson ./internal/trial ./internal/accesslog ./internal/reference ./internal/target ./internal/target/redisstore
 
 # golden writes the files again that tests compare with; read the difference before it is committed.
 golden:

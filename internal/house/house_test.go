@@ -43,6 +43,7 @@ var layers = map[string]int{
 	"internal/load/grpc":         1,
 	"internal/load/audit":        2,
 	"internal/load/options":      2,
+	"internal/load/journal":      2,
 	"internal/load/message":      3,
 	"internal/load":              4,
 	"internal/latency":           2,

@@ -46,6 +46,7 @@ func (a *aim) ask(due time.Duration, wishes ...message.Wish) []*timeline.Observa
 		}}
 		q := &question{p: a.p, over: make(chan struct{})}
 		s := &shot{obs: o, owner: q, req: a.r.requests.Of(w), pool: a.r.poolFor(w.Origin, w.Partition)}
+		s.entry.Free = true
 		a.r.keep(s.pool)
 		a.p.loose = append(a.p.loose, s)
 		a.p.add(1)

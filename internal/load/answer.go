@@ -145,7 +145,7 @@ func (c *conn) over(s *shot, again bool) {
 	s.over = true
 	r.answered.Store(true)
 	r.counts[s.obs.Outcome].Add(1)
-	r.journal.ended(s)
+	r.journal.Ended(&s.entry, s.obs, s.early())
 	if !again {
 		c.inflight.Store(nil)
 		r.forget(c)

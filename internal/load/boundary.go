@@ -61,10 +61,10 @@ func (a *aim) run(begin time.Duration) time.Duration {
 		boundary, err = a.next(boundary)
 	}
 	if err != nil {
-		a.r.note("phase %s: no boundary was found: %v", a.p.plan.Name, err)
+		a.r.Note("phase %s: no boundary was found: %v", a.p.plan.Name, err)
 		return a.p.finish(begin)
 	}
-	a.r.note("phase %s: boundary (%s) at %v, known to %v", a.p.plan.Name, a.p.plan.Aim, boundary,
+	a.r.Note("phase %s: boundary (%s) at %v, known to %v", a.p.plan.Name, a.p.plan.Aim, boundary,
 		off.Round(time.Microsecond))
 	if a.r.pause(boundary + a.gate.groups[0].at - armTime - settle - a.opening()) {
 		a.gate.warm()

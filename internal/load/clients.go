@@ -109,7 +109,7 @@ func newCrowd(p *phase) *crowd {
 	for i := range p.clients {
 		c := &p.clients[i]
 		c.partition = p.plan.Partitions[i%len(p.plan.Partitions)]
-		c.shot.owner, c.shot.client = k, i
+		c.shot.owner, c.shot.client, c.shot.entry.Free = k, i, true
 		c.turn = i
 		c.shot.pool = p.r.poolFor(p.plan.Origin, p.plan.Request.Key(c.partition))
 		c.shot.req = p.r.requests.Of(k.wish(c))

@@ -132,7 +132,7 @@ func (c *conn) send(s *shot) {
 	}
 	c.expires.Store(int64(now + c.r.o.Timeout))
 	c.r.sent.Add(1)
-	c.r.journal.sent(s, now)
+	c.r.journal.Sent(&s.entry, &s.obs.Arrival, s.gated, now)
 	// An error of the write ends the read too: the reader tells what became of the request.
 	_, _ = c.nc.Write(req.Head)
 	if body != nil {
@@ -162,7 +162,7 @@ func (c *conn) arm(s *shot) bool {
 	// A gate may stay closed for some time; the release sets the time-out that counts.
 	c.expires.Store(int64(now + c.r.o.Timeout + time.Minute))
 	c.r.sent.Add(1)
-	c.r.journal.sent(s, now)
+	c.r.journal.Sent(&s.entry, &s.obs.Arrival, s.gated, now)
 	line := bytes.IndexByte(cut, '\n') + 1
 	_, _ = c.nc.Write(cut[:line])
 	_, _ = c.nc.Write(cut[line:])
@@ -278,7 +278,7 @@ func (r *recorder) deny(s *shot) {
 	s.obs.Outcome, s.obs.Answered = timeline.Denied, true
 	s.over = true
 	r.counts[timeline.Denied].Add(1)
-	r.journal.ended(s)
+	r.journal.Ended(&s.entry, s.obs, s.early())
 	s.owner.ended(s, nil)
 }
 
@@ -292,6 +292,6 @@ func (r *recorder) fail(s *shot, w string, err error) {
 	s.over = true
 	r.counts[timeline.Unknown].Add(1)
 	r.remember(w, err)
-	r.journal.ended(s)
+	r.journal.Ended(&s.entry, s.obs, s.early())
 	s.owner.ended(s, nil)
 }

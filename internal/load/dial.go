@@ -121,7 +121,7 @@ func (r *recorder) tlsConfig(u *url.URL) *tls.Config {
 	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			if !r.uncertified.Swap(true) {
-				r.note(cause.NoCertificate)
+				r.Note(cause.NoCertificate)
 			}
 			return &tls.Certificate{}, nil // none
 		}

@@ -2,12 +2,10 @@ package load
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -58,18 +56,5 @@ func TestFieldsAreKeptApart(t *testing.T) {
 	b := s.keep(timeline.Fields{{Name: "Ab", Value: "c"}})
 	if a[0] == b[0] || s.keep(nil) != nil {
 		t.Errorf("got %v and %v", a, b)
-	}
-}
-
-// A journal is written before much has been gathered, also where its turn has not come.
-func TestTheJournalIsWrittenWhenItIsFull(t *testing.T) {
-	j := newJournal(&Options{Journal: ndjson.NewJournal(io.Discard, nil)}, false)
-	for range keepMost {
-		j.add(&entry{shot: &shot{obs: &timeline.Observation{}, owner: &question{}}, over: true})
-	}
-	select {
-	case <-j.full:
-	default:
-		t.Error("nobody was woken")
 	}
 }

@@ -105,7 +105,7 @@ func (x *relief) helps(r *recorder) {
 	if x.helped++; x.helped < 2 || r.frugal.Swap(true) {
 		return
 	}
-	r.note(timeline.OfTarget+"requests waited for %v while connections idled (%d), and were answered as "+
+	r.Note(timeline.OfTarget+"requests waited for %v while connections idled (%d), and were answered as "+
 		"soon as those were closed: it seems to serve few connections at a time, as with a thread for "+
 		"each (give it more threads); from then on none was left idle", x.quiet, x.closed)
 }

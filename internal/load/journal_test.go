@@ -5,19 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -135,30 +131,4 @@ func TestJournalThatCannotBeWrittenCostsNoRecording(t *testing.T) {
 // spillHere makes the files of long recordings.
 func spillHere(t *testing.T) func() (timeline.Spill, error) {
 	return func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "spill") }
-}
-
-// TestAJournalThatIsBehindIsWaitedFor: what it still has to write does not grow without an end.
-func TestAJournalThatIsBehindIsWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRecorder(&timeline.Schedule{}, &Options{Journal: ndjson.NewJournal(io.Discard, nil)})
-		r.clock = pacing.Clock{Start: time.Now()}
-		s := &shot{obs: &timeline.Observation{Arrival: timeline.Arrival{Cost: 1}},
-			owner: &phase{plan: &timeline.Phase{}}}
-		var noted atomic.Int64
-		go func() {
-			for range 2*keepRoom + 1 {
-				r.journal.sent(s, 0)
-				noted.Add(1)
-			}
-		}()
-		for _, want := range []int64{keepRoom, 2 * keepRoom, 2*keepRoom + 1} {
-			synctest.Wait()
-			if got := noted.Load(); got != want {
-				t.Errorf("got %d notes, want %d", got, want)
-			}
-			if err := r.journal.flush(r); err != nil {
-				t.Error(err)
-			}
-		}
-	})
 }

@@ -209,7 +209,7 @@ func (l *link) send(batch []loaded) (at time.Duration, n int) {
 		at, n = now, n+1
 		c.expires.Store(int64(now + r.o.Timeout))
 		r.sent.Add(1)
-		r.journal.sent(s, now)
+		r.journal.Sent(&s.entry, &s.obs.Arrival, s.gated, now)
 		return true
 	})
 	switch {

@@ -36,13 +36,13 @@ func atMost(s *timeline.Schedule, o *Options) int {
 
 // unroll takes the observations from the journal: all of them if they are few, or their beginning.
 func (r *recorder) unroll(tl *timeline.Timeline, spoken string) {
-	s := r.journal.kept.Finish().From(firstFree(r.s))
+	s := r.journal.Finish().From(firstFree(r.s))
 	if spoken != "" {
 		s = s.With(func(o *timeline.Observation) { cause.Reword(o, spoken) })
 	}
 	tl.Unroll(s, r.most)
 	if err := s.Err(); err != nil {
 		r.lost = true
-		r.note("requests of the recording are lost: %s", cause.Plain(err))
+		r.Note("requests of the recording are lost: %s", cause.Plain(err))
 	}
 }

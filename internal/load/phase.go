@@ -143,7 +143,7 @@ func (p *phase) fill(i int, s *shot, o *timeline.Observation) {
 	a := p.plan.Arrival(i)
 	a.Phase, a.Cost, a.Origin = p.plan.Name, max(a.Cost, 1), a.Origin || p.plan.Origin
 	o.Arrival = a
-	s.obs, s.owner = o, p
+	s.obs, s.owner, s.entry.Free = o, p, p.plan.Shape == timeline.Boundary
 	s.req = p.r.requests.Of(message.Wish{Origin: a.Origin, Partition: a.Partition, Cost: a.Cost,
 		Forge: p.plan.Forge, Own: &p.plan.Request, Turn: i})
 	s.pool = p.poolOf(&a)

@@ -48,7 +48,7 @@ func (r *recorder) spoken(ctx context.Context) string {
 	if r.o.HTTP2 || r.answered.Load() || ctx.Err() != nil || !r.hungUp() {
 		return ""
 	}
-	r.note("nothing was answered: the target was asked whether it speaks HTTP/2, and TLS")
+	r.Note("nothing was answered: the target was asked whether it speaks HTTP/2, and TLS")
 	ctx, cancel := context.WithTimeout(ctx, min(time.Second, r.o.Timeout))
 	defer cancel()
 	if r.asked(ctx, speaksHTTP2) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/journal"
 	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
@@ -31,7 +32,7 @@ type recorder struct {
 	numbers  map[string]int
 	first    int
 	requests *message.Requests
-	journal  *journal
+	journal  *journal.Journal
 	// long tells that the recording may be too long for memory: then the journal keeps what is over.
 	// lost tells that it could not be kept.
 	long, lost bool
@@ -117,7 +118,7 @@ func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Tim
 		_ = f.Close() // it is empty
 	}
 	if o.PastCaches != "" {
-		r.note(timeline.OfTarget + "each request had a query of its own (--past-caches): a limiter " +
+		r.Note(timeline.OfTarget + "each request had a query of its own (--past-caches): a limiter " +
 			"that counts by the whole URL has a quota for each")
 	}
 	return r.record(ctx), nil
@@ -134,12 +135,16 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 		pools:    map[poolKey]*pool{},
 		live:     map[*conn]struct{}{},
 		words:    map[string]bool{}, protocols: map[string]bool{},
-		fields:  newFieldStore(),
-		journal: newJournal(o, long),
+		fields: newFieldStore(),
+	}
+	var kept *timeline.Sorter
+	if long {
+		kept = timeline.NewSorter(o.Spill)
 	}
 	if long && most > PackedRecording {
-		r.journal.kept.Beside(ndjson.NewPacked(o.Spill, firstFree(s)))
+		kept.Beside(ndjson.NewPacked(o.Spill, firstFree(s)))
 	}
+	r.journal = journal.New(o.Journal, kept)
 	return r
 }
 
@@ -166,7 +171,8 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 		watchers.Go(func() { r.tell(watching) })
 	}
 	if r.journal != nil {
-		watchers.Go(func() { r.keepJournal(watching) })
+		h := timeline.Header{Started: r.clock.Start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick}
+		watchers.Go(func() { r.journal.Keep(watching, r.clock, h, firstFree(r.s), r) })
 	}
 	watchers.Go(func() {
 		select {
@@ -287,8 +293,15 @@ func (r *recorder) remember(w string, err error) {
 	}
 }
 
-// note adds a sentence to the header of the timeline.
-func (r *recorder) note(format string, args ...any) {
+// News returns what the journal has besides requests.
+func (r *recorder) News() (spreads []timeline.Spread, stalls []timeline.Stall, notes []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.spreads, r.stalls.All(), r.notes
+}
+
+// Note adds a sentence to the header of the timeline.
+func (r *recorder) Note(format string, args ...any) {
 	r.mu.Lock()
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 	r.mu.Unlock()

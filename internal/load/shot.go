@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/journal"
 	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -29,6 +30,7 @@ type shot struct {
 	req   *message.Request
 	pool  *pool
 	owner driver
+	entry journal.Request
 	// client is the number of the client that sends it, for the shapes that have clients.
 	client int
 	state  atomic.Int32
@@ -50,6 +52,9 @@ func (s *shot) claim() (early, mine bool) {
 	}
 	return false, s.state.Load() == sent
 }
+
+// early tells whether s is over before its gate opened.
+func (s *shot) early() bool { return s.gated && s.state.Load() != sent }
 
 // began returns the left end of the interval for an answer whose first byte was read at first: the release of
 // the gate, or its partial write where the target answered before the release.

@@ -1,4 +1,4 @@
-package load
+package journal
 
 import (
 	"testing"
@@ -11,13 +11,13 @@ import (
 // BenchmarkHotPath is what the journal takes of whoever sends and reads, in CPU: a request is noted when it
 // is sent and when it is over. What is done with the notes is done elsewhere.
 func BenchmarkHotPath(b *testing.B) {
-	j := newJournal(&Options{Spill: func() (timeline.Spill, error) { return nil, nil }}, true)
-	s := &shot{obs: &timeline.Observation{Arrival: timeline.Arrival{Partition: "k", Phase: "p", Cost: 1}},
-		owner: &phase{}}
+	j := New(nil, timeline.NewSorter(nil))
+	r := new(Request)
+	o := &timeline.Observation{Arrival: timeline.Arrival{Partition: "k", Phase: "p", Cost: 1}}
 	began := audit.CPUTime()
 	for b.Loop() {
-		j.sent(s, time.Second)
-		j.ended(s)
+		j.Sent(r, &o.Arrival, false, time.Second)
+		j.Ended(r, o, false)
 		if len(j.events) >= keepMost { // the goroutine of the journal took them
 			j.events = j.events[:0]
 		}

@@ -1,4 +1,6 @@
-package load
+// Package journal passes on what a recorder sends and what is over while it is recorded: to a file that
+// outlives the program, and to the sorter of a recording that is too long for memory.
+package journal
 
 import (
 	"context"
@@ -25,13 +27,13 @@ const (
 	keepRoom = 8 * keepMost
 )
 
-// journal passes on what is sent and what is over to Options.Journal, from a goroutine of its own. A nil
-// one does nothing. Whoever sends only copies one event under a lock that nobody holds for longer than
-// that, unless the journal is far behind:
+// Journal takes in what is sent and what is over, and writes it from a goroutine of its own (Keep). A nil one
+// does nothing. Whoever sends only copies one event under a lock that nobody holds for longer than that,
+// unless the journal is far behind:
 //
-//	sent   before the write that lets the target decide, so that nothing decided before a mark is missing
-//	ended  when the request is over
-type journal struct {
+//	Sent   before the write that lets the target decide, so that nothing decided before a mark is missing
+//	Ended  when the request is over
+type Journal struct {
 	// to is nil where nobody wants it, kept where the recording is not too long for memory.
 	to   *ndjson.JournalWriter
 	kept *timeline.Sorter
@@ -47,10 +49,25 @@ type journal struct {
 	// The rest is the goroutine's. fresh are the requests in flight whose event is among the current ones,
 	// by its place; waiting are those that were in flight at a mark, by their number.
 	spare                  []entry
-	fresh                  map[*shot]int
-	waiting                map[*shot]pending
+	fresh                  map[*Request]int
+	waiting                map[*Request]pending
 	numbers                int
 	spreads, stalls, notes int // so many were written
+}
+
+// Request tells a request in flight from all others, by its address, which may be used again when it is over.
+type Request struct {
+	// Free tells that it is numbered at the end, by the time of its send.
+	Free bool
+}
+
+// Recorder is what a journal asks of the one that records.
+type Recorder interface {
+	// News returns the spreads, stalls and notes so far, each in the order in which they came. None is
+	// changed afterwards.
+	News() (spreads []timeline.Spread, stalls []timeline.Stall, notes []string)
+	// Note adds a sentence to the header of the recording.
+	Note(format string, args ...any)
 }
 
 // pending is the number of a request that was in flight at a mark, and when it was sent.
@@ -61,45 +78,44 @@ type pending struct {
 
 // entry is that a request was sent, or is over.
 type entry struct {
-	shot *shot
-	over bool
-	obs  timeline.Observation
+	request *Request
+	over    bool
+	obs     timeline.Observation
 }
 
-func newJournal(o *Options, long bool) *journal {
-	if o.Journal == nil && !long {
+// New returns a journal that writes to a file and keeps all that is over; each may be nil, of both comes a
+// nil one.
+func New(to *ndjson.JournalWriter, kept *timeline.Sorter) *Journal {
+	if to == nil && kept == nil {
 		return nil
 	}
-	j := &journal{to: o.Journal, full: make(chan struct{}, 1)}
+	j := &Journal{to: to, kept: kept, full: make(chan struct{}, 1)}
 	j.room = sync.NewCond(&j.mu)
-	j.fresh, j.waiting = map[*shot]int{}, map[*shot]pending{}
-	if long {
-		j.kept = timeline.NewSorter(o.Spill)
-	}
+	j.fresh, j.waiting = map[*Request]int{}, map[*Request]pending{}
 	return j
 }
 
-// sent notes that s is about to be sent at a time. The caller is the one who sends it.
-func (j *journal) sent(s *shot, at time.Duration) {
+// Sent notes that r, which stands for a, is about to be sent at a time; gated: behind a gate that is closed.
+// The caller is the one who sends it.
+func (j *Journal) Sent(r *Request, a *timeline.Arrival, gated bool, at time.Duration) {
 	if j == nil {
 		return
 	}
-	e := entry{shot: s}
-	e.obs.Arrival, e.obs.Sent, e.obs.Error = s.obs.Arrival, at, timeline.Interrupted
-	if s.gated {
+	e := entry{request: r}
+	e.obs.Arrival, e.obs.Sent, e.obs.Error = *a, at, timeline.Interrupted
+	if gated {
 		e.obs.At = at // when its gate opens is not known yet
 	}
 	j.add(&e)
 }
 
-// ended notes that s is over. The caller is the one who ended it.
-func (j *journal) ended(s *shot) {
+// Ended notes that r is over, as o says; early: before its gate opened. The caller is the one who ended it.
+func (j *Journal) Ended(r *Request, o *timeline.Observation, early bool) {
 	if j == nil {
 		return
 	}
-	e := entry{shot: s, over: true}
-	o := s.obs
-	if s.gated && s.state.Load() != sent {
+	e := entry{request: r, over: true}
+	if early {
 		// Its gate may set At in this moment: all but that is copied.
 		e.obs = timeline.Observation{
 			Arrival: timeline.Arrival{
@@ -115,7 +131,7 @@ func (j *journal) ended(s *shot) {
 	j.add(&e)
 }
 
-func (j *journal) add(e *entry) {
+func (j *Journal) add(e *entry) {
 	j.mu.Lock()
 	for len(j.events) >= keepRoom {
 		j.room.Wait()
@@ -133,30 +149,26 @@ func (j *journal) add(e *entry) {
 	}
 }
 
-// free tells whether s is numbered at the end, by the time of its send.
-func (s *shot) free() bool {
-	p, planned := s.owner.(*phase)
-	return !planned || p.plan.Shape == timeline.Boundary
-}
-
-// keepJournal writes it now and then, and once more at the end.
-func (r *recorder) keepJournal(ctx context.Context) {
-	h := timeline.Header{Started: r.clock.Start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick}
-	j := r.journal
-	j.drop(r, j.to.Begin(h, firstFree(r.s)))
+// Keep writes the journal of the recording that h begins now and then, until ctx ends, and once more then.
+// free is the first number of requests that are numbered at the end.
+func (j *Journal) Keep(ctx context.Context, clock pacing.Clock, h timeline.Header, free int, r Recorder) {
+	j.drop(r, j.to.Begin(h, free))
 	for more := true; more && !j.broken; {
 		pacing.Rest(ctx, keepEvery, j.full)
 		more = ctx.Err() == nil
-		j.drop(r, j.flush(r))
+		j.drop(r, j.flush(clock, r))
 	}
 }
 
+// Finish returns what was kept, after Keep, in the order of the sends.
+func (j *Journal) Finish() *timeline.Spool { return j.kept.Finish() }
+
 // drop writes no more, for an error: what is kept besides goes on.
-func (j *journal) drop(r *recorder, err error) {
+func (j *Journal) drop(r Recorder, err error) {
 	if err == nil {
 		return
 	}
-	r.note("the recording could not be kept while it was made: %s", cause.Plain(err))
+	r.Note("the recording could not be kept while it was made: %s", cause.Plain(err))
 	if j.to = nil; j.kept == nil {
 		j.mu.Lock()
 		j.broken, j.events = true, nil
@@ -166,11 +178,11 @@ func (j *journal) drop(r *recorder, err error) {
 }
 
 // flush writes what happened since the last time.
-func (j *journal) flush(r *recorder) error {
+func (j *Journal) flush(clock pacing.Clock, r Recorder) error {
 	j.mu.Lock()
 	events := j.events
 	j.events = j.spare[:0]
-	m := ndjson.Mark{At: r.clock.Now()} // what is not among the events is sent later
+	m := ndjson.Mark{At: clock.Now()} // what is not among the events is sent later
 	j.room.Broadcast()
 	j.mu.Unlock()
 	for i := range events {
@@ -179,21 +191,19 @@ func (j *journal) flush(r *recorder) error {
 			runtime.Gosched()
 		}
 	}
-	for s, i := range j.fresh {
+	for q, i := range j.fresh {
 		j.numbers++
-		j.waiting[s] = pending{j.numbers, events[i].obs.Sent}
-		j.to.Entry(&ndjson.Entry{Observation: events[i].obs, Free: s.free(), Open: j.numbers})
+		j.waiting[q] = pending{j.numbers, events[i].obs.Sent}
+		j.to.Entry(&ndjson.Entry{Observation: events[i].obs, Free: q.Free, Open: j.numbers})
 	}
 	clear(j.fresh)
 	j.await(m.At)
 	clear(events) // their texts are not kept alive
 	j.spare = events
-	r.mu.Lock()
-	m.Spreads, j.spreads = r.spreads[j.spreads:], len(r.spreads)
-	m.Notes, j.notes = r.notes[j.notes:], len(r.notes)
-	r.mu.Unlock()
-	stalls := r.stalls.All()
+	spreads, stalls, notes := r.News()
+	m.Spreads, j.spreads = spreads[j.spreads:], len(spreads)
 	m.Stalls, j.stalls = stalls[j.stalls:], len(stalls)
+	m.Notes, j.notes = notes[j.notes:], len(notes)
 	return j.to.Mark(m)
 }
 
@@ -201,7 +211,7 @@ func (j *journal) flush(r *recorder) error {
 const unnoted = 50 * time.Millisecond
 
 // await tells the sorter from when on those were sent that are not over at a mark.
-func (j *journal) await(mark time.Duration) {
+func (j *Journal) await(mark time.Duration) {
 	if j.kept == nil {
 		return
 	}
@@ -213,15 +223,15 @@ func (j *journal) await(mark time.Duration) {
 }
 
 // take takes in one event.
-func (j *journal) take(events []entry, i int) {
+func (j *Journal) take(events []entry, i int) {
 	e := &events[i]
 	if !e.over {
-		j.fresh[e.shot] = i
+		j.fresh[e.request] = i
 		return
 	}
-	n, free := j.waiting[e.shot].number, e.shot.free()
-	delete(j.waiting, e.shot)
-	delete(j.fresh, e.shot)
+	n, free := j.waiting[e.request].number, e.request.Free
+	delete(j.waiting, e.request)
+	delete(j.fresh, e.request)
 	j.to.Entry(&ndjson.Entry{Observation: e.obs, Free: free, Open: n})
 	if j.kept != nil {
 		if free {
