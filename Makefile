@@ -33,7 +33,7 @@ vet:
 # the race detector, under which they take tenfold; a test that is not named here runs under it.
 # What is short is linked without tables for debuggers, three packages at a time in each list, as some of them mostly wait.
 SHORT = -vet=off -short -ldflags=-w -p 3
-RACED = fleet httpd load load/journal ndjson redis selftest target target/redisstore target/state
+RACED = fleet httpd load load/journal load/transport ndjson redis selftest target target/redisstore target/state
 SERIAL = ^Test(MergingStreams|ARecordingIsSmall|TheDecisionLiesInTheInterval|ScriptsAtExactInstants|$\
 MemoryFollowsPartitionsInUse|MemoryKeepsRequestsInFlight|RightTargetEqualsReference|JournalIsReadToItsLastMark|$\
 ALongJournalIsInAFile|ALongRecordingIsPacked|ARecordingThatWasPackedWhileItWasMadeIsTheSame|ALineHasAtMostOneMebibyte|FastAndSlowAgree)$$

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/load/message"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -21,15 +22,15 @@ type question struct {
 	over chan struct{}
 }
 
-func (q *question) ended(_ *shot, c *conn) {
+func (q *question) Ended(_ *transport.Shot, c *transport.Conn) {
 	if c != nil {
-		q.p.r.release(c)
+		q.p.r.net.Release(c)
 	}
 	q.p.done()
 	close(q.over)
 }
 
-func (q *question) dropped(*shot) {
+func (q *question) Dropped(*transport.Shot) {
 	q.p.done()
 	close(q.over)
 }
@@ -45,18 +46,18 @@ func (a *aim) ask(due time.Duration, wishes ...message.Wish) []*timeline.Observa
 			Partition: w.Partition, Phase: a.name, At: due, Cost: w.Cost, Origin: w.Origin,
 		}}
 		q := &question{p: a.p, over: make(chan struct{})}
-		s := &shot{obs: o, owner: q, req: a.r.requests.Of(w), pool: a.r.poolFor(w.Origin, w.Partition)}
-		s.entry.Free = true
-		a.r.keep(s.pool)
+		s := &transport.Shot{Obs: o, Owner: q, Request: a.r.requests.Of(w)}
+		s.Pool, s.Entry.Free = a.r.net.Pool(w.Origin, w.Partition), true
+		a.r.net.Keep(s.Pool)
 		a.p.loose = append(a.p.loose, s)
 		a.p.add(1)
 		out[i] = o
-		a.r.submit(s)
+		a.r.net.Submit(s)
 	}
 	stopped := false
 	for _, s := range a.p.loose[len(a.p.loose)-len(wishes):] {
-		<-s.owner.(*question).over
-		stopped = stopped || !s.over
+		<-s.Owner.(*question).over
+		stopped = stopped || !s.Over()
 	}
 	if stopped {
 		return nil

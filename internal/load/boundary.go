@@ -42,8 +42,7 @@ func newAim(p *phase) *aim {
 	}
 	// Connections that wait for the boundary without a request would keep a target with few threads from
 	// answering.
-	a.r.spares(nil)
-	a.r.retire(nil)
+	a.r.net.Retire()
 	return a
 }
 
@@ -61,12 +60,12 @@ func (a *aim) run(begin time.Duration) time.Duration {
 		boundary, err = a.next(boundary)
 	}
 	if err != nil {
-		a.r.Note("phase %s: no boundary was found: %v", a.p.plan.Name, err)
+		a.r.net.Note("phase %s: no boundary was found: %v", a.p.plan.Name, err)
 		return a.p.finish(begin)
 	}
-	a.r.Note("phase %s: boundary (%s) at %v, known to %v", a.p.plan.Name, a.p.plan.Aim, boundary,
+	a.r.net.Note("phase %s: boundary (%s) at %v, known to %v", a.p.plan.Name, a.p.plan.Aim, boundary,
 		off.Round(time.Microsecond))
-	if a.r.pause(boundary + a.gate.groups[0].at - armTime - settle - a.opening()) {
+	if a.r.pause(boundary + a.gate.groups[0].at - armTime - settle - a.r.net.OpeningTime(len(a.p.fixed))) {
 		a.gate.warm()
 	}
 	a.gate.release(boundary)
@@ -87,20 +86,13 @@ func (a *aim) find() (boundary, off time.Duration, err error) {
 	}
 }
 
-// opening is how long it takes to open the connections of the gate: twice what the slowest took so far, for
-// each batch.
-func (a *aim) opening() time.Duration {
-	batches := (min(len(a.p.fixed), a.r.o.MaxConnections) + dialling - 1) / dialling
-	return 2 * time.Duration(a.r.slowest.Load()) * time.Duration(batches)
-}
-
 // next returns the first boundary from which on there is time to open the connections and to arm the gate.
 // A window that the first request opened repeats at no known time: its boundary counts while there is time
 // to arm the gate.
 func (a *aim) next(boundary time.Duration) (time.Duration, error) {
 	earliest := a.r.clock.Now() + armTime + settle - min(0, a.gate.groups[0].at)
 	if a.p.plan.Aim != timeline.AimFirst {
-		earliest += a.opening()
+		earliest += a.r.net.OpeningTime(len(a.p.fixed))
 	}
 	if boundary >= earliest {
 		return boundary, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/message"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -38,7 +39,7 @@ type crowd struct {
 // client is one client, its shot used again for each request. It belongs to the goroutine that handles its
 // request.
 type client struct {
-	shot      shot
+	shot      transport.Shot
 	partition string
 	due       time.Duration
 	record    record
@@ -105,19 +106,18 @@ func newCrowd(p *phase) *crowd {
 		k.retries = newRetries(p)
 	}
 	p.clients = make([]client, p.plan.Clients)
-	want := map[*pool]int{}
+	want := map[*transport.Pool]int{}
 	for i := range p.clients {
 		c := &p.clients[i]
 		c.partition = p.plan.Partitions[i%len(p.plan.Partitions)]
-		c.shot.owner, c.shot.client, c.shot.entry.Free = k, i, true
+		c.shot.Owner, c.shot.Client, c.shot.Entry.Free = k, i, true
 		c.turn = i
-		c.shot.pool = p.r.poolFor(p.plan.Origin, p.plan.Request.Key(c.partition))
-		c.shot.req = p.r.requests.Of(k.wish(c))
-		want[c.shot.pool]++
+		c.shot.Pool = p.r.net.Pool(p.plan.Origin, p.plan.Request.Key(c.partition))
+		c.shot.Request = p.r.requests.Of(k.wish(c))
+		want[c.shot.Pool]++
 	}
 	k.left.Store(int64(p.plan.Requests))
-	p.r.spares(nil)
-	p.r.lean(want)
+	p.r.net.Lean(want, false)
 	return k
 }
 
@@ -142,22 +142,22 @@ func (k *crowd) run(begin time.Duration) time.Duration {
 			k.p.done()
 		}
 	}
-	for k.p.left.Load() > 0 && k.r.sending.Err() == nil {
+	for k.p.left.Load() > 0 && k.r.net.Sending().Err() == nil {
 		due := k.earliest()
 		if k.end > 0 && k.r.clock.Now() >= k.end {
 			break
 		}
-		if k.r.o.Pacer.Wait(k.r.sending, k.r.clock, due, k.p.quiet) {
+		if k.r.o.Pacer.Wait(k.r.net.Sending(), k.r.clock, due, k.p.quiet) {
 			k.wakeUp()
 		}
 	}
 	k.close()
-	k.r.purge(k)
+	k.r.net.Purge(k)
 	if k.end > 0 && (k.p.left.Load() > 0 || !k.endsEarly()) {
 		k.r.pause(k.end)
 		return max(k.end, k.r.clock.Now())
 	}
-	k.r.await(k.p, 0)
+	k.r.await(k.p)
 	return k.r.clock.Now()
 }
 
@@ -214,7 +214,7 @@ func (k *crowd) start(c *client, at time.Duration) {
 		k.p.done()
 		return
 	}
-	k.r.submit(&c.shot)
+	k.r.net.Submit(&c.shot)
 }
 
 // next makes the observation of the next request of c, due at. It reports false if there is none any more.
@@ -222,7 +222,7 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 	if k.p.plan.Requests > 0 && (k.spent(c) || k.left.Add(-1) < 0) {
 		return false
 	}
-	if k.r.halted.Load() {
+	if k.r.net.Halted() {
 		k.stopped()
 		return false
 	}
@@ -233,9 +233,9 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 	o := c.record.next(k.r.long)
 	o.Arrival = timeline.Arrival{Partition: c.partition, Phase: plan.Name, At: at, Cost: max(plan.Cost, 1),
 		Origin: plan.Origin}
-	c.shot.obs = o
+	c.shot.Obs = o
 	if len(plan.Forge) > 0 || len(plan.Request.Spellings) > 1 || plan.Request.Mint || k.r.o.PastCaches != "" {
-		c.shot.req = k.r.requests.Of(k.wish(c))
+		c.shot.Request = k.r.requests.Of(k.wish(c))
 	}
 	c.turn++
 	return true
@@ -250,24 +250,24 @@ func (k *crowd) spent(c *client) bool {
 
 // stopped counts a client that would have gone on, where the run was halted before the phase was over.
 func (k *crowd) stopped() {
-	if k.r.halted.Load() && k.r.clock.Now() < k.end {
+	if k.r.net.Halted() && k.r.clock.Now() < k.end {
 		k.p.cut.Add(1)
 	}
 }
 
-func (k *crowd) dropped(s *shot) {
-	k.p.clients[s.client].record.undo()
+func (k *crowd) Dropped(s *transport.Shot) {
+	k.p.clients[s.Client].record.undo()
 	k.stopped()
 	k.p.done()
 }
 
-// ended decides what the client of s does next.
-func (k *crowd) ended(s *shot, conn *conn) {
-	c := &k.p.clients[s.client]
-	due, more := k.wait(c, s.obs)
+// Ended decides what the client of s does next.
+func (k *crowd) Ended(s *transport.Shot, conn *transport.Conn) {
+	c := &k.p.clients[s.Client]
+	due, more := k.wait(c, s.Obs)
 	if !more {
 		if conn != nil {
-			k.r.release(conn)
+			k.r.net.Release(conn)
 		}
 		k.p.done()
 		return
@@ -277,9 +277,9 @@ func (k *crowd) ended(s *shot, conn *conn) {
 		return
 	}
 	if conn != nil {
-		k.r.release(conn)
+		k.r.net.Release(conn)
 	}
-	if k.end > 0 && due >= k.end || due-s.obs.FirstByte > endless {
+	if k.end > 0 && due >= k.end || due-s.Obs.FirstByte > endless {
 		k.p.done()
 		return
 	}
@@ -300,45 +300,17 @@ func (k *crowd) ended(s *shot, conn *conn) {
 }
 
 // proceed sends the next request of c at once, on the connection its last answer came on.
-func (k *crowd) proceed(c *client, conn *conn) {
+func (k *crowd) proceed(c *client, conn *transport.Conn) {
 	if !k.next(c, k.r.clock.Now()) {
 		if conn != nil {
-			k.r.release(conn)
+			k.r.net.Release(conn)
 		}
 		k.p.done()
 		return
 	}
 	if conn == nil {
-		k.r.submit(&c.shot)
+		k.r.net.Submit(&c.shot)
 		return
 	}
-	k.r.resend(conn, &c.shot)
-}
-
-// resend sends s on a connection that its caller, the reader of that connection, still holds. Where others
-// wait for a connection it takes its turn.
-func (r *recorder) resend(c *conn, s *shot) {
-	s.tried = s.obs.At
-	s.gated = false
-	r.mu.Lock()
-	if r.hungry > 0 || c.dead {
-		r.mu.Unlock()
-		r.release(c)
-		r.submit(s)
-		return
-	}
-	ok := r.ticket()
-	r.mu.Unlock()
-	if !ok {
-		r.release(c)
-		s.owner.dropped(s)
-		return
-	}
-	s.state.Store(taken)
-	c.inflight.Store(s)
-	if c.held != nil && c.br == nil { // the caller is its event loop
-		c.loop.next = append(c.loop.next, loaded{c, s})
-		return
-	}
-	c.send(s)
+	k.r.net.Resend(conn, &c.shot)
 }

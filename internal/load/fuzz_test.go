@@ -178,18 +178,3 @@ func FuzzResponseOfHTTP2(f *testing.F) {
 		}
 	})
 }
-
-// FuzzTunnel lets a proxy answer CONNECT with arbitrary bytes: there is a tunnel only where it said 2xx, and
-// nothing of what comes through the tunnel was taken for its answer.
-func FuzzTunnel(f *testing.F) {
-	for _, s := range []string{"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 407 No\r\nContent-Length: 2\r\n\r\nno",
-		"HTTP/1.1 200 OK\r\n\r\nearly", "HTTP/1.0 204\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ""} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, answer []byte) {
-		c := &tape{asked: make(chan struct{}), bytes: answer, step: len(answer) + 1}
-		if err := tunnel(c, "x:443", "Basic eA=="); err == nil && !statusLine.Match(answer) {
-			t.Errorf("%q opened a tunnel", answer)
-		}
-	})
-}

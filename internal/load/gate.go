@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -25,15 +27,9 @@ type gate struct {
 type group struct {
 	at       time.Duration
 	from, to int
-	ready    []loaded
-	rest     []*shot
+	ready    []transport.Loaded
+	rest     []*transport.Shot
 	armed    bool
-}
-
-// loaded is an armed shot on its connection.
-type loaded struct {
-	c *conn
-	s *shot
 }
 
 // armedApart is how far apart groups may be and still be armed before the first of them is released.
@@ -55,13 +51,13 @@ func newGate(p *phase) *gate {
 // warm opens a connection for every request, as far as there may be so many; where there may not, every group
 // gets its share.
 func (g *gate) warm() {
-	want := map[*pool]int{}
+	want := map[*transport.Pool]int{}
 	left := g.p.r.o.MaxConnections
 	for k := 0; left > 0; k++ {
 		before := left
 		for i := range g.groups {
 			if from := g.groups[i].from + k; from < g.groups[i].to && left > 0 {
-				want[g.p.fixed[from].pool]++
+				want[g.p.fixed[from].Pool]++
 				left--
 			}
 		}
@@ -69,8 +65,7 @@ func (g *gate) warm() {
 			break
 		}
 	}
-	g.p.r.spares(nil)
-	g.p.r.warm(want)
+	g.p.r.net.Warm(want)
 }
 
 // prepare opens the connections, arms the first group, and waits for it to settle.
@@ -100,7 +95,7 @@ func (g *gate) release(begin time.Duration) {
 		}
 		released := r.pause(due)
 		if released && !r.o.Permitted() {
-			r.halt(unpermitted)
+			r.net.Halt(options.Unpermitted)
 			released = false
 		}
 		if !released {
@@ -109,7 +104,7 @@ func (g *gate) release(begin time.Duration) {
 		}
 		g.fire(i, due)
 	}
-	r.released.Store(true)
+	r.net.Released()
 	g.p.done()
 }
 
@@ -121,17 +116,17 @@ func (g *gate) arm(first int) {
 	}
 	for _, x := range g.turns(first, last) {
 		gr, s := &g.groups[x.group], &g.p.fixed[x.shot]
-		if c := g.p.r.reserve(s); c != nil && c.arm(s) {
-			gr.ready = append(gr.ready, loaded{c, s})
-		} else {
-			gr.rest = append(gr.rest, s)
+		g.p.add(1)
+		if loaded, ok := g.p.r.net.Arm(s); ok {
+			gr.ready = append(gr.ready, loaded)
+			continue
 		}
+		g.p.done()
+		gr.rest = append(gr.rest, s)
 	}
 	for i := first; i <= last; i++ {
 		g.groups[i].armed = true
-		slices.SortStableFunc(g.groups[i].ready, func(a, b loaded) int {
-			return cmp.Compare(a.c.carrier(), b.c.carrier())
-		})
+		transport.Align(g.groups[i].ready)
 	}
 }
 
@@ -155,51 +150,13 @@ func (g *gate) turns(first, last int) []turn {
 	return out
 }
 
-// reserve takes an idle connection for a shot that is to be armed, the one that was opened or used first,
-// or returns nil.
-func (r *recorder) reserve(s *shot) *conn {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if idle := s.pool.idle; len(idle) > 1 {
-		s.pool.idle = append(idle[1:], idle[0])
-	}
-	c := r.take(s.pool)
-	if c == nil {
-		return nil
-	}
-	// Beyond a ceiling of requests the shot is left to its submission, which ends the run after the gate has
-	// opened.
-	if r.o.MaxRequests > 0 && r.tickets >= r.o.MaxRequests || !r.ticket() {
-		s.pool.idle = append(s.pool.idle, c)
-		return nil
-	}
-	s.owner.(*phase).add(1)
-	s.tried = r.clock.Now()
-	s.state.Store(taken)
-	c.inflight.Store(s)
-	return c
-}
-
 // fire releases a group and records how far apart its first and last release were.
 func (g *gate) fire(i int, due time.Duration) {
 	gr, r := &g.groups[i], g.p.r
 	for k := gr.from; k < gr.to; k++ {
 		g.p.obs[k].At = due
 	}
-	n, first, last := 0, time.Duration(0), time.Duration(0)
-	release := r.hold()
-	for ready := gr.ready; len(ready) > 0; {
-		together := carried(ready)
-		if at, fired := fire(together); fired > 0 {
-			if n == 0 {
-				first = at
-			}
-			n, last = n+fired, at
-		}
-		ready = ready[len(together):]
-	}
-	release()
-	if n > 0 {
+	if n, first, last := r.net.Fire(gr.ready); n > 0 {
 		r.late(last - due)
 		r.mu.Lock()
 		r.spreads = append(r.spreads, timeline.Spread{Phase: g.p.plan.Name, Requests: n, Width: last - first})
@@ -208,58 +165,14 @@ func (g *gate) fire(i int, due time.Duration) {
 	gr.ready = nil
 	for _, s := range gr.rest {
 		g.p.add(1)
-		r.submit(s)
+		r.net.Submit(s)
 	}
 }
 
-// carrier is the number of the link of a stream, 0 for a connection of its own.
-func (c *conn) carrier() int {
-	if c.link == nil {
-		return 0
-	}
-	return c.link.number
-}
-
-// carried returns those at the beginning of ready that leave in one write: all of one link, or one
-// connection.
-func carried(ready []loaded) []loaded {
-	n := 1
-	for l := ready[0].c.link; l != nil && n < len(ready) && ready[n].c.link == l; {
-		n++
-	}
-	return ready[:n]
-}
-
-// fire releases what leaves in one write. It returns the clock before it and how many left.
-func fire(together []loaded) (time.Duration, int) {
-	if l := together[0].c.link; l != nil {
-		return l.send(together)
-	}
-	at, fired := together[0].c.fire(together[0].s)
-	if !fired {
-		return 0, 0
-	}
-	return at, 1
-}
-
-// disarm gives up the groups that are not released: their connections are closed, their requests were never
-// whole.
+// disarm gives up the groups that are not released.
 func (g *gate) disarm() {
 	for i := range g.groups {
-		for _, x := range g.groups[i].ready {
-			unwritten := x.c.link != nil
-			if unwritten {
-				x.s.state.CompareAndSwap(taken, lost)
-			} else if !x.s.state.CompareAndSwap(armed, lost) {
-				continue
-			}
-			x.c.inflight.CompareAndSwap(x.s, nil)
-			g.p.r.forget(x.c)
-			if !unwritten {
-				g.p.r.sent.Add(-1)
-			}
-			g.p.dropped(x.s)
-		}
+		g.p.r.net.Disarm(g.groups[i].ready)
 	}
 	g.groups = slices.Clip(g.groups[:0])
 }

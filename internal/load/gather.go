@@ -1,9 +1,6 @@
 package load
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -13,7 +10,7 @@ import (
 func (r *recorder) gather(spoken string) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
 		Started: r.clock.Start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick,
-		Spreads: r.spreads, Stalls: r.stalls.All(), Protocols: slices.Sorted(maps.Keys(r.protocols)),
+		Spreads: r.spreads, Stalls: r.stalls.All(), Protocols: r.net.Protocols(),
 	}}
 	missing := map[string]int{}
 	for i := range r.s.Phases {
@@ -33,7 +30,7 @@ func (r *recorder) gather(spoken string) *timeline.Timeline {
 			cause.Reword(&tl.Observations[i], spoken)
 		}
 	}
-	tl.Header.Notes = r.notes
+	tl.Header.Notes = r.net.Notes()
 	tl.Header.Phases = audit.Kept(r.s, tl, missing, r.lag)
 	return tl
 }
@@ -44,7 +41,7 @@ func (p *phase) missing() int {
 	for i := range p.clients {
 		own += p.clients[i].record.n
 	}
-	return unsent(p.plan, int(p.over.Load()), own, int(p.cut.Load()), p.r.halted.Load())
+	return unsent(p.plan, int(p.over.Load()), own, int(p.cut.Load()), p.r.net.Halted())
 }
 
 // all are the observations, each with its number. They are gathered in one slice: of a long recording there
@@ -86,7 +83,7 @@ func (p *phase) most() int {
 // takeFixed appends the observations of planned arrivals to out.
 func (p *phase) takeFixed(out []timeline.Observation) []timeline.Observation {
 	for i := range p.fixed {
-		if p.fixed[i].over {
+		if p.fixed[i].Over() {
 			out = append(out, p.obs[i])
 		}
 	}
@@ -100,8 +97,8 @@ func (p *phase) takeFree(out []timeline.Observation) []timeline.Observation {
 		out = p.clients[i].record.takeTo(out)
 	}
 	for _, s := range p.loose {
-		if s.over {
-			out = append(out, *s.obs)
+		if s.Over() {
+			out = append(out, *s.Obs)
 		}
 	}
 	if p.plan.Shape == timeline.Boundary {

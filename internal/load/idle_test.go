@@ -95,7 +95,7 @@ func TestBoundaryIsFoundWithFewThreads(t *testing.T) {
 		if c := tl.Counts(); c.Allowed != 81 || c.Unknown != 0 || c.Unsent != 0 {
 			t.Errorf("got %+v, notes %q; want 80 answers and that of the aim", c, tl.Header.Notes)
 		}
-		if o := tl.Observations[0]; o.FirstByte-o.Sent > hush/2 {
+		if o := tl.Observations[0]; o.FirstByte-o.Sent > 500*ms {
 			t.Errorf("the first answer came after %v, want no idle connection in its way", o.FirstByte-o.Sent)
 		}
 		for _, s := range tl.Header.Spreads {

@@ -43,6 +43,6 @@ func (r *recorder) unroll(tl *timeline.Timeline, spoken string) {
 	tl.Unroll(s, r.most)
 	if err := s.Err(); err != nil {
 		r.lost = true
-		r.Note("requests of the recording are lost: %s", cause.Plain(err))
+		r.net.Note("requests of the recording are lost: %s", cause.Plain(err))
 	}
 }

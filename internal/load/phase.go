@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/message"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -16,12 +17,12 @@ type phase struct {
 	plan *timeline.Phase
 	// fixed are the shots of planned arrivals, obs their observations, in the order of the plan; nil where
 	// each is made when it is due.
-	fixed []shot
+	fixed []transport.Shot
 	obs   []timeline.Observation
 	// over counts the planned arrivals that are observations.
 	over atomic.Int64
 	// loose are the shots that aimed a boundary.
-	loose []*shot
+	loose []*transport.Shot
 	// clients are those of a closed or honoring phase, cut counts those that a ceiling kept from going on
 	// before its end.
 	clients []client
@@ -49,7 +50,7 @@ func (r *recorder) runAll() {
 		run := ready
 		ready = nil
 		if run == nil {
-			if r.halted.Load() || !r.meet(i) {
+			if r.net.Halted() || !r.meet(i) {
 				return
 			}
 			run = r.prepare(p)
@@ -76,8 +77,8 @@ func (r *recorder) runAll() {
 
 // giveUp ends the run if by the end of a phase nothing was ever answered, and nothing can be any more.
 func (r *recorder) giveUp(p *phase) {
-	if !r.answered.Load() && p.left.Load() == 0 && r.counts[timeline.Unknown].Load() > 0 && !r.halted.Load() {
-		r.halt("stopped: no request was answered by the end of phase " + p.plan.Name)
+	if r.net.Silent() && p.left.Load() == 0 && !r.net.Halted() {
+		r.net.Halt("stopped: no request was answered by the end of phase " + p.plan.Name)
 	}
 }
 
@@ -85,10 +86,7 @@ func (r *recorder) giveUp(p *phase) {
 func (r *recorder) prepare(plan *timeline.Phase) runner {
 	p := &phase{tally: newTally(), r: r, plan: plan}
 	r.phases = append(r.phases, p)
-	r.alone.Store(plan.Request.Fresh)
-	if plan.Request.Fresh {
-		r.closeIdle()
-	}
+	r.net.Fresh(plan.Request.Fresh)
 	switch plan.Shape {
 	case timeline.AtOnce:
 		p.fix()
@@ -123,8 +121,8 @@ func (e event) run(begin time.Duration) time.Duration {
 	if !r.pause(begin) {
 		return r.clock.Now()
 	}
-	if err := r.o.Do(r.sending, e.p.plan.Event); err != nil && r.sending.Err() == nil {
-		r.halt("stopped: " + e.p.plan.Name + ": " + cause.Plain(err))
+	if err := r.o.Do(r.net.Sending(), e.p.plan.Event); err != nil && r.net.Sending().Err() == nil {
+		r.net.Halt("stopped: " + e.p.plan.Name + ": " + cause.Plain(err))
 	}
 	return r.clock.Now()
 }
@@ -132,51 +130,51 @@ func (e event) run(begin time.Duration) time.Duration {
 // fix makes the shots of the planned arrivals.
 func (p *phase) fix() {
 	n := p.plan.Count()
-	p.fixed, p.obs = make([]shot, n), make([]timeline.Observation, n)
+	p.fixed, p.obs = make([]transport.Shot, n), make([]timeline.Observation, n)
 	for i := range n {
 		p.fill(i, &p.fixed[i], &p.obs[i])
 	}
 }
 
 // fill makes the shot of one planned arrival.
-func (p *phase) fill(i int, s *shot, o *timeline.Observation) {
+func (p *phase) fill(i int, s *transport.Shot, o *timeline.Observation) {
 	a := p.plan.Arrival(i)
 	a.Phase, a.Cost, a.Origin = p.plan.Name, max(a.Cost, 1), a.Origin || p.plan.Origin
 	o.Arrival = a
-	s.obs, s.owner, s.entry.Free = o, p, p.plan.Shape == timeline.Boundary
-	s.req = p.r.requests.Of(message.Wish{Origin: a.Origin, Partition: a.Partition, Cost: a.Cost,
+	s.Obs, s.Owner, s.Entry.Free = o, p, p.plan.Shape == timeline.Boundary
+	s.Request = p.r.requests.Of(message.Wish{Origin: a.Origin, Partition: a.Partition, Cost: a.Cost,
 		Forge: p.plan.Forge, Own: &p.plan.Request, Turn: i})
-	s.pool = p.poolOf(&a)
+	s.Pool = p.poolOf(&a)
 }
 
 // poolOf is the pool of one planned arrival.
-func (p *phase) poolOf(a *timeline.Arrival) *pool {
-	return p.r.poolFor(a.Origin || p.plan.Origin, p.plan.Request.Key(a.Partition))
+func (p *phase) poolOf(a *timeline.Arrival) *transport.Pool {
+	return p.r.net.Pool(a.Origin || p.plan.Origin, p.plan.Request.Key(a.Partition))
 }
 
 // shot is that of one planned arrival.
-func (p *phase) shot(i int) *shot {
+func (p *phase) shot(i int) *transport.Shot {
 	if p.fixed != nil {
 		return &p.fixed[i]
 	}
-	s := new(shot)
+	s := new(transport.Shot)
 	p.fill(i, s, new(timeline.Observation))
 	return s
 }
 
-// ended and dropped make a phase the driver of its planned arrivals.
-func (p *phase) ended(s *shot, c *conn) {
+// Ended and Dropped make a phase the driver of its planned arrivals.
+func (p *phase) Ended(s *transport.Shot, c *transport.Conn) {
 	p.over.Add(1)
-	if !s.gated {
-		p.r.late(s.obs.Sent - s.obs.At)
+	if !s.Gated() {
+		p.r.late(s.Obs.Sent - s.Obs.At)
 	}
 	if c != nil {
-		p.r.release(c)
+		p.r.net.Release(c)
 	}
 	p.done()
 }
 
-func (p *phase) dropped(*shot) { p.done() }
+func (p *phase) Dropped(*transport.Shot) { p.done() }
 
 // late keeps the largest lateness.
 func (r *recorder) late(d time.Duration) {
@@ -195,8 +193,8 @@ type open struct{ p *phase }
 const ahead = 5 * time.Millisecond
 
 func (p *phase) prepareOpen() runner {
-	want := map[*pool]int{}
-	counts := map[*pool]int{}
+	want := map[*transport.Pool]int{}
+	counts := map[*transport.Pool]int{}
 	n := p.plan.Count()
 	if turns := len(p.plan.Partitions); p.plan.Arrive != nil { // each has as many
 		for i := range turns {
@@ -214,8 +212,7 @@ func (p *phase) prepareOpen() runner {
 	for pool, n := range counts {
 		want[pool] = min(n, 2+int(int64(n)*int64(ahead)/int64(span)))
 	}
-	p.r.spares(want)
-	p.r.lean(want)
+	p.r.net.Lean(want, true)
 	return open{p}
 }
 
@@ -225,19 +222,19 @@ func (o open) run(begin time.Duration) time.Duration {
 	due := begin // what is planned at 0
 	for i := range p.plan.Count() {
 		s := p.shot(i)
-		s.obs.At += due
-		if !r.pause(s.obs.At) {
+		s.Obs.At += due
+		if !r.pause(s.Obs.At) {
 			break
 		}
 		if r.o.Next != nil {
 			if !r.o.Next() {
 				break
 			}
-			late := max(0, r.clock.Now()-s.obs.At)
-			s.obs.At, due = s.obs.At+late, due+late
+			late := max(0, r.clock.Now()-s.Obs.At)
+			s.Obs.At, due = s.Obs.At+late, due+late
 		}
 		p.add(1)
-		r.submit(s)
+		r.net.Submit(s)
 	}
 	p.done()
 	return p.finish(begin)
@@ -247,11 +244,11 @@ func (o open) run(begin time.Duration) time.Duration {
 // waits for a connection at the end of the duration is not sent any more.
 func (p *phase) finish(begin time.Duration) time.Duration {
 	if p.plan.Duration == 0 {
-		p.r.await(p, 0)
+		p.r.await(p)
 		return p.r.clock.Now()
 	}
 	end := begin + p.plan.Duration
 	p.r.pause(end)
-	p.r.purge(p)
+	p.r.net.Purge(p)
 	return max(end, p.r.clock.Now())
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// check returns every reason why the schedule cannot be sent, joined, and numbers its partitions.
+// check returns every reason why the schedule cannot be sent, joined, and gathers its partitions.
 func (r *recorder) check() error {
 	var errs []error
 	var seen map[int]bool // of a long plan it would be larger than the plan
@@ -18,7 +18,7 @@ func (r *recorder) check() error {
 	}
 	if r.o.Share != nil {
 		for _, name := range r.o.Share.Partitions {
-			r.number(name)
+			r.add(name)
 		}
 	}
 	for i := range r.s.Phases {
@@ -34,7 +34,6 @@ func (r *recorder) check() error {
 			errs = append(errs, fmt.Errorf("phase %q: %w", p.Name, err))
 		}
 	}
-	r.shared = len(r.numbers) > largestPools && r.o.Partition.Kind != options.ByAddress
 	return errors.Join(errs...)
 }
 
@@ -150,9 +149,9 @@ func ascending(s *timeline.Schedule) bool {
 	return true
 }
 
-// checkPartition tells whether name can be sent, and gives it a number.
+// checkPartition tells whether name can be sent, and takes it to the partitions.
 func (r *recorder) checkPartition(name string) error {
-	if _, ok := r.numbers[name]; ok {
+	if r.known[name] {
 		return nil
 	}
 	if r.o.Partition.Kind == options.ByHeader {
@@ -160,21 +159,16 @@ func (r *recorder) checkPartition(name string) error {
 			return fmt.Errorf("partition %q: %w", name, err)
 		}
 	}
-	r.number(name)
+	r.add(name)
 	return nil
 }
 
-// number returns the number of a partition, a new one for a name that was not seen before.
-func (r *recorder) number(name string) int {
-	n, ok := r.numbers[name]
-	if !ok {
-		if len(r.numbers) == 0 {
-			r.first = firstNumber(name)
-		}
-		n = r.first + len(r.numbers)
-		r.numbers[name] = n
+// add takes a partition to those of the schedule.
+func (r *recorder) add(name string) {
+	if !r.known[name] {
+		r.known[name] = true
+		r.partitions = append(r.partitions, name)
 	}
-	return n
 }
 
 // firstFree returns the first number above those of the planned arrivals.

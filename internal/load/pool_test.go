@@ -80,6 +80,7 @@ func TestASenderThatIsBehindOpensFewConnectionsAtOnce(t *testing.T) {
 		}
 		o.Pacer = away{Pacer: pacing.Sleep(), at: 100 * time.Millisecond, back: time.Second}
 		const gap = 2500 * time.Microsecond
+		const dialling, tardy = 16, 10 * time.Millisecond // as package transport has them
 		tl := mustRecord(t, schedule(crowded(400, gap, "a", "b")), o)
 		if n := most.Load(); n > dialling+int64(tardy/gap) {
 			t.Errorf("got %d at once, want %d for those that are late and %d for the others", n, dialling,

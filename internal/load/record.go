@@ -12,66 +12,38 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/journal"
 	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// recorder is one run.
+// recorder is one run: it plays the phases of a schedule, and gathers what was seen.
 type recorder struct {
 	o     *Options
 	s     *timeline.Schedule
 	clock pacing.Clock
-	// ctx ends when the caller gives up, and at the end: everything stops. sending ends, too, when the run is
-	// halted: nothing more is sent, what is in flight is waited for.
-	ctx, sending context.Context
-	cancel, stop context.CancelFunc
-	// shared tells that there are too many partitions for each to have connections of its own.
-	shared bool
-	// numbers gives each partition of the schedule a number, from first on in the order of their first
-	// appearance.
-	numbers  map[string]int
-	first    int
-	requests *message.Requests
-	journal  *journal.Journal
+	// partitions are those of the schedule, in the order of their first appearance; known has them, too. They
+	// are check's, and gone when it runs.
+	partitions []string
+	known      map[string]bool
+	requests   *message.Requests
+	net        *transport.Transport
+	journal    *journal.Journal
 	// long tells that the recording may be too long for memory: then the journal keeps what is over.
 	// lost tells that it could not be kept.
 	long, lost bool
 	// most is LongRecording, or less in tests.
-	most   int
-	fields *fieldStore
-	// phases are those that have begun.
+	most int
+	// phases are those that have begun, name is that of the one that runs, nil before the first.
 	phases []*phase
-
-	// loops read what need not be waited for; started with the first connection they can read.
-	loops []*reading
-
-	mu    sync.Mutex
-	pools map[poolKey]*pool
-	live  map[*conn]struct{}
-	// open counts connections and dials, opening the dials, hungry the waiting shots, tickets the requests
-	// sent or waiting. Guarded by mu.
-	open, opening, hungry, tickets int
-	notes                          []string
-	words, protocols               map[string]bool
-
-	// uncertified tells that the target asked for a certificate, and there is none.
-	halted, aborted, answered, uncertified atomic.Bool
-	// frugal tells that no connection is left idle, released that the last gate of the phase that runs is
-	// open.
-	frugal, released atomic.Bool
-	// alone tells that each request of the phase has a connection of its own.
-	alone atomic.Bool
-	// opened counts the connections there ever were.
-	sent, opened atomic.Int64
-	counts       [3]atomic.Int64
-	// name is that of the phase that runs, nil before the first.
 	name   atomic.Pointer[string]
+	// latest is the largest lateness.
+	latest atomic.Int64
 	lag    *audit.Lag
 	stalls audit.Stalls
-	// latest is the largest lateness, slowest the longest time that opening a connection took.
-	latest, slowest atomic.Int64
-	spreads         []timeline.Spread
-	wg              sync.WaitGroup
+
+	mu      sync.Mutex
+	spreads []timeline.Spread
 }
 
 // Record sends s as o says and returns what was seen, also when ctx ends (Header.Interrupted is set then) and
@@ -117,10 +89,6 @@ func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Tim
 		}
 		_ = f.Close() // it is empty
 	}
-	if o.PastCaches != "" {
-		r.Note(timeline.OfTarget + "each request had a query of its own (--past-caches): a limiter " +
-			"that counts by the whole URL has a quota for each")
-	}
 	return r.record(ctx), nil
 }
 
@@ -128,14 +96,9 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 	most := atMost(s, o)
 	long := o.Spill != nil && most > LongRecording
 	r := &recorder{
-		long: long, most: LongRecording,
-		o: o, s: s,
-		numbers:  map[string]int{},
+		o: o, s: s, long: long, most: LongRecording,
+		known:    map[string]bool{},
 		requests: message.NewRequests(o),
-		pools:    map[poolKey]*pool{},
-		live:     map[*conn]struct{}{},
-		words:    map[string]bool{}, protocols: map[string]bool{},
-		fields: newFieldStore(),
 	}
 	var kept *timeline.Sorter
 	if long {
@@ -150,44 +113,25 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 
 // record runs all phases and gathers what was seen.
 func (r *recorder) record(ctx context.Context) *timeline.Timeline {
-	r.ctx, r.cancel = context.WithCancel(ctx)
-	r.sending, r.stop = context.WithCancel(r.ctx)
-	defer r.cancel()
-	defer r.stop()
 	before := audit.Now()
 	r.clock = pacing.Clock{Start: time.Now()}
 	r.lag = audit.NewLag(r.clock, &r.name)
+	r.net = transport.New(ctx, r.o, r.clock, r.partitions, r.journal, r.lag.Heard)
+	r.partitions, r.known = nil, nil
+	if r.o.PastCaches != "" {
+		r.net.Note(timeline.OfTarget + "each request had a query of its own (--past-caches): a limiter " +
+			"that counts by the whole URL has a quota for each")
+	}
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watchers sync.WaitGroup
-	watchers.Go(func() { r.watch(watching) })
-	watchers.Go(func() { r.stalls.Watch(watching, r.clock) })
-	if pacing.Real(r.o.Pacer) { // in virtual time nothing is late
-		watchers.Go(func() { r.lag.Listen(watching, r.knock) })
-	}
-	if !r.o.HTTP2 { // a stream that idles holds no thread
-		watchers.Go(func() { r.relieve(watching) })
-	}
-	if r.o.Progress != nil {
-		watchers.Go(func() { r.tell(watching) })
-	}
-	if r.journal != nil {
-		h := timeline.Header{Started: r.clock.Start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick}
-		watchers.Go(func() { r.journal.Keep(watching, r.clock, h, firstFree(r.s), r) })
-	}
+	r.watch(watching, &watchers)
 	watchers.Go(func() {
 		select {
 		case <-ctx.Done():
-			r.abort()
+			r.net.Abort()
 		case <-watching.Done():
 		}
 	})
-	if r.o.MaxDuration > 0 {
-		watchers.Go(func() {
-			if pacing.Rest(watching, r.o.MaxDuration, nil) {
-				r.halt(cause.CeilingOfTime(r.o.MaxDuration))
-			}
-		})
-	}
 	var pacing sync.WaitGroup
 	pacing.Go(func() {
 		defer r.o.Pacer.Enter()()
@@ -195,81 +139,52 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	})
 	pacing.Wait()
 	for _, p := range r.phases {
-		r.await(p, 0)
+		r.await(p)
 	}
 	interrupted := ctx.Err() != nil
-	r.abort()
-	r.wg.Wait()
-	for _, l := range r.loops {
-		l.loop.Stop()
-	}
+	r.net.Abort()
+	r.net.Wait()
 	ended := r.clock.Now()
-	spoken := r.spoken(ctx)
+	spoken := r.net.Spoken(ctx)
 	stopWatching()
 	watchers.Wait()
+	r.net.Stop() // nobody knocks any more
 	tl := r.gather(spoken)
 	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted || r.lost
 	tl.Header.Audit = before.Until(audit.Now(), ended)
-	tl.Header.Audit.Connections = int(r.opened.Load())
+	tl.Header.Audit.Connections = r.net.Opened()
 	return tl
 }
 
-// halt ends the sending; what is in flight is waited for. The note says why.
-func (r *recorder) halt(note string) {
-	r.mu.Lock()
-	first := !r.halted.Swap(true)
-	if first {
-		r.notes = append(r.notes, note)
+// watch starts those who look after the recording while it is made, until ctx ends.
+func (r *recorder) watch(ctx context.Context, watchers *sync.WaitGroup) {
+	watchers.Go(func() { r.net.Watch(ctx, &r.stalls) })
+	watchers.Go(func() { r.stalls.Watch(ctx, r.clock) })
+	if pacing.Real(r.o.Pacer) { // in virtual time nothing is late
+		watchers.Go(func() { r.lag.Listen(ctx, r.net.Knock) })
 	}
-	r.mu.Unlock()
-	if first {
-		r.stop()
-		r.purge(nil)
+	if r.o.Progress != nil {
+		watchers.Go(func() { r.tell(ctx) })
+	}
+	if r.journal != nil {
+		h := timeline.Header{Started: r.clock.Start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick}
+		watchers.Go(func() { r.journal.Keep(ctx, r.clock, h, firstFree(r.s), r) })
+	}
+	if r.o.MaxDuration > 0 {
+		watchers.Go(func() {
+			if pacing.Rest(ctx, r.o.MaxDuration, nil) {
+				r.net.Halt(cause.CeilingOfTime(r.o.MaxDuration))
+			}
+		})
 	}
 }
 
-// haltLocked is halt where the lock is held: what needs it is done in a goroutine.
-func (r *recorder) haltLocked(note string) {
-	if r.halted.Swap(true) {
-		return
-	}
-	r.notes = append(r.notes, note)
-	r.wg.Add(1)
-	go func() {
-		defer r.wg.Done()
-		r.stop()
-		r.purge(nil)
-	}()
-}
-
-// abort closes everything; what is in flight ends as interrupted.
-func (r *recorder) abort() {
-	r.mu.Lock()
-	r.halted.Store(true)
-	r.aborted.Store(true)
-	for c := range r.live {
-		c.hangUp()
-	}
-	r.mu.Unlock()
-	r.cancel()
-	r.purge(nil)
-}
-
-// await returns when all shots of p are over, when the clock reaches until (0: never), or when the caller
-// gave up.
-func (r *recorder) await(p *phase, until time.Duration) {
-	var late <-chan time.Time
-	if until > 0 {
-		t := time.NewTimer(until - r.clock.Now())
-		defer t.Stop()
-		late = t.C
-	}
+// await returns when all shots of p are over, or when the caller gave up.
+func (r *recorder) await(p *phase) {
 	for p.left.Load() > 0 {
 		select {
 		case <-p.quiet:
-		case <-late:
-			return
-		case <-r.ctx.Done():
+		case <-r.net.Done():
 			return
 		}
 	}
@@ -277,32 +192,15 @@ func (r *recorder) await(p *phase, until time.Duration) {
 
 // pause waits for a due time. It reports false if nothing more is to be sent.
 func (r *recorder) pause(due time.Duration) bool {
-	return r.o.Pacer.Wait(r.sending, r.clock, due, nil)
-}
-
-// remember keeps the first error of each word as a note.
-func (r *recorder) remember(w string, err error) {
-	if err == nil || w == cause.Interrupted {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.words[w] {
-		r.words[w] = true
-		r.notes = append(r.notes, "first "+w+": "+cause.Plain(err))
-	}
+	return r.o.Pacer.Wait(r.net.Sending(), r.clock, due, nil)
 }
 
 // News returns what the journal has besides requests.
 func (r *recorder) News() (spreads []timeline.Spread, stalls []timeline.Stall, notes []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.spreads, r.stalls.All(), r.notes
+	return r.spreads, r.stalls.All(), r.net.Notes()
 }
 
 // Note adds a sentence to the header of the timeline.
-func (r *recorder) Note(format string, args ...any) {
-	r.mu.Lock()
-	r.notes = append(r.notes, fmt.Sprintf(format, args...))
-	r.mu.Unlock()
-}
+func (r *recorder) Note(format string, args ...any) { r.net.Note(format, args...) }

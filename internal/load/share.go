@@ -1,16 +1,17 @@
 package load
 
-import "time"
+import (
+	"time"
 
-// unpermitted is the note of a recorder that had to stop.
-const unpermitted = "stopped: this part of the load had no leave to go on"
+	"github.com/rlcheck/rlcheck/internal/load/options"
+)
 
 // meet returns when phase i may be prepared; false: nothing more is to be sent.
 func (r *recorder) meet(i int) bool {
-	if r.o.Share == nil || r.o.Share.Meet(r.sending, i) {
+	if r.o.Share == nil || r.o.Share.Meet(r.net.Sending(), i) {
 		return true
 	}
-	r.halt(unpermitted)
+	r.net.Halt(options.Unpermitted)
 	return false
 }
 
@@ -21,9 +22,9 @@ func (r *recorder) beginning(i int, due time.Duration) (time.Duration, bool) {
 	if r.o.Share == nil {
 		return max(due, r.clock.Now()), true
 	}
-	begin, ok := r.o.Share.Begin(r.sending, i, r.clock.Start, due)
+	begin, ok := r.o.Share.Begin(r.net.Sending(), i, r.clock.Start, due)
 	if !ok {
-		r.halt(unpermitted)
+		r.net.Halt(options.Unpermitted)
 	}
 	return begin, ok
 }

@@ -1,4 +1,4 @@
-package load
+package transport
 
 import (
 	"bufio"
@@ -17,19 +17,19 @@ import (
 )
 
 // dial opens a connection of p; reading has not begun.
-func (r *recorder) dial(p *pool) (*conn, error) {
-	ctx, cancel := context.WithTimeout(r.ctx, r.o.Timeout)
+func (t *Transport) dial(p *Pool) (*Conn, error) {
+	ctx, cancel := context.WithTimeout(t.ctx, t.o.Timeout)
 	defer cancel()
-	if r.o.HTTP2 {
-		return r.join(ctx, p)
+	if t.o.HTTP2 {
+		return t.join(ctx, p)
 	}
-	nc, raw, err := r.dialSecure(ctx, p)
+	nc, raw, err := t.dialSecure(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{r: r, pool: p, nc: nc, raw: raw}
-	c.in = intake{from: nc, clock: r.clock, left: maxHeader}
-	if !r.attach(c) {
+	c := &Conn{t: t, pool: p, nc: nc, raw: raw}
+	c.in = intake{from: nc, clock: t.clock, left: maxHeader}
+	if !t.attach(c) {
 		c.br = bufio.NewReaderSize(&c.in, eventloop.Most)
 	}
 	return c, nil
@@ -37,52 +37,52 @@ func (r *recorder) dial(p *pool) (*conn, error) {
 
 // dialSecure opens a connection to the target or the origin of p: through the proxy, if there is one, and
 // with TLS for https. raw is what is closed.
-func (r *recorder) dialSecure(ctx context.Context, p *pool) (nc, raw net.Conn, err error) {
-	u := r.o.URL
+func (t *Transport) dialSecure(ctx context.Context, p *Pool) (nc, raw net.Conn, err error) {
+	u := t.o.URL
 	if p.origin {
-		u = r.o.Origin
+		u = t.o.Origin
 	}
-	raw, err = r.dialVia(ctx, p, u)
+	raw, err = t.dialVia(ctx, p, u)
 	if err != nil {
 		return nil, nil, err
 	}
 	nc = raw
 	if u.Scheme == "https" {
-		t := tls.Client(raw, r.tlsConfig(u))
-		if err := t.HandshakeContext(ctx); err != nil {
+		secure := tls.Client(raw, t.tlsConfig(u))
+		if err := secure.HandshakeContext(ctx); err != nil {
 			raw.Close()
-			if r.o.HTTP2 && errors.Is(err, noProtocol) {
+			if t.o.HTTP2 && errors.Is(err, noProtocol) {
 				return nil, nil, cause.Told(cause.NoHTTP2, err)
 			}
 			return nil, nil, cause.OfHandshake(err)
 		}
-		if r.o.HTTP2 && t.ConnectionState().NegotiatedProtocol != "h2" {
+		if t.o.HTTP2 && secure.ConnectionState().NegotiatedProtocol != "h2" {
 			raw.Close()
 			return nil, nil, cause.Told(cause.NoHTTP2, errors.New("the target does not offer h2 (ALPN)"))
 		}
-		nc = t
+		nc = secure
 	}
-	r.opened.Add(1)
+	t.opened.Add(1)
 	return nc, raw, nil
 }
 
 // noProtocol is the alert of a target that speaks none of the protocols offered (RFC 7301 section 3.2).
 const noProtocol = tls.AlertError(120)
 
-func (r *recorder) dialRaw(ctx context.Context, p *pool, addr string) (net.Conn, error) {
+func (t *Transport) dialRaw(ctx context.Context, p *Pool, addr string) (net.Conn, error) {
 	var local netip.Addr
 	network := "tcp"
-	if r.o.Socket != "" {
-		network, addr = "unix", r.o.Socket
+	if t.o.Socket != "" {
+		network, addr = "unix", t.o.Socket
 	}
-	if r.o.Partition.Kind == options.ByAddress && p.name != "" {
+	if t.o.Partition.Kind == options.ByAddress && p.name != "" {
 		local = source(p.name, p.number)
 		ctx = options.WithSource(ctx, local)
 	}
-	if r.o.Dial != nil {
-		return r.o.Dial(ctx, network, addr)
+	if t.o.Dial != nil {
+		return t.o.Dial(ctx, network, addr)
 	}
-	d := net.Dialer{Control: r.control}
+	d := net.Dialer{Control: t.control}
 	if local.IsValid() {
 		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0))
 	}
@@ -92,22 +92,22 @@ func (r *recorder) dialRaw(ctx context.Context, p *pool, addr string) (net.Conn,
 }
 
 // control asks the guard about the address that is about to be connected to.
-func (r *recorder) control(network, addr string, _ syscall.RawConn) error {
-	if r.o.Guard == nil || network == "unix" {
+func (t *Transport) control(network, addr string, _ syscall.RawConn) error {
+	if t.o.Guard == nil || network == "unix" {
 		return nil
 	}
 	a, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return cause.OfGuard(fmt.Errorf("address %q: %w", addr, err))
 	}
-	if err := r.o.Guard(a.Addr().Unmap()); err != nil {
+	if err := t.o.Guard(a.Addr().Unmap()); err != nil {
 		return cause.OfGuard(err)
 	}
 	return nil
 }
 
-func (r *recorder) tlsConfig(u *url.URL) *tls.Config {
-	c := r.o.TLS.Clone()
+func (t *Transport) tlsConfig(u *url.URL) *tls.Config {
+	c := t.o.TLS.Clone()
 	if c == nil {
 		c = &tls.Config{}
 	}
@@ -115,13 +115,13 @@ func (r *recorder) tlsConfig(u *url.URL) *tls.Config {
 		c.ServerName = u.Hostname()
 	}
 	c.NextProtos = []string{"http/1.1"}
-	if r.o.HTTP2 {
+	if t.o.HTTP2 {
 		c.NextProtos = []string{"h2"}
 	}
 	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			if !r.uncertified.Swap(true) {
-				r.Note(cause.NoCertificate)
+			if !t.uncertified.Swap(true) {
+				t.Note(cause.NoCertificate)
 			}
 			return &tls.Certificate{}, nil // none
 		}

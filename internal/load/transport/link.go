@@ -1,4 +1,4 @@
-package load
+package transport
 
 import (
 	"context"
@@ -27,7 +27,7 @@ import (
 //
 // So everything that holds for connections holds for streams, and a burst on a link is one write.
 type link struct {
-	r      *recorder
+	t      *Transport
 	raw    net.Conn
 	h2     *http2.Conn
 	number int
@@ -35,7 +35,7 @@ type link struct {
 	closing atomic.Bool
 
 	mu    sync.Mutex
-	slots map[*conn]struct{}
+	slots map[*Conn]struct{}
 	// names are the canonical forms of the field names that came, empty for those that are not kept. The
 	// reader's.
 	names map[string]string
@@ -56,7 +56,7 @@ type slot struct {
 
 // join returns a new stream of a link of p, or of a new link where none has room or each request is to have
 // its own.
-func (r *recorder) join(ctx context.Context, p *pool) (*conn, error) {
+func (t *Transport) join(ctx context.Context, p *Pool) (*Conn, error) {
 	p.linking.Lock()
 	defer p.linking.Unlock()
 	open := p.links[:0]
@@ -66,14 +66,14 @@ func (r *recorder) join(ctx context.Context, p *pool) (*conn, error) {
 		}
 	}
 	p.links = open
-	if !r.alone.Load() {
+	if !t.alone.Load() {
 		for _, l := range p.links {
 			if c := l.take(p); c != nil {
 				return c, nil
 			}
 		}
 	}
-	l, err := r.newLink(ctx, p)
+	l, err := t.newLink(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -87,15 +87,15 @@ func (r *recorder) join(ctx context.Context, p *pool) (*conn, error) {
 }
 
 // newLink opens a connection and begins to read it.
-func (r *recorder) newLink(ctx context.Context, p *pool) (*link, error) {
-	nc, raw, err := r.dialSecure(ctx, p)
+func (t *Transport) newLink(ctx context.Context, p *Pool) (*link, error) {
+	nc, raw, err := t.dialSecure(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	l := &link{r: r, raw: raw, number: int(r.opened.Load()), slots: map[*conn]struct{}{},
+	l := &link{t: t, raw: raw, number: int(t.opened.Load()), slots: map[*Conn]struct{}{},
 		names: map[string]string{}}
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
-	l.h2, err = http2.New(nc, http2.Options{Now: r.clock.Now, Patience: r.o.Timeout, Woken: l.reap,
+	l.h2, err = http2.New(nc, http2.Options{Now: t.clock.Now, Patience: t.o.Timeout, Woken: l.reap,
 		Drained: l.drain})
 	if !stop() {
 		err = ctx.Err()
@@ -104,27 +104,27 @@ func (r *recorder) newLink(ctx context.Context, p *pool) (*link, error) {
 		raw.Close()
 		return nil, err
 	}
-	r.speaks(p, nc, "HTTP/2")
-	r.wg.Add(1)
+	t.speaks(p, nc, "HTTP/2")
+	t.wg.Add(1)
 	go l.serve()
 	return l, nil
 }
 
 // take returns a new stream, or nil where there is no room.
-func (l *link) take(p *pool) *conn {
+func (l *link) take(p *Pool) *Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing.Load() || len(l.slots) >= l.h2.Room() {
 		return nil
 	}
-	c := &conn{r: l.r, pool: p, link: l, slot: &slot{}}
+	c := &Conn{t: l.t, pool: p, link: l, slot: &slot{}}
 	c.stream.Owner = c
 	l.slots[c] = struct{}{}
 	return c
 }
 
 // leave takes a stream out of the link; the last one closes it. It never waits for the network.
-func (l *link) leave(c *conn) {
+func (l *link) leave(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.slots, c)
@@ -135,10 +135,10 @@ func (l *link) leave(c *conn) {
 }
 
 // all returns the streams there are.
-func (l *link) all() []*conn {
+func (l *link) all() []*Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := make([]*conn, 0, len(l.slots))
+	out := make([]*Conn, 0, len(l.slots))
 	for c := range l.slots {
 		out = append(out, c)
 	}
@@ -147,7 +147,7 @@ func (l *link) all() []*conn {
 
 // serve reads until the connection ends, and ends all its streams then.
 func (l *link) serve() {
-	defer l.r.wg.Done()
+	defer l.t.wg.Done()
 	err := l.h2.Serve()
 	l.mu.Lock()
 	l.closing.Store(true)
@@ -175,14 +175,14 @@ func (l *link) drain() {
 	l.mu.Lock()
 	l.closing.Store(true)
 	l.mu.Unlock()
-	r := l.r
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.pools {
+	t := l.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.pools {
 		kept := p.idle[:0]
 		for _, c := range p.idle {
 			if c.link == l {
-				r.discard(c)
+				t.discard(c)
 			} else {
 				kept = append(kept, c)
 			}
@@ -193,11 +193,11 @@ func (l *link) drain() {
 
 // send sends requests, for which streams of the link were taken, in one write. It returns the clock before
 // the write, and how many there were. What could not be written is placed again.
-func (l *link) send(batch []loaded) (at time.Duration, n int) {
-	r := l.r
+func (l *link) send(batch []Loaded) (at time.Duration, n int) {
+	t := l.t
 	streams := make([]*http2.Stream, len(batch))
 	for i, x := range batch {
-		x.c.stream.Request = x.s.req.H2
+		x.c.stream.Request = x.s.Request.H2
 		streams[i] = &x.c.stream
 	}
 	err := l.h2.Send(streams, func(i int, now time.Duration) bool {
@@ -207,9 +207,9 @@ func (l *link) send(batch []loaded) (at time.Duration, n int) {
 			return false
 		}
 		at, n = now, n+1
-		c.expires.Store(int64(now + r.o.Timeout))
-		r.sent.Add(1)
-		r.journal.Sent(&s.entry, &s.obs.Arrival, s.gated, now)
+		c.expires.Store(int64(now + t.o.Timeout))
+		t.sent.Add(1)
+		t.journal.Sent(&s.Entry, &s.Obs.Arrival, s.gated, now)
 		return true
 	})
 	switch {
@@ -221,21 +221,21 @@ func (l *link) send(batch []loaded) (at time.Duration, n int) {
 		// Those that were begun end with the connection, that one and those behind it were not.
 		for _, x := range batch[n:] {
 			x.s.state.CompareAndSwap(taken, lost)
-			r.again(x.s)
+			t.again(x.s)
 		}
 	}
 	return at, n
 }
 
 // turnAway gives a request back that found no room.
-func (l *link) turnAway(c *conn, s *shot) {
-	if l.r.forget(c) == s {
-		l.r.again(s)
+func (l *link) turnAway(c *Conn, s *Shot) {
+	if l.t.forget(c) == s {
+		l.t.again(s)
 		return
 	}
 	// The reader has just given the stream up, and may still look at the shot.
 	s.state.Store(lost)
-	l.r.fail(s, cause.Closed, http2.ErrFull)
+	l.t.fail(s, cause.Closed, http2.ErrFull)
 }
 
 // mostNames is how many names of fields a link remembers: a target may make up new ones for ever.
@@ -247,7 +247,7 @@ func (l *link) fields(from []http2.Field) timeline.Fields {
 	for _, f := range from {
 		name, known := l.names[f.Name]
 		if !known {
-			if name = http.CanonicalHeaderKey(f.Name); !l.r.o.Record(name) {
+			if name = http.CanonicalHeaderKey(f.Name); !l.t.o.Record(name) {
 				name = ""
 			}
 			if len(l.names) < mostNames {
@@ -260,21 +260,21 @@ func (l *link) fields(from []http2.Field) timeline.Fields {
 		out = inserted(out, name, f.Value)
 	}
 	l.scratch = out
-	return l.r.fields.keep(out)
+	return l.t.fields.keep(out)
 }
 
 // Answer, Body, End and Broken make a conn the owner of its stream. The reader calls them.
-func (c *conn) Answer(a http2.Answer) {
+func (c *Conn) Answer(a http2.Answer) {
 	s := c.inflight.Load()
-	o := s.obs
+	o := s.Obs
 	o.Sent, o.FirstByte, o.Answered = s.sentAt, a.At, true
 	marks := http.Header{}
 	for _, f := range a.Fields {
-		if c.r.o.DeniedField != "" {
+		if c.t.o.DeniedField != "" {
 			marks.Add(f.Name, f.Value)
 		}
 	}
-	o.Status, o.Outcome, o.Error = a.Status, c.r.o.Outcome(a.Status, marks), ""
+	o.Status, o.Outcome, o.Error = a.Status, c.t.o.Outcome(a.Status, marks), ""
 	c.headed, c.body = true, c.body[:0]
 	c.open = a.Status == http.StatusOK && grpc.Is(http2.Value(a.Fields, "content-type"))
 	if c.open && c.conclude(o, a.Fields) {
@@ -284,16 +284,16 @@ func (c *conn) Answer(a http2.Answer) {
 }
 
 // Body keeps the beginning of a denial's body.
-func (c *conn) Body(p []byte) bool {
-	if o := c.inflight.Load().obs; o.Outcome == timeline.Denied {
-		c.slot.body = append(c.slot.body, p[:min(len(p), c.r.o.KeepBody-len(c.slot.body))]...)
+func (c *Conn) Body(p []byte) bool {
+	if o := c.inflight.Load().Obs; o.Outcome == timeline.Denied {
+		c.slot.body = append(c.slot.body, p[:min(len(p), c.t.o.KeepBody-len(c.slot.body))]...)
 	}
 	return true
 }
 
 // End ends a whole answer. One of gRPC whose trailers say nothing is none.
-func (c *conn) End(trailers []http2.Field, at time.Duration) {
-	o := c.inflight.Load().obs
+func (c *Conn) End(trailers []http2.Field, at time.Duration) {
+	o := c.inflight.Load().Obs
 	if c.open {
 		if !c.conclude(o, trailers) {
 			c.giveUp(fmt.Errorf("%w: an answer of gRPC has no grpc-status", http2.ErrMalformed))
@@ -301,7 +301,7 @@ func (c *conn) End(trailers []http2.Field, at time.Duration) {
 		}
 		c.open, o.FirstByte = false, at
 		if more := c.link.fields(trailers); len(more) > 0 {
-			o.Fields = c.link.r.fields.keep(merged(o.Fields, more))
+			o.Fields = c.link.t.fields.keep(merged(o.Fields, more))
 		}
 	}
 	o.Done = at
@@ -309,43 +309,43 @@ func (c *conn) End(trailers []http2.Field, at time.Duration) {
 }
 
 // Broken ends a request whose stream was ended.
-func (c *conn) Broken(err error) { c.giveUp(err) }
+func (c *Conn) Broken(err error) { c.giveUp(err) }
 
 // giveUp ends a stream, and what is in flight on it.
-func (c *conn) giveUp(err error) {
+func (c *Conn) giveUp(err error) {
 	if c.headed && !c.open {
 		c.finish(false)
 		return
 	}
 	if s := c.inflight.Load(); c.open && s != nil { // what came says nothing of it
-		s.obs.Status, s.obs.FirstByte, s.obs.Fields = 0, 0, nil
+		s.Obs.Status, s.Obs.FirstByte, s.Obs.Fields = 0, 0, nil
 	}
 	c.headed, c.open = false, false
 	c.end(err)
 }
 
 // finish ends the request in flight, to which at least the header block of an answer came.
-func (c *conn) finish(whole bool) {
+func (c *Conn) finish(whole bool) {
 	s := c.inflight.Load()
 	c.headed = false
-	s.obs.Body = string(c.slot.body)
+	s.Obs.Body = string(c.slot.body)
 	c.served++
-	c.over(s, whole && !s.req.Last && !c.link.closing.Load())
+	c.over(s, whole && !s.Request.Last && !c.link.closing.Load())
 }
 
 // conclude writes into o what the trailers of gRPC say: the HTTP status that theirs stands for, its outcome,
 // and the message as the explanation. It reports false where they have no status.
-func (c *conn) conclude(o *timeline.Observation, trailers []http2.Field) bool {
+func (c *Conn) conclude(o *timeline.Observation, trailers []http2.Field) bool {
 	status, ok := grpc.Status(trailers)
 	if !ok {
 		return false
 	}
 	o.Status, o.Outcome = status, timeline.Unknown
 	if status != 0 {
-		o.Outcome = c.r.o.Classify(status)
+		o.Outcome = c.t.o.Classify(status)
 	}
 	if text, ok := grpc.Message(trailers); ok && o.Outcome == timeline.Denied {
-		c.slot.body = append(c.slot.body[:0], text[:min(len(text), c.r.o.KeepBody)]...)
+		c.slot.body = append(c.slot.body[:0], text[:min(len(text), c.t.o.KeepBody)]...)
 	}
 	return true
 }

@@ -1,4 +1,4 @@
-package load
+package transport
 
 import (
 	"context"
@@ -33,11 +33,11 @@ const (
 type relief struct {
 	// waiting are the requests that had waited for long at the look before: the expiry of each, by its
 	// connection. moved is when one of them was last answered, though nothing had been closed for it.
-	waiting map[*conn]int64
+	waiting map[*Conn]int64
 	moved   time.Duration
 	// held are those that waited when connections were closed, at the clock at; nil where nothing was, or
 	// its effect is known.
-	held map[*conn]int64
+	held map[*Conn]int64
 	at   time.Duration
 	// closed is how many connections were closed, quiet how long the requests had waited at least.
 	closed int
@@ -49,14 +49,14 @@ type relief struct {
 }
 
 // relieve looks for requests that wait until ctx ends.
-func (r *recorder) relieve(ctx context.Context) {
+func (t *Transport) relieve(ctx context.Context) {
 	x := relief{moved: -relieved}
 	for pacing.Rest(ctx, listens, nil) {
-		if r.released.Load() {
-			r.unburden(r.waiting(hushGate))
+		if t.released.Load() {
+			t.unburden(t.waiting(hushGate))
 			continue
 		}
-		x.look(r)
+		x.look(t)
 	}
 }
 
@@ -64,12 +64,12 @@ func (r *recorder) relieve(ctx context.Context) {
 // helps twice, the target serves few connections at a time, and none is left idle from then on. The second
 // time it waits half as long again: answers that are slow for another reason, at even times, come soon
 // after one of the two closings only.
-func (x *relief) look(r *recorder) {
-	now := r.clock.Now()
+func (x *relief) look(t *Transport) {
+	now := t.clock.Now()
 	if x.held != nil {
 		switch {
 		case over(x.held) >= 2:
-			x.helps(r)
+			x.helps(t)
 		case now-x.at <= relieved:
 			return
 		}
@@ -78,18 +78,18 @@ func (x *relief) look(r *recorder) {
 	if over(x.waiting) > 0 {
 		x.moved = now
 	}
-	patience := min(hush, r.o.Timeout/4) * time.Duration(2+x.helped) / 2
-	x.waiting = r.waiting(patience)
+	patience := min(hush, t.o.Timeout/4) * time.Duration(2+x.helped) / 2
+	x.waiting = t.waiting(patience)
 	if now < x.next || now-x.moved < 2*relieved {
 		return
 	}
-	if n := r.unburden(x.waiting); n > 0 {
+	if n := t.unburden(x.waiting); n > 0 {
 		x.held, x.closed, x.at, x.quiet, x.next = x.waiting, n, now, patience, now+2*patience
 	}
 }
 
 // over counts the requests that were answered since they waited.
-func over(waiting map[*conn]int64) int {
+func over(waiting map[*Conn]int64) int {
 	n := 0
 	for c, was := range waiting {
 		if is := c.expires.Load(); is != was && is != expired {
@@ -100,29 +100,29 @@ func over(waiting map[*conn]int64) int {
 }
 
 // helps counts a closing that several answers came after at once; the second is enough.
-func (x *relief) helps(r *recorder) {
+func (x *relief) helps(t *Transport) {
 	x.next = 0
-	if x.helped++; x.helped < 2 || r.frugal.Swap(true) {
+	if x.helped++; x.helped < 2 || t.frugal.Swap(true) {
 		return
 	}
-	r.Note(timeline.OfTarget+"requests waited for %v while connections idled (%d), and were answered as "+
+	t.Note(timeline.OfTarget+"requests waited for %v while connections idled (%d), and were answered as "+
 		"soon as those were closed: it seems to serve few connections at a time, as with a thread for "+
 		"each (give it more threads); from then on none was left idle", x.quiet, x.closed)
 }
 
 // waiting returns the requests that have waited for d at least: their expiries, by their connections.
-func (r *recorder) waiting(d time.Duration) map[*conn]int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	since := r.clock.Now() - d
-	var out map[*conn]int64
-	for c := range r.live {
+func (t *Transport) waiting(d time.Duration) map[*Conn]int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	since := t.clock.Now() - d
+	var out map[*Conn]int64
+	for c := range t.live {
 		s, expires := c.inflight.Load(), c.expires.Load()
-		if s == nil || s.state.Load() != sent || expires <= 0 || time.Duration(expires)-r.o.Timeout > since {
+		if s == nil || s.state.Load() != sent || expires <= 0 || time.Duration(expires)-t.o.Timeout > since {
 			continue
 		}
 		if out == nil {
-			out = map[*conn]int64{}
+			out = map[*Conn]int64{}
 		}
 		out[c] = expires
 	}
@@ -130,25 +130,25 @@ func (r *recorder) waiting(d time.Duration) map[*conn]int64 {
 }
 
 // unburden closes the idle connections, if requests wait, and returns how many.
-func (r *recorder) unburden(waiting map[*conn]int64) (closed int) {
+func (t *Transport) unburden(waiting map[*Conn]int64) (closed int) {
 	if len(waiting) == 0 {
 		return 0
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.pools {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.pools {
 		closed += len(p.idle)
-		r.trim(p, 0)
+		t.trim(p, 0)
 	}
 	return closed
 }
 
 // trim closes the idle connections of p beyond keep, those idle for longest first. The lock is held.
-func (r *recorder) trim(p *pool, keep int) {
+func (t *Transport) trim(p *Pool, keep int) {
 	for len(p.idle) > keep {
 		c := p.idle[0]
 		p.idle = p.idle[1:]
-		r.discard(c)
+		t.discard(c)
 	}
 }
 
@@ -158,51 +158,60 @@ const quick = 2 * time.Millisecond
 
 // shed closes the connections of p that a target with little patience may be about to close, where new ones
 // open quickly. The lock is held.
-func (r *recorder) shed(p *pool) {
-	if time.Duration(r.slowest.Load()) >= quick {
+func (t *Transport) shed(p *Pool) {
+	if time.Duration(t.slowest.Load()) >= quick {
 		return
 	}
-	for len(p.idle) > 0 && r.clock.Now()-p.idle[0].idleSince > stale {
-		r.trim(p, len(p.idle)-1)
+	for len(p.idle) > 0 && t.clock.Now()-p.idle[0].idleSince > stale {
+		t.trim(p, len(p.idle)-1)
 	}
 }
 
-// keep makes p one of the pools of the phase that runs: its connections may idle between two requests.
-func (r *recorder) keep(p *pool) {
-	r.mu.Lock()
+// Keep makes p one of the pools of the phase that runs: its connections may idle between two requests.
+func (t *Transport) Keep(p *Pool) {
+	t.mu.Lock()
 	p.kept = true
-	r.mu.Unlock()
+	t.mu.Unlock()
+}
+
+// Retire makes all pools give up their connections as these become free.
+func (t *Transport) Retire() {
+	t.spares(nil)
+	t.retire(nil)
 }
 
 // retire makes pools that a phase does not want give up their connections as these become free. want may be
 // nil.
-func (r *recorder) retire(want map[*pool]int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.released.Store(false)
-	for _, p := range r.pools {
+func (t *Transport) retire(want map[*Pool]int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.released.Store(false)
+	for _, p := range t.pools {
 		p.kept = want[p] > 0
-		if r.frugal.Load() {
-			r.trim(p, 0)
+		if t.frugal.Load() {
+			t.trim(p, 0)
 			continue
 		}
-		r.trim(p, want[p])
+		t.trim(p, want[p])
 	}
 }
 
-// lean is warm for a phase whose requests can do with connections that are opened when they are due: with a
-// frugal recorder none is opened before.
-func (r *recorder) lean(want map[*pool]int) {
-	if r.frugal.Load() {
-		r.retire(nil)
+// Lean is Warm for a phase whose requests can do with connections that are opened when they are due; spare:
+// one more than is used is kept open. Where idle connections hold up others, none is opened before.
+func (t *Transport) Lean(want map[*Pool]int, spare bool) {
+	if t.spares(nil); spare {
+		t.spares(want)
+	}
+	if t.frugal.Load() {
+		t.retire(nil)
 		return
 	}
-	r.warm(want)
+	t.warm(want)
 }
 
 // others is how many connections are open beside one that was given up.
-func (r *recorder) others() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.open
+func (t *Transport) others() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open
 }

@@ -1,4 +1,4 @@
-package load
+package transport
 
 import "testing"
 
@@ -17,5 +17,8 @@ func TestSourceAddresses(t *testing.T) {
 	}
 	if got := source("127.9.8.7", 3).String(); got != "127.9.8.7" {
 		t.Errorf("got %s, want the address that the partition names", got)
+	}
+	if firstNumber("rlcheck-1") != firstNumber("rlcheck-20") {
+		t.Error("partitions of one run have different first numbers")
 	}
 }

@@ -1,4 +1,4 @@
-package load
+package transport
 
 import (
 	"bufio"
@@ -13,10 +13,11 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/message"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
 // carriers names what requests are in flight on.
-func carriers(o *Options) string {
+func carriers(o *options.Options) string {
 	if o.HTTP2 {
 		return "streams"
 	}
@@ -25,22 +26,22 @@ func carriers(o *Options) string {
 
 // dialVia opens a connection for requests to u: through a tunnel of the proxy where it would not understand
 // them.
-func (r *recorder) dialVia(ctx context.Context, p *pool, u *url.URL) (net.Conn, error) {
-	if r.o.Proxy == nil {
-		return r.dialRaw(ctx, p, address(u))
+func (t *Transport) dialVia(ctx context.Context, p *Pool, u *url.URL) (net.Conn, error) {
+	if t.o.Proxy == nil {
+		return t.dialRaw(ctx, p, address(u))
 	}
-	nc, err := r.dialRaw(ctx, p, address(r.o.Proxy))
+	nc, err := t.dialRaw(ctx, p, address(t.o.Proxy))
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, cause.Told(cause.NoProxy, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
-	if u.Scheme == "http" && !r.o.HTTP2 {
+	if u.Scheme == "http" && !t.o.HTTP2 {
 		return nc, nil
 	}
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
-	err = tunnel(nc, address(u), message.Authorization(r.o.Proxy))
+	err = tunnel(nc, address(u), message.Authorization(t.o.Proxy))
 	if !stop() {
 		err = fmt.Errorf("the proxy did not answer CONNECT: %w", ctx.Err())
 	}

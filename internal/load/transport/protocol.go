@@ -1,4 +1,4 @@
-package load
+package transport
 
 import (
 	"context"
@@ -15,13 +15,13 @@ import (
 var errWantsTLS = errors.New("the port wants TLS")
 
 // asksForTLS tells whether the body that came with a 400 says that the port is for HTTPS.
-func (c *conn) asksForTLS() bool {
+func (c *Conn) asksForTLS() bool {
 	b, _ := c.br.Peek(min(c.br.Buffered(), 1024))
 	return cause.SaysTLS(b)
 }
 
 // hear keeps what came first on a connection.
-func (c *conn) hear() {
+func (c *Conn) hear() {
 	if c.served == 0 && c.known == 0 {
 		b, _ := c.br.Peek(min(c.br.Buffered(), len(c.opening)))
 		c.known = copy(c.opening[:], b)
@@ -29,46 +29,46 @@ func (c *conn) hear() {
 }
 
 // speaks remembers that the target answered on nc, in that version of HTTP. The origin does not count.
-func (r *recorder) speaks(p *pool, nc net.Conn, http string) {
+func (t *Transport) speaks(p *Pool, nc net.Conn, http string) {
 	if p.origin {
 		return
 	}
-	if t, ok := nc.(*tls.Conn); ok {
-		http += ", " + tls.VersionName(t.ConnectionState().Version)
+	if secure, ok := nc.(*tls.Conn); ok {
+		http += ", " + tls.VersionName(secure.ConnectionState().Version)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.protocols[http] = true
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.protocols[http] = true
 }
 
-// spoken asks a target that answered nothing, and ended the connections, whether it speaks HTTP/2 or TLS. A
+// Spoken asks a target that answered nothing, and ended the connections, whether it speaks HTTP/2 or TLS. A
 // server of HTTP/1.1 may take the preface of HTTP/2 for a request of the method PRI: a note tells of it. It
 // returns the word of what the target speaks, empty where that is not known.
-func (r *recorder) spoken(ctx context.Context) string {
-	if r.o.HTTP2 || r.answered.Load() || ctx.Err() != nil || !r.hungUp() {
+func (t *Transport) Spoken(ctx context.Context) string {
+	if t.o.HTTP2 || t.answered.Load() || ctx.Err() != nil || !t.hungUp() {
 		return ""
 	}
-	r.Note("nothing was answered: the target was asked whether it speaks HTTP/2, and TLS")
-	ctx, cancel := context.WithTimeout(ctx, min(time.Second, r.o.Timeout))
+	t.Note("nothing was answered: the target was asked whether it speaks HTTP/2, and TLS")
+	ctx, cancel := context.WithTimeout(ctx, min(time.Second, t.o.Timeout))
 	defer cancel()
-	if r.asked(ctx, speaksHTTP2) {
+	if t.asked(ctx, speaksHTTP2) {
 		return cause.HTTP2
 	}
 	greets := func(c net.Conn) bool {
 		trusting := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // nothing is sent
 		return tls.Client(c, trusting).HandshakeContext(ctx) == nil
 	}
-	if r.o.URL.Scheme == "http" && r.asked(ctx, greets) {
+	if t.o.URL.Scheme == "http" && t.asked(ctx, greets) {
 		return cause.WantsTLS
 	}
 	return ""
 }
 
 // hungUp tells whether connections were ended or answered with what is no HTTP.
-func (r *recorder) hungUp() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for w := range r.words {
+func (t *Transport) hungUp() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for w := range t.words {
 		if cause.HungUp(w) {
 			return true
 		}
@@ -77,8 +77,8 @@ func (r *recorder) hungUp() bool {
 }
 
 // asked opens a connection to the target for one question.
-func (r *recorder) asked(ctx context.Context, question func(net.Conn) bool) bool {
-	c, err := r.dialRaw(ctx, &pool{}, address(r.o.URL))
+func (t *Transport) asked(ctx context.Context, question func(net.Conn) bool) bool {
+	c, err := t.dialRaw(ctx, &Pool{}, address(t.o.URL))
 	if err != nil {
 		return false
 	}

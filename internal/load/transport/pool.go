@@ -1,4 +1,4 @@
-package load
+package transport
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
 // poolKey tells the pools of a run apart.
@@ -14,17 +15,17 @@ type poolKey struct {
 	partition string
 }
 
-// pool is the connections of one partition, or of all where they can share. Its members are guarded by
-// recorder.mu.
-type pool struct {
+// Pool is the connections of one partition, or of all where they can share. Its members are guarded by
+// Transport.mu.
+type Pool struct {
 	origin bool
 	// name and number are those of the partition; they make the source address.
 	name   string
 	number int
 	// idle are connections with nothing in flight, the last used one last.
-	idle []*conn
+	idle []*Conn
 	// waiting are shots that found no idle connection, first come first.
-	waiting []*shot
+	waiting []*Shot
 	// open counts connections, opening those being dialled.
 	open, opening int
 	// spare asks for one more connection to be opened when the last idle one is taken.
@@ -40,92 +41,92 @@ type pool struct {
 // largestPools is the number of partitions up to which each has connections of its own.
 const largestPools = 64
 
-// poolFor returns the pool of a partition. Only the sending goroutine calls it.
-func (r *recorder) poolFor(origin bool, partition string) *pool {
+// Pool returns the pool of a partition, of the target or the origin. Only one goroutine calls it.
+func (t *Transport) Pool(origin bool, partition string) *Pool {
 	key := poolKey{origin: origin}
-	if !r.shared {
+	if !t.shared {
 		key.partition = partition
 	}
-	if p, ok := r.pools[key]; ok {
+	if p, ok := t.pools[key]; ok {
 		return p
 	}
-	p := &pool{origin: origin, name: key.partition, number: r.number(partition)}
-	r.mu.Lock()
-	r.pools[key] = p
-	r.mu.Unlock()
+	p := &Pool{origin: origin, name: key.partition, number: t.number(partition)}
+	t.mu.Lock()
+	t.pools[key] = p
+	t.mu.Unlock()
 	return p
 }
 
-// submit sends s on an idle connection of its pool, from the calling goroutine, or leaves it waiting for one.
-func (r *recorder) submit(s *shot) {
-	s.tried = r.clock.Now()
+// Submit sends s on an idle connection of its pool, from the calling goroutine, or leaves it waiting for one.
+func (t *Transport) Submit(s *Shot) {
+	s.tried = t.clock.Now()
 	s.gated = false
-	r.mu.Lock()
-	if !r.ticket() {
-		r.mu.Unlock()
-		s.owner.dropped(s)
+	t.mu.Lock()
+	if !t.ticket() {
+		t.mu.Unlock()
+		s.Owner.Dropped(s)
 		return
 	}
-	r.place(s)
+	t.place(s)
 }
 
 // place finds a connection for s. It is called with the lock held and gives it back.
-func (r *recorder) place(s *shot) {
+func (t *Transport) place(s *Shot) {
 	s.state.Store(taken)
-	r.shed(s.pool)
-	if c := r.take(s.pool); c != nil {
+	t.shed(s.Pool)
+	if c := t.take(s.Pool); c != nil {
 		c.inflight.Store(s)
-		last := s.pool.spare && len(s.pool.idle) == 0 && s.pool.opening == 0
-		if last && r.open < r.o.MaxConnections && !r.frugal.Load() {
-			r.dialFor(s.pool, nil)
+		last := s.Pool.spare && len(s.Pool.idle) == 0 && s.Pool.opening == 0
+		if last && t.open < t.o.MaxConnections && !t.frugal.Load() {
+			t.dialFor(s.Pool, nil)
 		}
-		r.mu.Unlock()
+		t.mu.Unlock()
 		c.send(s)
 		return
 	}
-	s.pool.waiting = append(s.pool.waiting, s)
-	r.hungry++
-	r.feed()
-	r.mu.Unlock()
+	s.Pool.waiting = append(s.Pool.waiting, s)
+	t.hungry++
+	t.feed()
+	t.mu.Unlock()
 }
 
 // again places a shot whose connection ended before anything was written to it.
-func (r *recorder) again(s *shot) {
+func (t *Transport) again(s *Shot) {
 	s.gated = false
-	r.mu.Lock()
-	if r.halted.Load() {
-		r.mu.Unlock()
-		s.owner.dropped(s)
+	t.mu.Lock()
+	if t.halted.Load() {
+		t.mu.Unlock()
+		s.Owner.Dropped(s)
 		return
 	}
-	r.place(s)
+	t.place(s)
 }
 
 // ticket counts one more request, or ends the run where the ceiling is reached. It is called with the lock
 // held.
-func (r *recorder) ticket() bool {
-	if r.halted.Load() {
+func (t *Transport) ticket() bool {
+	if t.halted.Load() {
 		return false
 	}
-	if r.o.MaxRequests > 0 && r.tickets >= r.o.MaxRequests {
-		r.haltLocked(cause.CeilingOfRequests(r.o.MaxRequests))
+	if t.o.MaxRequests > 0 && t.tickets >= t.o.MaxRequests {
+		t.haltLocked(cause.CeilingOfRequests(t.o.MaxRequests))
 		return false
 	}
-	if !r.o.Permitted() {
-		r.haltLocked(unpermitted)
+	if !t.o.Permitted() {
+		t.haltLocked(options.Unpermitted)
 		return false
 	}
-	r.tickets++
+	t.tickets++
 	return true
 }
 
 // take returns an idle connection of p that its target keeps open long enough, or nil. The lock is held.
-func (r *recorder) take(p *pool) *conn {
+func (t *Transport) take(p *Pool) *Conn {
 	for len(p.idle) > 0 {
 		c := p.idle[len(p.idle)-1]
 		p.idle = p.idle[:len(p.idle)-1]
-		if c.idleMax > 0 && r.clock.Now()-c.idleSince > c.idleMax {
-			r.discard(c)
+		if c.idleMax > 0 && t.clock.Now()-c.idleSince > c.idleMax {
+			t.discard(c)
 			continue
 		}
 		return c
@@ -133,46 +134,74 @@ func (r *recorder) take(p *pool) *conn {
 	return nil
 }
 
-// release gives back a connection that is ready for another request, from the goroutine that was the last to
+// Release gives back a connection that is ready for another request, from the goroutine that was the last to
 // use it.
-func (r *recorder) release(c *conn) {
+func (t *Transport) Release(c *Conn) {
 	p := c.pool
-	r.mu.Lock()
+	t.mu.Lock()
 	if c.dead {
-		r.feed()
-		r.mu.Unlock()
+		t.feed()
+		t.mu.Unlock()
 		return
 	}
-	if len(p.waiting) > 0 && !r.o.Permitted() {
-		r.haltLocked(unpermitted)
-	} else if len(p.waiting) > 0 && !r.outwaited(p) {
+	if len(p.waiting) > 0 && !t.o.Permitted() {
+		t.haltLocked(options.Unpermitted)
+	} else if len(p.waiting) > 0 && !t.outwaited(p) {
 		s := p.waiting[0]
 		p.waiting = p.waiting[1:]
-		r.hungry--
+		t.hungry--
 		c.inflight.Store(s)
-		r.mu.Unlock()
+		t.mu.Unlock()
 		c.send(s)
 		return
 	}
-	if !p.kept || r.frugal.Load() && c.served > 0 {
-		r.discard(c)
-		r.feed()
-		r.mu.Unlock()
+	if !p.kept || t.frugal.Load() && c.served > 0 {
+		t.discard(c)
+		t.feed()
+		t.mu.Unlock()
 		return
 	}
-	c.idleSince = r.clock.Now()
+	c.idleSince = t.clock.Now()
 	p.idle = append(p.idle, c)
-	r.feed()
-	r.mu.Unlock()
+	t.feed()
+	t.mu.Unlock()
+}
+
+// Resend sends s on a connection that its caller, the reader of that connection, still holds. Where others
+// wait for a connection it takes its turn.
+func (t *Transport) Resend(c *Conn, s *Shot) {
+	s.tried = s.Obs.At
+	s.gated = false
+	t.mu.Lock()
+	if t.hungry > 0 || c.dead {
+		t.mu.Unlock()
+		t.Release(c)
+		t.Submit(s)
+		return
+	}
+	ok := t.ticket()
+	t.mu.Unlock()
+	if !ok {
+		t.Release(c)
+		s.Owner.Dropped(s)
+		return
+	}
+	s.state.Store(taken)
+	c.inflight.Store(s)
+	if c.held != nil && c.br == nil { // the caller is its event loop
+		c.loop.next = append(c.loop.next, Loaded{c, s})
+		return
+	}
+	c.send(s)
 }
 
 // outwaited tells whether there is no room for more connections and a shot of a poorer pool waits longer than
 // those of p: then p gives up a connection, or a pool without one would wait for ever. The lock is held.
-func (r *recorder) outwaited(p *pool) bool {
-	if r.hungry == len(p.waiting) || r.open < r.o.MaxConnections {
+func (t *Transport) outwaited(p *Pool) bool {
+	if t.hungry == len(p.waiting) || t.open < t.o.MaxConnections {
 		return false
 	}
-	for _, other := range r.pools {
+	for _, other := range t.pools {
 		if other != p && len(other.waiting) > other.opening && other.poorer(p) &&
 			other.waiting[0].tried < p.waiting[0].tried {
 			return true
@@ -183,7 +212,7 @@ func (r *recorder) outwaited(p *pool) bool {
 
 // poorer tells whether p may take a connection of other where there is no room for more: it has none, or has
 // fewer by two. So pools that all want more do not take from each other in turn.
-func (p *pool) poorer(other *pool) bool { return p.open == 0 || other.open > p.open+1 || !other.kept }
+func (p *Pool) poorer(other *Pool) bool { return p.open == 0 || other.open > p.open+1 || !other.kept }
 
 // tardy is how late a request of the plan is submitted by a sender that is behind.
 const tardy = 10 * time.Millisecond
@@ -191,26 +220,26 @@ const tardy = 10 * time.Millisecond
 // feed opens connections for waiting shots as far as there may be more: for the pool that has the fewest, and
 // of several for the shot that waits longest. An idle connection of a richer pool makes room. A sender that
 // is behind opens few at once, since they would take what time is left to it. The lock is held.
-func (r *recorder) feed() {
-	if r.hungry == 0 || r.halted.Load() {
+func (t *Transport) feed() {
+	if t.hungry == 0 || t.halted.Load() {
 		return
 	}
 	for {
-		var next *pool
-		for _, p := range r.pools {
+		var next *Pool
+		for _, p := range t.pools {
 			if len(p.waiting) > p.opening && (next == nil || p.before(next)) {
 				next = p
 			}
 		}
-		if next == nil || next.behind() && r.opening >= dialling || !r.room(next) {
+		if next == nil || next.behind() && t.opening >= dialling || !t.room(next) {
 			return
 		}
-		r.dialFor(next, nil)
+		t.dialFor(next, nil)
 	}
 }
 
 // before tells whether p gets a connection before other. Both have a shot that none is opened for.
-func (p *pool) before(other *pool) bool {
+func (p *Pool) before(other *Pool) bool {
 	if p.open != other.open {
 		return p.open < other.open
 	}
@@ -219,21 +248,21 @@ func (p *pool) before(other *pool) bool {
 
 // behind tells whether the next shot of p that no connection is opened for was late when it was submitted,
 // and p has another connection that it can wait for.
-func (p *pool) behind() bool {
+func (p *Pool) behind() bool {
 	s := p.waiting[p.opening]
-	return p.open > 0 && s.tried-s.obs.At > tardy
+	return p.open > 0 && s.tried-s.Obs.At > tardy
 }
 
 // room tells whether p may open one more connection. The lock is held.
-func (r *recorder) room(p *pool) bool {
-	if r.open < r.o.MaxConnections {
+func (t *Transport) room(p *Pool) bool {
+	if t.open < t.o.MaxConnections {
 		return true
 	}
-	for _, other := range r.pools {
+	for _, other := range t.pools {
 		if other != p && len(other.idle) > 0 && p.poorer(other) {
 			c := other.idle[0]
 			other.idle = other.idle[1:]
-			r.discard(c)
+			t.discard(c)
 			return true
 		}
 	}
@@ -241,50 +270,50 @@ func (r *recorder) room(p *pool) bool {
 }
 
 // discard closes a connection that is in no list. The lock is held.
-func (r *recorder) discard(c *conn) {
+func (t *Transport) discard(c *Conn) {
 	if c.dead {
 		return
 	}
 	c.dead = true
 	c.pool.open--
-	r.open--
-	delete(r.live, c)
+	t.open--
+	delete(t.live, c)
 	c.close()
 }
 
 // forget takes a connection out of its pool and closes it. It returns the shot in flight on it, or nil; nil,
 // too, where that was done before.
-func (r *recorder) forget(c *conn) *shot {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (t *Transport) forget(c *Conn) *Shot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if c.dead {
 		return nil
 	}
 	if i := slices.Index(c.pool.idle, c); i >= 0 {
 		c.pool.idle = slices.Delete(c.pool.idle, i, i+1)
 	}
-	r.discard(c)
-	r.feed()
+	t.discard(c)
+	t.feed()
 	return c.inflight.Load()
 }
 
 // dialFor opens a connection for p in a goroutine; then is called when that succeeded or failed, nil for
 // nothing. The lock is held.
-func (r *recorder) dialFor(p *pool, then func()) {
-	if r.aborted.Load() {
+func (t *Transport) dialFor(p *Pool, then func()) {
+	if t.aborted.Load() {
 		if then != nil {
 			then()
 		}
 		return
 	}
 	p.opening++
-	r.opening++
+	t.opening++
 	p.open++
-	r.open++
-	r.wg.Add(1)
+	t.open++
+	t.wg.Add(1)
 	go func() {
-		defer r.wg.Done()
-		r.connect(p)
+		defer t.wg.Done()
+		t.connect(p)
 		if then != nil {
 			then()
 		}
@@ -293,81 +322,88 @@ func (r *recorder) dialFor(p *pool, then func()) {
 
 // connect dials and gives the connection to p. Where that fails, the shot that waits longest ends with the
 // reason, unless another connection is on its way to it.
-func (r *recorder) connect(p *pool) {
-	began := r.clock.Now()
-	c, err := r.dial(p)
-	if took := int64(r.clock.Now() - began); err == nil && took > r.slowest.Load() {
-		r.slowest.Store(took) // a race of two loses one of them: this is an estimate
+func (t *Transport) connect(p *Pool) {
+	began := t.clock.Now()
+	c, err := t.dial(p)
+	if took := int64(t.clock.Now() - began); err == nil && took > t.slowest.Load() {
+		t.slowest.Store(took) // a race of two loses one of them: this is an estimate
 	}
-	r.mu.Lock()
+	t.mu.Lock()
 	p.opening--
-	r.opening--
-	if err == nil && r.aborted.Load() {
-		r.opened.Add(-1)
+	t.opening--
+	if err == nil && t.aborted.Load() {
+		t.opened.Add(-1)
 		c.close()
 		err = cause.ErrInterrupted
 	}
 	if err == nil {
 		if !c.dead { // the link of a stream may have ended already
-			r.live[c] = struct{}{}
+			t.live[c] = struct{}{}
 		}
 		if c.link == nil {
-			r.wg.Add(1)
+			t.wg.Add(1)
 			c.begin()
 		}
-		r.mu.Unlock()
-		r.release(c)
-		r.mu.Lock()
-		r.feed()
-		r.mu.Unlock()
+		t.mu.Unlock()
+		t.Release(c)
+		t.mu.Lock()
+		t.feed()
+		t.mu.Unlock()
 		return
 	}
 	p.open--
-	r.open--
-	var s *shot
+	t.open--
+	var s *Shot
 	if len(p.waiting) > p.opening {
 		s = p.waiting[0]
 		p.waiting = p.waiting[1:]
-		r.hungry--
+		t.hungry--
 	}
-	r.feed()
-	r.mu.Unlock()
+	t.feed()
+	t.mu.Unlock()
 	if s != nil {
 		s.state.Store(lost)
-		r.fail(s, cause.Word(err), err)
+		t.fail(s, cause.Word(err), err)
 	}
 }
 
-// purge drops the waiting shots of one driver, or of all for nil.
-func (r *recorder) purge(of driver) {
-	var out []*shot
-	r.mu.Lock()
-	for _, p := range r.pools {
+// Purge drops the waiting shots of one driver, or of all for nil.
+func (t *Transport) Purge(of Driver) {
+	var out []*Shot
+	t.mu.Lock()
+	for _, p := range t.pools {
 		keep := p.waiting[:0]
 		for _, s := range p.waiting {
-			if of == nil || s.owner == of {
+			if of == nil || s.Owner == of {
 				out = append(out, s)
-				r.tickets--
-				r.hungry--
+				t.tickets--
+				t.hungry--
 			} else {
 				keep = append(keep, s)
 			}
 		}
 		p.waiting = keep
 	}
-	r.mu.Unlock()
+	t.mu.Unlock()
 	for _, s := range out {
-		s.owner.dropped(s)
+		s.Owner.Dropped(s)
 	}
 }
 
 // spares makes the pools of the next phase keep one connection more than they use; no others.
-func (r *recorder) spares(of map[*pool]int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.pools {
+func (t *Transport) spares(of map[*Pool]int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.pools {
 		p.spare = of[p] > 0
 	}
+}
+
+// OpeningTime returns how long it takes to open n connections: twice what the slowest took so far, for each
+// batch.
+func (t *Transport) OpeningTime(n int) time.Duration {
+	batches := (min(n, t.o.MaxConnections) + dialling - 1) / dialling
+	return 2 * time.Duration(t.slowest.Load()) * time.Duration(batches)
 }
 
 // stale is how long a connection may have been idle when a phase begins; an older one is replaced, so that a
@@ -378,51 +414,61 @@ const stale = time.Second
 // makes the kernel of the target drop some, and the next try is a second later.
 const dialling = 16
 
-// warm opens connections until each pool has as many idle ones as it wants, as far as MaxConnections allows,
+// Warm opens connections until each pool has as many idle ones as it wants, as far as MaxConnections allows,
 // and returns when all are open or have failed. It closes those that nobody wants.
-func (r *recorder) warm(want map[*pool]int) {
-	var todo []*pool
-	r.retire(want)
-	r.mu.Lock()
-	for _, p := range r.pools {
-		for len(p.idle) > 0 && r.clock.Now()-p.idle[0].idleSince > stale {
+func (t *Transport) Warm(want map[*Pool]int) {
+	t.spares(nil)
+	t.warm(want)
+}
+
+// warm is Warm, and leaves the spare ones as they are.
+func (t *Transport) warm(want map[*Pool]int) {
+	var todo []*Pool
+	t.retire(want)
+	t.mu.Lock()
+	for _, p := range t.pools {
+		for len(p.idle) > 0 && t.clock.Now()-p.idle[0].idleSince > stale {
 			c := p.idle[0]
 			p.idle = p.idle[1:]
-			r.discard(c)
+			t.discard(c)
 		}
 		for n := want[p] - len(p.idle) - p.opening; n > 0; n-- {
 			todo = append(todo, p)
 		}
 	}
-	r.mu.Unlock()
+	t.mu.Unlock()
 	slots := make(chan struct{}, dialling)
 	var wait sync.WaitGroup
 	for _, p := range todo {
 		select {
 		case slots <- struct{}{}:
-		case <-r.sending.Done():
+		case <-t.sending.Done():
 			wait.Wait()
 			return
 		}
-		r.mu.Lock()
-		if r.open >= r.o.MaxConnections {
-			r.mu.Unlock()
+		t.mu.Lock()
+		if t.open >= t.o.MaxConnections {
+			t.mu.Unlock()
 			break
 		}
 		wait.Add(1)
-		r.dialFor(p, func() { <-slots; wait.Done() })
-		r.mu.Unlock()
+		t.dialFor(p, func() { <-slots; wait.Done() })
+		t.mu.Unlock()
 	}
 	wait.Wait()
 }
 
-// closeIdle closes the connections that earlier phases left, so that a phase with fresh ones finds none.
-func (r *recorder) closeIdle() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range r.pools {
+// Fresh tells whether each request from now on is to have a connection of its own. Then those that earlier
+// ones left are closed.
+func (t *Transport) Fresh(fresh bool) {
+	if t.alone.Store(fresh); !fresh {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range t.pools {
 		for _, c := range p.idle {
-			r.discard(c)
+			t.discard(c)
 		}
 		p.idle = nil
 	}

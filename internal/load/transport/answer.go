@@ -1,4 +1,4 @@
-package load
+package transport
 
 import (
 	"fmt"
@@ -13,11 +13,11 @@ import (
 )
 
 // receive reads the answer to s, whose first byte is buffered. It reports whether the connection goes on.
-func (c *conn) receive(s *shot) bool {
+func (c *Conn) receive(s *Shot) bool {
 	resp, first, err := c.final(s)
 	early, mine := s.claim()
 	if !mine {
-		c.r.forget(c)
+		c.t.forget(c)
 		return false
 	}
 	before := early || first < s.sentAt
@@ -25,48 +25,49 @@ func (c *conn) receive(s *shot) bool {
 		err = errUnasked // bytes that came before the request are no answer to it
 	}
 	if err != nil {
-		c.r.forget(c)
+		c.t.forget(c)
 		c.fail(s, early, err)
 		return false
 	}
-	if c.r.o.URL.Scheme == "http" && resp.StatusCode == http.StatusBadRequest && c.asksForTLS() {
-		c.r.forget(c)
+	if c.t.o.URL.Scheme == "http" && resp.StatusCode == http.StatusBadRequest && c.asksForTLS() {
+		c.t.forget(c)
 		c.fail(s, early, errWantsTLS)
 		return false
 	}
 	c.refused(s, resp, first)
-	c.head(s, first, resp.StatusCode, c.r.o.Outcome(resp.StatusCode, resp.Header), c.fields(resp.Header))
+	c.head(s, first, resp.StatusCode, c.t.o.Outcome(resp.StatusCode, resp.Header), c.fields(resp.Header))
 	whole := c.drain(s, resp)
 	if whole {
-		s.obs.Done = max(first, c.in.last)
+		s.Obs.Done = max(first, c.in.last)
 	}
 	c.serves(resp.Proto, resp.Header["Keep-Alive"])
-	again := whole && !before && !resp.Close && !s.req.Last && resp.StatusCode >= 200 && c.br.Buffered() == 0
+	again := whole && !before && !resp.Close && !s.Request.Last && resp.StatusCode >= 200 &&
+		c.br.Buffered() == 0
 	c.over(s, again)
 	return again
 }
 
 // refused keeps what the target says in its first 400, which may mean that it could not read what was sent.
-func (c *conn) refused(s *shot, resp *http.Response, first time.Duration) {
+func (c *Conn) refused(s *Shot, resp *http.Response, first time.Duration) {
 	if resp.StatusCode != http.StatusBadRequest {
 		return
 	}
 	b, _ := c.br.Peek(min(c.br.Buffered(), 120))
-	c.r.remember("400", fmt.Errorf("to request %d of its connection, after %v, from %q: %q", c.served+1,
+	c.t.remember("400", fmt.Errorf("to request %d of its connection, after %v, from %q: %q", c.served+1,
 		(first-s.sentAt).Round(time.Microsecond), resp.Header.Get("Server"), b))
 }
 
 // head notes the header block of the final answer to s, whose first byte was read at first.
-func (c *conn) head(s *shot, first time.Duration, status int, out timeline.Outcome, f timeline.Fields) {
-	o := s.obs
+func (c *Conn) head(s *Shot, first time.Duration, status int, out timeline.Outcome, f timeline.Fields) {
+	o := s.Obs
 	o.Sent, o.FirstByte, o.Answered = s.began(first), first, true
 	o.Status, o.Outcome, o.Error, o.Fields = status, out, "", f
 }
 
 // serves counts an answer that came to its end or broke. idle is the field Keep-Alive, if there is one.
-func (c *conn) serves(proto string, idle []string) {
+func (c *Conn) serves(proto string, idle []string) {
 	if c.served++; c.served == 1 {
-		c.r.speaks(c.pool, c.nc, proto)
+		c.t.speaks(c.pool, c.nc, proto)
 	}
 	if len(idle) > 0 {
 		c.idleMax = patience(idle)
@@ -75,7 +76,7 @@ func (c *conn) serves(proto string, idle []string) {
 
 // final reads header blocks up to that of the final answer, and the clock after the read that brought its
 // first byte.
-func (c *conn) final(s *shot) (*http.Response, time.Duration, error) {
+func (c *Conn) final(s *Shot) (*http.Response, time.Duration, error) {
 	for {
 		// The buffer was empty before the read that brought this byte, or that read ended the interim answer
 		// before it.
@@ -83,7 +84,7 @@ func (c *conn) final(s *shot) (*http.Response, time.Duration, error) {
 			return nil, 0, err
 		}
 		first := c.in.last
-		resp, err := http.ReadResponse(c.br, s.req.Asked)
+		resp, err := http.ReadResponse(c.br, s.Request.Asked)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -99,15 +100,15 @@ func (c *conn) final(s *shot) (*http.Response, time.Duration, error) {
 
 // drain reads the body up to its limit and keeps the beginning of a denial's. It reports whether it came to
 // the end and the request was written whole.
-func (c *conn) drain(s *shot, resp *http.Response) bool {
+func (c *Conn) drain(s *Shot, resp *http.Response) bool {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return false
 	}
 	if resp.Body != http.NoBody {
 		c.in.left = maxBody
-		if keep := c.r.o.KeepBody; keep > 0 && s.obs.Outcome == timeline.Denied {
+		if keep := c.t.o.KeepBody; keep > 0 && s.Obs.Outcome == timeline.Denied {
 			b, err := io.ReadAll(io.LimitReader(resp.Body, int64(keep)))
-			s.obs.Body = string(b)
+			s.Obs.Body = string(b)
 			if err != nil {
 				return false
 			}
@@ -116,7 +117,7 @@ func (c *conn) drain(s *shot, resp *http.Response) bool {
 			return false
 		}
 	}
-	if s.req.Rest == nil {
+	if s.Request.Rest == nil {
 		return true
 	}
 	return c.written()
@@ -124,7 +125,7 @@ func (c *conn) drain(s *shot, resp *http.Response) bool {
 
 // written waits a moment for the goroutine that writes a large body to say that it is done. An answer that
 // came before the end of the body leaves a connection that cannot be used again.
-func (c *conn) written() bool {
+func (c *Conn) written() bool {
 	t := time.NewTimer(10 * time.Millisecond)
 	defer t.Stop()
 	select {
@@ -136,24 +137,24 @@ func (c *conn) written() bool {
 }
 
 // over ends s, which is answered.
-func (c *conn) over(s *shot, again bool) {
+func (c *Conn) over(s *Shot, again bool) {
 	// The watchdog may have closed the connection in this moment.
 	if c.expires.Swap(0) == expired {
 		again = false
 	}
-	r := c.r
+	t := c.t
 	s.over = true
-	r.answered.Store(true)
-	r.counts[s.obs.Outcome].Add(1)
-	r.journal.Ended(&s.entry, s.obs, s.early())
+	t.answered.Store(true)
+	t.counts[s.Obs.Outcome].Add(1)
+	t.journal.Ended(&s.Entry, s.Obs, s.early())
 	if !again {
 		c.inflight.Store(nil)
-		r.forget(c)
-		s.owner.ended(s, nil)
+		t.forget(c)
+		s.Owner.Ended(s, nil)
 		return
 	}
 	c.inflight.Store(nil)
-	s.owner.ended(s, c)
+	s.Owner.Ended(s, c)
 }
 
 // patience reads the time-out of a Keep-Alive field and returns how long the connection may be idle and still
@@ -175,10 +176,10 @@ func patience(values []string) time.Duration {
 }
 
 // fields returns the fields of an answer that are kept.
-func (c *conn) fields(h http.Header) timeline.Fields {
+func (c *Conn) fields(h http.Header) timeline.Fields {
 	n := 0
 	for name := range h {
-		if c.r.o.Record(name) {
+		if c.t.o.Record(name) {
 			n++
 		}
 	}
@@ -187,7 +188,7 @@ func (c *conn) fields(h http.Header) timeline.Fields {
 	}
 	out := c.scratch[:0]
 	for name, v := range h {
-		if c.r.o.Record(name) {
+		if c.t.o.Record(name) {
 			value := v[0]
 			if len(v) > 1 {
 				value = strings.Join(v, ", ")
@@ -197,7 +198,7 @@ func (c *conn) fields(h http.Header) timeline.Fields {
 	}
 	slices.SortFunc(out, func(a, b timeline.Field) int { return strings.Compare(a.Name, b.Name) })
 	c.scratch = out
-	return c.r.fields.keep(out)
+	return c.t.fields.keep(out)
 }
 
 // inserted adds a field to those that ascend by name: to the value that it has already, if it has one.

@@ -1,4 +1,4 @@
-package load
+package transport
 
 import (
 	"sync/atomic"
@@ -23,30 +23,37 @@ const (
 	lost
 )
 
-// shot is one request on its way: planned, waiting, in flight.
-type shot struct {
-	// obs is where the answer goes. Written by the goroutine that ends the shot, and before it is submitted.
-	obs   *timeline.Observation
-	req   *message.Request
-	pool  *pool
-	owner driver
-	entry journal.Request
-	// client is the number of the client that sends it, for the shapes that have clients.
-	client int
+// Shot is one request on its way: planned, waiting, in flight. When it is over it may be used again.
+type Shot struct {
+	// Obs is where the answer goes. Written by the goroutine that ends the shot, and before it is submitted.
+	Obs     *timeline.Observation
+	Request *message.Request
+	Pool    *Pool
+	Owner   Driver
+	// Client is the number of the client that sends it, for the shapes that have clients.
+	Client int
 	state  atomic.Int32
 	// armedAt and sentAt are the clock before the partial write of a gate and before the completing write;
 	// tried is when the shot was submitted.
 	armedAt, sentAt, tried time.Duration
+	// Entry stands for it in the journal.
+	Entry journal.Request
 	// gated tells that armedAt is set.
 	gated bool
-	// over tells that obs is an observation: set by the goroutine that ends the shot, read after all have
+	// over tells that Obs is an observation: set by the goroutine that ends the shot, read after all have
 	// ended.
 	over bool
 }
 
+// Over tells whether Obs is an observation. It is asked when all shots have ended.
+func (s *Shot) Over() bool { return s.over }
+
+// Gated tells whether s was armed, and not submitted since: then its lateness is that of its gate.
+func (s *Shot) Gated() bool { return s.gated }
+
 // claim is called by the reader that is about to end s. It reports whether s was still behind its gate, which
 // will not open for it now, and whether s is the caller's to end.
-func (s *shot) claim() (early, mine bool) {
+func (s *Shot) claim() (early, mine bool) {
 	if s.state.CompareAndSwap(armed, lost) {
 		return true, true
 	}
@@ -54,11 +61,11 @@ func (s *shot) claim() (early, mine bool) {
 }
 
 // early tells whether s is over before its gate opened.
-func (s *shot) early() bool { return s.gated && s.state.Load() != sent }
+func (s *Shot) early() bool { return s.gated && s.state.Load() != sent }
 
 // began returns the left end of the interval for an answer whose first byte was read at first: the release of
 // the gate, or its partial write where the target answered before the release.
-func (s *shot) began(first time.Duration) time.Duration {
+func (s *Shot) began(first time.Duration) time.Duration {
 	switch {
 	case s.state.Load() != sent && !s.gated:
 		return s.tried
@@ -69,35 +76,11 @@ func (s *shot) began(first time.Duration) time.Duration {
 	}
 }
 
-// driver is told what becomes of the shots it submitted; each ends with exactly one of the two.
-type driver interface {
-	// ended is called on the goroutine that ended s, which is an observation now. c is the connection that is
+// Driver is told what becomes of the shots it submitted; each ends with exactly one of the two.
+type Driver interface {
+	// Ended is called on the goroutine that ended s, which is an observation now. c is the connection that is
 	// ready for another request, or nil; the driver sends on it or gives it back.
-	ended(s *shot, c *conn)
-	// dropped is called for a shot that will not be sent.
-	dropped(s *shot)
-}
-
-// tally counts the shots of one phase that are not over.
-type tally struct {
-	left  atomic.Int64
-	quiet chan struct{}
-}
-
-func newTally() *tally { return &tally{quiet: make(chan struct{}, 1)} }
-
-func (t *tally) add(n int) { t.left.Add(int64(n)) }
-
-func (t *tally) done() {
-	if t.left.Add(-1) == 0 {
-		t.wake()
-	}
-}
-
-// wake makes the one who waits for quiet look again.
-func (t *tally) wake() {
-	select {
-	case t.quiet <- struct{}{}:
-	default:
-	}
+	Ended(s *Shot, c *Conn)
+	// Dropped is called for a shot that will not be sent.
+	Dropped(s *Shot)
 }

@@ -1,4 +1,4 @@
-package load
+package transport
 
 import (
 	"bufio"
@@ -19,13 +19,13 @@ type reading struct {
 	answer eventloop.Answer
 	// next are the requests that answers of one round let their clients send. They are sent when all of the
 	// round were read: a write takes ten times as long as a read, and intervals would end later.
-	next []loaded
+	next []Loaded
 }
 
 // send sends what is to be sent next.
 func (l *reading) send() {
 	for i, x := range l.next {
-		l.next[i] = loaded{}
+		l.next[i] = Loaded{}
 		x.c.send(x.s)
 	}
 	l.next = l.next[:0]
@@ -36,20 +36,20 @@ func (l *reading) send() {
 const mostLoops = 8
 
 // attach gives a connection to an event loop, if one can read it.
-func (r *recorder) attach(c *conn) bool {
+func (t *Transport) attach(c *Conn) bool {
 	_, plain := c.raw.(syscall.Conn)
-	if !plain || c.nc != c.raw || r.o.DeniedField != "" || len(r.o.Body) > eventloop.Most {
+	if !plain || c.nc != c.raw || t.o.DeniedField != "" || len(t.o.Body) > eventloop.Most {
 		return false
 	}
-	r.mu.Lock()
+	t.mu.Lock()
 	most := min(max(1, runtime.GOMAXPROCS(0)/2), mostLoops)
-	if len(r.loops) < most {
-		l := &reading{answer: eventloop.Answer{Record: r.o.Record}}
-		l.loop = eventloop.New(r.clock.Now, r.lag.Heard, l.send)
-		r.loops = append(r.loops, l)
+	if len(t.loops) < most {
+		l := &reading{answer: eventloop.Answer{Record: t.o.Record}}
+		l.loop = eventloop.New(t.clock.Now, t.heard, l.send)
+		t.loops = append(t.loops, l)
 	}
-	c.loop = r.loops[int(r.opened.Load())%len(r.loops)]
-	r.mu.Unlock()
+	c.loop = t.loops[int(t.opened.Load())%len(t.loops)]
+	t.mu.Unlock()
 	if c.held = c.loop.loop.Join(c.raw, c); c.held == nil {
 		return false
 	}
@@ -58,7 +58,7 @@ func (r *recorder) attach(c *conn) bool {
 }
 
 // begin lets a connection be read. The lock is held.
-func (c *conn) begin() {
+func (c *Conn) begin() {
 	if c.held == nil {
 		go c.serve()
 	} else if err := c.held.Begin(); err != nil {
@@ -68,10 +68,10 @@ func (c *conn) begin() {
 
 // hold keeps the event loops from reading, until what it returns is called: what leaves at once is not held
 // up by answers.
-func (r *recorder) hold() (release func()) {
-	r.mu.Lock()
-	loops := slices.Clone(r.loops)
-	r.mu.Unlock()
+func (t *Transport) hold() (release func()) {
+	t.mu.Lock()
+	loops := slices.Clone(t.loops)
+	t.mu.Unlock()
 	for _, l := range loops {
 		l.loop.Hold()
 	}
@@ -82,18 +82,18 @@ func (r *recorder) hold() (release func()) {
 	}
 }
 
-// knock asks the event loops how late they read.
-func (r *recorder) knock() {
-	r.mu.Lock()
-	loops := slices.Clone(r.loops)
-	r.mu.Unlock()
+// Knock asks the event loops how late they read.
+func (t *Transport) Knock() {
+	t.mu.Lock()
+	loops := slices.Clone(t.loops)
+	t.mu.Unlock()
 	for _, l := range loops {
 		l.loop.Knock()
 	}
 }
 
 // Ready takes in what came on a connection of an event loop: the whole answer, or else a goroutine goes on.
-func (c *conn) Ready(b []byte, at time.Duration) {
+func (c *Conn) Ready(b []byte, at time.Duration) {
 	if c.served == 0 && c.known == 0 {
 		c.known = copy(c.opening[:], b)
 	}
@@ -102,32 +102,32 @@ func (c *conn) Ready(b []byte, at time.Duration) {
 	case s == nil || s.state.Load() == taken:
 		c.end(nil)
 		return
-	case s.state.Load() != sent || at < s.sentAt || s.req.Rest != nil ||
-		s.req.Asked.Method == http.MethodHead || !a.Parse(b):
+	case s.state.Load() != sent || at < s.sentAt || s.Request.Rest != nil ||
+		s.Request.Asked.Method == http.MethodHead || !a.Parse(b):
 		c.leave(b, at)
 		return
 	}
-	c.head(s, at, a.Status, c.r.o.Outcome(a.Status, nil), c.kept(a.Fields))
-	if s.obs.Done = at; s.obs.Outcome == timeline.Denied {
-		s.obs.Body = string(a.Body[:min(len(a.Body), c.r.o.KeepBody)])
+	c.head(s, at, a.Status, c.t.o.Outcome(a.Status, nil), c.kept(a.Fields))
+	if s.Obs.Done = at; s.Obs.Outcome == timeline.Denied {
+		s.Obs.Body = string(a.Body[:min(len(a.Body), c.t.o.KeepBody)])
 	}
 	var idle []string
 	if a.KeepAlive != "" {
 		idle = []string{a.KeepAlive}
 	}
 	c.serves("HTTP/1.1", idle)
-	c.over(s, !s.req.Last)
+	c.over(s, !s.Request.Last)
 }
 
 // Gone ends a connection that an event loop read.
-func (c *conn) Gone(err error) {
-	defer c.r.wg.Done()
+func (c *Conn) Gone(err error) {
+	defer c.t.wg.Done()
 	c.in.err = err
 	c.end(err)
 }
 
 // leave lets a goroutine go on, from what came and was read at a time.
-func (c *conn) leave(b []byte, at time.Duration) {
+func (c *Conn) leave(b []byte, at time.Duration) {
 	nc, err := c.held.Leave()
 	if err != nil {
 		c.Gone(err)
@@ -141,11 +141,11 @@ func (c *conn) leave(b []byte, at time.Duration) {
 }
 
 // kept returns the fields of an answer that are kept.
-func (c *conn) kept(from []eventloop.Field) timeline.Fields {
+func (c *Conn) kept(from []eventloop.Field) timeline.Fields {
 	out := c.scratch[:0]
 	for _, f := range from {
-		out = inserted(out, f.Name, c.r.fields.known(f.Value))
+		out = inserted(out, f.Name, c.t.fields.known(f.Value))
 	}
 	c.scratch = out
-	return c.r.fields.keep(out)
+	return c.t.fields.keep(out)
 }

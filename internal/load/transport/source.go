@@ -1,4 +1,4 @@
-package load
+package transport
 
 import (
 	"hash/fnv"
@@ -25,4 +25,17 @@ func firstNumber(name string) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(strings.TrimRight(name, "0123456789"))) // never fails
 	return int(h.Sum64() % sources)
+}
+
+// number returns the number of a partition, a new one for a name that was not seen before.
+func (t *Transport) number(name string) int {
+	n, ok := t.numbers[name]
+	if !ok {
+		if len(t.numbers) == 0 {
+			t.first = firstNumber(name)
+		}
+		n = t.first + len(t.numbers)
+		t.numbers[name] = n
+	}
+	return n
 }

@@ -1,4 +1,4 @@
-package load
+package transport
 
 import (
 	"bufio"
@@ -28,6 +28,8 @@ const (
 var (
 	errTooLarge = errors.New("more bytes than are read of an answer")
 	errUnasked  = errors.New("bytes came that no request had asked for")
+	// errUnanswered ends a stream that was cut.
+	errUnanswered = errors.New("a request was not answered")
 )
 
 // intake reads from a connection, at most left bytes, and remembers when it last got some and what ended it.
@@ -55,14 +57,14 @@ func (in *intake) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// conn is one connection. An event loop (reading.go) or a goroutine reads it all the time, so a target that
+// Conn is one connection. An event loop (reading.go) or a goroutine reads it all the time, so a target that
 // closes it is noticed at once.
 //
 // With HTTP/2 it is one stream of a link, and that is read: link and slot are nil for HTTP/1.1, nc to br for
 // HTTP/2.
-type conn struct {
-	r    *recorder
-	pool *pool
+type Conn struct {
+	t    *Transport
+	pool *Pool
 	link *link
 	*slot
 	// nc is what is written and read; raw is what is closed: the same without TLS.
@@ -73,9 +75,9 @@ type conn struct {
 	loop *reading
 	in   intake
 	br   *bufio.Reader
-	// inflight is the shot that the next answer belongs to, nil when idle. Set under recorder.mu by whoever
+	// inflight is the shot that the next answer belongs to, nil when idle. Set under Transport.mu by whoever
 	// takes the connection, or by the reader itself between two requests; cleared by the reader.
-	inflight atomic.Pointer[shot]
+	inflight atomic.Pointer[Shot]
 	// expires is the clock at which the request in flight times out, 0 for none.
 	expires atomic.Int64
 	// served counts answers; the reader's.
@@ -85,7 +87,7 @@ type conn struct {
 	// opening is what came first on the connection, of which bytes are known.
 	opening [9]byte
 	known   int
-	// idleSince, idleMax (0: for ever) and dead are guarded by recorder.mu.
+	// idleSince, idleMax (0: for ever) and dead are guarded by Transport.mu.
 	idleSince, idleMax time.Duration
 	dead               bool
 	// wrote gets the result of writing a large body.
@@ -93,7 +95,7 @@ type conn struct {
 }
 
 // close gives the connection back to the system. It never waits.
-func (c *conn) close() {
+func (c *Conn) close() {
 	if c.link != nil {
 		c.link.leave(c)
 		return
@@ -102,7 +104,7 @@ func (c *conn) close() {
 }
 
 // hangUp makes the reader end what is in flight. It never waits.
-func (c *conn) hangUp() {
+func (c *Conn) hangUp() {
 	if c.link != nil {
 		c.cut.Store(true)
 		c.link.h2.Wake()
@@ -113,26 +115,26 @@ func (c *conn) hangUp() {
 
 // send writes the request of s, for which c was taken. Called by one goroutine at a time; after the write s
 // may be over.
-func (c *conn) send(s *shot) {
+func (c *Conn) send(s *Shot) {
 	if c.link != nil {
-		c.link.send([]loaded{{c, s}})
+		c.link.send([]Loaded{{c, s}})
 		return
 	}
-	now := c.r.clock.Now()
+	now := c.t.clock.Now()
 	s.sentAt = now
-	req := s.req
+	req := s.Request
 	var body chan error
 	if req.Rest != nil {
 		body = make(chan error, 1)
 		c.wrote = body
 	}
 	if !s.state.CompareAndSwap(taken, sent) {
-		c.r.again(s)
+		c.t.again(s)
 		return
 	}
-	c.expires.Store(int64(now + c.r.o.Timeout))
-	c.r.sent.Add(1)
-	c.r.journal.Sent(&s.entry, &s.obs.Arrival, s.gated, now)
+	c.expires.Store(int64(now + c.t.o.Timeout))
+	c.t.sent.Add(1)
+	c.t.journal.Sent(&s.Entry, &s.Obs.Arrival, s.gated, now)
 	// An error of the write ends the read too: the reader tells what became of the request.
 	_, _ = c.nc.Write(req.Head)
 	if body != nil {
@@ -146,23 +148,23 @@ func (c *conn) send(s *shot) {
 // It writes twice. A kernel that owes an acknowledgement for one segment sends it with the next read (Linux,
 // tcp_measure_rcv_mss, ICSK_ACK_PUSHED2), which costs the target some 3 us. With two segments it is sent now,
 // with one it would be when the gate has opened: the last of 100 requests arrived a third later.
-func (c *conn) arm(s *shot) bool {
+func (c *Conn) arm(s *Shot) bool {
 	if c.link != nil {
 		return true
 	}
-	now := c.r.clock.Now()
+	now := c.t.clock.Now()
 	s.armedAt, s.gated = now, true
-	if s.req.Rest != nil {
+	if s.Request.Rest != nil {
 		c.wrote = make(chan error, 1)
 	}
-	cut := s.req.Head[:s.req.Cut]
+	cut := s.Request.Head[:s.Request.Cut]
 	if !s.state.CompareAndSwap(taken, armed) {
 		return false
 	}
 	// A gate may stay closed for some time; the release sets the time-out that counts.
-	c.expires.Store(int64(now + c.r.o.Timeout + time.Minute))
-	c.r.sent.Add(1)
-	c.r.journal.Sent(&s.entry, &s.obs.Arrival, s.gated, now)
+	c.expires.Store(int64(now + c.t.o.Timeout + time.Minute))
+	c.t.sent.Add(1)
+	c.t.journal.Sent(&s.Entry, &s.Obs.Arrival, s.gated, now)
 	line := bytes.IndexByte(cut, '\n') + 1
 	_, _ = c.nc.Write(cut[:line])
 	_, _ = c.nc.Write(cut[line:])
@@ -171,14 +173,14 @@ func (c *conn) arm(s *shot) bool {
 
 // fire completes an armed request, unless its connection ended or answered meanwhile. It returns the clock
 // before the write and whether there was one.
-func (c *conn) fire(s *shot) (time.Duration, bool) {
-	req, body := s.req, c.wrote
-	now := c.r.clock.Now()
+func (c *Conn) fire(s *Shot) (time.Duration, bool) {
+	req, body := s.Request, c.wrote
+	now := c.t.clock.Now()
 	s.sentAt = now
 	if !s.state.CompareAndSwap(armed, sent) {
 		return 0, false
 	}
-	c.expires.Store(int64(now + c.r.o.Timeout))
+	c.expires.Store(int64(now + c.t.o.Timeout))
 	_, _ = c.nc.Write(req.Head[req.Cut:])
 	if req.Rest != nil {
 		c.follow(req.Rest, body)
@@ -187,18 +189,18 @@ func (c *conn) fire(s *shot) (time.Duration, bool) {
 }
 
 // follow writes a large body from a goroutine.
-func (c *conn) follow(rest []byte, body chan<- error) {
-	c.r.wg.Add(1)
+func (c *Conn) follow(rest []byte, body chan<- error) {
+	c.t.wg.Add(1)
 	go func() {
-		defer c.r.wg.Done()
+		defer c.t.wg.Done()
 		_, err := c.nc.Write(rest)
 		body <- err
 	}()
 }
 
 // serve reads answers until the connection ends.
-func (c *conn) serve() {
-	defer c.r.wg.Done()
+func (c *Conn) serve() {
+	defer c.t.wg.Done()
 	defer c.raw.Close()
 	for {
 		c.in.left = maxHeader - c.br.Buffered() // bytes that an event loop has read
@@ -216,8 +218,8 @@ func (c *conn) serve() {
 }
 
 // end gives up a connection that ended, or on which bytes came that nobody had asked for (err is nil then).
-func (c *conn) end(err error) {
-	s := c.r.forget(c)
+func (c *Conn) end(err error) {
+	s := c.t.forget(c)
 	if s == nil || s.state.CompareAndSwap(taken, lost) {
 		return // nothing was written; a sender that has just taken c will see it
 	}
@@ -230,21 +232,21 @@ func (c *conn) end(err error) {
 }
 
 // fail ends s, which was claimed, without an answer; early tells that its gate had not opened.
-func (c *conn) fail(s *shot, early bool, err error) {
-	if early && c.r.aborted.Load() {
+func (c *Conn) fail(s *Shot, early bool, err error) {
+	if early && c.t.aborted.Load() {
 		// The gate did not open: the target never had a whole request.
-		c.r.sent.Add(-1)
-		s.owner.dropped(s)
+		c.t.sent.Add(-1)
+		s.Owner.Dropped(s)
 		return
 	}
 	w := cause.Malformed
 	switch {
-	case c.r.aborted.Load():
+	case c.t.aborted.Load():
 		w = cause.Interrupted
 	case c.expires.Load() == expired:
 		w = cause.Timeout
-		err = fmt.Errorf("no answer within %v, with %d other %s open", c.r.o.Timeout, c.r.others(),
-			carriers(c.r.o))
+		err = fmt.Errorf("no answer within %v, with %d other %s open", c.t.o.Timeout, c.t.others(),
+			carriers(c.t.o))
 	case errors.Is(err, errWantsTLS):
 		w = cause.WantsTLS
 	case c.served == 0 && cause.Protocol(c.opening[:c.known]) != "":
@@ -263,35 +265,35 @@ func (c *conn) fail(s *shot, early bool, err error) {
 			w = cause.Closed
 		}
 	}
-	if c.r.o.SilentDenials && !early && timeline.NoAnswer(w) {
-		c.r.deny(s)
+	if c.t.o.SilentDenials && !early && timeline.NoAnswer(w) {
+		c.t.deny(s)
 		return
 	}
-	c.r.fail(s, w, err)
+	c.t.fail(s, w, err)
 }
 
 // deny ends s, whose connection ended without an answer, as a denial: one that the target declares to be
 // so. It was decided before that was seen.
-func (r *recorder) deny(s *shot) {
-	now := r.clock.Now()
-	s.obs.Sent, s.obs.FirstByte = s.began(now), now
-	s.obs.Outcome, s.obs.Answered = timeline.Denied, true
+func (t *Transport) deny(s *Shot) {
+	now := t.clock.Now()
+	s.Obs.Sent, s.Obs.FirstByte = s.began(now), now
+	s.Obs.Outcome, s.Obs.Answered = timeline.Denied, true
 	s.over = true
-	r.counts[timeline.Denied].Add(1)
-	r.journal.Ended(&s.entry, s.obs, s.early())
-	s.owner.ended(s, nil)
+	t.counts[timeline.Denied].Add(1)
+	t.journal.Ended(&s.Entry, s.Obs, s.early())
+	s.Owner.Ended(s, nil)
 }
 
 // fail ends s, which no answer came to.
-func (r *recorder) fail(s *shot, w string, err error) {
+func (t *Transport) fail(s *Shot, w string, err error) {
 	if s.state.Load() == lost && !s.gated {
-		r.sent.Add(1)
+		t.sent.Add(1)
 	}
-	s.obs.Sent = s.began(0)
-	s.obs.Outcome, s.obs.Answered, s.obs.Error = timeline.Unknown, false, w
+	s.Obs.Sent = s.began(0)
+	s.Obs.Outcome, s.Obs.Answered, s.Obs.Error = timeline.Unknown, false, w
 	s.over = true
-	r.counts[timeline.Unknown].Add(1)
-	r.remember(w, err)
-	r.journal.Ended(&s.entry, s.obs, s.early())
-	s.owner.ended(s, nil)
+	t.counts[timeline.Unknown].Add(1)
+	t.remember(w, err)
+	t.journal.Ended(&s.Entry, s.Obs, s.early())
+	s.Owner.Ended(s, nil)
 }

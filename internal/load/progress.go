@@ -1,0 +1,32 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// progressEvery is how often progress is told.
+const progressEvery = 100 * time.Millisecond
+
+// tell calls Options.Progress now and then, and once more at the end.
+func (r *recorder) tell(ctx context.Context) {
+	planned, _ := r.s.Planned()
+	for {
+		more := pacing.Rest(ctx, progressEvery, nil)
+		sent, over := r.net.Counts()
+		p := Progress{
+			Allowed: over[timeline.Allowed], Denied: over[timeline.Denied], Unknown: over[timeline.Unknown],
+			Sent: sent, Planned: planned, Late: time.Duration(r.latest.Load()),
+		}
+		if name := r.name.Load(); name != nil {
+			p.Phase = *name
+		}
+		r.o.Progress(p)
+		if !more {
+			return
+		}
+	}
+}

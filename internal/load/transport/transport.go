@@ -1,0 +1,192 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/journal"
+	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Transport sends the shots of one recording over connections of its own, and ends each.
+type Transport struct {
+	o       *options.Options
+	clock   pacing.Clock
+	journal *journal.Journal
+	heard   func()
+	// ctx ends when the caller gives up, and at the end: everything stops. sending ends, too, when the run is
+	// halted: nothing more is sent, what is in flight is waited for.
+	ctx, sending context.Context
+	cancel, stop context.CancelFunc
+	// shared tells that there are too many partitions for each to have connections of its own.
+	shared bool
+	// numbers gives each partition a number, from first on in the order of their first appearance.
+	numbers map[string]int
+	first   int
+	fields  *fieldStore
+
+	// loops read what need not be waited for; started with the first connection they can read.
+	loops []*reading
+
+	mu    sync.Mutex
+	pools map[poolKey]*Pool
+	live  map[*Conn]struct{}
+	// open counts connections and dials, opening the dials, hungry the waiting shots, tickets the requests
+	// sent or waiting. Guarded by mu.
+	open, opening, hungry, tickets int
+	notes                          []string
+	words, protocols               map[string]bool
+
+	// uncertified tells that the target asked for a certificate, and there is none.
+	halted, aborted, answered, uncertified atomic.Bool
+	// frugal tells that no connection is left idle, released that the last gate of the phase that runs is
+	// open.
+	frugal, released atomic.Bool
+	// alone tells that each request of the phase has a connection of its own.
+	alone atomic.Bool
+	// opened counts the connections there ever were.
+	sent, opened atomic.Int64
+	counts       [3]atomic.Int64
+	// slowest is the longest time that opening a connection took.
+	slowest atomic.Int64
+	wg      sync.WaitGroup
+}
+
+// New returns a transport for requests that o describes; its goroutines end with ctx or Abort. The partitions
+// are those of the schedule in the order of their first appearance, which decides about source addresses;
+// others may follow. j may be nil. heard is called by whoever reads what Knock sent.
+func New(ctx context.Context, o *options.Options, clock pacing.Clock, partitions []string, j *journal.Journal,
+	heard func()) *Transport {
+	t := &Transport{
+		o: o, clock: clock, journal: j, heard: heard,
+		numbers: map[string]int{},
+		pools:   map[poolKey]*Pool{},
+		live:    map[*Conn]struct{}{},
+		words:   map[string]bool{}, protocols: map[string]bool{},
+		fields: newFieldStore(),
+	}
+	t.ctx, t.cancel = context.WithCancel(ctx)
+	t.sending, t.stop = context.WithCancel(t.ctx)
+	for _, name := range partitions {
+		t.number(name)
+	}
+	t.shared = len(t.numbers) > largestPools && o.Partition.Kind != options.ByAddress
+	return t
+}
+
+// Sending ends when nothing more is to be sent: halted, aborted, or given up by the caller.
+func (t *Transport) Sending() context.Context { return t.sending }
+
+// Done is closed when everything stops: aborted, or given up by the caller.
+func (t *Transport) Done() <-chan struct{} { return t.ctx.Done() }
+
+// Halted tells whether nothing more is to be sent.
+func (t *Transport) Halted() bool { return t.halted.Load() }
+
+// Halt ends the sending; what is in flight is waited for. The note says why; the first one is kept.
+func (t *Transport) Halt(note string) {
+	t.mu.Lock()
+	first := !t.halted.Swap(true)
+	if first {
+		t.notes = append(t.notes, note)
+	}
+	t.mu.Unlock()
+	if first {
+		t.stop()
+		t.Purge(nil)
+	}
+}
+
+// haltLocked is Halt where the lock is held: what needs it is done in a goroutine.
+func (t *Transport) haltLocked(note string) {
+	if t.halted.Swap(true) {
+		return
+	}
+	t.notes = append(t.notes, note)
+	t.wg.Add(1)
+	go func() {
+		defer t.wg.Done()
+		t.stop()
+		t.Purge(nil)
+	}()
+}
+
+// Abort closes everything; what is in flight ends as interrupted.
+func (t *Transport) Abort() {
+	t.mu.Lock()
+	t.halted.Store(true)
+	t.aborted.Store(true)
+	for c := range t.live {
+		c.hangUp()
+	}
+	t.mu.Unlock()
+	t.cancel()
+	t.Purge(nil)
+}
+
+// Wait returns when, after Abort, every shot has ended and nothing is read any more.
+func (t *Transport) Wait() { t.wg.Wait() }
+
+// Stop ends the event loops, after Wait. Nobody may Knock from then on.
+func (t *Transport) Stop() {
+	for _, l := range t.loops {
+		l.loop.Stop()
+	}
+}
+
+// remember keeps the first error of each word as a note.
+func (t *Transport) remember(w string, err error) {
+	if err == nil || w == cause.Interrupted {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.words[w] {
+		t.words[w] = true
+		t.notes = append(t.notes, "first "+w+": "+cause.Plain(err))
+	}
+}
+
+// Note adds a sentence to the header of the timeline.
+func (t *Transport) Note(format string, args ...any) {
+	t.mu.Lock()
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+	t.mu.Unlock()
+}
+
+// Notes returns the notes so far, in the order in which they came. They are not to be changed.
+func (t *Transport) Notes() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.notes
+}
+
+// Counts returns how many requests were sent, and how many are over, by their outcomes.
+func (t *Transport) Counts() (sent int, over [3]int) {
+	for i := range over {
+		over[i] = int(t.counts[i].Load())
+	}
+	return int(t.sent.Load()), over
+}
+
+// Silent tells whether requests are over, and none was ever answered.
+func (t *Transport) Silent() bool {
+	return !t.answered.Load() && t.counts[timeline.Unknown].Load() > 0
+}
+
+// Opened returns how many connections there ever were.
+func (t *Transport) Opened() int { return int(t.opened.Load()) }
+
+// Protocols returns the versions of HTTP that the target answered in, with those of TLS, in ascending order.
+func (t *Transport) Protocols() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.protocols))
+}
