@@ -20,6 +20,11 @@ func (t *Transport) Arm(s *Shot) (Loaded, bool) {
 	if c == nil {
 		return Loaded{}, false
 	}
+	return t.load(c, s)
+}
+
+// load arms s on a connection that was reserved for it. Where that has ended, s has no ticket any more.
+func (t *Transport) load(c *Conn, s *Shot) (Loaded, bool) {
 	if !c.arm(s) {
 		t.mu.Lock()
 		t.tickets--

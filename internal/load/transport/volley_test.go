@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load/message"
+	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// heard counts what it is told of shots.
+type heard struct{ ended, dropped int }
+
+func (d *heard) Ended(*Shot, *Conn) { d.ended++ }
+func (d *heard) Dropped(*Shot)      { d.dropped++ }
+
+// targets dials targets in memory that answer 200, and keeps their sides of the connections.
+func targets(theirs *[]net.Conn) func(context.Context, string, string) (net.Conn, error) {
+	return func(context.Context, string, string) (net.Conn, error) {
+		a, b := net.Pipe()
+		*theirs = append(*theirs, b)
+		go func() {
+			for in := bufio.NewReader(b); ; {
+				if _, err := http.ReadRequest(in); err != nil {
+					return
+				}
+				_, _ = io.WriteString(b, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+			}
+		}()
+		return a, nil
+	}
+}
+
+// TestAShotThatIsNotArmedCountsOnce: one whose connection ends before anything was written is sent when its
+// gate opens, and a ceiling of requests counts it once.
+func TestAShotThatIsNotArmedCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var theirs []net.Conn
+		o, err := options.Options{URL: &url.URL{Scheme: "http", Host: "h"}, Dial: targets(&theirs),
+			MaxRequests: 1, Pacer: pacing.Sleep()}.Complete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := New(t.Context(), o, pacing.Clock{Start: time.Now()}, nil, nil, func() {})
+		pool, by := x.Pool(false, "k"), &heard{}
+		x.Warm(map[*Pool]int{pool: 1})
+		s := &Shot{Obs: &timeline.Observation{}, Pool: pool, Owner: by,
+			Request: message.NewRequests(o).Of(message.Wish{Partition: "k"})}
+		c := x.reserve(s)
+		theirs[0].Close()
+		synctest.Wait()
+		if _, ok := x.load(c, s); ok {
+			t.Error("it was armed on a connection that has ended")
+		}
+		x.Submit(s)
+		synctest.Wait()
+		if !s.Over() || by.ended != 1 || by.dropped != 0 || s.Obs.Outcome != timeline.Allowed {
+			t.Errorf("got %+v and %+v, want it answered; notes %q", *by, s.Obs, x.Notes())
+		}
+		x.Abort()
+		x.Wait()
+	})
+}
