@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -310,7 +311,7 @@ func gather(h *timeline.Header, all sources) {
 
 // apart joins stalls that overlap.
 func apart(all []timeline.Stall) []timeline.Stall {
-	slices.SortFunc(all, func(a, b timeline.Stall) int { return cmp.Compare(a.From, b.From) })
+	sort.Slice(all, func(i, j int) bool { return all[i].From < all[j].From })
 	var out []timeline.Stall
 	for _, s := range all {
 		if n := len(out); n > 0 && s.From <= out[n-1].To {

@@ -7,9 +7,9 @@
 package preset
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/spell"
@@ -67,7 +67,7 @@ type Problem struct {
 // All returns every product, by name.
 func All() []Product {
 	all := slices.Concat(proxies, hosted, node, golang, frameworks)
-	slices.SortFunc(all, func(a, b Product) int { return cmp.Compare(a.Name, b.Name) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }
 

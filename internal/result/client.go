@@ -2,7 +2,7 @@ package result
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -53,8 +53,9 @@ func (t *ClientTally) Clients() []Client {
 	for _, c := range t.by {
 		out = append(out, *c)
 	}
-	slices.SortFunc(out, func(a, b Client) int {
-		return cmp.Or(b.Denied-a.Denied, b.Sent-a.Sent, strings.Compare(a.Partition, b.Partition))
+	sort.Slice(out, func(i, j int) bool {
+		a, b := &out[i], &out[j]
+		return cmp.Or(b.Denied-a.Denied, b.Sent-a.Sent, strings.Compare(a.Partition, b.Partition)) < 0
 	})
 	return out
 }

@@ -141,7 +141,7 @@ func (r *Recorder) answered(o *timeline.Observation, x *overheard) {
 			o.Fields = append(o.Fields, timeline.Field{Name: name, Value: valid(strings.Join(v, ", "))})
 		}
 	}
-	slices.SortFunc(o.Fields, func(a, b timeline.Field) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(o.Fields, func(a, b timeline.Field) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func (r *Recorder) keep(err error) {

@@ -2,7 +2,7 @@ package timeline
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 )
 
 // StatusCount is how many answers had a status, and what they were taken for.
@@ -49,8 +49,9 @@ func (t *StatusTally) Add(o *Observation) {
 // Statuses are the counts, ascending by status; empty where nothing was answered, and where no status was
 // recorded.
 func (t *StatusTally) Statuses() []StatusCount {
-	slices.SortFunc(t.out, func(a, b StatusCount) int {
-		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Outcome, b.Outcome))
+	sort.Slice(t.out, func(i, j int) bool {
+		a, b := &t.out[i], &t.out[j]
+		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Outcome, b.Outcome)) < 0
 	})
 	return t.out
 }

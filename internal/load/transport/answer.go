@@ -177,26 +177,12 @@ func patience(values []string) time.Duration {
 
 // fields returns the fields of an answer that are kept.
 func (c *Conn) fields(h http.Header) timeline.Fields {
-	n := 0
-	for name := range h {
-		if c.t.o.Record(name) {
-			n++
-		}
-	}
-	if n == 0 {
-		return nil
-	}
 	out := c.scratch[:0]
 	for name, v := range h {
 		if c.t.o.Record(name) {
-			value := v[0]
-			if len(v) > 1 {
-				value = strings.Join(v, ", ")
-			}
-			out = append(out, timeline.Field{Name: name, Value: value})
+			out = inserted(out, name, strings.Join(v, ", "))
 		}
 	}
-	slices.SortFunc(out, func(a, b timeline.Field) int { return strings.Compare(a.Name, b.Name) })
 	c.scratch = out
 	return c.t.fields.keep(out)
 }

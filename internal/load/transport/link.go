@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -352,12 +351,11 @@ func (c *Conn) conclude(o *timeline.Observation, trailers []http2.Field) bool {
 
 // merged returns the fields of two lists, ascending by name. Of a name in both the last one counts.
 func merged(a, b timeline.Fields) timeline.Fields {
-	out := append(timeline.Fields(nil), b...)
+	out := slices.Clone(b)
 	for _, f := range a {
 		if _, again := b.Get(f.Name); !again {
-			out = append(out, f)
+			out = inserted(out, f.Name, f.Value)
 		}
 	}
-	slices.SortFunc(out, func(a, b timeline.Field) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }

@@ -1,9 +1,8 @@
 package chart
 
 import (
-	"cmp"
 	"container/heap"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -19,7 +18,7 @@ func inPhases(all []admission, w, from, to time.Duration) []point {
 			turns = append(turns, turn{(t - from) - w*time.Duration(floorDiv(t-from, w)) + 1, i})
 		}
 	}
-	slices.SortFunc(turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
+	sort.Slice(turns, func(i, j int) bool { return turns[i].at < turns[j].at })
 	out := []point{{from, p.fullest()}}
 	for i := 0; i < len(turns) && turns[i].at <= to-from; {
 		at := turns[i].at
