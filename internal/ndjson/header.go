@@ -190,10 +190,8 @@ func (r *Reader) takeHeader(all []member) {
 	before := r.problems.count
 	r.headerStrays(all)
 	j := headerJSON{}
-	for _, m := range all {
-		if !m.null() {
-			r.headerMember(m, &j)
-		}
+	for _, m := range r.put(all, j.members()) {
+		r.overlook([]byte(m.name))
 	}
 	if r.problems.count > before {
 		return
@@ -235,56 +233,63 @@ func (r *Reader) headerStrays(all []member) {
 	}
 }
 
-// headerMember reads one member of the header line; those it does not know are ignored.
-func (r *Reader) headerMember(m member, j *headerJSON) {
-	var to any
-	belongs := "a string belongs here"
-	switch m.name {
-	case "rlcheck":
-		to = &j.Version
-	case "started":
-		to = &j.Started
-	case "wall_error_ns":
-		to = &j.WallError
-	case "clock_error_ns":
-		to = &j.ClockError
-	case "drift_ppm":
-		to, belongs = &j.Drift, "a whole number belongs here"
-	case "tick_ns":
-		to = &j.Tick
-	case "ended_ns":
-		to = &j.Ended
-	case "complete_from_ns":
-		to = &j.From
-	case "complete_until_ns":
-		to = &j.Until
-	case "unsent":
-		to, belongs = &j.Unsent, "a whole number belongs here"
-	case "spreads":
-		to, belongs = &j.Spreads, "a list of objects with phase, requests and width_ns belongs here"
-	case "stalls":
-		to, belongs = &j.Stalls, "a list of objects with from_ns and to_ns belongs here"
-	case "phases":
-		to, belongs = &j.Phases, "a list of objects with phase, sent, unsent, late_p99_ns, late_max_ns, "+
-			"stalled_ns and read_lag_ns belongs here"
-	case "notes":
-		to, belongs = &j.Notes, "a list of strings belongs here"
-	case "counted":
-		to, belongs = &j.Counted, "a list of numbers belongs here"
-	case "protocols":
-		to, belongs = &j.Protocols, "a list of strings belongs here"
-	case "interrupted":
-		to, belongs = &j.Interrupted, "true or false belongs here"
-	case "audit":
-		to, belongs = &j.Audit,
-			"an object with cpu_share, longest_gc_ns, collections and connections belongs here"
-	case "judged":
-		to, belongs = &j.Judged, "an object with limits, conformance and shared belongs here"
-	default:
-		r.overlook([]byte(m.name))
-		return
+// place is where the member with a name goes; belongs says what it must be, unless it is a whole number of 64
+// bits.
+type place struct {
+	name    string
+	to      any
+	belongs string
+}
+
+// What places want.
+const (
+	wantText   = "a string belongs here"
+	wantWhole  = "a whole number belongs here"
+	wantTexts  = "a list of strings belongs here"
+	wantTruth  = "true or false belongs here"
+	wantObject = "an object belongs here"
+)
+
+// members are those of a header line.
+func (j *headerJSON) members() []place {
+	return []place{
+		{"rlcheck", &j.Version, wantText},
+		{"started", &j.Started, wantText},
+		{"wall_error_ns", &j.WallError, ""},
+		{"clock_error_ns", &j.ClockError, ""},
+		{"drift_ppm", &j.Drift, ""},
+		{"tick_ns", &j.Tick, ""},
+		{"ended_ns", &j.Ended, ""},
+		{"complete_from_ns", &j.From, ""},
+		{"complete_until_ns", &j.Until, ""},
+		{"unsent", &j.Unsent, wantWhole},
+		{"spreads", &j.Spreads, "a list of objects with phase, requests and width_ns belongs here"},
+		{"stalls", &j.Stalls, "a list of objects with from_ns and to_ns belongs here"},
+		{"phases", &j.Phases, "a list of objects with phase, sent, unsent, late_p99_ns, late_max_ns, " +
+			"stalled_ns and read_lag_ns belongs here"},
+		{"notes", &j.Notes, wantTexts},
+		{"counted", &j.Counted, "a list of numbers belongs here"},
+		{"protocols", &j.Protocols, wantTexts},
+		{"interrupted", &j.Interrupted, wantTruth},
+		{"audit", &j.Audit,
+			"an object with cpu_share, longest_gc_ns, collections and connections belongs here"},
+		{"judged", &j.Judged, "an object with limits, conformance and shared belongs here"},
 	}
-	r.memberInto(m, to, belongs)
+}
+
+// put reads the members of a line into their places, but for those that are null, and returns the others.
+func (r *Reader) put(all []member, places []place) (strange []member) {
+	for _, m := range all {
+		i := slices.IndexFunc(places, func(p place) bool { return p.name == m.name })
+		switch {
+		case m.null():
+		case i < 0:
+			strange = append(strange, m)
+		default:
+			r.memberInto(m, places[i].to, places[i].belongs)
+		}
+	}
+	return strange
 }
 
 // memberInto reads the value of m into to; belongs says what it must be, unless it is a whole number of 64

@@ -242,11 +242,7 @@ func (r *planReader) phase(all []member) {
 	r.closePhase()
 	before := r.problems.count
 	j := phaseJSON{}
-	for _, m := range all {
-		if !m.null() {
-			r.phaseMember(m, &j)
-		}
-	}
+	r.put(all, j.members())
 	if r.problems.count == before {
 		if what, why := j.flaw(); what != "" {
 			r.add(what, why, "")
@@ -263,41 +259,25 @@ func (r *planReader) phase(all []member) {
 	})
 }
 
-func (r *planReader) phaseMember(m member, j *phaseJSON) {
-	const text, whole = "a string belongs here", "a whole number belongs here"
-	switch m.name {
-	case "phase":
-		r.memberInto(m, &j.Phase, text)
-	case "shape":
-		r.memberInto(m, &j.Shape, text)
-	case "arrivals":
-		r.memberInto(m, &j.Arrivals, whole)
-	case "origin":
-		r.memberInto(m, &j.Origin, "true or false belongs here")
-	case "duration_ns":
-		r.memberInto(m, &j.Duration, whole)
-	case "partitions":
-		r.memberInto(m, &j.Partitions, "a list of strings belongs here")
-	case "clients":
-		r.memberInto(m, &j.Clients, whole)
-	case "requests":
-		r.memberInto(m, &j.Requests, whole)
-	case "cost":
-		r.memberInto(m, &j.Cost, whole)
-	case "aim":
-		r.memberInto(m, &j.Aim, text)
-	case "window_ns":
-		r.memberInto(m, &j.Window, whole)
-	case "probe_requests":
-		r.memberInto(m, &j.ProbeRequests, whole)
-	case "forge":
-		r.memberInto(m, &j.Forge, "a list of strings belongs here")
-	case "request":
-		r.memberInto(m, &j.Request, "an object belongs here")
-	case "retry":
-		r.memberInto(m, &j.Retry, "an object belongs here")
-	case "event":
-		r.memberInto(m, &j.Event, "an object belongs here")
+// members are those of the line of a phase.
+func (j *phaseJSON) members() []place {
+	return []place{
+		{"phase", &j.Phase, wantText},
+		{"shape", &j.Shape, wantText},
+		{"arrivals", &j.Arrivals, wantWhole},
+		{"origin", &j.Origin, wantTruth},
+		{"duration_ns", &j.Duration, wantWhole},
+		{"partitions", &j.Partitions, wantTexts},
+		{"clients", &j.Clients, wantWhole},
+		{"requests", &j.Requests, wantWhole},
+		{"cost", &j.Cost, wantWhole},
+		{"aim", &j.Aim, wantText},
+		{"window_ns", &j.Window, wantWhole},
+		{"probe_requests", &j.ProbeRequests, wantWhole},
+		{"forge", &j.Forge, wantTexts},
+		{"request", &j.Request, wantObject},
+		{"retry", &j.Retry, wantObject},
+		{"event", &j.Event, wantObject},
 	}
 }
 
