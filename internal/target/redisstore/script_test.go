@@ -20,15 +20,8 @@ import (
 // against the reference.
 func TestScriptsAtExactInstants(t *testing.T) {
 	server := miniredis.RunT(t)
-	store, err := Open("redis://" + server.Addr() + "/0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	}()
+	s, err := Open("redis://" + server.Addr() + "/0")
+	store := opened(t, s, err)
 	// In windows of a few microseconds weighted counts often equal a bound; a long silence of the last two is
 	// worth more grains than a double counts.
 	specs := append(redisSpecs[:len(redisSpecs):len(redisSpecs)],
@@ -97,15 +90,8 @@ func instant(random *rand.Rand, last reference.Decision, p spec.Policy) time.Dur
 // and nothing is an error.
 func TestScriptsWhenTheClockStepsBack(t *testing.T) {
 	server := miniredis.RunT(t)
-	store, err := Open("redis://" + server.Addr() + "/0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := store.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	}()
+	s, err := Open("redis://" + server.Addr() + "/0")
+	store := opened(t, s, err)
 	for _, spec := range []string{
 		"gcra,rate=2/1m,burst=2", "fixed-window,rate=2/1m", "fixed-window,rate=2/1m,align=first",
 		"sliding-window-log,rate=2/1m", "sliding-window-counter,rate=2/1m",
