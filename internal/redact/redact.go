@@ -1,4 +1,4 @@
-// Package redact leaves secrets out of what is shown and kept: of URLs, and of schedules.
+// Package redact keeps secrets out of all that is shown and kept: URLs, schedules, recordings, results.
 package redact
 
 import (

@@ -20,7 +20,6 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/runcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/load"
@@ -172,17 +171,17 @@ func (f *identifyFlags) takeURL(args []string) error {
 const thinkTime = 10 * time.Second
 
 // probeScenario returns the scenario that the requests are of.
-func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, secrets.Redactor, error) {
+func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, redact.Redactor, error) {
 	opts, err := runcmd.ParseOptions(e, &f.Flags)
 	if err != nil {
-		return nil, secrets.Redactor{}, err
+		return nil, redact.Redactor{}, err
 	}
 	s, err := grammar.Parse(probes, "identify.yaml", opts)
 	if err != nil {
-		return nil, secrets.Redactor{}, err
+		return nil, redact.Redactor{}, err
 	}
 	s.Denied.Status = f.denied
-	return s, secrets.New([]*scenario.Scenario{s}, opts.Set, ""), nil
+	return s, redact.New([]*scenario.Scenario{s}, opts.Set, ""), nil
 }
 
 // loopbackHost tells whether a URL is of this machine.
@@ -199,7 +198,7 @@ func loopbackHost(target string) bool {
 func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []output.Output,
 	f *identifyFlags,
 	o identify.Options,
-	red secrets.Redactor,
+	red redact.Redactor,
 ) error {
 	started := time.Now()
 	m := runcmd.NewManifest(e, started, []*scenario.Scenario{s}, f.Flags, red)

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
@@ -36,7 +36,7 @@ func ReadKeys(path string) ([]string, error) {
 		switch {
 		case key == "" || strings.HasPrefix(key, "#"):
 			continue
-		case len(key) < secrets.Shortest:
+		case len(key) < redact.Shortest:
 			return nil, bad("a key has four characters or more: a shorter one cannot be redacted")
 		case strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) >= 0:
 			return nil, bad("a key is printable ASCII without spaces (what stands around it is the " +

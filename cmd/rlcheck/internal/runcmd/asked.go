@@ -8,7 +8,6 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -17,7 +16,7 @@ import (
 
 // NewManifest says what a run is to do.
 func NewManifest(e *cli.Env, t time.Time, chosen []*scenario.Scenario, f Flags,
-	red secrets.Redactor) *rundir.Manifest {
+	red redact.Redactor) *rundir.Manifest {
 	command := append([]string{"rlcheck"}, request.WithoutCurl(e.Args)...)
 	m := &rundir.Manifest{ID: rundir.ID(t), Version: e.Version, PID: os.Getpid(),
 		Started: t.UTC(), Command: red.Words(command), Strict: f.strict,
@@ -32,7 +31,7 @@ func NewManifest(e *cli.Env, t time.Time, chosen []*scenario.Scenario, f Flags,
 
 // variablesOf are those of the environment that the files of scenarios use, without secrets.
 func variablesOf(e *cli.Env, of []*scenario.Scenario, in []sources.Source, f Flags,
-	red secrets.Redactor) map[string]string {
+	red redact.Redactor) map[string]string {
 	opts, err := ParseOptions(e, &f)
 	if err != nil {
 		return nil // it was parsed before

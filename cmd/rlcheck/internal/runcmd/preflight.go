@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -31,7 +30,7 @@ func Preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f F
 	var errs []error
 	told := map[string]bool{}
 	for _, s := range chosen {
-		for _, u := range secrets.URLs(s) {
+		for _, u := range redact.Endpoints(s) {
 			if told[u.Host] {
 				continue
 			}
@@ -98,7 +97,7 @@ func unverified(chosen []*scenario.Scenario) []string {
 	var out []string
 	for _, s := range chosen {
 		secure := func(u *url.URL) bool { return u.Scheme == "https" }
-		if s.Target.Insecure && slices.ContainsFunc(secrets.URLs(s), secure) {
+		if s.Target.Insecure && slices.ContainsFunc(redact.Endpoints(s), secure) {
 			out = append(out, s.ID)
 		}
 	}

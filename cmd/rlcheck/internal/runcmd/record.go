@@ -13,11 +13,11 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/progress"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -35,7 +35,7 @@ type work struct {
 	budget  int
 	sources []sources.Source
 	flags   Flags
-	red     secrets.Redactor
+	red     redact.Redactor
 	dir     *rundir.Dir
 	beat    *progress.Heartbeat
 	errs    []error
@@ -44,7 +44,7 @@ type work struct {
 // recordAll runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
 func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, given []sources.Source,
 	outs []output.Output,
-	f Flags, red secrets.Redactor) error {
+	f Flags, red redact.Redactor) error {
 	started := time.Now()
 	m := NewManifest(e, started, chosen, f, red)
 	m.Env = variablesOf(e, chosen, given, f, red)
@@ -196,7 +196,7 @@ type trialOf struct {
 	text  []byte
 	dir   *rundir.Dir
 	flags Flags
-	red   secrets.Redactor
+	red   redact.Redactor
 	// crowd and judging are those of a scenario that is recorded beside others; else nil.
 	crowd   *progress.Crowd
 	judging func() (judged func())

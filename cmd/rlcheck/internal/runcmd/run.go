@@ -14,9 +14,9 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
@@ -172,7 +172,7 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 		return err
 	}
 	defer f.led.close()
-	return recordAll(ctx, e, chosen, given, outs, f, secrets.New(chosen, opts.Set, f.redis))
+	return recordAll(ctx, e, chosen, given, outs, f, redact.New(chosen, opts.Set, f.redis))
 }
 
 // ParseOptions turns the flags that change scenarios into what their decoder takes.

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -24,7 +24,7 @@ const (
 type Recording struct {
 	dir     *Dir
 	id      string
-	red     secrets.Redactor
+	red     redact.Redactor
 	journal *os.File
 	// Errs are what could not be kept.
 	Errs []error
@@ -34,7 +34,7 @@ type Recording struct {
 }
 
 // NewRecording keeps what the scenario id records in a folder, without secrets.
-func NewRecording(dir *Dir, id string, red secrets.Redactor) *Recording {
+func NewRecording(dir *Dir, id string, red redact.Redactor) *Recording {
 	return &Recording{dir: dir, id: id, red: red}
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/secrets"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
@@ -109,7 +109,7 @@ func TestALongRecordingIsKeptPacked(t *testing.T) {
 		tl.Spool.Add(&timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
 			Sent: time.Duration(i), Outcome: timeline.Allowed})
 	}
-	k := &Recording{dir: dir, id: "x", red: secrets.New(nil, nil, "")}
+	k := &Recording{dir: dir, id: "x", red: redact.New(nil, nil, "")}
 	k.whole(tl)
 	tl.Header.Notes = []string{"settled"}
 	k.Settled(tl)

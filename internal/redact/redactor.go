@@ -1,5 +1,4 @@
-// Package secrets keeps secrets out of all that is kept or printed.
-package secrets
+package redact
 
 import (
 	"net/url"
@@ -7,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
@@ -32,18 +30,18 @@ func New(chosen []*scenario.Scenario, settings []tree.Setting, store string) Red
 	var pairs []string
 	add := func(secret string) {
 		if len(secret) >= Shortest {
-			pairs = append(pairs, secret, redact.Mark)
+			pairs = append(pairs, secret, Mark)
 		}
 	}
 	if u, err := url.Parse(store); err == nil {
 		if password, set := u.User.Password(); set {
 			add(password)
 			inURL := url.UserPassword("", password).String() // begins with a colon
-			pairs = append(pairs, inURL+"@", ":"+redact.Mark+"@")
+			pairs = append(pairs, inURL+"@", ":"+Mark+"@")
 		}
 	}
 	for _, s := range chosen {
-		for _, u := range URLs(s) {
+		for _, u := range Endpoints(s) {
 			pairs = append(pairs, queryPairs(u)...)
 		}
 		for _, secret := range s.Secrets {
@@ -78,7 +76,7 @@ func queryPairs(u *url.URL) []string {
 	if u.RawQuery == "" {
 		return nil
 	}
-	shown := strings.TrimPrefix(redact.URL("/?"+u.RawQuery), "/?")
+	shown := strings.TrimPrefix(URL("/?"+u.RawQuery), "/?")
 	pairs := []string{"?" + u.RawQuery, "?" + shown}
 	if len(u.RawQuery) >= Shortest {
 		pairs = append(pairs, u.RawQuery, shown)
@@ -95,7 +93,7 @@ func queryPairs(u *url.URL) []string {
 		if len(plain) < Shortest || !secretName.MatchString(name) && len(plain) < longSecret {
 			continue
 		}
-		pairs = append(pairs, value, redact.Mark, plain, redact.Mark)
+		pairs = append(pairs, value, Mark, plain, Mark)
 	}
 	return pairs
 }
@@ -107,7 +105,7 @@ var webAddress = regexp.MustCompile(`https?://\S+`)
 func (r Redactor) Words(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
-		out[i] = r.Replace(webAddress.ReplaceAllStringFunc(w, redact.URL))
+		out[i] = r.Replace(webAddress.ReplaceAllStringFunc(w, URL))
 	}
 	return out
 }
@@ -164,8 +162,8 @@ func (r Redactor) observation(o *timeline.Observation) {
 	}
 }
 
-// URLs returns the URLs that a scenario sends to, but for the embedded target.
-func URLs(s *scenario.Scenario) []*url.URL {
+// Endpoints returns the URLs that a scenario sends to, but for the embedded target.
+func Endpoints(s *scenario.Scenario) []*url.URL {
 	var out []*url.URL
 	for _, text := range []string{s.Target.URL, s.Target.Origin} {
 		if text == "" || text == scenario.Builtin {
