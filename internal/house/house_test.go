@@ -121,7 +121,6 @@ var users = map[string][]string{
 	"github.com/spf13/pflag":                  {"cmd/..."},
 	"github.com/vbauerster/mpb/v8":            {"cmd/rlcheck/internal/progress"},
 	"golang.org/x/term":                       {"cmd/rlcheck/internal/cli"},
-	"golang.org/x/sys":                        {"internal/load"},
 	"golang.org/x/net":                        {"internal/http2"},
 	"github.com/google/go-cmp":                {"internal/report/sample"}, // for tests
 	"github.com/mattn/go-runewidth":           {"internal/report/columns"},

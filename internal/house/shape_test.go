@@ -19,18 +19,12 @@ type ceilings struct{ complexity, nesting, lines, files int }
 // columnCeiling is the width of a line, a tab being four.
 const columnCeiling = 110
 
-// ceilingsOf returns the ceilings of a package: narrower ones for the judge, whose rooms are hard enough. The
-// other packages of more than 20 files are named, and grow no further.
+// ceilingsOf returns the ceilings of a package: narrower ones for the judge, whose rooms are hard enough.
 func ceilingsOf(pkg string) ceilings {
 	if pkg == "internal/check" || strings.HasPrefix(pkg, "internal/check/") {
 		return ceilings{15, 3, 45, 20}
 	}
-	return ceilings{20, 4, funcCeiling, max(20, crowded[pkg])}
-}
-
-// crowded are the packages of more than 20 files, tests left out.
-var crowded = map[string]int{
-	"internal/load": 39,
+	return ceilings{20, 4, funcCeiling, 20}
 }
 
 // TestPackagesAreSmall: a stranger finds the room for a line by its name, and the file in it at a glance.

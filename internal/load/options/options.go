@@ -19,10 +19,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Defaults of Options.
+// DefaultMaxConnections is that of Options.MaxConnections, and defaultTimeout that of Options.Timeout.
 const (
-	DefaultTimeout        = 5 * time.Second
 	DefaultMaxConnections = 512
+	defaultTimeout        = 5 * time.Second
 )
 
 // Options say where and how a schedule is sent. The zero value of a member means its default; URL has none.
@@ -134,7 +134,7 @@ func (o Options) Complete() (*Options, error) {
 		o.asGRPC()
 	}
 	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
+		o.Timeout = defaultTimeout
 	}
 	if o.MaxConnections == 0 {
 		o.MaxConnections = DefaultMaxConnections
