@@ -16,7 +16,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
-	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -51,8 +51,8 @@ func TestEveryWordOfAVerdictIsExplained(t *testing.T) {
 		string(verdict.FieldChanged):  "finding",
 		string(verdict.StatusChanged): "finding", string(verdict.BodyChanged): "finding",
 		"conformance": "claim", "denials-below": "claim", "latency-denied-p99": "claim",
-		"fields-" + string(claim.ProblemBody): "claim",
-		verdict.Pass.String():                 "verdict", verdict.Fail.String(): "verdict",
+		"fields-" + string(fields.ProblemBody): "claim",
+		verdict.Pass.String():                  "verdict", verdict.Fail.String(): "verdict",
 		verdict.Inconclusive.String(): "verdict",
 		"FAIL":                        "verdict", "not judged": "word", "not_judged": "word",
 		"align=first":               "key",

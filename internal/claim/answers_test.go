@@ -87,44 +87,6 @@ func TestStorms(t *testing.T) {
 		[]row{{"one was not, and need not", record(all.Observations[:5]...), "pass", "2 of 3 clients"}})
 }
 
-func TestDenialsAreNotStored(t *testing.T) {
-	const d = "Date: Fri, 20 Nov 2026 10:00:00 GMT"
-	run(t, Expect{Fields: []FieldGroup{NoStore}}, []row{
-		{"nothing is said", record(req(1, 0, 1, 429, d)), "pass", "1 of 1 denial"},
-		{"no-store", record(req(1, 0, 1, 429, d, "Cache-Control: max-age=60, no-store")), "pass", ""},
-		{"a lifetime", record(req(1, 0, 1, 429, d, "Cache-Control: private, max-age=60")), "fail",
-			"ST-429-NOSTORE"},
-		{"no lifetime", record(req(1, 0, 1, 429, d, "Cache-Control: max-age=0, no-cache")), "pass", ""},
-		{"public", record(req(1, 0, 1, 429, d, "Cache-Control: PUBLIC")), "fail", "ST-429-NOSTORE"},
-		{"expires later", record(req(1, 0, 1, 429, d, "Expires: Fri, 20 Nov 2026 10:00:01 GMT")), "fail",
-			"Expires"},
-		{"expires later, but not for caches",
-			record(req(1, 0, 1, 429, d, "Cache-Control: max-age=0",
-				"Expires: Fri, 20 Nov 2026 10:00:01 GMT")), "pass", ""},
-		{"has expired", record(req(1, 0, 1, 429, d, "Expires: 0")), "pass", ""},
-		{"an admission", record(req(1, 0, 1, 200, d, "Cache-Control: public"), req(2, 2, 3, 429, d)), "pass",
-			""},
-		{"another status", record(req(1, 0, 1, 503, d, "Cache-Control: public")), "pass", ""},
-	})
-	body := func(text string) *timeline.Timeline {
-		return record(with(req(1, 0, 1, 429, d), func(o *timeline.Observation) { o.Body = text }))
-	}
-	run(t, Expect{Fields: []FieldGroup{Explanation}}, []row{
-		{"a text", body("slow down"), "pass", ""},
-		{"white space", body(" \n"), "fail", "lack body that explains it"},
-	})
-	head := body("")
-	head.Observations = append(head.Observations,
-		with(req(2, 2, 3, 429, d, "Content-Type: application/problem+json"),
-			func(o *timeline.Observation) { o.Phase, o.Body = "gets", "{}" }))
-	for _, g := range []FieldGroup{Explanation, ProblemBody} {
-		run(t, Expect{Fields: []FieldGroup{g}, Bodiless: []string{"p"}},
-			[]row{{"HEAD and GET", head, "pass", "1 of 1 denial"}})
-		run(t, Expect{Fields: []FieldGroup{g}, Bodiless: []string{"p", "gets"}},
-			[]row{{"HEAD only", head, "too-few", "no denial"}})
-	}
-}
-
 func TestDenialsThatNoLimitCounts(t *testing.T) {
 	late := with(req(1, 50, 51, 429), func(o *timeline.Observation) { o.At = 0 })
 	run(t, Expect{Denials: []DenialBound{{Phase: "p", Unlimited: true}}}, []row{

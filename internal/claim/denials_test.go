@@ -26,6 +26,18 @@ func TestDeniedStatus(t *testing.T) {
 	})
 }
 
+// TestADenialWithoutAnAnswerHasNoStatus: a target that declares to deny by closing the connection has no
+// answer there that could have another one.
+func TestADenialWithoutAnAnswerHasNoStatus(t *testing.T) {
+	dropped := with(req(2, 2, 3, 0), func(o *timeline.Observation) {
+		o.Answered, o.FirstByte, o.Outcome = true, 3*ms, timeline.Denied
+	})
+	never := record(req(1, 0, 1, 200, someDate), dropped)
+	once := record(req(1, 0, 1, 200, someDate), dropped, req(3, 4, 5, 429, someDate))
+	run(t, Expect{DeniedStatus: []int{429}}, []row{{"never", never, "needs-failed", "no denial was answered"},
+		{"once", once, "pass", "1 of 1 denial have status 429"}})
+}
+
 func TestDenialsOfAPhase(t *testing.T) {
 	late := func(o timeline.Observation,
 		by time.Duration) timeline.Observation {

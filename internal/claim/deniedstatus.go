@@ -18,10 +18,10 @@ const deniedStatusID = string(verdict.ClaimDeniedStatus)
 func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 	expected := e.DeniedStatus
 	obs := answer.Only(answer.Denied(r.Target), func(o *timeline.Observation) bool { return o.Status != 0 })
-	switch {
-	case r.neverHeard():
-		return unheard(deniedStatusID)
-	case len(obs) == 0:
+	if c, ok := r.Unheard(deniedStatusID); ok {
+		return c
+	}
+	if len(obs) == 0 {
 		return finding.TooFew(deniedStatusID, "there is no denial with a status")
 	}
 	bad := answer.Only(obs, func(o *timeline.Observation) bool {

@@ -5,6 +5,7 @@ package claim
 import (
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/claim/intact"
 	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -16,7 +17,7 @@ import (
 // nothing.
 type Expect struct {
 	// Fields are the groups of header fields that answers must carry.
-	Fields []FieldGroup
+	Fields []fields.Group
 	// RetryAfter are the claims on what clients were told to wait.
 	RetryAfter RetryAfterExpect
 	// DeniedStatus lists the statuses a denial should have; empty: any.
@@ -59,22 +60,6 @@ type Expect struct {
 	// an earlier run may have used them.
 	Shared, Used bool
 }
-
-// FieldGroup names a group of header fields.
-type FieldGroup string
-
-// The groups. RetryAfterField: every denial has a valid Retry-After. RateLimitFields: every answer, allowed
-// or denied, tells its quota in some dialect. DateField: every answer has a Date. ProblemBody: every denial
-// has an application/problem+json body. NoStore: no denial lets caches keep it. Explanation: every denial has
-// a body. Neither body is asked of phases without.
-const (
-	RetryAfterField FieldGroup = "retry-after"
-	RateLimitFields FieldGroup = "ratelimit"
-	DateField       FieldGroup = "date"
-	ProblemBody     FieldGroup = "problem"
-	NoStore         FieldGroup = "no-store"
-	Explanation     FieldGroup = "explanation"
-)
 
 // RetryAfterExpect are the claims on Retry-After.
 type RetryAfterExpect struct {
@@ -152,7 +137,12 @@ type question struct {
 
 // questions are all that can be asked, in the order of the claims.
 var questions = [...]question{
-	{"", each(func(e *Expect) []FieldGroup { return e.Fields }, (*recording).fields)},
+	{"", func(r *recording, e *Expect) (out []verdict.Claim) {
+		for _, g := range e.Fields {
+			out = append(out, fields.Judge(r.Recording, g, e.Bodiless))
+		}
+		return out
+	}},
 	where(verdict.ClaimRetryAfterHonored, func(e *Expect) bool { return e.RetryAfter.Honored },
 		(*recording).honored),
 	where(verdict.ClaimRetryAfterNotLonger, func(e *Expect) bool { return e.RetryAfter.NotLonger },

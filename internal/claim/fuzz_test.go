@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/claim/intact"
 	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -27,8 +28,8 @@ func FuzzAnswer(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	e := Expect{Fields: []FieldGroup{RetryAfterField, RateLimitFields, DateField, ProblemBody, NoStore,
-		Explanation},
+	e := Expect{Fields: []fields.Group{fields.RetryAfter, fields.RateLimit, fields.Date, fields.ProblemBody,
+		fields.NoStore, fields.Explanation},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}, DeniedStatus: []int{429},
 		Quota: quota.Expect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
 			Reset: true, Body: true, Fresh: true},

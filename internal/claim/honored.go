@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/claim/recorded"
@@ -80,7 +81,7 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 				phrase.Seconds(longest, time.Second)), nil)
 	case denials == 0:
 		return finding.TooFew(honoredID, "no request was denied")
-	case r.lacks(verdict.PromiseRetryAfter):
+	case fields.Lacks(r.Recording, verdict.PromiseRetryAfter):
 		return finding.Unpromised(honoredID, verdict.PromiseRetryAfter, denials, "denial",
 			"a Retry-After to honor")
 	default:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/claim/recorded"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -38,8 +39,6 @@ func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest recorded.L
 // recording is a recording with what is asked of it here.
 type recording struct {
 	*recorded.Recording
-	// bodiless are the phases of HEAD requests.
-	bodiless []string
 	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.
 	lateMax time.Duration
 }
@@ -47,6 +46,11 @@ type recording struct {
 func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect,
 	longest recorded.LongestWaits) *recording {
 	known := recorded.Terms{Limit: limit, Own: e.Limits, Shared: e.Shared, Used: e.Used, Promised: e.Promised}
-	return &recording{Recording: recorded.New(tl, known, longest), bodiless: e.Bodiless,
+	return &recording{Recording: recorded.New(tl, known, longest),
 		lateMax: cmp.Or(e.LateP99, suspectLateness)}
+}
+
+// Lacks tells whether e does not promise p, and no answer of tl shows it, not even a broken one.
+func Lacks(tl *timeline.Timeline, e Expect, p verdict.Promise) bool {
+	return fields.Lacks(newRecording(tl, nil, e, nil).Recording, p)
 }

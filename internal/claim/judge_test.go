@@ -6,13 +6,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/claim/intact"
 	"github.com/rlcheck/rlcheck/internal/claim/sample"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-const ms = time.Millisecond
+const (
+	ms       = time.Millisecond
+	someDate = "Date: Fri, 20 Nov 2026 12:00:00 GMT"
+)
 
 var (
 	req, with, record = sample.Request, sample.With, sample.Recording
@@ -65,7 +69,7 @@ func TestJudgeKeepsTheOrder(t *testing.T) {
 	tl := record(req(0, 0, 1, 200), req(1, 2, 3, 429, "Retry-After: 1"))
 	limit := parse(t, "token-bucket,rate=1/s,burst=1")
 	claims := Judge(tl, limit, Expect{
-		Fields:       []FieldGroup{RetryAfterField, RateLimitFields, DateField, ProblemBody},
+		Fields:       []fields.Group{fields.RetryAfter, fields.RateLimit, fields.Date, fields.ProblemBody},
 		RetryAfter:   RetryAfterExpect{Honored: true, NotLonger: true},
 		DeniedStatus: []int{429}, Denials: []DenialBound{{Phase: "p"}},
 		Latency: []LatencyBound{{timeline.Denied, 0.99, ms}},
@@ -89,7 +93,7 @@ func TestJudgeKeepsTheOrder(t *testing.T) {
 
 func TestNothingPassesOnNothing(t *testing.T) {
 	all := Expect{
-		Fields:       []FieldGroup{RetryAfterField, RateLimitFields, DateField, ProblemBody},
+		Fields:       []fields.Group{fields.RetryAfter, fields.RateLimit, fields.Date, fields.ProblemBody},
 		RetryAfter:   RetryAfterExpect{Honored: true, NotLonger: true},
 		DeniedStatus: []int{429}, Denials: []DenialBound{{Phase: "p", Max: 0}},
 		Latency: []LatencyBound{{timeline.Denied, 0.99, ms}},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
+	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -44,7 +45,7 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 	switch {
 	case judged == 0 && len(denials) == 0:
 		return finding.TooFew(notLongerID, "no request was denied")
-	case judged == 0 && r.lacks(verdict.PromiseRetryAfter):
+	case judged == 0 && fields.Lacks(r.Recording, verdict.PromiseRetryAfter):
 		return finding.Unpromised(notLongerID, verdict.PromiseRetryAfter, len(denials), "denial",
 			"a Retry-After")
 	case judged == 0:

@@ -3,6 +3,7 @@ package claim
 import (
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -21,7 +22,7 @@ func unpromising(e Expect) Expect {
 
 func TestWhatIsNeverSentFailsOnlyWherePromised(t *testing.T) {
 	const waits, quotas = verdict.PromiseRetryAfter, verdict.PromiseRateLimit
-	fields := func(g FieldGroup) Expect { return Expect{Fields: []FieldGroup{g}} }
+	of := func(g fields.Group) Expect { return Expect{Fields: []fields.Group{g}} }
 	for _, x := range []struct {
 		name    string
 		expect  Expect
@@ -30,9 +31,9 @@ func TestWhatIsNeverSentFailsOnlyWherePromised(t *testing.T) {
 		// promised is the verdict where it is promised.
 		promised string
 	}{
-		{"Retry-After", fields(RetryAfterField), waits, "fields-retry-after", "fail"},
-		{"quota", fields(RateLimitFields), quotas, "fields-ratelimit", "fail"},
-		{"problem", fields(ProblemBody), verdict.PromiseProblem, "fields-problem", "fail"},
+		{"Retry-After", of(fields.RetryAfter), waits, "fields-retry-after", "fail"},
+		{"quota", of(fields.RateLimit), quotas, "fields-ratelimit", "fail"},
+		{"problem", of(fields.ProblemBody), verdict.PromiseProblem, "fields-problem", "fail"},
 		{"waits", Expect{RetryAfter: RetryAfterExpect{Honored: true}}, waits, honoredID, "too-few"},
 		{"conventions", Expect{Quota: quota.Expect{Conventions: true}}, quotas, "quota-conventions",
 			"too-few"},
@@ -59,25 +60,4 @@ func TestAWaitThatIsNeverToldIsNotTooLong(t *testing.T) {
 	if c := judge(bare(), limit, e, noWaits)[0]; c.Reason != verdict.TooFew {
 		t.Errorf("promised: got %+v, want too-few", c)
 	}
-}
-
-// TestWhatIsSentIsHeldToItsRules: who sends a field once, or a broken one, is asked for it everywhere.
-func TestWhatIsSentIsHeldToItsRules(t *testing.T) {
-	const wait = "Retry-After: 1"
-	denied := req(2, 2, 3, 429, someDate)
-	run(t, unpromising(Expect{Fields: []FieldGroup{RetryAfterField}}), []row{
-		{"on some denials", record(req(1, 0, 1, 429, wait), denied), "fail", "1 of 2 denials lack"},
-		{"broken on all", record(req(1, 0, 1, 429, "Retry-After: soon")), "fail", "RA-SYNTAX"},
-		{"on admissions only", record(req(1, 0, 1, 200, wait), denied), "fail", "1 of 1 denial lack"},
-		{"nobody was denied", record(req(1, 0, 1, 200, someDate)), "too-few", "no denial"},
-		{"no fields were kept", record(req(1, 0, 1, 200), req(2, 2, 3, 429)), "too-few", "no header fields"},
-	})
-	limit := req(2, 2, 3, 429, "X-Ratelimit-Limit: 5")
-	run(t, unpromising(Expect{Fields: []FieldGroup{RateLimitFields}}), []row{
-		{"on denials only", record(req(1, 0, 1, 200, someDate), limit), "fail", "1 of 2 answers"},
-		{"broken on all", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: many")), "fail", "XR-SET"},
-	})
-	run(t, unpromising(Expect{Fields: []FieldGroup{DateField}}), []row{
-		{"a standard asks for it", record(req(1, 0, 1, 200, "Server: x")), "fail", "1 of 1 answer lack Date"},
-	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -18,7 +19,7 @@ import (
 
 // whatIsTold are the claims on what answers say.
 var whatIsTold = Expect{
-	Fields:     []FieldGroup{RateLimitFields, DateField},
+	Fields:     []fields.Group{fields.RateLimit, fields.Date},
 	RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true},
 	Quota: quota.Expect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
 		Reset: true, Body: true,

@@ -67,6 +67,7 @@ var layers = map[string]int{
 	"internal/claim/recorded":    3,
 	"internal/claim/sample":      2,
 	"internal/claim/intact":      4,
+	"internal/claim/fields":      4,
 	"internal/claim/quota":       4,
 	"internal/claim/answer":      2,
 	"internal/claim":             10,

@@ -25,6 +25,12 @@ func IsDenial(o *timeline.Observation) bool {
 	return o.Answered && o.Outcome == timeline.Denied && !o.Origin
 }
 
+// Heard tells whether an answer came: a denial may be the end of its connection, where the target declares
+// that. Then there is no status, no field and no body to judge.
+func Heard(o *timeline.Observation) bool {
+	return o.Outcome != timeline.Denied || o.Status != 0 || len(o.Fields) > 0 || o.Body != ""
+}
+
 // Denied returns those of obs that were denied, in order, answered or not; nil where there is none.
 func Denied(obs []*timeline.Observation) []*timeline.Observation {
 	return Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Denied })

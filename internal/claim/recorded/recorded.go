@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -70,4 +71,12 @@ func (r *Recording) Alone(c verdict.Claim) verdict.Claim {
 // KeepsFields tells whether any answer of the target has fields: recordings from elsewhere may have none.
 func (r *Recording) KeepsFields() bool {
 	return slices.ContainsFunc(r.Target, func(o *timeline.Observation) bool { return len(o.Fields) > 0 })
+}
+
+// Unheard is the claim with an id on the answers to denied requests where there are some, and none was
+// answered although the recording keeps answers: Inconclusive (needs-failed). Anywhere else ok is false.
+func (r *Recording) Unheard(id string) (c verdict.Claim, ok bool) {
+	denials := answer.Denied(r.Target)
+	c = verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: "no denial was answered"}
+	return c, len(denials) > 0 && r.KeepsFields() && !slices.ContainsFunc(denials, answer.Heard)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/claim/intact"
 	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -37,8 +38,8 @@ type latencyDraft struct {
 
 // expectKind is the kind of the expect mapping.
 func expectKind() kind[*draft] {
-	groups := choice("a group of fields", claim.RetryAfterField, claim.RateLimitFields, claim.DateField,
-		claim.ProblemBody, claim.NoStore, claim.Explanation)
+	groups := choice("a group of fields", fields.RetryAfter, fields.RateLimit, fields.Date,
+		fields.ProblemBody, fields.NoStore, fields.Explanation)
 	return object("expect", []field[*draft]{
 		key("conformance", choice("conformance", scenario.Exact, scenario.UpperBound, scenario.LowerBound,
 			scenario.NoConformance),
@@ -48,7 +49,7 @@ func expectKind() kind[*draft] {
 			"How closely the run must measure the limit for a PASS; the quota exactly and the rate to 2% "+
 				"by default.", func(e *draft) *scenario.Resolution { return &e.Expect.Resolution }),
 		key("fields", list("groups", groups), "Groups of header fields that answers must carry.",
-			func(e *draft) *[]claim.FieldGroup { return &e.Expect.Fields }),
+			func(e *draft) *[]fields.Group { return &e.Expect.Fields }),
 		key("retry_after", retryAfterKind(), "What waiting as told must lead to.",
 			func(e *draft) *claim.RetryAfterExpect { return &e.Expect.RetryAfter }),
 		key("denied_status", list("statuses", whole("a status", 100, 599)),

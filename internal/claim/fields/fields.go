@@ -1,4 +1,6 @@
-package claim
+// Package fields judges what answers carry: the header fields of a group and the rules of their syntax, the
+// body of a denial, and what a target promised to send.
+package fields
 
 import (
 	"fmt"
@@ -7,9 +9,26 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/claim/recorded"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Group names a group of header fields.
+type Group string
+
+// The groups. RetryAfter: every denial has a valid Retry-After. RateLimit: every answer, allowed or denied,
+// tells its quota in some dialect. Date: every answer has a Date. ProblemBody: every denial has an
+// application/problem+json body. NoStore: no denial lets caches keep it. Explanation: every denial has a
+// body. Neither body is asked of phases without.
+const (
+	RetryAfter  Group = "retry-after"
+	RateLimit   Group = "ratelimit"
+	Date        Group = "date"
+	ProblemBody Group = "problem"
+	NoStore     Group = "no-store"
+	Explanation Group = "explanation"
 )
 
 // group is how one group of fields is judged.
@@ -19,56 +38,52 @@ type group struct {
 	deniedOnly bool
 	// inBody tells that it is read in the body, which answers to HEAD do not have.
 	inBody bool
+	// promise is what the group rests on; empty for one that is asked of every target, since a standard says
+	// MUST or SHOULD.
+	promise verdict.Promise
 	// read returns whether an answer has the fields, and the rules they break.
 	read func(o *timeline.Observation) (present bool, problems []headers.Problem)
 }
 
-// groupOf returns how g is judged, and whether it is a known group.
-func groupOf(g FieldGroup) (group, bool) {
-	switch g {
-	case RetryAfterField:
-		return group{"Retry-After", true, false, readRetryAfter}, true
-	case RateLimitFields:
-		return group{"fields that tell the quota", false, false, readQuotas}, true
-	case DateField:
-		return group{"Date", false, false, readDate}, true
-	case ProblemBody:
-		return group{"body of type application/problem+json", true, true, readProblem}, true
-	case NoStore:
-		return group{"leave to be stored by no cache", true, false, readStorable}, true
-	case Explanation:
-		return group{"body that explains it", true, true, readExplanation}, true
-	default:
-		return group{}, false
-	}
+// groups are how the groups are judged.
+var groups = map[Group]group{
+	RetryAfter: {"Retry-After", true, false, verdict.PromiseRetryAfter, readRetryAfter},
+	RateLimit:  {"fields that tell the quota", false, false, verdict.PromiseRateLimit, readQuotas},
+	Date:       {"Date", false, false, "", readDate},
+	ProblemBody: {"body of type application/problem+json", true, true, verdict.PromiseProblem,
+		readProblem},
+	NoStore:     {"leave to be stored by no cache", true, false, "", readStorable},
+	Explanation: {"body that explains it", true, true, "", readExplanation},
 }
 
-// fields judges that every answer, or every denial, has the fields of a group, and that they break no binding
-// rule of their syntax. Fields that are never sent fail only where they are promised, or where a standard
-// asks for them. Conventions that are broken are told, they do not fail.
-func (r *recording) fields(name FieldGroup) verdict.Claim {
-	c := r.group(name, "fields-"+string(name))
-	c.Kind = verdict.ClaimKind(c.ID)
+// Judge judges that every answer, or every denial, has the fields of a group, and that they break no binding
+// rule of their syntax: a claim whose kind is "fields-" and the group. Fields that are never sent fail only
+// where they are promised, or where a standard asks for them. Conventions that are broken are told, they do
+// not fail. bodiless are the phases whose answers have no body, which is not asked of them; it may be empty.
+func Judge(r *recorded.Recording, name Group, bodiless []string) verdict.Claim {
+	id := "fields-" + string(name)
+	c := named(r, name, id, bodiless)
+	c.Kind = verdict.ClaimKind(id)
 	return c
 }
 
-// group is fields, as the claim with an id.
-func (r *recording) group(name FieldGroup, id string) verdict.Claim {
-	g, ok := groupOf(name)
-	if !ok {
+// named is Judge, as the claim with an id.
+func named(r *recorded.Recording, name Group, id string, bodiless []string) verdict.Claim {
+	g, known := groups[name]
+	if !known {
 		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "no group of fields is named " +
 			phrase.Quote(string(name))}
 	}
-	noun, obs := "answer", answer.Only(r.Target, heard)
+	noun, obs := "answer", answer.Only(r.Target, answer.Heard)
 	if g.deniedOnly {
-		if r.neverHeard() {
-			return unheard(id)
+		if c, ok := r.Unheard(id); ok {
+			return c
 		}
 		noun, obs = "denial", answer.Denied(obs)
 	}
 	if g.inBody {
 		obs = answer.Only(obs, func(o *timeline.Observation) bool {
-			return !slices.Contains(r.bodiless, o.Phase)
+			return !slices.Contains(bodiless, o.Phase)
 		})
 	}
 	if len(obs) == 0 {
@@ -77,31 +92,14 @@ func (r *recording) group(name FieldGroup, id string) verdict.Claim {
 	if !r.KeepsFields() {
 		return finding.TooFew(id, "the recording keeps no header fields")
 	}
-	if p, ok := promiseOf(name); ok && r.lacks(p) {
-		return finding.Unpromised(id, p, len(obs), noun, g.what)
+	if g.promise != "" && Lacks(r, g.promise) {
+		return finding.Unpromised(id, g.promise, len(obs), noun, g.what)
 	}
 	c := judgeGroup(id, noun, g, obs)
-	if name == RetryAfterField {
-		return r.admittedToo(c)
+	if name == RetryAfter {
+		return admittedToo(r, c)
 	}
 	return c
-}
-
-// heard tells whether an answer came: a denial may be the end of its connection, where the target declares
-// that. Then there is no status, no field and no body to judge.
-func heard(o *timeline.Observation) bool {
-	return o.Outcome != timeline.Denied || o.Status != 0 || len(o.Fields) > 0 || o.Body != ""
-}
-
-// neverHeard tells whether requests were denied, and no answer said so, though the recording keeps answers.
-func (r *recording) neverHeard() bool {
-	denials := answer.Denied(r.Target)
-	return len(denials) > 0 && r.KeepsFields() && !slices.ContainsFunc(denials, heard)
-}
-
-// unheard is the verdict of a claim on the answers to denied requests where none was answered.
-func unheard(id string) verdict.Claim {
-	return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: "no denial was answered"}
 }
 
 // judgeGroup judges the fields of obs, which is not empty.
@@ -158,7 +156,7 @@ func byOutcome(missing, obs []*timeline.Observation) string {
 
 // admittedToo judges the syntax of Retry-After in answers that were admitted, too, and says how many have
 // one: no standard says what it means there. Some limiters send when the quota is whole again.
-func (r *recording) admittedToo(c verdict.Claim) verdict.Claim {
+func admittedToo(r *recorded.Recording, c verdict.Claim) verdict.Claim {
 	var bad finding.Broken
 	n := 0
 	for _, o := range r.Target {

@@ -1,4 +1,4 @@
-package claim
+package fields
 
 import (
 	"net/http"
