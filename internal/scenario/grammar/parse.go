@@ -153,6 +153,38 @@ func (s *draft) written(name string) *phaseDraft {
 	return &s.phases[i]
 }
 
+// promise adds what the caller knows of the promises of the target. The embedded one has all that there is
+// to promise, so that a fault of it cannot hide behind what nobody promised.
+func (s *draft) promise(more []verdict.Promise) {
+	if s.Target.URL == scenario.Builtin {
+		more = verdict.Promises()
+	}
+	for _, p := range more {
+		if !slices.Contains(s.Expect.Promised, p) {
+			s.Expect.Promised = append(s.Expect.Promised, p)
+		}
+	}
+}
+
+// secrets are the values of the environment in the header fields and the body, and what secret settings put
+// there; each once, none empty.
+func secrets(root *tree.Node) []string {
+	target := root.Get("target")
+	nodes := slices.Clone(target.Get("header").Children())
+	for _, p := range root.Get("phases").Children() {
+		nodes = append(nodes, p.Get("header").Children()...)
+	}
+	var all []string
+	for _, n := range append(nodes, target.Get("body")) {
+		for _, v := range n.Secrets() {
+			if v != "" && !slices.Contains(all, v) {
+				all = append(all, v)
+			}
+		}
+	}
+	return all
+}
+
 // settings returns the overrides of opts in the order in which they are applied: later ones win.
 func (opts Options) settings() []tree.Setting {
 	all := append([]tree.Setting(nil), opts.Set...)

@@ -1,10 +1,11 @@
 package request
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -16,12 +17,12 @@ func ParsePromises(words []string, strict bool) ([]verdict.Promise, error) {
 		out = verdict.RecommendedPromises()
 	}
 	for _, word := range words {
-		p, hint, ok := grammar.ParsePromise(word)
-		if !ok {
-			all := strings.Join(WordsOf(verdict.Promises()), ", ")
-			return nil, cli.Usagef("--promise %q: a target promises %s%s", word, all, cli.Mend(hint))
+		all := WordsOf(verdict.Promises())
+		if !slices.Contains(all, word) {
+			return nil, cli.Usagef("--promise %q: a target promises %s%s", word, strings.Join(all, ", "),
+				cli.Mend(spell.Suggest(word, all)))
 		}
-		out = append(out, p)
+		out = append(out, verdict.Promise(word))
 	}
 	return out, nil
 }
