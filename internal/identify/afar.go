@@ -276,8 +276,8 @@ func (p *planner) afar(full []time.Duration) []experiment {
 				Rest: max(every, p.wait), Requests: n, Every: every}}})
 		}
 	}
-	if m := p.models[0]; p.alone() && m.kind.base.Refresh == spec.RefreshAll {
-		out = append(out, p.chains(m.around)...)
+	if p.alone() && p.models[0].kind.base.Refresh == spec.RefreshAll {
+		out = append(out, p.chains(p.models[0].around)...)
 	}
 	return out
 }

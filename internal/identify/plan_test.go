@@ -19,3 +19,13 @@ func TestAVolleyOutlastsTheRefill(t *testing.T) {
 		t.Errorf("a window: got %d requests, want its quota and 3", got.Requests)
 	}
 }
+
+// TestWhereNothingIsLikelyNothingIsPlanned: from far away it was a panic, where the judge had left no policy
+// that surely explains all.
+func TestWhereNothingIsLikelyNothingIsPlanned(t *testing.T) {
+	p := &planner{far: true, trip: 100 * time.Millisecond, every: 125 * time.Millisecond,
+		dense: 60 * time.Millisecond, requests: 100, left: time.Minute}
+	if e, ok := p.best(); ok {
+		t.Errorf("got %+v, want none", e)
+	}
+}
