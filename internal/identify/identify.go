@@ -69,6 +69,8 @@ type search struct {
 	overran bool
 	// usuals is how many of the usual experiments were made.
 	usuals int
+	// late tells that what was found was checked for long enough; nil: it is not checked yet.
+	late func() bool
 	// confirmed tells that all was asked that could refute the one class that is left; what comes then tells
 	// its time better.
 	confirmed bool
@@ -361,6 +363,9 @@ func (x *search) planner() *planner {
 			parts = r.kind.each()
 		}
 		for i, b := range points {
+			if late() { // it plans with what it has
+				return p
+			}
 			if m := r.newModel(tl, parts[i%len(parts)], b); m != nil {
 				m.weight = 1 / float64(len(points)*len(likely))
 				p.models = append(p.models, m)

@@ -395,6 +395,28 @@ func TestJudgingKeepsTheBudget(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotCheckedIsNotNamed: what was found was checked on and on after --max-time.
+func TestWhatIsNotCheckedIsNotNamed(t *testing.T) {
+	limit, o := parsed(t, "token-bucket,rate=5/s,burst=5"), usualBudget()
+	o.Think = 10 * time.Second
+	for _, late := range []bool{false, true} {
+		s, now := simulate(t, limit, 1), time.Duration(0)
+		x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: func() time.Duration { return now },
+			ended: func() bool { return false }, regions: []*region{known(limit[0])}, usuals: confirming}
+		if x.send(t.Context(), Phase{Requests: 8, Every: o.Every}); late {
+			now = o.MaxTime + time.Second
+		}
+		want, stopped := Identified, ""
+		if late {
+			want, stopped = Open, unchecked
+		}
+		if res := x.result(); res.Verdict != want || res.Stopped != stopped {
+			t.Errorf("after %s of %s: got %s %q, want %s %q", now, o.MaxTime, res.Verdict, res.Stopped,
+				want, stopped)
+		}
+	}
+}
+
 // TestASecondBeginningThatSendsNothing: where others use the quota, and the budget ends before it is sure
 // to be whole again, what was recorded before is what is told.
 func TestASecondBeginningThatSendsNothing(t *testing.T) {

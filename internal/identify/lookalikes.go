@@ -45,6 +45,9 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	tl := *x.tl
 	tl.Observations = tl.Observations[x.skip:]
 	for _, k := range coarseKinds {
+		if x.overdue() {
+			break
+		}
 		for _, beside := range []time.Duration{0, time.Second, -time.Second} { // the nearest first
 			w := max(c.least.Truncate(time.Second)+beside, time.Second)
 			limit, err := spec.Parse(fmt.Sprintf(k.spec, c.Limit[0].Rate.N, w))
@@ -94,6 +97,9 @@ func (x *search) asProlonged(c Candidate) *prolonged {
 	tl := *x.tl
 	tl.Observations = tl.Observations[x.skip:]
 	for _, p := range rivalBans(c) {
+		if x.overdue() {
+			break
+		}
 		for _, lost := range []bool{false, true} {
 			const phases = 100
 			if lost && tl.Counts().Unknown == 0 {

@@ -75,7 +75,11 @@ func (x *search) think(end time.Duration) (until time.Duration, late func() bool
 	if until = x.clock() + x.o.Think; !x.recorded() {
 		until = min(until, end)
 	}
-	return until, func() bool { return x.clock() > until }
+	over := false
+	return until, func() bool {
+		over = over || x.clock() > until
+		return over
+	}
 }
 
 // send sends one phase within the budget. It reports false where nothing more is to be sent.

@@ -129,7 +129,7 @@ func (x *search) queueIn(r *region, best box) (spec.Policy, box) {
 	for i := range time.Duration(steps + 1) {
 		times = append(times, h.t1+(h.t2-h.t1)*i/steps)
 	}
-	times = slices.DeleteFunc(times, func(t time.Duration) bool { return !explains(t) })
+	times = slices.DeleteFunc(times, func(t time.Duration) bool { return x.overdue() || !explains(t) })
 	if len(times) == 0 {
 		return at(best.t1), h
 	}
@@ -208,7 +208,7 @@ func (x *search) mayWait(res *Result) {
 		return
 	}
 	if r := x.unlike[0]; r.kind.written(r.hull().point()).Burst > 1 {
-		if c := x.candidate(r); !x.fails(c) {
+		if c := x.candidate(r); x.overdue() || !x.fails(c) {
 			res.Verdict, res.Stopped, res.Found = Open, mayQueue, slices.Insert(res.Found, 0, c)
 			res.Sharper, res.Also = nil, nil
 		}

@@ -169,6 +169,12 @@ const unsure = "what was measured is no round time, and the budget ends before e
 const unexplained = "every other kind is refuted, and so is each policy of what is left that was tried, " +
 	"but not all of them"
 
+// unchecked is why the only kind that is left is not named.
+const unchecked = "the budget of time ends before the whole recording was judged by what was found"
+
+// overdue tells that what was found was checked for long enough: nothing is named that was not checked.
+func (x *search) overdue() bool { return x.late != nil && x.late() }
+
 // fails tells whether the whole recording refutes what was found, by the judge's usual search.
 func (x *search) fails(c Candidate) bool {
 	tl := *x.tl // with its delays, which a queue must explain
@@ -183,6 +189,9 @@ func (x *search) result() *Result {
 	tl.Observations = tl.Observations[x.skip:]
 	res := &Result{Timeline: &tl, Before: x.skip, Trip: x.trip(), Stopped: x.stopped,
 		Verdict: Open}
+	if !x.recorded() {
+		_, x.late = x.think(x.o.MaxTime - (x.o.MaxTime-x.judgeUntil())/4)
+	}
 	x.byDelays()
 	x.doubtQueue()
 	found := classes(x.regions)
@@ -211,19 +220,8 @@ func (x *search) result() *Result {
 		}
 	case x.unconfirmed():
 		res.Stopped = cmp.Or(res.Stopped, unsure)
-	case len(found) == 1 && x.named() && x.fails(res.Found[0]):
-		res.Stopped = unexplained
 	case len(found) == 1 && x.named():
-		if coarse := x.ofWholeSeconds(res.Found[0]); len(coarse) > 0 {
-			res.Found, res.Stopped = append(res.Found, coarse...), wholeSeconds
-			break
-		}
-		if ban := x.asProlonged(res.Found[0]); ban != nil {
-			res.Stopped = fmt.Sprintf(prolonging, ban)
-			break
-		}
-		res.Verdict, res.Stopped, res.Also = Identified, "", x.alsoTold(res.Found[0])
-		res.Sharper = x.sharper(res.Found[0])
+		x.name(res)
 	}
 	x.mayWait(res)
 	x.heldBack(res)
@@ -232,6 +230,30 @@ func (x *search) result() *Result {
 		res.Stopped = strings.TrimPrefix(res.Stopped+x.hindered()+x.blurred(), "; ")
 	}
 	return res
+}
+
+// name calls what is left by its name, unless the whole recording refutes it, or explains what looks like it
+// too, or the time is over before that is known.
+func (x *search) name(res *Result) {
+	c := res.Found[0]
+	if x.fails(c) {
+		res.Stopped = unexplained
+		return
+	}
+	if coarse := x.ofWholeSeconds(c); len(coarse) > 0 {
+		res.Found, res.Stopped = append(res.Found, coarse...), wholeSeconds
+		return
+	}
+	if ban := x.asProlonged(c); ban != nil {
+		res.Stopped = fmt.Sprintf(prolonging, ban)
+		return
+	}
+	if x.overdue() {
+		res.Stopped = unchecked
+		return
+	}
+	res.Verdict, res.Stopped, res.Also = Identified, "", x.alsoTold(c)
+	res.Sharper = x.sharper(c)
 }
 
 // explaining returns what is told of what was found: what is rare only where it explains all.
@@ -244,6 +266,9 @@ func (x *search) explaining(found []Candidate) []Candidate {
 
 // next says which experiment would tell most of what is left, whatever the budget, and what it costs.
 func (x *search) next() string {
+	if x.overdue() {
+		return ""
+	}
 	p := x.planner()
 	p.requests, p.left = 100_000, 48*time.Hour
 	_, p.over = x.think(x.judgeUntil() + (x.o.MaxTime-x.judgeUntil())/2)
@@ -298,6 +323,9 @@ func (x *search) ofOne(r *region) Candidate {
 	h := r.hull()
 	best, search := r.kind.usual(h), !x.crowded() // which an exact search would take seconds for
 	for _, b := range append([]box{best, h.inner(), h}, r.live...) {
+		if x.overdue() {
+			break
+		}
 		if !refuted(x.shown(), r.with(r.kind.policy(b.point())), verdict.Exact, search) {
 			best = b.point()
 			break
@@ -368,7 +396,7 @@ func toldWindow(tl *timeline.Timeline, quota int64) (out time.Duration) {
 func (x *search) nearest() []Candidate {
 	const most = 4
 	var out []Candidate
-	for i := len(x.gone) - 1; i >= 0 && len(out) < most; i-- {
+	for i := len(x.gone) - 1; i >= 0 && len(out) < most && !x.overdue(); i-- {
 		k := x.gone[i].kind
 		if x.gone[i].last == (box{}) { // each policy that was tried was refuted, and no box as a whole
 			continue

@@ -154,6 +154,9 @@ func (x *search) both(a, r *region) Candidate {
 	}
 	for _, c := range r.points(mostLive, true) {
 		for _, b := range a.points(mostLive, true) {
+			if x.overdue() {
+				return out
+			}
 			try := out
 			try.Limit = spec.Limit{a.kind.written(b), r.kind.written(c)}
 			if !x.fails(try) {
