@@ -23,11 +23,21 @@ import (
 // spaced sets how far requests are apart by the slowest answer so far: from far away no answer comes after
 // the next request, or in a burst after the one after it.
 func (x *search) spaced() {
+	x.nearer()
 	if x.far && x.every > x.o.Every {
 		x.every = max(x.every, slowest(x.shown())*21/20)
 	}
 	if x.dense = x.every; x.far {
 		x.dense = min(x.every, max(x.o.Every, slowest(x.shown())*21/40))
+	}
+}
+
+// nearer takes back that answers come from far away once one came much sooner than most. From there each
+// takes long; on a busy machine the first ones may.
+func (x *search) nearer() {
+	const much = 8
+	if x.far && much*soonest(x.shown()) < x.trip() {
+		x.far, x.every = false, x.o.Every
 	}
 }
 
@@ -52,11 +62,11 @@ func (x *search) bursts(ctx context.Context) bool {
 // burstPhase is the name of such a burst.
 const burstPhase = "burst"
 
-// deepen asks the exact search about counters from far away once few kinds are left: from there the bounds of
-// short windows, in each of which a request may have been decided, refute little.
+// deepen asks the exact search about counters once few classes are left. Where answers come late, the bounds
+// of short windows, in each of which a request may have been decided, refute little.
 func (x *search) deepen() {
 	const few = 3
-	if !x.far || len(x.regions) > few || 10*len(x.tl.Observations) < 6*x.o.MaxRequests {
+	if len(classes(x.regions)) > few || 5*len(x.tl.Observations) < x.o.MaxRequests {
 		return
 	}
 	for _, r := range x.regions {

@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -152,6 +153,7 @@ func (x *search) open(ctx context.Context) bool {
 			return false
 		}
 		quota.Name, quota.Requests = fasterPhase, x.o.MaxRequests*4/10
+		x.nearer()
 	}
 	if x.shown().Counts().Denied == 0 {
 		x.every, quota.Every = x.o.Every, x.o.Every
@@ -212,7 +214,7 @@ func (x *search) explore(ctx context.Context) {
 			continue
 		}
 		if !ok {
-			x.stopped = "no experiment within the budget tells more"
+			x.stopped = cmp.Or(x.stopped, "no experiment within the budget tells more")
 			return
 		}
 		x.made[family(e)]++
@@ -273,12 +275,17 @@ func (x *search) narrow(asked int) {
 	if cut && (x.recorded() || until < x.judgeUntil()) { // else it is the time that is over
 		x.cut++
 	}
-	if x.regions = left; len(left) == 0 && x.aside != nil {
+	x.regions = left
+	shareTimes(left)
+	if len(left) == 0 && x.aside != nil {
 		if x.soon = max(4*x.soon, time.Millisecond); x.soon <= slowest(x.tl) {
 			x.regions, x.gone = queues(x.aside), nil
 		} else {
 			x.noQueue()
 		}
+		x.narrow(asked)
+	}
+	if x.dropQueue() {
 		x.narrow(asked)
 	}
 	x.recall()
@@ -348,7 +355,10 @@ func (x *search) planner() *planner {
 		made: x.made, now: x.s.Now(), trip: x.trip(), every: x.every, dense: x.dense, far: x.far,
 		wait:     x.s.Wait(),
 		requests: x.spare(), left: x.sendUntil() - x.s.Now()}
-	likely, tl := x.likely(), x.shown()
+	likely, tl := []*region(nil), x.shown()
+	for _, class := range classes(x.likely()) { // kinds of a class are one limiter
+		likely = append(likely, class[0])
+	}
 	if x.recorded() { // what comes next is of a new client
 		tl = &timeline.Timeline{}
 	}

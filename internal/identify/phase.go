@@ -94,7 +94,7 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	default:
 		p.Requests = max(1, min(p.Requests, left))
 	}
-	p.Crowded, p.Until = x.aside != nil || x.every < x.trip(), x.sendUntil()
+	p.Crowded, p.Until = x.aside != nil || x.far && x.every < x.trip(), x.sendUntil()
 	seen, err := x.s.Send(ctx, p)
 	for _, o := range seen {
 		o.Seq, o.Phase, o.Cost = len(x.tl.Observations), p.Name, 1

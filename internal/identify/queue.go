@@ -40,6 +40,17 @@ func (x *search) later() {
 	x.soon, x.regions = prompt(x.tl)*5/4, queues(x.aside)
 }
 
+// dropQueue takes back that answers wait in a queue as soon as what is left of it has no place to wait in: an
+// answer was slow. It tells whether that was done.
+func (x *search) dropQueue() bool {
+	place := func(r *region) bool { return r.hull().q2 > 1 }
+	if x.aside == nil || len(x.regions) == 0 || slices.ContainsFunc(x.regions, place) {
+		return false
+	}
+	x.noQueue()
+	return true
+}
+
 // noQueue takes back that answers wait in a queue.
 func (x *search) noQueue() { x.regions, x.aside = x.aside, nil }
 
@@ -140,6 +151,19 @@ func (x *search) queueIn(r *region, best box) (spec.Policy, box) {
 		return at(t), left
 	}
 	return at(times[len(times)/2]), left
+}
+
+// laterStill supposes later decisions for as long as the delays refute each queue that is left. What refuted
+// the others was a guess then.
+func (x *search) laterStill() {
+	for x.aside != nil && len(x.regions) == 1 && x.soon < slowest(x.tl) && !x.recorded() && !x.overdue() {
+		r := x.regions[0]
+		if p, _ := x.queueIn(r, r.hull().usual()); !x.fails(Candidate{Limit: spec.Limit{p}}) {
+			return
+		}
+		x.soon, x.regions, x.gone = min(4*x.soon, slowest(x.tl)), queues(x.aside), nil
+		x.narrow(manyAsked / 5)
+	}
 }
 
 // byDelays leaves of a queue that is the only kind left what its delays leave, where that settles it.

@@ -237,6 +237,21 @@ func largest(boxes []box) int {
 	return widest
 }
 
+// cut leaves of r the times of an interval, where some are.
+func (r *region) cut(from, to time.Duration) {
+	within := func(boxes []box) (out []box) {
+		for _, b := range boxes {
+			if b.t1, b.t2 = max(b.t1, from), min(b.t2, to); b.t1 <= b.t2 {
+				out = append(out, b)
+			}
+		}
+		return out
+	}
+	if live, doubtful := within(r.live), within(r.doubtful); len(live)+len(doubtful) > 0 {
+		r.live, r.doubtful = live, doubtful
+	}
+}
+
 // empty tells whether the kind is refuted.
 func (r *region) empty() bool { return len(r.live)+len(r.doubtful) == 0 }
 

@@ -158,6 +158,31 @@ func (k *kind) ofOne() string {
 	}
 }
 
+// shareTimes tells each kind of a class what is known of the others. They are the same limiter, and the judge
+// refutes a time sooner of one than of another. Where they have no time in common nothing is told.
+func shareTimes(regions []*region) {
+	for _, class := range classes(regions) {
+		from, to := time.Duration(0), time.Duration(math.MaxInt64)
+		for _, r := range class {
+			h := r.hull()
+			from, to = max(from, h.t1*r.kind.windows()), min(to, h.t2*r.kind.windows())
+		}
+		for _, r := range class {
+			if n := r.kind.windows(); len(class) > 1 && from <= to {
+				r.cut((from+n-1)/n, to/n)
+			}
+		}
+	}
+}
+
+// windows is after how many windows a kind with a quota of one request admits again.
+func (k *kind) windows() time.Duration {
+	if k.base.Weighs() && k.base.Rounding == spec.RoundUp {
+		return 2
+	}
+	return 1
+}
+
 // inUse is why nothing explains a recording of a quota that may not have been whole.
 const inUse = "no limit that is looked for explains all answers, or others use the quota: try again with " +
 	"a key of your own"
@@ -192,6 +217,7 @@ func (x *search) result() *Result {
 	if !x.recorded() {
 		_, x.late = x.think(x.o.MaxTime - (x.o.MaxTime-x.judgeUntil())/4)
 	}
+	x.laterStill()
 	x.byDelays()
 	x.doubtQueue()
 	found := classes(x.regions)

@@ -1,0 +1,60 @@
+package identify
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestKindsOfOneRequestAreOneLimiter: one that was known kept on asking for another of the same class.
+func TestKindsOfOneRequestAreOneLimiter(t *testing.T) {
+	const ms = time.Millisecond
+	all := kinds()
+	rounded := counterKind("first", "").parts[2]
+	one := func(k *kind, from, to time.Duration) *region {
+		return &region{kind: k, live: []box{{q1: 1, q2: 1, t1: from * ms, t2: to * ms}}}
+	}
+	regions := []*region{one(all[0], 195, 203), one(all[2], 190, 202), one(all[3], 300, 310),
+		one(rounded, 98, 110)}
+	shareTimes(regions)
+	if h := regions[0].hull(); h.t1 != 195*ms {
+		t.Errorf("a kind that has no time in common: got %v, want it left as it was", h)
+	}
+	regions = append(regions[:2:2], regions[3])
+	shareTimes(regions)
+	for i, want := range []box{{t1: 196 * ms, t2: 202 * ms}, {t1: 196 * ms, t2: 202 * ms},
+		{t1: 98 * ms, t2: 101 * ms}} {
+		if h := regions[i].hull(); h.t1 != want.t1 || h.t2 != want.t2 {
+			t.Errorf("%s: got %v..%v, want %v..%v", regions[i].kind.text, h.t1, h.t2, want.t1, want.t2)
+		}
+	}
+}
+
+// TestAQueueWithoutAPlaceIsDropped: of 400 requests 340 asked for a queue of which one request was left.
+func TestAQueueWithoutAPlaceIsDropped(t *testing.T) {
+	bucket := known(parsed(t, "token-bucket,rate=5/s,burst=2")[0])
+	for quota, want := range map[int64]bool{1: true, 2: false} {
+		x := &search{aside: []*region{bucket}, regions: queues([]*region{bucket})}
+		x.regions[0].live[0].q2 = quota
+		if got := x.dropQueue(); got != want || (x.aside == nil) != want {
+			t.Errorf("of %d: got it dropped %v, want %v", quota, got, want)
+		}
+	}
+}
+
+// TestASlowFirstAnswerIsNotFarAway: one answer of 90 ms, and all that came later were taken to be far away.
+func TestASlowFirstAnswerIsNotFarAway(t *testing.T) {
+	const ms = time.Millisecond
+	answer := func(at, took time.Duration) timeline.Observation {
+		return timeline.Observation{Sent: at, FirstByte: at + took, Answered: true}
+	}
+	for later, far := range map[time.Duration]bool{1: false, 80: true} {
+		all := []timeline.Observation{answer(0, 90*ms), answer(200*ms, later*ms), answer(400*ms, 95*ms)}
+		x := &search{o: usualBudget(), far: true, every: 112 * ms, tl: &timeline.Timeline{Observations: all}}
+		x.spaced()
+		if x.far != far || (x.every == x.o.Every) == far {
+			t.Errorf("later answers of %v ms: got far %v, requests %v apart", later, x.far, x.every)
+		}
+	}
+}
