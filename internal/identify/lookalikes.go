@@ -3,6 +3,7 @@ package identify
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -51,7 +52,7 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 		for _, beside := range []time.Duration{0, time.Second, -time.Second} { // the nearest first
 			w := max(c.least.Truncate(time.Second)+beside, time.Second)
 			limit, err := spec.Parse(fmt.Sprintf(k.spec, c.Limit[0].Rate.N, w))
-			if err == nil && explains(&tl, limit) {
+			if err == nil && explains(&tl, limit) && x.bySeconds(&tl, limit) {
 				out = append(out, Candidate{Text: k.text + ", by a clock of whole seconds",
 					Class: []spec.Algorithm{limit[0].Algorithm}, Limit: limit, Measured: c.Measured,
 					least: w, most: w})
@@ -60,6 +61,61 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 		}
 	}
 	return out
+}
+
+// bySeconds tells whether one clock of whole seconds explains a recording, wherever its seconds begin. With
+// tick=1s the judge lets each request be read a second early or not, apart from all others, and so it refutes
+// little. Here the place of the seconds is divided, and each request is given what the clock may have read.
+func (x *search) bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
+	const first, finest, most = time.Second / 16, time.Millisecond, 500
+	if x.recorded() || several(tl) { // several clocks
+		return true
+	}
+	exact := slices.Clone(limit)
+	exact[0].Tick, exact[0].TickSet = 0, false
+	var open [][2]time.Duration
+	for from := time.Duration(0); from < time.Second; from += first {
+		open = append(open, [2]time.Duration{from, from + first})
+	}
+	for range most {
+		if len(open) == 0 {
+			return false
+		}
+		last := len(open) - 1
+		from, to := open[last][0], open[last][1]
+		open = open[:last]
+		read := inSeconds(tl, from, to)
+		sure := read.Counts().Unknown == 0 || slowest(read) >= time.Second // a lost one is read within two
+		if sure && refuted(read, exact, verdict.Exact, false) {
+			continue
+		}
+		if to-from <= finest {
+			return true
+		}
+		middle := from + (to-from)/2
+		open = append(open, [2]time.Duration{from, middle}, [2]time.Duration{middle, to})
+	}
+	return true
+}
+
+// inSeconds is a recording with the times that a clock of whole seconds reads, which is ahead by from to to.
+// Some clocks are set by a timer, which may be late.
+func inSeconds(tl *timeline.Timeline, from, to time.Duration) *timeline.Timeline {
+	const late = 50 * time.Millisecond
+	out, h := *tl, tl.Header
+	out.Header.Tick, out.Header.DriftPPM = 0, 0
+	slack := func(at time.Duration) time.Duration { return h.Tick + at/1_000_000*time.Duration(h.DriftPPM) }
+	out.Observations = slices.Clone(tl.Observations)
+	for i := range out.Observations {
+		o := &out.Observations[i]
+		o.Sent = max(0, o.Sent-slack(o.Sent)-late+from).Truncate(time.Second)
+		if o.At = o.Sent; o.Answered {
+			o.FirstByte = (o.FirstByte + slack(o.FirstByte) + to).Truncate(time.Second)
+			o.Done = max(o.FirstByte, (o.Done + slack(o.Done) + to).Truncate(time.Second))
+		}
+	}
+	out.Header.Ended = max(out.End(), (h.Ended + slack(h.Ended) + to).Truncate(time.Second))
+	return &out
 }
 
 // lasts tells whether the window of c may be a multiple of a time.
