@@ -99,8 +99,16 @@ func TestPlanIsRepeatableAndFresh(t *testing.T) {
 		t.Errorf("without fresh partitions: got %q", kept.Phases[0].Arrivals[0].Partition)
 	}
 	s.Safety.MaxRequests = 1
-	if _, err := s.Plan("run", 3); err == nil {
-		t.Error("a plan over its ceiling: got no error")
+	const want = "x.yaml: a: 2 requests at once in 5 partitions: 10 requests, over the limit of 1 " +
+		"(shorten the phase, or raise safety.max_requests)"
+	if _, err := s.Plan("run", 3); err == nil || !strings.HasPrefix(err.Error(), want+"\nx.yaml: b: ") {
+		t.Errorf("a plan over its ceiling: got %v, want %s, and the same of b", err, want)
+	}
+	s.Safety.MaxRequests = 34 // each phase keeps to it, and both together have 35
+	const sum = "x.yaml: all phases: 35 requests, over the limit of 34 " +
+		"(shorten a phase, or raise safety.max_requests)"
+	if _, err := s.Plan("run", 3); err == nil || err.Error() != sum {
+		t.Errorf("a plan whose sum is over its ceiling: got %v, want %s", err, sum)
 	}
 }
 

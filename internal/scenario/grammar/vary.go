@@ -96,8 +96,7 @@ func (s *draft) moot(p *scenario.Phase) string {
 			return "no field tells clients apart"
 		}
 	case a == timeline.KeyCase || a == timeline.KeyTwice:
-		if s.Partition.Kind == scenario.ByAddress || s.Partition.Kind == scenario.ByNone ||
-			a == timeline.KeyTwice && s.Partition.Kind == scenario.ByPath {
+		if !s.Partition.Named() || a == timeline.KeyTwice && s.Partition.Kind == scenario.ByPath {
 			return "clients do not name themselves"
 		}
 	case s.Partition.Kind == scenario.ByHeader && slices.ContainsFunc(fieldsOf(a), func(name string) bool {
