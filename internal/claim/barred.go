@@ -33,13 +33,12 @@ func (r *recording) barred(phase string) verdict.Claim {
 	switch {
 	case len(admitted) > 0:
 		return finding.Settle(id, text,
-			[]verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.AdmittedBarred,
-				Seen: int64(len(admitted)), Text: text + ": " + phrase.Seqs(admitted)}, admitted...)})
+			finding.Count(verdict.AdmittedBarred, admitted, text+": "+phrase.Seqs(admitted)))
 	case asked == 0:
 		return finding.TooFew(id, "no request of phase "+phrase.Quote(phase)+" was sent")
 	case lost > 0:
 		return finding.TooFew(id, fmt.Sprintf("%s; %s not answered", text, phrase.Plural(lost, "request")))
 	default:
-		return finding.Settle(id, text, nil)
+		return finding.Settle(id, text)
 	}
 }

@@ -66,11 +66,10 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 		if b.Unlimited {
 			kind = verdict.DeniedUnlimited
 		}
-		return finding.Settle(id, text,
-			[]verdict.Finding{finding.Witness(verdict.Finding{Kind: kind, Seen: int64(len(denials)),
-				Bound: int64(b.Max), Text: text + ": " + phrase.Seqs(denials)}, denials...)})
+		return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: kind, Seen: int64(len(denials)),
+			Bound: int64(b.Max), Text: text + ": " + phrase.Seqs(denials)}, denials...))
 	case len(denials)+unclassified+unanswered <= b.Max:
-		return finding.Settle(id, text, nil)
+		return finding.Settle(id, text)
 	case unclassified > 0:
 		return inconclusive(verdict.UnclassifiedStatus,
 			fmt.Sprintf("%s; %s a status that no rule classifies", text, have(unclassified, "answer")))

@@ -30,11 +30,10 @@ func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 	text := fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), phrase.Plural(len(obs), "denial"),
 		phrase.OneOf(expected))
 	if len(bad) == 0 {
-		return finding.Settle(deniedStatusID, text, nil)
+		return finding.Settle(deniedStatusID, text)
 	}
-	return finding.Settle(deniedStatusID, text,
-		[]verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.DeniedStatus, Seen: int64(len(bad)),
-			Text: fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad),
-				phrase.Plural(len(obs), "denial"),
-				phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(expected), phrase.Seqs(bad))}, bad...)})
+	return finding.Settle(deniedStatusID, text, finding.Count(verdict.DeniedStatus, bad,
+		fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad),
+			phrase.Plural(len(obs), "denial"), phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(expected),
+			phrase.Seqs(bad))))
 }

@@ -1,5 +1,6 @@
-// Package claim judges what a scenario expects beyond conformance: header fields, Retry-After, latency, the
-// schedule, and what a proxy may not change.
+// Package claim judges what a scenario expects beyond conformance. The questions that it asks are in a table
+// (expect.go). What answers carry, what they tell of a quota and what a proxy changed are rooms of their own
+// (fields, quota, intact); waits, latency, the schedule and the counts of phases are judged here.
 package claim
 
 import (

@@ -68,7 +68,7 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 	case lies > 0:
 		return finding.Settle(honoredID,
 			fmt.Sprintf("%d of %d clients that waited as told were denied again%s",
-				lies, lies+kept, finding.Shown(lies)), findings)
+				lies, lies+kept, finding.Shown(lies)), findings...)
 	case kept > 0 && kept < fewest:
 		return finding.TooFew(honoredID, fmt.Sprintf("%s of %s to %s honored, and at least %d are needed: "+
 			"what is cut to the second holds at some phases of it",
@@ -78,7 +78,7 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 		return finding.Settle(honoredID,
 			fmt.Sprintf("%s of %s to %s honored: each client that waited as told was admitted",
 				phrase.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
-				phrase.Seconds(longest, time.Second)), nil)
+				phrase.Seconds(longest, time.Second)))
 	case denials == 0:
 		return finding.TooFew(honoredID, "no request was denied")
 	case fields.Lacks(r.Recording, verdict.PromiseRetryAfter):

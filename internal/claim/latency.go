@@ -41,7 +41,7 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	text := fmt.Sprintf("%s of the service time of %s is %s, bound %s", name,
 		phrase.Plural(len(obs), b.Outcome.String()+" answer"), phrase.Millis(seen), phrase.Millis(b.Max))
 	if seen <= b.Max {
-		return finding.Settle(id, text, nil)
+		return finding.Settle(id, text)
 	}
 	if why := r.overloaded(); why != "" {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + why +
@@ -66,20 +66,19 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 				"be that of a machine", text, over)}
 	}
 	if b.Quantile < 1 && rank == len(obs) {
-		return finding.TooFew(id, fmt.Sprintf("%s; but so few answers have no %s below their largest", text,
-			name))
+		return finding.TooFew(id,
+			fmt.Sprintf("%s; but so few answers have no %s below their largest", text, name))
 	}
 	first := slices.IndexFunc(obs, func(o *timeline.Observation) bool { return service(o) > b.Max })
 	over := obs[first:]
 	slices.Reverse(over)
 	slowest := over[0]
-	return finding.Settle(id, text,
-		[]verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.Latency, Seen: int64(seen),
-			Bound: int64(b.Max),
-			Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s",
-				text, len(over), len(obs),
-				phrase.Millis(b.Max), len(obs)-rank, slowest.Seq, phrase.Millis(service(slowest)))},
-			over...)})
+	return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: verdict.Latency, Seen: int64(seen),
+		Bound: int64(b.Max),
+		Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s",
+			text, len(over), len(obs),
+			phrase.Millis(b.Max), len(obs)-rank, slowest.Seq, phrase.Millis(service(slowest)))},
+		over...))
 }
 
 // way is the service time of the fastest answer: as long may each take on its way there and back, which is

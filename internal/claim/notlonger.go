@@ -55,10 +55,10 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 	case late > 0:
 		return finding.Settle(notLongerID,
 			fmt.Sprintf("%d of %s told a longer wait than the limit can need%s",
-				late, phrase.Plural(judged, "denial"), finding.Shown(late)), findings)
+				late, phrase.Plural(judged, "denial"), finding.Shown(late)), findings...)
 	default:
 		return finding.Settle(notLongerID, fmt.Sprintf("%s told no longer wait than the limit can need",
-			phrase.Plural(judged, "denial")), nil)
+			phrase.Plural(judged, "denial")))
 	}
 }
 

@@ -44,14 +44,14 @@ func (r *recording) ownCount(e *Expect) verdict.Claim {
 	text := fmt.Sprintf("the target counted %d of %s", counted, phrase.Plural(total, "denial"))
 	switch {
 	case len(found) > 0:
-		return finding.Settle(id, text, found)
+		return finding.Settle(id, text, found...)
 	case more > 0:
 		return verdict.Claim{ID: id, Reason: verdict.ForeignTraffic, Text: fmt.Sprintf("%s, %d more than it "+
 			"answered to us: others were denied too, or it counts twice", text, more)}
 	case total == 0:
 		return finding.TooFew(id, "nothing was denied")
 	}
-	return finding.Settle(id, text, nil)
+	return finding.Settle(id, text)
 }
 
 // deniedIn are the denials of some phases, and how many of their requests may be denials or not.

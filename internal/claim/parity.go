@@ -41,24 +41,20 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 				names = append(names, name)
 			}
 			if len(lacks) > 0 {
-				findings = append(findings,
-					finding.Witness(verdict.Finding{Kind: verdict.FieldMissing, Seen: int64(len(lacks)),
-						Text: fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d) and not in %d "+
-							"of "+
-							"%d of phase %s: %s", name,
-							phrase.Plural(len(like), "answer"), phrase.Quote(e.Like), outcome, like[0].Seq,
-							len(lacks), len(mine), phrase.Quote(e.Phase), phrase.Seqs(lacks))}, lacks...))
+				findings = append(findings, finding.Count(verdict.FieldMissing, lacks,
+					fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d) and not in %d of %d of "+
+						"phase %s: %s", name, phrase.Plural(len(like), "answer"), phrase.Quote(e.Like),
+						outcome, like[0].Seq, len(lacks), len(mine), phrase.Quote(e.Phase),
+						phrase.Seqs(lacks))))
 			}
 		}
 		known := answer.Statuses(like)
 		if bad := answer.Only(mine,
 			func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) }); len(bad) > 0 {
-			findings = append(findings,
-				finding.Witness(verdict.Finding{Kind: verdict.AnsweredOtherwise, Seen: int64(len(bad)),
-					Text: fmt.Sprintf("%s requests of phase %s are answered %s, those of phase %s %s: %s",
-						outcome, phrase.Quote(e.Like), phrase.OneOf(known),
-						phrase.Quote(e.Phase), phrase.OneOf(answer.Statuses(bad)), phrase.Seqs(bad))},
-					bad...))
+			findings = append(findings, finding.Count(verdict.AnsweredOtherwise, bad,
+				fmt.Sprintf("%s requests of phase %s are answered %s, those of phase %s %s: %s", outcome,
+					phrase.Quote(e.Like), phrase.OneOf(known), phrase.Quote(e.Phase),
+					phrase.OneOf(answer.Statuses(bad)), phrase.Seqs(bad))))
 		}
 	}
 	if judged == 0 {
@@ -68,7 +64,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 	slices.Sort(names)
 	return finding.Settle(id, fmt.Sprintf("%s of phase %s have what those of phase %s have: status, %s",
 		phrase.Plural(judged, "answer"), phrase.Quote(e.Phase),
-		phrase.Quote(e.Like), strings.Join(names, ", ")), findings)
+		phrase.Quote(e.Like), strings.Join(names, ", ")), findings...)
 }
 
 // common returns the fields that all of obs have and that do not tell of the content, ascending.

@@ -40,7 +40,7 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 	left := e.Clients - len(admitted)
 	switch {
 	case !e.Drained || left <= 0:
-		return finding.Settle(id, text, nil)
+		return finding.Settle(id, text)
 	case r.Header.Interrupted:
 		return verdict.Claim{ID: id, Reason: verdict.Interrupted,
 			Text: text + "; but the recording was stopped before its plan was done"}
@@ -53,12 +53,11 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 			"; but the limit explains all of them: its clients did not come when there was room")
 	default:
 		last := refused[len(refused)-1]
-		return finding.Settle(id, text,
-			[]verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.NotDrained,
-				Seen: int64(left),
-				Text: fmt.Sprintf("%s never admitted; the last denial is #%d", phrase.Plural(left, "client"),
-					last.Seq)},
-				refused[max(0, len(refused)-finding.Most):]...)})
+		return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: verdict.NotDrained,
+			Seen: int64(left),
+			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", phrase.Plural(left, "client"),
+				last.Seq)},
+			refused[max(0, len(refused)-finding.Most):]...))
 	}
 }
 

@@ -127,16 +127,14 @@ func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.C
 	}
 	var findings []verdict.Finding
 	if len(missing) > 0 {
-		findings = append(findings, finding.Witness(verdict.Finding{Kind: verdict.FieldMissing,
-			Seen: int64(len(missing)),
-			Text: fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), phrase.Plural(len(obs), noun), g.what,
-				phrase.Seqs(missing), byOutcome(missing, obs))},
-			missing...))
+		findings = append(findings, finding.Count(verdict.FieldMissing, missing,
+			fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), phrase.Plural(len(obs), noun), g.what,
+				phrase.Seqs(missing), byOutcome(missing, obs))))
 	}
 	findings = append(findings, binding.Findings(len(obs), noun, g.what)...)
 	good := len(obs) - len(missing) - len(invalid)
 	return finding.Settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, phrase.Plural(len(obs), noun),
-		g.what, loose.Note()), findings)
+		g.what, loose.Note()), findings...)
 }
 
 // byOutcome says which of obs lack a field, where it is all of one outcome and none of the other.
@@ -175,7 +173,7 @@ func admittedToo(r *recorded.Recording, c verdict.Claim) verdict.Claim {
 	noun := "admitted answer"
 	text := fmt.Sprintf("%s; sent, judged for its syntax only: Retry-After in %s", c.Text,
 		phrase.Plural(n, noun))
-	return finding.Settle(c.ID, text, append(c.Findings, bad.Findings(n, noun, "Retry-After")...))
+	return finding.Settle(c.ID, text, append(c.Findings, bad.Findings(n, noun, "Retry-After")...)...)
 }
 
 // readRetryAfter reads Retry-After: present, and every rule of its syntax.

@@ -11,7 +11,7 @@ import (
 )
 
 // Settle is a claim that was judged: Fail with at least one finding, Pass with none. text says what was seen.
-func Settle(id, text string, findings []verdict.Finding) verdict.Claim {
+func Settle(id, text string, findings ...verdict.Finding) verdict.Claim {
 	c := verdict.Claim{ID: id, Verdict: verdict.Pass, Text: text, Findings: findings}
 	if len(findings) > 0 {
 		c.Verdict = verdict.Fail
@@ -51,6 +51,11 @@ func Witness(f verdict.Finding, obs ...*timeline.Observation) verdict.Finding {
 	}
 	slices.Sort(f.Observations)
 	return f
+}
+
+// Count is a finding of obs, of which there is at least one: Seen is their number.
+func Count(kind verdict.Kind, obs []*timeline.Observation, text string) verdict.Finding {
+	return Witness(verdict.Finding{Kind: kind, Seen: int64(len(obs)), Text: text}, obs...)
 }
 
 // Shown says behind a text how many of n findings are listed; empty where it is all.

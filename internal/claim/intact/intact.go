@@ -100,7 +100,7 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 	case len(j.findings) > 0:
 		n := len(j.findings)
 		return finding.Settle(id, fmt.Sprintf("%s between the origin and the proxy%s",
-			phrase.Plural(n, "difference"), notes), j.findings)
+			phrase.Plural(n, "difference"), notes), j.findings...)
 	case len(short) > 0:
 		return finding.TooFew(id, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
 	case len(j.compared) == 0 && !j.expect.Status && !j.expect.Body:
@@ -116,7 +116,7 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 	}
 	return finding.Settle(id, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
 		phrase.Plural(len(j.r.Target), "answer"), phrase.Plural(len(j.r.Origin), "answer"),
-		strings.Join(what, ", "), notes), nil)
+		strings.Join(what, ", "), notes))
 }
 
 // note adds a sentence once.

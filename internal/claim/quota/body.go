@@ -52,18 +52,15 @@ func (j *judge) toldBody(id string) verdict.Claim {
 	var findings []verdict.Finding
 	for _, name := range order {
 		obs := wrong[name]
-		findings = append(findings, finding.Witness(verdict.Finding{Kind: verdict.BodyConflict,
-			Seen: int64(len(obs)),
-			Text: fmt.Sprintf("#%d: %s; so in %s: %s", obs[0].Seq, first[name],
-				phrase.Plural(len(obs), "denial"),
-				phrase.Seqs(obs))},
-			obs...))
+		findings = append(findings, finding.Count(verdict.BodyConflict, obs,
+			fmt.Sprintf("#%d: %s; so in %s: %s", obs[0].Seq, first[name],
+				phrase.Plural(len(obs), "denial"), phrase.Seqs(obs))))
 	}
 	if compared == 0 {
-		return finding.Settle(id, "no denial tells a wait, a limit, a reset or a status in a JSON body", nil)
+		return finding.Settle(id, "no denial tells a wait, a limit, a reset or a status in a JSON body")
 	}
 	return finding.Settle(id, fmt.Sprintf("the bodies of %s were compared with their fields",
-		phrase.Plural(compared, "denial")), findings)
+		phrase.Plural(compared, "denial")), findings...)
 }
 
 // member is a number or text of a body, under the name that the body gives it.
@@ -295,8 +292,8 @@ func (j *judge) limitConflict(o *timeline.Observation, x, window member) string 
 	if len(limit) == 0 || declares(limit, n, unit) {
 		return ""
 	}
-	return fmt.Sprintf("its body says %s: %d, and %s%s", x.name, n, declaredText(limit), unnamedUnit(n,
-		limit))
+	return fmt.Sprintf("its body says %s: %d, and %s%s", x.name, n, declaredText(limit),
+		unnamedUnit(n, limit))
 }
 
 // resetConflict holds an instant in a body against the limit, as a field would be.

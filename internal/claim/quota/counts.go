@@ -60,7 +60,8 @@ func (j *judge) counts(id string, tellers []teller) verdict.Claim {
 	}
 	text := fmt.Sprintf("%d of %s report the remaining quota that earlier requests leave",
 		compared-len(findings), phrase.Plural(compared, "answer"))
-	return finding.Settle(id, text+finding.Shown(len(findings)), findings[:min(len(findings), finding.Most)])
+	shown := findings[:min(len(findings), finding.Most)]
+	return finding.Settle(id, text+finding.Shown(len(findings)), shown...)
 }
 
 // series follows the answers of one partition.

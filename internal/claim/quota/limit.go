@@ -49,15 +49,13 @@ func (j *judge) toldLimit(id string, tellers []teller) verdict.Claim {
 	case len(bad) > 0:
 		text := fmt.Sprintf("%d of %s tell a limit that is not the declared one", len(bad),
 			phrase.Plural(judged, "answer"))
-		return finding.Settle(id, text,
-			[]verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.LimitOtherwise,
-				Seen: int64(len(bad)), Rule: rule,
-				Text: text + ": " + first + "; so do " + phrase.Seqs(bad)}, bad...)})
+		return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: verdict.LimitOtherwise,
+			Seen: int64(len(bad)), Rule: rule,
+			Text: text + ": " + first + "; so do " + phrase.Seqs(bad)}, bad...))
 	case judged > 0:
 		slices.Sort(seen)
 		return finding.Settle(id, fmt.Sprintf("the limit that %s tell is the declared one: %s",
-			phrase.Plural(judged, "answer"),
-			strings.Join(slices.Compact(seen), ", ")), nil)
+			phrase.Plural(judged, "answer"), strings.Join(slices.Compact(seen), ", ")))
 	case len(j.Limit) == 0:
 		return uncompared(id)
 	default:

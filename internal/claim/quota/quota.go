@@ -109,7 +109,7 @@ func (j *judge) conventions(id string, tellers []teller) verdict.Claim {
 	}
 	return finding.Settle(id, fmt.Sprintf("%d of %s that tell a quota break no rule", len(tellers)-bad,
 		phrase.Plural(len(tellers), "answer")),
-		all.Findings(len(tellers), "answer", "fields that tell the quota"))
+		all.Findings(len(tellers), "answer", "fields that tell the quota")...)
 }
 
 // needsLonger tells whether an answer tells a time beyond the window of its policy because the declared
@@ -158,10 +158,10 @@ func (j *judge) agrees(id string, tellers []teller) verdict.Claim {
 	}
 	if compared == 0 {
 		return finding.Settle(id, fmt.Sprintf("%s tell their quota in one dialect only",
-			phrase.Plural(len(tellers), "answer")), nil)
+			phrase.Plural(len(tellers), "answer")))
 	}
 	return finding.Settle(id, fmt.Sprintf("the dialects of %s were compared",
-		phrase.Plural(compared, "answer")), append(limits.findings(), left.findings()...))
+		phrase.Plural(compared, "answer")), append(limits.findings(), left.findings()...)...)
 }
 
 // conflict collects the answers that tell two things, with the first of them in words.
@@ -183,11 +183,9 @@ func (c *conflict) findings() []verdict.Finding {
 	if len(c.obs) == 0 {
 		return nil
 	}
-	return []verdict.Finding{finding.Witness(verdict.Finding{Kind: verdict.QuotaConflict,
-		Seen: int64(len(c.obs)),
-		Text: fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first,
-			phrase.Plural(len(c.obs), "answer"),
-			phrase.Seqs(c.obs))}, c.obs...)}
+	return []verdict.Finding{finding.Count(verdict.QuotaConflict, c.obs,
+		fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first, phrase.Plural(len(c.obs), "answer"),
+			phrase.Seqs(c.obs)))}
 }
 
 // stable judges that each partition is told one limit by each policy; without its name, no more limits than
@@ -228,5 +226,5 @@ func (j *judge) stable(id string, tellers []teller) verdict.Claim {
 	slices.SortFunc(told,
 		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
 	return finding.Settle(id, fmt.Sprintf("each partition is told one limit: %s",
-		strings.Join(slices.Compact(told), ", ")), moved.findings())
+		strings.Join(slices.Compact(told), ", ")), moved.findings()...)
 }

@@ -37,10 +37,8 @@ func (j *judge) toldReset(id string, tellers []teller) verdict.Claim {
 			continue
 		}
 		judged++
-		i := slices.IndexFunc(asked, func(q headers.Quota) bool {
-			return j.wrongReset(t.o, q, limit,
-				opened) != nil
-		})
+		i := slices.IndexFunc(asked,
+			func(q headers.Quota) bool { return j.wrongReset(t.o, q, limit, opened) != nil })
 		if i < 0 {
 			continue
 		}
@@ -51,15 +49,14 @@ func (j *judge) toldReset(id string, tellers []teller) verdict.Claim {
 	switch {
 	case judged > 0:
 		return finding.Settle(id, fmt.Sprintf("%d of %s tell a reset that can be%s", judged-bad,
-			phrase.Plural(judged, "answer"),
-			finding.Shown(bad)), findings)
+			phrase.Plural(judged, "answer"), finding.Shown(bad)), findings...)
 	case len(j.Limit) == 0:
 		return uncompared(id)
 	case !resets:
 		return j.silent(id, tellers, "a reset", tellsReset)
 	default:
 		return finding.Settle(id, "no reset can be compared: an instant needs a Date beside it, and the "+
-			"limit a known recovery", nil)
+			"limit a known recovery")
 	}
 }
 
@@ -86,8 +83,7 @@ func (j *judge) wrongReset(o *timeline.Observation, q headers.Quota, limit spec.
 	}
 	told := fmt.Sprintf("#%d (%s, sent %s, first byte %s) tells a reset in %s (%s)", o.Seq, o.Outcome,
 		phrase.Seconds(o.Sent, time.Millisecond), phrase.Seconds(o.FirstByte, time.Millisecond),
-		phrase.Seconds(q.Reset,
-			q.Unit), q.Dialect)
+		phrase.Seconds(q.Reset, q.Unit), q.Dialect)
 	switch {
 	case q.Reset > late && q.Reset-late > most:
 		f := finding.Witness(verdict.Finding{Kind: verdict.ResetLate, Seen: int64(q.Reset),
@@ -97,8 +93,7 @@ func (j *judge) wrongReset(o *timeline.Observation, q headers.Quota, limit spec.
 		return &f
 	case q.Reset < -slack-(o.FirstByte-o.Sent): // it may have stood still between its decision and the Date
 		f := finding.Witness(verdict.Finding{Kind: verdict.ResetEarly, Bound: int64(q.Reset),
-			Text: told + ": that is " +
-				"past"}, o)
+			Text: told + ": that is past"}, o)
 		return &f
 	case known && q.Reset < least-slack:
 		f := finding.Witness(verdict.Finding{Kind: verdict.ResetEarly, Seen: int64(least),
