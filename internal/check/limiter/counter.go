@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/zone"
@@ -161,13 +162,16 @@ func (c Counter) sureUnits(evs []history.Event) *loads {
 // breachAt collects what must weigh on window k by y.
 func (c Counter) breachAt(h *history.History, y, k int64) *Breach {
 	br := &Breach{Kind: verdict.OverAdmission, Windows: 2, Bound: c.quota}
+	from := sort.Search(len(h.Admitted), func(i int) bool { return c.first(h.Admitted[i].Start) >= k-1 })
+	near := h.Admitted[from:]
+	near = near[:sort.Search(len(near), func(i int) bool { return near[i].Start > y })]
+	br.Events = make([]history.Event, 0, len(near))
 	var prev, cur int64
-	for _, ev := range h.Admitted {
-		lo, hi := c.first(ev.Start), c.last(ev.End)
-		if ev.End > y || hi > k || lo < k-1 {
+	for _, ev := range near {
+		if ev.End > y || c.last(ev.End) > k {
 			continue
 		}
-		if lo == k {
+		if c.first(ev.Start) == k {
 			cur += ev.Cost
 		} else {
 			prev += ev.Cost
