@@ -66,7 +66,11 @@ const burstPhase = "burst"
 // of short windows, in each of which a request may have been decided, refute little.
 func (x *search) deepen() {
 	const few = 3
-	if len(classes(x.regions)) > few || 5*len(x.tl.Observations) < x.o.MaxRequests {
+	after := x.o.MaxRequests / 5
+	if x.far { // where each search takes longer
+		after *= 3
+	}
+	if len(classes(x.regions)) > few || len(x.tl.Observations) < after {
 		return
 	}
 	for _, r := range x.regions {
