@@ -186,7 +186,10 @@ func ReadBuiltin(name string) ([]Source, error) {
 		}
 		if names = append(names, NamedOnly()...); !slices.Contains(names, name) {
 			hint := strings.Replace(spell.Suggest(name, names), `"`, `"`+BuiltinPrefix, 1)
-			if hint == "" {
+			switch {
+			case strings.Contains(name, ","):
+				hint = "separate several by spaces"
+			case hint == "":
 				hint = "rlcheck list names them"
 			}
 			return nil, fmt.Errorf("%s%s: there is no such bundled scenario%s", BuiltinPrefix, name,
