@@ -46,6 +46,9 @@ type trial struct {
 const (
 	tries   = 20
 	tryTime = 4 * time.Minute
+	// soon is how many tries follow at once; later ones wait a while for a machine that may have less to do.
+	soon  = 4
+	while = 4 * time.Second
 )
 
 // patience counts the tries of one trial.
@@ -59,8 +62,10 @@ func (p *patience) left() bool {
 	if p.tried == 0 {
 		p.began = time.Now()
 	}
-	p.tried++
-	return p.tried <= tries && (p.tried <= 4 || time.Since(p.began) < tryTime)
+	if p.tried++; p.tried > soon {
+		time.Sleep(while)
+	}
+	return p.tried <= tries && (p.tried <= soon || time.Since(p.began) < tryTime)
 }
 
 // judged runs the trial until the right SPEC has passed, and every wrong one failed: not necessarily on the
