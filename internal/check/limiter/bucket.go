@@ -77,8 +77,9 @@ func (b Bucket) Over(h *history.History) *Breach {
 	}
 	// the admissions alone begin spans
 	whole := Block{h.Admitted, h.Admitted, h.AdmittedByEnd, history.MaxTime, history.MaxTime}
-	sweep := bucketSweep{b, candidates{n: b.N, list: make([]candidate, 0, len(h.Admitted))}}
-	if a := sweep.Take(whole); a != nil {
+	sweep := bucketSweep{b, candidatesFor(len(h.Admitted), b.N)}
+	a := sweep.Take(whole)
+	if sweep.c.free(); a != nil {
 		return b.tightest(h, a.To+b.late)
 	}
 	return nil

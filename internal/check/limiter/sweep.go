@@ -153,6 +153,27 @@ type candidates struct {
 
 type candidate struct{ x, gap int64 }
 
+// candidateLists are the memory of candidates that are free: to measure a bucket asks for them often.
+var candidateLists = make(chan []candidate, 4)
+
+// candidatesFor returns candidates at the scale n with room for so many.
+func candidatesFor(most int, n int64) candidates {
+	select {
+	case list := <-candidateLists:
+		return candidates{n: n, list: slices.Grow(list[:0], most)}
+	default:
+		return candidates{n: n, list: make([]candidate, 0, most)}
+	}
+}
+
+// free gives the memory back; nothing may be added any more.
+func (c *candidates) free() {
+	select {
+	case candidateLists <- c.list:
+	default:
+	}
+}
+
 // insert adds the candidate x, which must not be less than any before it.
 func (c *candidates) insert(x int64) {
 	value := x * c.n
