@@ -75,6 +75,7 @@ var layers = map[string]int{
 	"internal/result":            10,
 	"internal/scenario":          11,
 	"internal/scenario/grammar":  12,
+	"internal/scenario/sample":   13,
 	"internal/redact":            12,
 	"internal/compare":           11,
 	"internal/identify":          11,

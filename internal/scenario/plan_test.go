@@ -7,31 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/scenario/sample"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// planOf parses a scenario with the given limit and phases, and plans it.
-func planOf(t *testing.T, count int, limit string, phases ...string) (*scenario.Scenario,
-	*timeline.Schedule) {
-	t.Helper()
-	src := fmt.Sprintf("id: x\ntitle: T\nkind: required\ntarget: {origin: builtin}\npartition: {header: K, "+
-		"count: %d}\nlimit: %s\nphases:\n  - %s\n",
-		count, limit, strings.Join(phases, "\n  - "))
-	s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := s.Plan("run", 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, plan
-}
-
 func TestArrivalsAreNumberedThroughAllPhases(t *testing.T) {
-	s, plan := planOf(t, 3, "token-bucket,rate=100/s,burst=20", "{name: a, shape: at-once, requests: 2}",
+	s, plan := sample.PlanOf(t, 3, "token-bucket,rate=100/s,burst=20",
+		"{name: a, shape: at-once, requests: 2}",
 		"{name: q, shape: silence, duration: 1s}",
 		"{name: b, shape: constant, rate: 10/s, duration: 1s, partition: own, origin: true, cost: 2}",
 		"{name: c, shape: boundary, requests: 5, aim: first, partition: own}")
@@ -67,7 +49,7 @@ func TestArrivalsAreNumberedThroughAllPhases(t *testing.T) {
 }
 
 func TestClientPhases(t *testing.T) {
-	_, plan := planOf(t, 2, "token-bucket,rate=10/s,burst=20",
+	_, plan := sample.PlanOf(t, 2, "token-bucket,rate=10/s,burst=20",
 		"{name: a, shape: closed, clients: 3, requests: 2x, duration: 5s, cost: 2}",
 		"{name: b, shape: honor-retry-after, clients: 4, duration: 3s}")
 	a, b := plan.Phases[0], plan.Phases[1]
@@ -82,7 +64,8 @@ func TestClientPhases(t *testing.T) {
 }
 
 func TestPlanIsRepeatableAndFresh(t *testing.T) {
-	s, one := planOf(t, 5, "token-bucket,rate=100/s,burst=20", "{name: a, shape: at-once, requests: 2}",
+	s, one := sample.PlanOf(t, 5, "token-bucket,rate=100/s,burst=20",
+		"{name: a, shape: at-once, requests: 2}",
 		"{name: b, shape: closed, clients: 1, requests: 5}")
 	again, _ := s.Plan("run", 3)
 	other, _ := s.Plan("run2", 4)
@@ -115,7 +98,7 @@ func TestPlanIsRepeatableAndFresh(t *testing.T) {
 // TestAPlanThatIsNotListedIsTheSame: arrivals that are made one by one are those that a list has, whatever
 // the shape, and the plan is as long.
 func TestAPlanThatIsNotListedIsTheSame(t *testing.T) {
-	s, want := planOf(t, 3, "token-bucket,rate=10/s,burst=3",
+	s, want := sample.PlanOf(t, 3, "token-bucket,rate=10/s,burst=3",
 		"{name: a, shape: at-once, requests: 4}",
 		"{name: b, shape: constant, rate: 7/s, requests: 50, cost: 2}",
 		"{name: c, shape: ramp, from: 5/s, to: 40/s, duration: 3s, origin: true}",
@@ -142,7 +125,7 @@ func TestAPlanThatIsNotListedIsTheSame(t *testing.T) {
 	if wn, wl := want.Planned(); n != wn || lasts != wl {
 		t.Errorf("planned %d in %v, want %d in %v", n, lasts, wn, wl)
 	}
-	_, long := planOf(t, 1, "token-bucket,rate=10/s,burst=3",
+	_, long := sample.PlanOf(t, 1, "token-bucket,rate=10/s,burst=3",
 		"{name: a, shape: constant, rate: 1000/s, duration: 201s}")
 	if p := &long.Phases[0]; p.Arrivals != nil || p.Count() != 201_000 {
 		t.Errorf("%d of %d arrivals are listed", len(p.Arrivals), p.Count())

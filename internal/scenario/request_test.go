@@ -7,21 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/sample"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// planned is planOf, of two partitions with a limit of 10/s, burst 5.
-func planned(t *testing.T, lines ...string) (*scenario.Scenario, *timeline.Schedule) {
-	t.Helper()
-	for i := range lines {
-		lines[i] = "{" + lines[i] + "}"
-	}
-	return planOf(t, 2, "{algorithm: token-bucket, rate: 10/s, burst: 5}", lines...)
-}
-
 func TestPhasesHaveRequestsOfTheirOwn(t *testing.T) {
-	_, plan := planned(t,
+	_, plan := sample.Planned(t,
 		"name: a, shape: at-once, requests: 1, path: /p?q, method: HEAD, header: {x-tier: gold}, spelling: "+
 			"[query, plain], connections: fresh",
 		"name: b, shape: at-once, requests: 1, partition: route, client: app",
@@ -48,7 +39,7 @@ func TestPhasesHaveRequestsOfTheirOwn(t *testing.T) {
 }
 
 func TestStepsAndRandomArrivals(t *testing.T) {
-	_, plan := planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s",
+	_, plan := sample.Planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s",
 		"name: random, shape: poisson, rate: 5x, requests: 200")
 	count := map[time.Duration]int{}
 	last := time.Duration(-1)
@@ -72,7 +63,7 @@ func TestStepsAndRandomArrivals(t *testing.T) {
 		t.Errorf("got %d arrivals in %v with %d gaps, want 400 in 4s, hardly two gaps alike", len(p.Arrivals),
 			p.Duration, len(gaps))
 	}
-	_, again := planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s",
+	_, again := sample.Planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s",
 		"name: random, shape: poisson, rate: 5x, requests: 200")
 	if !slices.Equal(p.Arrivals, again.Phases[1].Arrivals) {
 		t.Error("the same seed gives other arrivals")

@@ -1,4 +1,4 @@
-package grammar
+package grammar_test
 
 import (
 	"fmt"
@@ -9,21 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/scenario/sample"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// planned is planOf, of two partitions with a limit of 10/s, burst 5.
-func planned(t *testing.T, lines ...string) (*scenario.Scenario, *timeline.Schedule) {
-	t.Helper()
-	for i := range lines {
-		lines[i] = "{" + lines[i] + "}"
-	}
-	return planOf(t, 2, "{algorithm: token-bucket, rate: 10/s, burst: 5}", lines...)
-}
-
 func TestMultiplesAreOfThePhasesLimit(t *testing.T) {
-	s, plan := planned(t, "name: a, shape: at-once, requests: 2x",
+	s, plan := sample.Planned(t, "name: a, shape: at-once, requests: 2x",
 		"name: b, shape: at-once, requests: 2x, limit: 3x, partition: b",
 		"name: c, shape: constant, rate: 2x, duration: 1x, limit: 'fixed-window,rate=7/2s', partition: c",
 		"name: d, shape: at-once, requests: 1x, limit: none, partition: d",
@@ -51,8 +43,8 @@ func TestLimitsGrowByTheirUnits(t *testing.T) {
 		"gcra,rate=1/s,burst=1 + sliding-window-log,rate=9/1m": "gcra,rate=3/s,burst=3 + " +
 			"sliding-window-log,rate=27/1m",
 	} {
-		s, err := Parse([]byte("id: x\ntitle: x\nkind: required\nlimit: '"+spec+
-			"'\nphases: [{name: a, shape: at-once, requests: 1x, limit: 3x}]\n"), "x", Options{})
+		s, err := grammar.Parse([]byte("id: x\ntitle: x\nkind: required\nlimit: '"+spec+
+			"'\nphases: [{name: a, shape: at-once, requests: 1x, limit: 3x}]\n"), "x", grammar.Options{})
 		if err != nil {
 			t.Error(err)
 		} else if got := s.Phases[0].Limit.String(); got != want {
@@ -62,7 +54,7 @@ func TestLimitsGrowByTheirUnits(t *testing.T) {
 }
 
 func TestRetriesAndEventsAreComplete(t *testing.T) {
-	s, plan := planned(t,
+	s, plan := sample.Planned(t,
 		"name: b, shape: backoff, clients: 4, duration: 1s, retry: {policy: fixed, base: 50ms, breaker: 2}",
 		"name: h, shape: hook, action: reload, limit: 2x",
 		"name: i, shape: hook, action: restart, command: 'kill $${PID}', timeout: 2s")
@@ -94,9 +86,9 @@ func TestStormsDrainWhereThereIsRoom(t *testing.T) {
 		"token-bucket,rate=9/s,burst=5":            false,
 		"token-bucket,rate=10/s,burst=5,count=all": false, "fixed-window,rate=100/s,align=first": true,
 		"fixed-window,rate=100/s,align=first,refresh=all": false} {
-		s, err := Parse([]byte("id: x\ntitle: x\nkind: required\nlimit: '"+limit+
+		s, err := grammar.Parse([]byte("id: x\ntitle: x\nkind: required\nlimit: '"+limit+
 			"'\nphases: [{name: a, shape: backoff, clients: 10, duration: 1s, retry: {policy: "+
-			"fixed}}]\nexpect: {storm: [{phase: a, drained: true}]}\n"), "x", Options{})
+			"fixed}}]\nexpect: {storm: [{phase: a, drained: true}]}\n"), "x", grammar.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +101,8 @@ func TestStormsDrainWhereThereIsRoom(t *testing.T) {
 func TestSecretsOfPhasesAreKnown(t *testing.T) {
 	src := "id: x\ntitle: x\nkind: required\nlimit: {algorithm: token-bucket, rate: 10/s, burst: " +
 		"5}\nphases: [{name: a, shape: at-once, requests: 1, header: {Authorization: \"Bearer ${KEY}\"}}]\n"
-	s, err := Parse([]byte(src), "x", Options{Env: func(string) (string, bool) { return "hush", true }})
+	env := func(string) (string, bool) { return "hush", true }
+	s, err := grammar.Parse([]byte(src), "x", grammar.Options{Env: env})
 	if err != nil || !slices.Equal(s.Secrets, []string{"hush"}) {
 		t.Errorf("got %v, %v, want the secret", s, err)
 	}
@@ -125,8 +118,9 @@ func TestWhoElseUsesThePartitions(t *testing.T) {
 		{"", "true", "true"}: {}, {"", "true", "false"}: {true, false}, {"", "false", "true"}: {false, true},
 		{", unnamed: true, partition: n", "true", "true"}: {true, false},
 	} {
-		s, err := Parse([]byte(strings.NewReplacer("UNNAMED", words[0], "FRESH", words[1], "EXCLUSIVE",
-			words[2]).Replace(src)), "x.yaml", Options{})
+		text := strings.NewReplacer("UNNAMED", words[0], "FRESH", words[1], "EXCLUSIVE",
+			words[2]).Replace(src)
+		s, err := grammar.Parse([]byte(text), "x.yaml", grammar.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +136,8 @@ func TestAnswersToHEADHaveNoBody(t *testing.T) {
 		"\"token-bucket,rate=1/s,burst=2\"\nphases:\n  - {name: a, shape: at-once, requests: 3}\n  - " +
 		"{name: s, shape: silence, duration: 1s}\n  - {name: b, shape: at-once, requests: 3, method: HEAD}\n"
 	for method, want := range map[string]string{"GET": "b", "HEAD": "a b"} {
-		s, err := Parse([]byte(strings.Replace(src, "TARGET", method, 1)), "x.yaml", Options{})
+		text := strings.Replace(src, "TARGET", method, 1)
+		s, err := grammar.Parse([]byte(text), "x.yaml", grammar.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +164,7 @@ func TestLatencyIsBoundByTheSlowestLimit(t *testing.T) {
 			"\"leaky-bucket-queue,rate=100/s,queue=9\"}\n", 2 * time.Second},
 		{"  - {name: b, shape: at-once, requests: 2x, partition: b, limit: none}\n", 2 * time.Second},
 	} {
-		s, err := Parse([]byte(head+x.phase), "x.yaml", Options{})
+		s, err := grammar.Parse([]byte(head+x.phase), "x.yaml", grammar.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,32 +1,13 @@
-package grammar
+package grammar_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/sample"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
-
-// planOf parses a scenario with the given limit and phases, and plans it.
-func planOf(t *testing.T, count int, limit string, phases ...string) (*scenario.Scenario,
-	*timeline.Schedule) {
-	t.Helper()
-	src := fmt.Sprintf("id: x\ntitle: T\nkind: required\ntarget: {origin: builtin}\npartition: {header: K, "+
-		"count: %d}\nlimit: %s\nphases:\n  - %s\n",
-		count, limit, strings.Join(phases, "\n  - "))
-	s, err := Parse([]byte(src), "x.yaml", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := s.Plan("run", 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, plan
-}
 
 func TestMultiplesFollowTheTightestPolicy(t *testing.T) {
 	for _, row := range []struct {
@@ -66,7 +47,7 @@ func TestMultiplesFollowTheTightestPolicy(t *testing.T) {
 		if strings.Contains(row.phase, "silence") {
 			phases = append(phases, "{name: z, shape: at-once, requests: 1}")
 		}
-		s, _ := planOf(t, 1, row.limit, phases...)
+		s, _ := sample.PlanOf(t, 1, row.limit, phases...)
 		p := s.Phases[0]
 		rate := ""
 		if p.Rate.N > 0 {
@@ -101,7 +82,7 @@ func TestBoundaryPhases(t *testing.T) {
 		{"sliding-window-log,rate=10/1s", "aim: reset, window: 0.5x", timeline.AimReset,
 			500 * time.Millisecond, 25 * time.Millisecond},
 	} {
-		s, plan := planOf(t, 1, row.limit, "{name: a, shape: boundary, requests: 4x, "+row.phase+"}")
+		s, plan := sample.PlanOf(t, 1, row.limit, "{name: a, shape: boundary, requests: 4x, "+row.phase+"}")
 		p := plan.Phases[0]
 		if p.Aim != row.aim || p.Window != row.window || s.Phases[0].Lead != row.lead {
 			t.Errorf("%s, %s: got aim %s, window %s, lead %s, want %s, %s, %s", row.limit, row.phase, p.Aim,
@@ -120,22 +101,6 @@ func TestBoundaryPhases(t *testing.T) {
 			(p.ProbeRequests > 0) != (p.Aim == timeline.AimProbe) {
 			t.Errorf("%s: got %d before, %d after, %d to probe, want %d each and a probe only for its aim",
 				row.limit, before, after, p.ProbeRequests, 2*full)
-		}
-	}
-}
-
-func TestForgedFieldsLeaveThePartitionAlone(t *testing.T) {
-	src := strings.Replace(small, "requests: 2x}", "requests: 2x, forge: [X-Forwarded-For, X-Real-IP]}", 1)
-	for partition, want := range map[string]int{"header:X-Api-Key": 2, "header:x-forwarded-for": 1,
-		"address": 2} {
-		s, err := Parse([]byte(src), "s.yaml", Options{Partition: partition})
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := s.Plan("r", 1)
-		if err != nil || len(plan.Phases[0].Forge) != want {
-			t.Errorf("partition %s: got forged %q, %v, want %d fields", partition, plan.Phases[0].Forge, err,
-				want)
 		}
 	}
 }

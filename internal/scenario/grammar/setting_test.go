@@ -203,3 +203,19 @@ func TestASettingLeavesAKeyOut(t *testing.T) {
 		}
 	}
 }
+
+func TestForgedFieldsLeaveThePartitionAlone(t *testing.T) {
+	src := strings.Replace(small, "requests: 2x}", "requests: 2x, forge: [X-Forwarded-For, X-Real-IP]}", 1)
+	for partition, want := range map[string]int{"header:X-Api-Key": 2, "header:x-forwarded-for": 1,
+		"address": 2} {
+		s, err := Parse([]byte(src), "s.yaml", Options{Partition: partition})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := s.Plan("r", 1)
+		if err != nil || len(plan.Phases[0].Forge) != want {
+			t.Errorf("partition %s: got forged %q, %v, want %d fields", partition, plan.Phases[0].Forge, err,
+				want)
+		}
+	}
+}
