@@ -161,11 +161,11 @@ func (k *crowd) run(begin time.Duration) time.Duration {
 	return k.r.clock.Now()
 }
 
-// endsEarly tells whether a phase ends when all its clients are done: that of retries, and a closed loop with
-// a ceiling of requests after which nothing is planned.
+// endsEarly tells whether the phase ends when all its clients are done.
 func (k *crowd) endsEarly() bool {
 	p, plan := k.p.plan, k.r.s.Phases
-	return k.retries != nil || p.Shape == timeline.Closed && p.Requests > 0 && p == &plan[len(plan)-1]
+	last := p.Requests > 0 && p == &plan[len(plan)-1]
+	return p.Shape.EndsEarly(last)
 }
 
 // earliest returns when the pacer has to look again: the first client that is due, or the end.

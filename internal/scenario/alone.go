@@ -45,17 +45,34 @@ func (s *Scenario) Alone() string {
 	return ""
 }
 
-// Lasting is how long scenarios take at least: those that may be recorded beside others as long as the
-// longest of them, each of the rest its own time. With serial all take their own.
-func Lasting(all []*Scenario, serial bool) (d time.Duration) {
-	longest := time.Duration(0)
+// Span is how long something takes by its plan. Duration includes the whole of phases that may end early, Least
+// nothing of them.
+type Span struct{ Least, Duration time.Duration }
+
+// String says it for a reader: at least 5.67s; 2s to 15m2s by plan; up to 15m by plan.
+func (s Span) String() string {
+	switch {
+	case s.Least == s.Duration:
+		return "at least " + quantity.Rough(s.Duration)
+	case s.Least == 0:
+		return "up to " + quantity.Rough(s.Duration) + " by plan"
+	default:
+		return quantity.Rough(s.Least) + " to " + quantity.Rough(s.Duration) + " by plan"
+	}
+}
+
+// Lasting is how long scenarios take: those that may be recorded beside others as long as the longest of them,
+// each of the rest its own time. With serial all take their own.
+func Lasting(all []*Scenario, serial bool) (whole Span) {
+	var longest Span
 	for _, s := range all {
-		took := s.Summary().Duration
+		took := s.Summary().Span
 		if serial || s.Alone() != "" {
-			d += took
+			whole.Least, whole.Duration = whole.Least+took.Least, whole.Duration+took.Duration
 			continue
 		}
-		longest = max(longest, took)
+		longest.Least = max(longest.Least, took.Least)
+		longest.Duration = max(longest.Duration, took.Duration)
 	}
-	return d + longest
+	return Span{whole.Least + longest.Least, whole.Duration + longest.Duration}
 }

@@ -208,7 +208,11 @@ func (p *Phase) size() string {
 	case timeline.AtOnce:
 		return quantity.Plural(p.Requests, "request") + " at once"
 	default:
-		return fmt.Sprintf("%s, at most %s a partition", quantity.Plural(p.Clients, "client"),
+		text := fmt.Sprintf("%s, at most %s a partition", quantity.Plural(p.Clients, "client"),
 			quantity.Plural(p.Requests, "request"))
+		if p.Duration > 0 {
+			text += " in " + quantity.Rough(p.Duration)
+		}
+		return text
 	}
 }

@@ -146,7 +146,7 @@ func (s *Scenario) tooMuch() string {
 		return ""
 	}
 	takes := "it takes " + quantity.Plural(sum.Requests, "request") +
-		", at least " + quantity.Rough(sum.Duration)
+		", " + sum.Span.String()
 	if sum.Connections > 0 {
 		takes += " and " + quantity.Plural(sum.Connections, "connection")
 	}

@@ -213,11 +213,10 @@ func (p *Phase) around(names []string) []timeline.Arrival {
 type Summary struct {
 	// Phases are in the order of the scenario.
 	Phases []PhaseSummary
-	// Requests is the most that are sent, Duration the least time it takes, Connections the most that are
-	// open at once.
+	// Requests is the most that are sent, Connections the most that are open at once.
 	Requests    int
-	Duration    time.Duration
 	Connections int
+	Span
 	// Hosts are where requests go, each once: HOST:PORT, or Builtin.
 	Hosts []string
 }
@@ -255,6 +254,9 @@ func (s *Scenario) Summary() Summary {
 		out.Phases = append(out.Phases, ps)
 		out.Requests += ps.Requests
 		out.Duration += ps.Duration
+		if !p.Shape.EndsEarly(i == len(s.Phases)-1) {
+			out.Least += ps.Duration
+		}
 		out.Connections = max(out.Connections, int(p.connections(count)))
 	}
 	return out

@@ -22,7 +22,7 @@ type Meter struct {
 	progress *mpb.Progress
 	bar      *mpb.Bar
 	console  *console
-	// lasts is how long the load takes at least, after how long the scenarios take that follow; 0: not known.
+	// lasts is how long the load takes by its plan, after how long the scenarios that follow; 0: not known.
 	lasts, after time.Duration
 	seen         atomic.Pointer[load.Progress]
 	// began is when the first progress came, widest the longest text so far, so that the bar does not jump.

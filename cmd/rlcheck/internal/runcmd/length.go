@@ -36,7 +36,7 @@ func affordableOf(e *cli.Env, chosen []*scenario.Scenario, f Flags) ([]*scenario
 // sayLength says beforehand how much a run of several scenarios, or a long one, sends, and how long it takes.
 func sayLength(e *cli.Env, chosen []*scenario.Scenario, f Flags) {
 	took := scenario.Lasting(chosen, f.serial)
-	if took < time.Minute && len(chosen) < 2 {
+	if took.Duration < time.Minute && len(chosen) < 2 {
 		return
 	}
 	rests := time.Duration(0)
@@ -45,10 +45,9 @@ func sayLength(e *cli.Env, chosen []*scenario.Scenario, f Flags) {
 	}
 	how := ""
 	if rests > 0 {
-		how = fmt.Sprintf(", %s of them silence in which the limit recovers", roughly(rests))
+		how = fmt.Sprintf(", %s of them silence in which the limit recovers", quantity.Rough(rests))
 	}
-	e.Say.Notef("at most %s, at least %s%s", quantity.Plural(mostRequests(chosen, f), "request"),
-		roughly(took), how)
+	e.Say.Notef("at most %s, %s%s", quantity.Plural(mostRequests(chosen, f), "request"), took, how)
 }
 
 // mostRequests is how many requests a run sends at most. What was recorded beside others may be recorded

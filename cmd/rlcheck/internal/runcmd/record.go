@@ -143,7 +143,7 @@ func (w *work) course(i int) *course {
 	if len(w.chosen) > 1 {
 		label = fmt.Sprintf("%d/%d %s", begun, len(w.chosen), s.ID)
 	}
-	return &course{s: s, t: trialOf{label: label, keys: w.run.ID, after: scenario.Lasting(after, true),
+	return &course{s: s, t: trialOf{label: label, keys: w.run.ID, after: scenario.Lasting(after, true).Duration,
 		text: textOf(w.sources, s.File), dir: w.dir, flags: w.flags, red: w.red}}
 }
 
@@ -163,7 +163,8 @@ func (w *work) beside(ctx context.Context, places []int) {
 		requests += s.Summary().Requests
 	}
 	label := fmt.Sprintf("%d of %s", len(all), quantity.Plural(len(w.chosen), "scenario"))
-	bar := progress.NewMeter(w.Env, label, scenario.Lasting(all, false), scenario.Lasting(after, true))
+	bar := progress.NewMeter(w.Env, label, scenario.Lasting(all, false).Duration,
+		scenario.Lasting(after, true).Duration)
 	c := progress.NewCrowd(bar, w.beat, requests, len(all))
 	courses, errs := make([]*course, len(all)), make([]error, len(all))
 	trial.Beside(ctx, all, func(i int, judging func() func()) {
@@ -191,7 +192,7 @@ func (w *work) keepSoFar() {
 // trialOf is what one scenario of a run needs beside itself.
 type trialOf struct {
 	label, keys string
-	// after is how long the scenarios take at least that follow.
+	// after is how long the scenarios that follow take by their plans.
 	after time.Duration
 	text  []byte
 	dir   *rundir.Dir

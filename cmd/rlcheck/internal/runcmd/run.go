@@ -220,8 +220,8 @@ func dryRun(e *cli.Env, chosen []*scenario.Scenario, f Flags) error {
 		if sum.Connections > 0 {
 			over = " over " + quantity.Plural(sum.Connections, "connection")
 		}
-		e.Say.Resultf("  at most %s%s, at least %s, to %s\n\n", quantity.Plural(sum.Requests, "request"),
-			over, roughly(sum.Duration), strings.Join(sum.Hosts, " and "))
+		e.Say.Resultf("  at most %s%s, %s, to %s\n\n", quantity.Plural(sum.Requests, "request"),
+			over, sum.Span, strings.Join(sum.Hosts, " and "))
 		for _, h := range sum.Hosts {
 			if !hosts[h] {
 				hosts[h] = true
@@ -229,18 +229,10 @@ func dryRun(e *cli.Env, chosen []*scenario.Scenario, f Flags) error {
 			}
 		}
 	}
-	e.Say.Resultf("in all at most %s, at least %s, to %s; nothing was sent\n",
-		quantity.Plural(mostRequests(chosen, f), "request"), roughly(scenario.Lasting(chosen, f.serial)),
+	e.Say.Resultf("in all at most %s, %s, to %s; nothing was sent\n",
+		quantity.Plural(mostRequests(chosen, f), "request"), scenario.Lasting(chosen, f.serial),
 		strings.Join(order, ", "))
 	return nil
-}
-
-// roughly rounds a duration for a reader, to 10 ms from a second on and to 10 µs below.
-func roughly(d time.Duration) time.Duration {
-	if d >= time.Second {
-		return d.Round(10 * time.Millisecond)
-	}
-	return d.Round(10 * time.Microsecond)
 }
 
 func textOf(given []sources.Source, name string) []byte {
