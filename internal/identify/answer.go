@@ -21,7 +21,10 @@ type About struct {
 	Target, Partition string
 	// Recording is where it is kept.
 	Recording string
-	Options   Options
+	// Again is the command line that asks again, Run the one that runs scenarios; both can be pasted but for
+	// the budget and the limit, which follow.
+	Again, Run string
+	Options    Options
 }
 
 // Told is what answers say of their limit, which nothing here relies on: the first answer, and the first
@@ -200,21 +203,16 @@ func (r *Result) ending(a About) string {
 		text = fmt.Sprintf("  used %d of %d requests%s, %s of %s; ", r.Sent(), a.Options.MaxRequests,
 			r.aside(), quantity.Brief(r.Used), quantity.Brief(a.Options.MaxTime)) + text
 	}
-	partition := ""
-	if a.Partition != "" && a.Partition != "none" {
-		partition = " --partition " + a.Partition
-	}
 	switch {
-	case r.Verdict == Open && len(r.Found) > 0 && !r.Recorded:
-		return text + fmt.Sprintf("  next: rlcheck identify '%s'%s --max-requests %d --max-time %s\n",
-			a.Target, partition, 2*a.Options.MaxRequests, 2*a.Options.MaxTime)
+	case r.Verdict == Open && !r.Recorded && (len(r.Found) > 0 || counts.Sent == counts.Allowed):
+		return text + fmt.Sprintf("  next: %s --max-requests %d --max-time %s\n", a.Again,
+			2*a.Options.MaxRequests, quantity.Short(2*a.Options.MaxTime))
 	case r.Verdict != Identified:
 		return text
 	case r.Recorded:
 		return text + fmt.Sprintf("  next: rlcheck check %s --limit '%s'\n", a.Recording, r.Found[0].Limit)
 	}
-	return text + fmt.Sprintf("  next: rlcheck run builtin: -t '%s'%s --limit '%s'\n", a.Target, partition,
-		r.Found[0].Limit)
+	return text + fmt.Sprintf("  next: %s --limit '%s'\n", a.Run, r.Found[0].Limit)
 }
 
 // aside says which requests were sent and are not in Timeline; empty where all are.

@@ -76,13 +76,14 @@ func TestAnOpenAnswerSaysWhatIsKnown(t *testing.T) {
 	res := &Result{Verdict: Open, Stopped: "the budget ends: one, or a; or two; the judge was stopped",
 		Timeline: &timeline.Timeline{}, Next: "1 request",
 		Found: []Candidate{one("token-bucket,rate=5/s,burst=5", 5.1), one("sliding-window-log,rate=5/s", 9)}}
-	a := About{Target: "http://127.0.0.1/", Options: Options{MaxRequests: 400, MaxTime: 5 * time.Minute}}
+	a := About{Again: "rlcheck identify http://127.0.0.1/",
+		Options: Options{MaxRequests: 400, MaxTime: 5 * time.Minute}}
 	for _, want := range []string{"OPEN  the budget ends: one, or a; or two\n",
 		"\n  also: the judge was stopped\n",
 		"\n  known: quota 5..5\n", "\n  open: which of 2 kinds it is, rate 5..9/s\n",
 		"\n    token-bucket,rate=5/s,burst=5  quota 5..5, rate 5..5.1/s\n",
 		"\n  would tell more: 1 request\n",
-		"\n  next: rlcheck identify 'http://127.0.0.1/' --max-requests 800 --max-time 10m0s\n"} {
+		"\n  next: rlcheck identify http://127.0.0.1/ --max-requests 800 --max-time 10m\n"} {
 		if text := res.Text(a); !strings.Contains(text, want) {
 			t.Errorf("got\n%s\nwant it to have %q", text, want)
 		}

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net/http"
+	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -110,7 +113,7 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	case ctx.Err() != nil:
 		x.stopped = "interrupted"
 	default:
-		x.stopped = trouble(x.tl.Observations)
+		x.stopped = trouble(x.tl)
 	}
 	return x.stopped == ""
 }
@@ -119,26 +122,46 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 const mostLost = 3
 
 // trouble says why a phase is the last one: its last requests have no outcome. Empty: go on.
-func trouble(all []timeline.Observation) string {
-	unknown, errors, last := 0, 0, ""
+func trouble(tl *timeline.Timeline) string {
+	all := tl.Observations
+	unknown, errors, last := 0, 0, timeline.Observation{}
 	for i := range all {
 		o := &all[i]
-		switch {
-		case o.Outcome != timeline.Unknown:
+		if o.Outcome != timeline.Unknown {
 			unknown = 0
 			continue
-		case o.Answered:
-			errors++
-			last = fmt.Sprintf("status %d", o.Status)
-		default:
-			last = o.Error
 		}
+		if o.Answered {
+			errors++
+		}
+		last = *o
 		unknown++
 	}
-	refused := unknown > 0 && unknown == len(all) && last != "timeout"
-	if errors >= mostLost || unknown >= mostLost || refused {
-		return fmt.Sprintf("%s neither admitted nor denied (%s): is it the right URL, "+
-			"and which status denies (--denied)?", quantity.Plural(max(unknown, errors), "request"), last)
+	refused := unknown > 0 && unknown == len(all) && last.Error != "timeout"
+	if errors < mostLost && unknown < mostLost && !refused {
+		return ""
 	}
-	return ""
+	if why, down := cause.Unreachable(tl); down {
+		if mend := cause.Remedy(tl); mend != "" {
+			why += " (" + strings.ReplaceAll(mend, "; ", ", or ") + ")" // a semicolon ends a reason
+		}
+		return why
+	}
+	seen := last.Error
+	if last.Answered {
+		seen = fmt.Sprintf("status %d", last.Status)
+	}
+	return fmt.Sprintf("%s neither admitted nor denied (%s): %s",
+		quantity.Plural(max(unknown, errors), "request"), seen, unclear(&last))
+}
+
+// unclear asks what may be wrong with a request that was neither admitted nor denied.
+func unclear(o *timeline.Observation) string {
+	switch {
+	case o.Answered && (o.Status == http.StatusUnauthorized || o.Status == http.StatusForbidden):
+		return fmt.Sprintf("is the key right (-H 'NAME: VALUE'), or is this a denial (--denied %d)?",
+			o.Status)
+	default:
+		return "is it the right URL, and which status denies (--denied)?"
+	}
 }

@@ -45,8 +45,8 @@ func (s *Scenario) Alone() string {
 	return ""
 }
 
-// Span is how long something takes by its plan. Duration includes the whole of phases that may end early, Least
-// nothing of them.
+// Span is how long something takes by its plan. Duration includes the whole of phases that may end early,
+// Least nothing of them.
 type Span struct{ Least, Duration time.Duration }
 
 // String says it for a reader: at least 5.67s; 2s to 15m2s by plan; up to 15m by plan.
@@ -61,8 +61,8 @@ func (s Span) String() string {
 	}
 }
 
-// Lasting is how long scenarios take: those that may be recorded beside others as long as the longest of them,
-// each of the rest its own time. With serial all take their own.
+// Lasting is how long scenarios take: those that may be recorded beside others as long as the longest of
+// them, each of the rest its own time. With serial all take their own.
 func Lasting(all []*Scenario, serial bool) (whole Span) {
 	var longest Span
 	for _, s := range all {

@@ -91,7 +91,8 @@ func (b Budget) fits(all []*Scenario, serial bool) bool {
 	for _, s := range all {
 		requests += s.Summary().Requests
 	}
-	return (b.Requests == 0 || requests <= b.Requests) && (b.Time == 0 || Lasting(all, serial).Duration <= b.Time)
+	return (b.Requests == 0 || requests <= b.Requests) &&
+		(b.Time == 0 || Lasting(all, serial).Duration <= b.Time)
 }
 
 // mostTelling returns the place of the next scenario that Pick tries.

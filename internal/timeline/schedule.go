@@ -103,8 +103,8 @@ func (p *Phase) Quiet() bool { return p.Shape.Quiet() }
 // Quiet tells whether phases of the shape send nothing.
 func (s Shape) Quiet() bool { return s == Silence || s == Hook }
 
-// EndsEarly tells whether a phase is over once its clients have sent all that they may, whatever its duration:
-// retries, and a closed loop after which nothing is planned.
+// EndsEarly tells whether a phase is over once its clients have sent all that they may, whatever its
+// duration: retries, and a closed loop after which nothing is planned.
 func (s Shape) EndsEarly(last bool) bool { return s == Backoff || s == Closed && last }
 
 // Count is the number of arrivals of the phase.

@@ -313,7 +313,8 @@ func (s *draft) checkPartitionField(d *decoder, root *tree.Node) {
 	}
 	for _, k := range n.Keys {
 		if strings.EqualFold(k.Text, s.Partition.Name) {
-			d.add(k, tree.Quote(k.Text), "the partition is told by this field", "remove it here")
+			d.add(k, tree.Quote(k.Text), "the partition is told by this field",
+				"remove it here, or with this one key take partition none")
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/checkcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
@@ -87,7 +88,7 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 			if err := f.takeURL(args); err != nil {
 				return err
 			}
-			return identifyTarget(e, &f, cmd.Flags().Changed("polite"))
+			return identifyTarget(e, &f, cmd.Flags())
 		},
 	}
 	fl := cmd.Flags()
@@ -114,7 +115,7 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 }
 
 // identifyTarget is `rlcheck identify`.
-func identifyTarget(e *cli.Env, f *identifyFlags, politeSaid bool) error {
+func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
 	outs, err := output.Parse(f.Outputs, []string{"table", "json", "html"}, "table")
 	if err != nil {
 		return err
@@ -127,7 +128,7 @@ func identifyTarget(e *cli.Env, f *identifyFlags, politeSaid bool) error {
 	if err != nil {
 		return err
 	}
-	if !politeSaid {
+	if !fl.Changed("polite") {
 		f.polite = !loopbackHost(s.Target.URL)
 	}
 	ctx, stop := cli.Interruptible()
@@ -135,7 +136,9 @@ func identifyTarget(e *cli.Env, f *identifyFlags, politeSaid bool) error {
 	if err := runcmd.Preflight(ctx, e, []*scenario.Scenario{s}, f.Flags); err != nil {
 		return err
 	}
-	return probeTarget(ctx, e, s, outs, f, o, red)
+	about := identify.About{Target: red.Replace(redact.URL(s.Target.URL)), Partition: f.Partition, Options: o}
+	about.Again, about.Run = f.next(fl, about.Target, red)
+	return probeTarget(ctx, e, s, outs, f, about, red)
 }
 
 // budget reads the flags that bound what is sent.
@@ -197,10 +200,10 @@ func loopbackHost(target string) bool {
 // probeTarget sends, keeps what was recorded, and prints the answer.
 func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []output.Output,
 	f *identifyFlags,
-	o identify.Options,
+	about identify.About,
 	red redact.Redactor,
 ) error {
-	started := time.Now()
+	started, o := time.Now(), about.Options
 	m := runcmd.NewManifest(e, started, []*scenario.Scenario{s}, f.Flags, red)
 	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{ID: m.ID, Version: e.Version,
 		Allow: f.Allow, TLS: f.TLS, PastCaches: f.Request.PastCaches})
@@ -218,8 +221,8 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 		live.Load.Partition, live.Partition = load.Partition{}, ""
 	}
 	o.Fresh = live.Partition != "" && opts.Partition.Kind != "address"
-	e.Say.Notef("%s: at most %s, %s apart or more, within %s%s", red.Replace(redact.URL(s.Target.URL)),
-		quantity.Plural(o.MaxRequests, "request"), o.Every, o.MaxTime,
+	e.Say.Notef("%s: at most %s, %s apart or more, within %s%s", about.Target,
+		quantity.Plural(o.MaxRequests, "request"), o.Every, quantity.Short(o.MaxTime),
 		map[bool]string{true: "; Retry-After is honoured"}[f.polite])
 	o.Told = func(p identify.Phase, tl *timeline.Timeline, left []string) {
 		if e.Verbose {
@@ -234,8 +237,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 	}
 	r := identified(s, res, m, started)
 	r.Scenarios[0].TimelinePath = dir.Of(s.ID, rundir.TimelineName)
-	about := identify.About{Target: red.Replace(redact.URL(s.Target.URL)), Partition: f.Partition,
-		Recording: r.Scenarios[0].TimelinePath, Options: o}
+	about.Recording = r.Scenarios[0].TimelinePath
 	whole := keepIdentified(e, dir, r, res)
 	whole = output.EmitEach(e, outs, func(w io.Writer, format string) error {
 		return answerIn(e, w, format, r, res,

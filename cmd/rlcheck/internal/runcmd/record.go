@@ -143,8 +143,9 @@ func (w *work) course(i int) *course {
 	if len(w.chosen) > 1 {
 		label = fmt.Sprintf("%d/%d %s", begun, len(w.chosen), s.ID)
 	}
-	return &course{s: s, t: trialOf{label: label, keys: w.run.ID, after: scenario.Lasting(after, true).Duration,
-		text: textOf(w.sources, s.File), dir: w.dir, flags: w.flags, red: w.red}}
+	return &course{s: s, t: trialOf{label: label, keys: w.run.ID,
+		after: scenario.Lasting(after, true).Duration,
+		text:  textOf(w.sources, s.File), dir: w.dir, flags: w.flags, red: w.red}}
 }
 
 // beside records the scenarios at these places beside each other.

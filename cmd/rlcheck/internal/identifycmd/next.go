@@ -1,0 +1,78 @@
+package identifycmd
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
+	"github.com/rlcheck/rlcheck/internal/redact"
+)
+
+// shared are the flags that run has, too, and that its requests need as those of identify did.
+var shared = []string{"from-curl", "header", "method", "data", "host", "http2", "unix-socket", "proxy",
+	"cacert", "cert", "key", "insecure", "past-caches", "allow"}
+
+// next returns the command lines that ask again, and that run scenarios: with the flags that were given, but
+// for the budget and the limit. Secrets are redacted; a variable that rlcheck reads is none.
+func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red redact.Redactor) (again, run string) {
+	url, flags := " "+shellWord(target), ""
+	if f.Target == "" { // --from-curl names it
+		url = ""
+	}
+	fl.Visit(func(x *pflag.Flag) {
+		if slices.Contains(shared, x.Name) {
+			flags += flagWords(x, red)
+		}
+	})
+	again = "rlcheck identify" + url + flags
+	run = "rlcheck run builtin:"
+	if url != "" {
+		run += " -t" + url
+	}
+	run += flags + " --partition " + shellWord(f.Partition)
+	if f.Partition != "none" {
+		again += " --partition " + shellWord(f.Partition)
+	}
+	if fl.Changed("denied") {
+		statuses := strings.Trim(fl.Lookup("denied").Value.String(), "[]")
+		again += " --denied " + statuses
+		run += " --set " + shellWord(fmt.Sprintf("denied.status=[%s]", statuses))
+	}
+	return again, run
+}
+
+// flagWords writes a flag as it was given, each value with its name.
+func flagWords(x *pflag.Flag, red redact.Redactor) (out string) {
+	name := "--" + x.Name
+	if x.Shorthand != "" {
+		name = "-" + x.Shorthand
+	}
+	values := []string{x.Value.String()}
+	if many, is := x.Value.(pflag.SliceValue); is {
+		values = many.GetSlice()
+	}
+	for _, v := range values {
+		if x.Value.Type() == "bool" {
+			out += " " + name
+			continue
+		}
+		words := red.Words(request.WithoutCurl([]string{"--" + x.Name, v}))
+		out += " " + name + " " + shellWord(words[1])
+	}
+	return out
+}
+
+// plainWord is a word that no shell changes.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-]+$`)
+
+// shellWord quotes a word for a shell.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
