@@ -116,51 +116,67 @@ func quietest(d []time.Duration) float64 {
 	return least
 }
 
-// BenchmarkLateness measures how late requests arrive at the target against the plan, and prints the ratio to
-// a generator that paces net/http with time.Sleep, in the same run. Below 1 is better than it. What is ours
-// is sent, from the plan to the write; target is the rest, until the target has read the request. The quiet
-// ones are those of the tenth of the run that was disturbed least.
+// BenchmarkLateness measures how late requests arrive at the target against the plan, and prints the ratios
+// to a generator that paces net/http with time.Sleep, and to the floor: a bare loop that spins, in the same
+// run. Below 1 is better. What is ours is sent, from the plan to the write; target is the rest, until the
+// target has read the request. The quiet ones are those of the tenth of the run that was disturbed least.
 func BenchmarkLateness(b *testing.B) {
 	for _, rate := range []int{500, 2000, 5000, 10000, 20000} {
 		for _, economical := range []bool{false, true} {
 			b.Run(fmt.Sprintf("rate=%d/economical=%v", rate, economical), func(b *testing.B) {
-				u := startTarget(b)
-				gap, n := time.Second/time.Duration(rate), rate*3/2
-				for b.Loop() {
-					o := Options{URL: u, Economical: economical,
-						Record: func(n string) bool { return n == "X-At-Reset" }}
-					done := must(o.Complete())
-					r := newRecorder(schedule(timeline.Phase{Name: "l", Shape: timeline.Constant,
-						Arrivals: each(n, gap, "k", 0)}), done)
-					if err := r.check(); err != nil {
-						b.Fatal(err)
-					}
-					tl := r.record(context.Background())
-					var ours, sent, rest []time.Duration
-					for _, o := range tl.Observations {
-						v, _ := o.Fields.Get("X-At-Reset")
-						ours = append(ours, arrived(v, r.clock.Start.Add(o.At)))
-						sent = append(sent, o.Sent-o.At)
-						rest = append(rest, arrived(v, r.clock.Start.Add(o.Sent)))
-					}
-					b.ReportMetric(quietest(ours), "quiet-p99-us")
-					b.ReportMetric(quietest(sent), "quiet-sent-p99-us")
-					b.ReportMetric(quietest(rest), "quiet-target-p99-us")
-					theirs := plainOpen(u, n, gap)
-					p50, p99 := quantiles(ours)
-					q50, q99 := quantiles(theirs)
-					s50, s99 := quantiles(sent)
-					b.ReportMetric(s50, "sent-p50-us")
-					b.ReportMetric(s99, "sent-p99-us")
-					b.ReportMetric(p50, "p50-us")
-					b.ReportMetric(p99, "p99-us")
-					b.ReportMetric(p50/q50, "p50/plain")
-					b.ReportMetric(p99/q99, "p99/plain")
-				}
-				b.ReportMetric(0, "ns/op")
+				benchmarkLateness(b, rate, economical)
 			})
 		}
 	}
+}
+
+func benchmarkLateness(b *testing.B, rate int, economical bool) {
+	u := startTarget(b)
+	gap, n := time.Second/time.Duration(rate), rate*3/2
+	for b.Loop() {
+		floor := bareOpen(b, u, n, gap)
+		ours, sent, rest := recordOpen(b, u, n, gap, economical)
+		quiet := quietest(ours)
+		b.ReportMetric(quiet, "quiet-p99-us")
+		b.ReportMetric(quietest(sent), "quiet-sent-p99-us")
+		b.ReportMetric(quietest(rest), "quiet-target-p99-us")
+		if floor != nil {
+			least := quietest(floor)
+			_, f99 := quantiles(floor)
+			b.ReportMetric(least, "floor-quiet-p99-us")
+			b.ReportMetric(quiet/least, "quiet-p99/floor")
+			b.ReportMetric(f99, "floor-p99-us")
+		}
+		p50, p99 := quantiles(ours)
+		q50, q99 := quantiles(plainOpen(u, n, gap))
+		s50, s99 := quantiles(sent)
+		b.ReportMetric(s50, "sent-p50-us")
+		b.ReportMetric(s99, "sent-p99-us")
+		b.ReportMetric(p50, "p50-us")
+		b.ReportMetric(p99, "p99-us")
+		b.ReportMetric(p50/q50, "p50/plain")
+		b.ReportMetric(p99/q99, "p99/plain")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// recordOpen returns how late the recorder's requests were at the target, in the order of the plan, at their
+// writes, and how long they took from there to the target.
+func recordOpen(b *testing.B, u *url.URL, n int, gap time.Duration, economical bool) (
+	all, sent, rest []time.Duration) {
+	o := Options{URL: u, Economical: economical, Record: func(n string) bool { return n == "X-At-Reset" }}
+	r := newRecorder(schedule(timeline.Phase{Name: "l", Shape: timeline.Constant,
+		Arrivals: each(n, gap, "k", 0)}), must(o.Complete()))
+	if err := r.check(); err != nil {
+		b.Fatal(err)
+	}
+	for _, o := range r.record(context.Background()).Observations {
+		v, _ := o.Fields.Get("X-At-Reset")
+		all = append(all, arrived(v, r.clock.Start.Add(o.At)))
+		sent = append(sent, o.Sent-o.At)
+		rest = append(rest, arrived(v, r.clock.Start.Add(o.Sent)))
+	}
+	return all, sent, rest
 }
 
 // plainOpen is the plain open-loop generator: time.Sleep, a goroutine a request, net/http.

@@ -113,17 +113,13 @@ func (p precise) on(processors int, economical bool) precise {
 	return p
 }
 
-// before returns how long before the due time sleeping ends, where so long is left: not at all where spinning
-// would take more than half of that.
+// before returns how long before the due time sleeping ends, where so long is left: on few processors at most
+// half of that, as a sleep that ends late still leaves some of the rest.
 func (p precise) before(left time.Duration) time.Duration {
-	switch {
-	case p.sparing == nil:
+	if p.sparing == nil {
 		return p.margin
-	case left < 2*p.sparing.margin:
-		return 0
-	default:
-		return p.sparing.margin
 	}
+	return min(p.sparing.margin, left/2)
 }
 
 // woke takes in how much later than asked for a sleep has ended.

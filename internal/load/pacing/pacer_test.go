@@ -17,7 +17,7 @@ func TestASparingPacerLeavesRoomForTheTarget(t *testing.T) {
 		few.sparing.woke(32 * us)
 	}
 	for _, c := range []struct{ left, want time.Duration }{
-		{2 * time.Millisecond, 40 * us}, {81 * us, 40 * us}, {79 * us, 0}, // 12,500/s and more
+		{2 * time.Millisecond, 40 * us}, {80 * us, 40 * us}, {50 * us, 25 * us},
 	} {
 		if got := few.before(c.left).Round(us); got != c.want {
 			t.Errorf("with %v left it spins for %v, want %v", c.left, got, c.want)
