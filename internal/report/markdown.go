@@ -106,8 +106,8 @@ func (m *markdown) row(cells ...string) { m.line("| %s |", strings.Join(cells, "
 
 func (m *markdown) scenarios(r *result.Run, o Options) {
 	m.line("")
-	m.row("verdict", "scenario", "declared (measured)", "allowed", "denied", "unknown", "p50 / p99 allowed",
-		"p50 / p99 denied")
+	m.row("verdict", "scenario", r.LimitWord()+" (measured)", "allowed", "denied", "unknown",
+		"p50 / p99 allowed", "p50 / p99 denied")
 	m.row("---", "---", "---", "--:", "--:", "--:", "--:", "--:")
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]

@@ -25,7 +25,7 @@ func (p *page) markup() markup {
 	if len(p.Cards) > 0 {
 		overview = tag("\n<table "+
 			"class=\"overview\">\n<caption>Scenarios</caption>\n<thead><tr>%s</tr></thead>\n"+
-			"<tbody>\n%s</tbody>\n</table>\n", markup(overviewHead), each(p.Cards, card.row))
+			"<tbody>\n%s</tbody>\n</table>\n", tag(overviewHead, p.Run.LimitWord()), each(p.Cards, card.row))
 	}
 	return opening(p.Verdict.Word+": rlcheck "+p.Run.ID) + head + each(p.Causes, causeBox.markup) +
 		overview +
@@ -40,7 +40,7 @@ func (p *page) markup() markup {
 }
 
 const overviewHead = `<th scope="col">verdict</th><th scope="col">scenario</th>` +
-	`<th scope="col">declared (measured)</th><th scope="col" class="n">allowed</th>` +
+	`<th scope="col">%s (measured)</th><th scope="col" class="n">allowed</th>` +
 	`<th scope="col" class="n">denied</th><th scope="col" class="n">unknown</th>`
 
 func (c causeBox) markup() markup {
@@ -122,9 +122,8 @@ func (c card) worth() markup {
 	rows := each(c.Worth, func(w worthRow) markup {
 		return tag("<div><dt>%s</dt><dd>%s %s</dd></div>\n", w.Declared, w.Measured, w.Bar)
 	})
-	return when(c.Limit != "", tag("<dl class=\"worth\">\n<div><dt>declared "+
-		"limit</dt><dd><code>%s</code></dd>"+
-		"</div>\n%s</dl>", c.Limit, rows))
+	return when(c.Limit != "", tag("<dl class=\"worth\">\n<div><dt>%s limit</dt>"+
+		"<dd><code>%s</code></dd></div>\n%s</dl>", c.LimitWord(), c.Limit, rows))
 }
 
 // The legends of pictures.
@@ -251,11 +250,11 @@ func (x accepted) markup() markup {
 	}
 	return tag("<section class=\"card %s\">\n<h2>%s %s</h2>\n<p class=\"title\">%s</p>\n<dl "+
 		"class=\"facts\">"+
-		"<div><dt>target</dt><dd>%s</dd></div>\n<div><dt>declared "+
+		"<div><dt>target</dt><dd>%s</dd></div>\n<div><dt>%s "+
 		"limit</dt><dd><code>%s</code></dd></div>\n"+
 		"%s<div><dt>requests</dt><dd>%s</dd></div></dl>\n%s\n%s\n</section>\n", x.Badge.Class,
 		badgeTag(x.Badge),
-		x.ID, x.Title, x.Target, x.Limit, lines("<div><dt>measured</dt><dd>%s</dd></div>\n",
+		x.ID, x.Title, x.Target, x.LimitWord(), x.Limit, lines("<div><dt>measured</dt><dd>%s</dd></div>\n",
 			x.Worth), x.Counts,
 		steps, claimTable(x.Claims, ""))
 }

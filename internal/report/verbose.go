@@ -43,7 +43,8 @@ func (s *screen) everything(r, clean *result.Run, o Options) error {
 // scenarios writes a row a scenario: in columns where they fit, else with what belongs together below each
 // other.
 func (s *screen) scenarios(r *result.Run, o Options) error {
-	head := []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED)", "ALLOWED", "DENIED", "UNKNOWN",
+	limits := strings.ToUpper(r.LimitWord())
+	head := []string{"VERDICT", "SCENARIO", limits + " (MEASURED)", "ALLOWED", "DENIED", "UNKNOWN",
 		"P50/P99 ms"}
 	align := "lllrrrr"
 	var rows [][]string
@@ -56,7 +57,7 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 	if columns.Width(head, rows) <= s.width {
 		return s.table(head, align, rows)
 	}
-	head = []string{"VERDICT", "SCENARIO", "DECLARED (MEASURED), REQUESTS, P50/P99 ms"}
+	head = []string{"VERDICT", "SCENARIO", limits + " (MEASURED), REQUESTS, P50/P99 ms"}
 	for i, row := range rows {
 		body := fmt.Sprintf("%s allowed, %s denied, %s unknown\n%s", row[3], row[4], row[5],
 			strings.ReplaceAll(row[6], "\n", " | "))

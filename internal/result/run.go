@@ -95,8 +95,10 @@ type Scenario struct {
 	Target, Origin string
 	// Store and Fault describe the embedded target; empty for any other.
 	Store, Fault string
-	// Limit is the declared limit; empty where none is declared.
+	// Limit is the declared limit; empty where none is declared. Found tells that nobody declared it: it is
+	// what identify found.
 	Limit spec.Limit
+	Found bool
 	// Limits are those of the phases that have one of their own, by the names of their requests; empty for a
 	// phase that none counts.
 	Limits  map[string]spec.Limit
@@ -136,6 +138,22 @@ type Scenario struct {
 	Replay []string
 	// Excerpt says why Timeline has only the observations around the findings; empty where it has all.
 	Excerpt string
+}
+
+// LimitWord is how the limit came to be: declared, or found.
+func (s *Scenario) LimitWord() string {
+	if s.Found {
+		return "found"
+	}
+	return "declared"
+}
+
+// LimitWord is the same of the limits of a run.
+func (r *Run) LimitWord() string {
+	if i := slices.IndexFunc(r.Scenarios, func(s Scenario) bool { return s.Found }); i >= 0 {
+		return r.Scenarios[i].LimitWord()
+	}
+	return (&Scenario{}).LimitWord()
 }
 
 // OurClock begins the note of a recording that fails where the target has our clock, which nobody said.

@@ -76,7 +76,7 @@ func decisions(id string, s *result.Scenario, c clock, parts int) SVG {
 	}
 	if rate := declaredRate(s) * float64(parts) * width.Seconds(); rate > 0 && rate < y.hi {
 		d.line("bound", f.x, y.at(rate), f.x+f.w, y.at(rate))
-		text := fmt.Sprintf("declared rate, %s", quantity.Plural(parts, "key"))
+		text := fmt.Sprintf("%s rate, %s", s.LimitWord(), quantity.Plural(parts, "key"))
 		d.text("boundtext", f.x+f.w-4, y.at(rate)-5, "end", text)
 	}
 	d.xAxis(f, x, 10, c.unit)

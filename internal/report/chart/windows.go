@@ -44,7 +44,7 @@ func windowsOf(s *result.Scenario, i int, part timeline.Part) (w windows, ok boo
 	turn := w.Every * time.Duration(floorDiv(w.Begin.From, w.Every))
 	w.Begin = check.Span{From: w.Begin.From - turn, To: w.Begin.To - turn}
 	if !w.Anywhere() {
-		w.how = "declared"
+		w.how = s.LimitWord()
 		if p.Align == spec.AlignClock {
 			w.how = "by the target's clock"
 		}

@@ -136,7 +136,7 @@ func (p *reading) scenario(where string, in *jsonScenario) result.Scenario {
 		Counts:       timeline.Counts(in.Counts), Judgement: p.judgement(where+".judgement", in.Judgement),
 		Latency: fromLatency(in.Latency), Header: p.header(where+".recording", &in.Recording),
 		Claims: make([]verdict.Claim, len(in.Claims)), Fresh: in.Fresh, ResolvedBy: in.ResolvedBy,
-		Unfit: in.Unfit,
+		Unfit: in.Unfit, Found: in.Found,
 	}
 	out.Clients = fromClients(in.Clients)
 	for _, x := range in.Statuses {

@@ -83,6 +83,7 @@ type jsonScenario struct {
 	Store      string            `json:"store,omitempty"`
 	Fault      string            `json:"fault,omitempty"`
 	Limit      string            `json:"limit"`
+	Found      bool              `json:"limit_found,omitempty"`
 	Limits     map[string]string `json:"limits,omitempty"`
 	Verdict    string            `json:"verdict"`
 	Reason     string            `json:"reason"`
@@ -242,7 +243,7 @@ func toScenario(s *result.Scenario) jsonScenario {
 		Claims: toClaims(s.Claims), Judgement: toJudgement(s.Judgement),
 		Latency:   toLatency(s.Latency),
 		Recording: toRecording(s.Header), Clients: toClients(s), Fresh: s.Fresh,
-		ResolvedBy: s.ResolvedBy, Unfit: s.Unfit,
+		ResolvedBy: s.ResolvedBy, Unfit: s.Unfit, Found: s.Found,
 		Statuses: make([]jsonStatus, len(s.Statuses)),
 	}
 	for i, x := range s.Statuses {

@@ -125,9 +125,9 @@ func parameter(r *result.Run, i int, noun, declared string, m verdict.Measured, 
 	case v.Empty():
 		return "no single " + noun + ": " + contradiction(r, i, unit)
 	case !v.LoSet && !v.HiSet:
-		return noun + " not measured (declared " + declared + ")"
+		return noun + " not measured (" + r.LimitWord() + " " + declared + ")"
 	default:
-		return noun + " " + spread(v, unit, text) + " (declared " + declared + ")"
+		return noun + " " + spread(v, unit, text) + " (" + r.LimitWord() + " " + declared + ")"
 	}
 }
 

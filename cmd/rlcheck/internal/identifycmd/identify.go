@@ -269,13 +269,16 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 	} else {
 		s.Expect.Conformance = scenario.NoConformance
 	}
+	if res.Verdict == identify.Identified { // how well it is known is said, and is enough
+		s.Expect.Resolution = scenario.Resolution{}
+	}
 	for i := range s.Phases { // each is judged by its own
 		s.Phases[i].Limit = s.Limit
 	}
 	out := result.Scenario{ID: s.ID, Title: s.Title + ": " + res.Summary(), Kind: string(s.Kind),
 		Source: s.Source,
 		Target: redact.URL(s.Target.URL),
-		Limit:  s.Limit}
+		Limit:  s.Limit, Found: true}
 	trial.Judge(&out, s, res.Timeline)
 	if res.Verdict != identify.Identified {
 		out.Verdict, out.Reason, out.Detail = verdict.Inconclusive, verdict.TooFew, res.Stopped
