@@ -74,7 +74,7 @@ func (x *search) bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
 	exact := slices.Clone(limit)
 	exact[0].Tick, exact[0].TickSet = 0, false
 	var open [][2]time.Duration
-	for from := time.Duration(0); from < time.Second; from += first {
+	for from := time.Second; from < 2*time.Second; from += first { // what is late reads the second before
 		open = append(open, [2]time.Duration{from, from + first})
 	}
 	for range most {
@@ -84,9 +84,7 @@ func (x *search) bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
 		last := len(open) - 1
 		from, to := open[last][0], open[last][1]
 		open = open[:last]
-		read := inSeconds(tl, from, to)
-		sure := read.Counts().Unknown == 0 || slowest(read) >= time.Second // a lost one is read within two
-		if sure && refuted(read, exact, verdict.Exact, false) {
+		if contradicts(tl, exact, from, to) {
 			continue
 		}
 		if to-from <= finest {
@@ -98,17 +96,103 @@ func (x *search) bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
 	return true
 }
 
+// contradicts tells whether no clock of whole seconds that is ahead by from to to explains a recording.
+func contradicts(tl *timeline.Timeline, limit spec.Limit, from, to time.Duration) bool {
+	read := inSeconds(tl, from, to)
+	if oneByOne(tl) {
+		return !followed(read, limit, strays(&tl.Header, from, to))
+	}
+	sure := read.Counts().Unknown == 0 || slowest(read) >= time.Second // a lost one is read within two
+	return sure && refuted(read, limit, verdict.Exact, false)
+}
+
+// oneByOne tells whether each request was sent after the answer to the one before.
+func oneByOne(tl *timeline.Timeline) bool {
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if !o.Answered || i > 0 && o.Sent < tl.Observations[i-1].FirstByte {
+			return false
+		}
+	}
+	return true
+}
+
+// reading is what a limit may remember after a request, and what its clock of whole seconds read then, in
+// the second that began with a tick.
+type reading struct {
+	state    reference.State
+	tick, at time.Duration
+}
+
+// followed tells whether a limit may have decided so on requests that came one after the other, by one of the
+// times that its clock of whole seconds may have read, which never goes back. One that strays reads the next
+// second throughout some of them. Where there are too many ways it may.
+func followed(read *timeline.Timeline, limit spec.Limit, stray bool) bool {
+	const most = 500
+	l, err := reference.NewLimit(limit)
+	if err != nil {
+		return true
+	}
+	ways := map[reading]bool{{state: l.Init()}: true}
+	for i := range read.Observations {
+		o, next := &read.Observations[i], map[reading]bool{}
+		for w := range ways {
+			for _, r := range w.later(o.Sent, o.FirstByte, stray) {
+				s, d := l.Step(r.state, r.at, 1)
+				if o.Outcome == timeline.Unknown { // decided or not
+					next[r] = true
+				} else if d.Allow != (o.Outcome == timeline.Allowed) {
+					continue
+				}
+				r.state = s
+				next[r] = true
+			}
+		}
+		if ways = next; len(ways) == 0 || len(ways) > most {
+			break
+		}
+	}
+	return len(ways) > 0
+}
+
+// later are the readings after r of a request in one of the seconds from first to last.
+func (r reading) later(first, last time.Duration, stray bool) (out []reading) {
+	for tick := max(r.tick, first); tick <= last; tick += time.Second {
+		if stray && tick == r.tick {
+			out = append(out, r)
+			continue
+		}
+		out = append(out, reading{r.state, tick, max(r.at, tick)})
+		if stray {
+			out = append(out, reading{r.state, tick, tick + time.Second})
+		}
+	}
+	return out
+}
+
+// timerLate is how late a timer may be that sets a clock.
+const timerLate = 50 * time.Millisecond
+
+// strays tells whether a clock that is ahead by from to to is set so shortly before a second ends that a late
+// timer finds the next one. Of a target whose wall clock is not ours nobody knows.
+func strays(h *timeline.Header, from, to time.Duration) bool {
+	if h.WallError > timerLate {
+		return false
+	}
+	begin := time.Duration(h.Started.Add(-to - h.WallError).Nanosecond())
+	return begin+to-from+2*h.WallError >= time.Second-timerLate
+}
+
 // inSeconds is a recording with the times that a clock of whole seconds reads, which is ahead by from to to.
 // Some clocks are set by a timer, which may be late.
 func inSeconds(tl *timeline.Timeline, from, to time.Duration) *timeline.Timeline {
-	const late = 50 * time.Millisecond
 	out, h := *tl, tl.Header
 	out.Header.Tick, out.Header.DriftPPM = 0, 0
 	slack := func(at time.Duration) time.Duration { return h.Tick + at/1_000_000*time.Duration(h.DriftPPM) }
 	out.Observations = slices.Clone(tl.Observations)
 	for i := range out.Observations {
 		o := &out.Observations[i]
-		o.Sent = max(0, o.Sent-slack(o.Sent)-late+from).Truncate(time.Second)
+		o.Sent = max(0, o.Sent-slack(o.Sent)-timerLate+from).Truncate(time.Second)
 		if o.At = o.Sent; o.Answered {
 			o.FirstByte = (o.FirstByte + slack(o.FirstByte) + to).Truncate(time.Second)
 			o.Done = max(o.FirstByte, (o.Done + slack(o.Done) + to).Truncate(time.Second))
