@@ -85,10 +85,10 @@ func (x *search) deepen() {
 // choose returns the next experiment, ok=false where none within the budget tells anything.
 func (x *search) choose() (experiment, bool) {
 	p := x.planner()
-	if !x.far || len(p.models) == 0 {
+	p.weigh()
+	if !x.far && !x.hazy() || len(p.models) == 0 {
 		return p.best()
 	}
-	p.weigh()
 	r := rand.New(rand.NewPCG(uint64(len(x.tl.Observations)), 1))
 	rivals := x.rivals()
 	for range rehearsals {
@@ -113,6 +113,27 @@ func (x *search) choose() (experiment, bool) {
 		}
 	}
 	return p.best()
+}
+
+// hazy tells whether one class is left and answers take so long for it that an experiment seldom tells its
+// time, as of a short window on a busy machine.
+func (x *search) hazy() bool {
+	likely := x.likely()
+	return len(classes(likely)) == 1 && x.aside == nil &&
+		float64(2*slowest(x.shown())) > float64(quickest(likely))*(resolution-1)
+}
+
+// quickest is the least time in which any of regions recovers.
+func quickest(regions []*region) time.Duration {
+	least := time.Duration(math.MaxInt64)
+	for _, r := range regions {
+		h := r.hull()
+		if r.kind.paced {
+			h.t1 *= time.Duration(h.q1)
+		}
+		least = min(least, h.t1)
+	}
+	return least
 }
 
 // rehearsals is how often the experiments are rehearsed where none refutes anything.
@@ -403,14 +424,7 @@ func (x *search) blurred() string {
 	if !x.far || len(x.regions) == 0 {
 		return ""
 	}
-	least := time.Duration(math.MaxInt64)
-	for _, r := range x.regions {
-		h := r.hull()
-		if r.kind.paced {
-			h.t1 *= time.Duration(h.q1)
-		}
-		least = min(least, h.t1)
-	}
+	least := quickest(x.regions)
 	if float64(x.blur()) <= float64(least)*(resolution-1) {
 		return ""
 	}

@@ -1,9 +1,11 @@
 package identify
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -55,6 +57,38 @@ func TestASlowFirstAnswerIsNotFarAway(t *testing.T) {
 		x.spaced()
 		if x.far != far || (x.every == x.o.Every) == far {
 			t.Errorf("later answers of %v ms: got far %v, requests %v apart", later, x.far, x.every)
+		}
+	}
+}
+
+// TestALimitOfOneIsNamedWhereAnswersAreSlow: on a busy machine, where answers took up to 15 ms, one a 200 ms
+// was still open after 400 requests. Counters were not told apart, and one experiment was made thirty times.
+func TestALimitOfOneIsNamedWhereAnswersAreSlow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
+	limit, o := parsed(t, "leaky-bucket,rate=5/s,burst=1"), usualBudget()
+	s := simulate(t, limit, 1)
+	s.jitter, o.Fresh = 15*time.Millisecond, false
+	res := Identify(t.Context(), s, o)
+	if t.Logf("after %d requests: %s", res.Sent(), res.Summary()); res.Verdict != Identified {
+		t.Fatalf("got %s, want a name", res.Verdict)
+	}
+	right(t, limit, res)
+	class := slices.Sorted(slices.Values(res.Found[0].Class))
+	if n := len(class); len(slices.Compact(class)) != n {
+		t.Errorf("got the class %q, want each algorithm once", res.Found[0].Class)
+	}
+}
+
+// TestCountersArePartedWhereMoreIsNotLearnt: of what is open by as much as two slow answers.
+func TestCountersArePartedWhereMoreIsNotLearnt(t *testing.T) {
+	const ms = time.Millisecond
+	for slow, parts := range map[time.Duration]int{6 * ms: 1, 7 * ms: 3} {
+		r := &region{kind: counterKind(spec.AlignFirst, spec.CountAdmitted),
+			live: []box{{q1: 1, q2: 1, t1: 91 * ms, t2: 105 * ms}}}
+		if got := len(r.split(slow)); got != parts {
+			t.Errorf("answers of %s: got %d parts, want %d", slow, got, parts)
 		}
 	}
 }

@@ -237,6 +237,7 @@ func kinds() []*kind {
 			base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst,
 				Refresh: spec.RefreshAdmitted}},
 		&kind{class: one(spec.FixedWindow), text: "a fixed window that every request starts anew",
+			searched: true,
 			base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst,
 				Refresh: spec.RefreshAll}},
 	)

@@ -92,10 +92,11 @@ func (r *region) looser(tl *timeline.Timeline, p spec.Policy, side verdict.Confo
 }
 
 // split returns a region for each part of the kind, where no more is to be learnt of all together; else r
-// itself.
-func (r *region) split() []*region {
+// itself. Of a time that is open by no more than two answers take, slow, little more is learnt.
+func (r *region) split(slow time.Duration) []*region {
 	const near = 1.1
-	if h := r.hull(); len(r.kind.parts) == 0 || h.q1 < h.q2 || float64(h.t2) > float64(h.t1)*near {
+	h := r.hull()
+	if len(r.kind.parts) == 0 || h.q1 < h.q2 || float64(h.t2) > float64(h.t1)*near && h.t2-h.t1 > 2*slow {
 		return []*region{r}
 	}
 	var out []*region
@@ -179,7 +180,7 @@ func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gon
 	if r.narrow(tl, asked); r.empty() {
 		return nil, r
 	}
-	parts := r.split()
+	parts := r.split(slowest(tl))
 	for _, part := range parts {
 		if len(parts) > 1 {
 			part.shallow, part.over = r.shallow, r.over

@@ -230,7 +230,7 @@ func (x *search) result() *Result {
 	for _, class := range found {
 		c := x.candidate(class[0])
 		for _, same := range class[1:] {
-			c.Class = append(c.Class, same.kind.class...)
+			c.Class = with(c.Class, same.kind.class)
 		}
 		res.Found = append(res.Found, c)
 	}

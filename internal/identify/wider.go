@@ -138,16 +138,23 @@ func besides(regions []*region) (out []*region) {
 	return out
 }
 
+// with returns the algorithms of both classes, each once.
+func with(class, more []spec.Algorithm) []spec.Algorithm {
+	out := slices.Clone(class)
+	for _, a := range more {
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
 // both joins what is left of two limits: policies that together explain the recording, where there are some.
 func (x *search) both(a, r *region) Candidate {
 	first, second := x.ofOne(a), x.ofOne(r)
 	out := first
 	out.Text += " and " + second.Text
-	for _, algorithm := range second.Class {
-		if !slices.Contains(out.Class, algorithm) {
-			out.Class = append(slices.Clone(out.Class), algorithm)
-		}
-	}
+	out.Class = with(out.Class, second.Class)
 	out.Limit, out.Beside = append(slices.Clone(first.Limit), second.Limit...), &second
 	if !x.fails(out) {
 		return out
