@@ -139,6 +139,13 @@ func (g Gauge) refuted(pol spec.Policy, mode verdict.Conformance) bool {
 	return ok
 }
 
+// admittedOnly returns the bucket that alone bounds what pol admits; ok=false where there is none, or where
+// admissions prove nothing.
+func (g Gauge) admittedOnly(pol spec.Policy) (limiter.Bucket, bool) {
+	b, ok := limiter.AdmittedOnly(pol)
+	return b, ok && g.Case.O.Conformance != verdict.LowerBound
+}
+
 // bound returns the bound of a policy, which may be one of several.
 func (g Gauge) bound(pol spec.Policy, box history.Interval) limiter.Bound {
 	if len(g.Case.Limit) > 1 {
@@ -154,8 +161,13 @@ func (g Gauge) burst(pol spec.Policy) verdict.Interval {
 	ceiling := ceilingOf(pol)
 	iv := verdict.Interval{}
 	if len(g.History.Admitted) > 0 {
-		lo := bisect(declared, 1, ceiling,
-			func(b int64) bool { return !g.refuted(with(b), verdict.UpperBound) })
+		var lo int64
+		if b, ok := g.admittedOnly(pol); ok {
+			lo = min(b.LeastBurst(g.History), ceiling+1)
+		} else {
+			lo = bisect(declared, 1, ceiling,
+				func(b int64) bool { return !g.refuted(with(b), verdict.UpperBound) })
+		}
 		iv.Lo, iv.LoSet = float64(lo), lo <= ceiling
 	}
 	if len(g.History.Denied) > 0 {
@@ -189,8 +201,13 @@ func (g Gauge) rate(pol spec.Policy) verdict.Interval {
 	iv := verdict.Interval{}
 	if len(g.History.Admitted) > 0 {
 		// The longest period that is not over-admitted.
-		slow := bisect(per+1, least, most,
-			func(p int64) bool { return g.refuted(with(p), verdict.UpperBound) }) - 1
+		var slow int64
+		if b, ok := g.admittedOnly(pol); ok {
+			slow = b.LongestPeriod(g.History, least, most)
+		} else {
+			slow = bisect(per+1, least, most,
+				func(p int64) bool { return g.refuted(with(p), verdict.UpperBound) }) - 1
+		}
 		iv.Lo, iv.LoSet = perSecond(max(slow, least)), slow < most
 	}
 	if len(g.History.Denied) > 0 {

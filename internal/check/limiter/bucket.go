@@ -6,7 +6,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -423,44 +422,6 @@ const (
 	wasCreated = 0
 	rest       = 1
 )
-
-// Sweep implements Sweeping.
-func (b Bucket) Sweep() Sweep { return &bucketSweep{Bucket: b, c: candidates{n: b.N}} }
-
-// bucketSweep tries the instants at which intervals end, keeping the starts that a violated span may still
-// have.
-type bucketSweep struct {
-	Bucket
-	c candidates
-}
-
-// Take implements Sweep.
-func (b *bucketSweep) Take(k Block) *Alarm {
-	next := 0
-	begin := func(until int64) {
-		for ; next < len(k.Begun) && k.Begun[next].Start <= until; next++ {
-			if k.Begun[next].Outcome == timeline.Allowed {
-				b.c.insert(k.Begun[next].Start)
-			}
-		}
-	}
-	for _, i := range k.ByEnd {
-		ev := &k.Ended[i]
-		begin(ev.End)
-		b.c.admit(ev.Start, b.units(ev)*b.Per)
-		if y := b.end(ev); b.c.top-y*b.N > b.Room() {
-			x := b.c.list[len(b.c.list)-1].x
-			br := Breach{Kind: verdict.OverAdmission, Seen: (b.c.top - x*b.N) / b.Per,
-				Bound: b.most(y - x), Span: y - x}
-			return &Alarm{Breach: br, From: x, To: ev.End}
-		}
-	}
-	begin(history.MaxTime)
-	if k.Oldest < history.MaxTime {
-		b.c.forget(k.Oldest)
-	}
-	return nil
-}
 
 // handed returns the latest theoretical arrival time of b that never has more in use than l. A bucket that
 // was not known to be the same, and may have other units, has as many in use, rounded up.

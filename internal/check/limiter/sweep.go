@@ -1,9 +1,11 @@
 package limiter
 
 import (
+	"math"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -228,6 +230,102 @@ func (c *candidates) forget(s int64) {
 		c.head++
 		c.low += c.list[c.head].gap
 	}
+}
+
+// Sweep implements Sweeping.
+func (b Bucket) Sweep() Sweep { return &bucketSweep{Bucket: b, c: candidates{n: b.N}} }
+
+// bucketSweep tries the instants at which intervals end, keeping the starts that a violated span may still
+// have.
+type bucketSweep struct {
+	Bucket
+	c candidates
+}
+
+// Take implements Sweep.
+func (b *bucketSweep) Take(k Block) *Alarm {
+	next := 0
+	begin := func(until int64) {
+		for ; next < len(k.Begun) && k.Begun[next].Start <= until; next++ {
+			if k.Begun[next].Outcome == timeline.Allowed {
+				b.c.insert(k.Begun[next].Start)
+			}
+		}
+	}
+	for _, i := range k.ByEnd {
+		ev := &k.Ended[i]
+		begin(ev.End)
+		b.c.admit(ev.Start, b.units(ev)*b.Per)
+		if y := b.end(ev); b.c.top-y*b.N > b.Room() {
+			x := b.c.list[len(b.c.list)-1].x
+			br := Breach{Kind: verdict.OverAdmission, Seen: (b.c.top - x*b.N) / b.Per,
+				Bound: b.most(y - x), Span: y - x}
+			return &Alarm{Breach: br, From: x, To: ev.End}
+		}
+	}
+	begin(history.MaxTime)
+	if k.Oldest < history.MaxTime {
+		b.c.forget(k.Oldest)
+	}
+	return nil
+}
+
+// AdmittedOnly returns the bucket that alone bounds what a policy of one value for each parameter admits: it
+// is full when it is created, filled continuously, and nothing but admissions is taken from it. The fraction
+// of its rate is not shortened. ok=false where there is none.
+func AdmittedOnly(p spec.Policy) (b Bucket, ok bool) {
+	b = NewBucket(p)
+	b.N, b.Per = p.Rate.N, int64(p.Rate.Per)
+	return b, p.Bucketed() && !p.Queued() && !Ranged(p) && p.Ban == 0 && p.TTL == 0 &&
+		p.Charge != spec.ChargeCompletion && !b.batched && b.StartMost == b.Burst
+}
+
+// LeastBurst returns the smallest burst, at least 1, under which h is not over-admitted.
+func (b Bucket) LeastBurst(h *history.History) int64 {
+	units, span := b.peak(h)
+	least := max(-history.FloorDiv(span*b.N-units*b.Per, b.Per), 1)
+	for i := range h.Admitted {
+		least = max(least, h.Admitted[i].Cost)
+	}
+	return least
+}
+
+// LongestPeriod returns the longest period of the rate, at most `most` nanoseconds for b.N units, under which
+// h is not over-admitted; less than `least` where there is none from there on. Each span that is violated
+// says itself which periods it allows, so that few are asked (Newton's method: what the worst span holds too
+// much is convex in the period).
+func (b Bucket) LongestPeriod(h *history.History, least, most int64) int64 {
+	if tooDear(h.Admitted, b.Burst) != nil {
+		return least - 1
+	}
+	for b.Per = most; b.Per >= least; {
+		units, span := b.peak(h)
+		if units*b.Per-span*b.N <= b.Burst*b.Per {
+			break
+		}
+		b.Per = span * b.N / (units - b.Burst)
+	}
+	return b.Per
+}
+
+// peak returns the span of h in which most is admitted, less what comes back meanwhile: its units and its
+// length in nanoseconds. Both are 0 where nothing was admitted.
+func (b Bucket) peak(h *history.History) (units, span int64) {
+	c := candidatesFor(len(h.Admitted), b.N)
+	defer c.free()
+	next, worst := 0, int64(math.MinInt64)
+	for _, i := range h.AdmittedByEnd {
+		ev := &h.Admitted[i]
+		for ; next < len(h.Admitted) && h.Admitted[next].Start <= ev.End; next++ {
+			c.insert(h.Admitted[next].Start)
+		}
+		c.admit(ev.Start, ev.Cost*b.Per)
+		if over := c.top - ev.End*b.N; over > worst {
+			x := c.list[len(c.list)-1].x
+			worst, units, span = over, (c.top-x*b.N)/b.Per, ev.End-x
+		}
+	}
+	return units, span
 }
 
 // tooDear returns the breach of the first admission that costs more than a full start admits, whatever came
