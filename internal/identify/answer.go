@@ -201,7 +201,7 @@ func (r *Result) ending(a About) string {
 		text = fmt.Sprintf("  read %s, sent none; ", quantity.Plural(counts.Sent, "request")) + text
 	} else {
 		text = fmt.Sprintf("  used %d of %d requests%s, %s of %s; ", r.Sent(), a.Options.MaxRequests,
-			r.aside(), quantity.Brief(r.Used), quantity.Brief(a.Options.MaxTime)) + text
+			r.aside(), quantity.Brief(r.Used), quantity.Short(a.Options.MaxTime)) + text
 	}
 	switch {
 	case r.Verdict == Open && !r.Recorded && (len(r.Found) > 0 || counts.Sent == counts.Allowed):

@@ -19,6 +19,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/checkcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/progress"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/runcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
@@ -28,6 +29,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/report/columns"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
@@ -230,7 +232,10 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 				strings.Join(left, "; "))
 		}
 	}
+	bar := progress.NewSearch(e, "identify", o.MaxRequests, o.MaxTime)
+	live.Load.Progress = bar.Update
 	res := identify.Identify(ctx, live, o)
+	bar.Stop()
 	red.Timeline(res.Timeline)
 	if res.Clients != nil {
 		red.Timeline(res.Clients.Timeline)
@@ -323,13 +328,36 @@ func answerIn(e *cli.Env, w io.Writer, format string, r *result.Run, res *identi
 	case "json":
 		text, err = res.JSON(about)
 	default:
-		text = []byte(res.Text(about))
+		text = []byte(wrapped(res.Text(about), cli.Terminal(e.Say.Out)))
 	}
 	if err == nil {
 		_, err = w.Write(text)
 	}
 	return err
 }
+
+// wrapped breaks the lines of an answer at spaces where the terminal has a width, but for commands to paste.
+func wrapped(text string, width int) string {
+	var out []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		if width == 0 || len(line) <= width || strings.HasPrefix(line, "  next: ") {
+			out = append(out, line)
+			continue
+		}
+		for i, part := range columns.Wrap(line, max(width, leastWidth)-len(indent)-hanging) {
+			if i > 0 {
+				part = strings.Repeat(" ", hanging) + part
+			}
+			out = append(out, indent+part)
+		}
+	}
+	return strings.Join(out, "\n") + "\n"
+}
+
+// The narrowest terminal that is laid out for, and by how much lines go in that continue another; in columns.
+const leastWidth, hanging = 40, 4
 
 // isRecording tells whether an argument of identify is a file or a folder, and no URL.
 func isRecording(arg string) bool {

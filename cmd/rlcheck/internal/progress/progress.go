@@ -24,7 +24,9 @@ type Meter struct {
 	console  *console
 	// lasts is how long the load takes by its plan, after how long the scenarios that follow; 0: not known.
 	lasts, after time.Duration
-	seen         atomic.Pointer[load.Progress]
+	// budget says how much time is used of what there is, where there is no plan; nil: there is one.
+	budget func() string
+	seen   atomic.Pointer[load.Progress]
 	// began is when the first progress came, widest the longest text so far, so that the bar does not jump.
 	// Only the drawing goroutine uses them.
 	began  time.Time
@@ -87,6 +89,10 @@ func (m *Meter) text() string {
 
 // counts says what was answered so far, and how long it will take.
 func (m *Meter) counts(p *load.Progress) string {
+	if m.budget != nil {
+		return fmt.Sprintf("%d allowed, %d denied, %d unknown, %s", p.Allowed, p.Denied, p.Unknown,
+			m.budget())
+	}
 	text := fmt.Sprintf("%d allowed, %d denied, %d unknown, late %s", p.Allowed, p.Denied, p.Unknown,
 		p.Late.Round(10*time.Microsecond))
 	if m.began.IsZero() {
