@@ -38,11 +38,14 @@ type Cause struct {
 // half of them or more first, then failures that count, others, and what stayed open; within these the cause
 // of most scenarios first. raw is not cleaned, clean is; the texts of the result are clean.
 //
-// Note: two findings have one cause only if one other policy was found to be the nearest that explains each
-// of their recordings, or if they are of one claim and kind and say the same but for their numbers. A coarser
-// rule would hide a second fault behind the first.
+// Note: two findings have one cause only if one other policy was found that explains all recordings of the
+// limiter, or to be the nearest that explains each of theirs, or if they are of one claim and kind and say
+// the same but for their numbers. A coarser rule would hide a second fault behind the first.
 func Causes(raw, clean *result.Run, strict bool) []Cause {
 	g := &gathering{at: map[string]int{}}
+	if h := clean.Hint; h != nil && len(h.Limits) > 0 {
+		g.explained = h.From
+	}
 	nothing := !slices.ContainsFunc(clean.Scenarios, func(s result.Scenario) bool { return !s.Uncounted() })
 	for i := range clean.Scenarios {
 		if clean.Scenarios[i].Uncounted() && !nothing { // a note tells of it
@@ -78,6 +81,8 @@ func (c *Cause) rank() int {
 type gathering struct {
 	// scenarios counts those that did not pass.
 	scenarios int
+	// explained are the scenarios whose recordings one other policy explains.
+	explained []string
 	all       []Cause
 	at        map[string]int
 }
@@ -128,6 +133,8 @@ func (g *gathering) failures(raw, s *result.Scenario, strict bool) {
 			key = whole
 		case e.Claim == Conformance && whole != "":
 			key += whole
+		case e.Claim == Conformance && slices.Contains(g.explained, s.ID):
+			key += "explained"
 		case e.Claim == Conformance && e.Hint != "":
 			key += e.nearest
 		case e.Claim == Conformance && never:

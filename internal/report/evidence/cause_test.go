@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -57,6 +58,27 @@ func TestOneHintIsOneCause(t *testing.T) {
 	want := []string{"1 and 1 more: 21 requests allowed within 1",
 		"4 and 1 more: 21 requests allowed within 4",
 		"3: 21 requests allowed within 3", "6: 21 requests allowed within 6"}
+	if d := cmp.Diff(want, causeLines(r)); d != "" {
+		t.Errorf("causes (-want +got):\n%s", d)
+	}
+}
+
+// TestOneHintOfAllIsOneCause: what explains all recordings of a run stands with the run, not with them.
+func TestOneHintOfAllIsOneCause(t *testing.T) {
+	of := func(id string, burst float64) result.Scenario {
+		s := sample.Claimed(id, Conformance, verdict.OverAdmission, "21 requests allowed within "+id)
+		s.Limit = sample.Limit(t, "token-bucket,rate=10/s,burst=20")
+		s.Judgement = &verdict.Judgement{Verdict: verdict.Fail,
+			Measured: verdict.Measured{Burst: sample.Between(burst, 99)}}
+		return s
+	}
+	r := sample.Run(of("1", 21), of("2", 22), of("3", 23), of("other", 24))
+	r.Hint = &result.Hint{From: []string{"1", "2", "3"}}
+	if got := causeLines(r); len(got) != 4 {
+		t.Errorf("nothing explains them: got %q, want a cause for each", got)
+	}
+	r.Hint.Limits = []spec.Limit{sample.Limit(t, "token-bucket,rate=10/s,burst=24")}
+	want := []string{"1 and 2 more: 21 requests allowed within 1", "other: 21 requests allowed within other"}
 	if d := cmp.Diff(want, causeLines(r)); d != "" {
 		t.Errorf("causes (-want +got):\n%s", d)
 	}

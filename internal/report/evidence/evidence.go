@@ -4,6 +4,7 @@ package evidence
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
@@ -31,7 +32,7 @@ type Failure struct {
 	nearest string
 	// whole tells that it is about all of the recording, and to be read before any finding.
 	whole bool
-	// requests is how many requests prove it; 0 where none is named.
+	// requests is how many requests prove it, or units where those are more; 0 where none is named.
 	requests int
 }
 
@@ -133,6 +134,7 @@ func found(s *result.Scenario, claim string, f *verdict.Finding) Failure {
 			e.Replay = checkCommand(s) + plain.Text(f.Limit) + "' --partition " +
 				plain.ShellWord(plain.Text(f.Partition))
 		}
+		e.requests = max(e.requests, int(min(f.Seen, math.MaxInt32)))
 		if s.Judgement != nil {
 			e.Hint, e.nearest = plain.Text(s.Judgement.Hint), nearest(s.Judgement)
 		}
