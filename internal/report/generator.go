@@ -75,9 +75,13 @@ func slipped(k timeline.Kept) string {
 	return strings.Join(parts, ", ")
 }
 
-// provenance says in one line which program recorded what, when and where.
+// provenance says in one line which program recorded what, when and where; the target where it is one.
 func provenance(r *result.Run) string {
-	parts := []string{strings.TrimSpace("rlcheck " + r.Version), "run " + r.ID}
+	var parts []string
+	if target := oneTarget(r); target != "" {
+		parts = append(parts, target)
+	}
+	parts = append(parts, strings.TrimSpace("rlcheck "+r.Version), "run "+r.ID)
 	if !r.Started.IsZero() {
 		parts = append(parts, r.Started.UTC().Format(time.RFC3339))
 	}
@@ -90,4 +94,16 @@ func provenance(r *result.Run) string {
 		parts = append(parts, strings.Join(r.Command, " "))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// oneTarget is the target of all scenarios; empty where they have several.
+func oneTarget(r *result.Run) string {
+	target := ""
+	for i := range r.Scenarios {
+		if i > 0 && r.Scenarios[i].Target != target {
+			return ""
+		}
+		target = r.Scenarios[i].Target
+	}
+	return target
 }

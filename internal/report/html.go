@@ -140,10 +140,13 @@ const mostOpen = 3
 // fill fills in the scenarios and the causes. What passed is folded, unless it is alone, and of what did not
 // all but those that show a cause best.
 func (p *page) fill(raw, clean *result.Run, o Options) {
-	anchors := map[string]string{}
+	anchors, judged := map[string]string{}, slices.ContainsFunc(clean.Scenarios, counted)
 	for i := range clean.Scenarios {
 		c := newCard(fmt.Sprintf("s%d", i+1), &raw.Scenarios[i], &clean.Scenarios[i], o)
 		c.Folded = len(clean.Scenarios) > 1
+		if judged && c.Uncounted() {
+			c.Badge.Word = "NOT JUDGED"
+		}
 		anchors[c.ID] = c.Anchor
 		p.Cards = append(p.Cards, c)
 	}
@@ -151,7 +154,7 @@ func (p *page) fill(raw, clean *result.Run, o Options) {
 	slices.SortStableFunc(p.Cards, byUrgency)
 	open := 0
 	unfold := func(c *card) {
-		if c.Folded && open < mostOpen && c.Verdict != verdict.Pass {
+		if c.Folded && open < mostOpen && c.Verdict != verdict.Pass && !(judged && c.Uncounted()) {
 			c.Folded = false
 			open++
 		}
@@ -171,7 +174,7 @@ func (p *page) fill(raw, clean *result.Run, o Options) {
 	}
 	for i := range p.Cards {
 		unfold(&p.Cards[i])
-		if i+1 < len(p.Cards) && p.Cards[i+1].Verdict != verdict.Pass {
+		if i+1 < len(p.Cards) && p.Cards[i+1].Verdict != verdict.Pass && !p.Cards[i+1].Uncounted() {
 			p.Cards[i].Next = &p.Cards[i+1]
 		}
 	}

@@ -72,6 +72,28 @@ func TestWhatWasNeverPromisedIsNamedInEveryFormat(t *testing.T) {
 	}
 }
 
+// TestWhatWasNotJudgedIsNoDoubt: beside what was judged it stands last, in other words, and unfolds nothing.
+// What sent nothing is named in a note alone.
+func TestWhatWasNotJudgedIsNoDoubt(t *testing.T) {
+	r := unpromising(t)
+	r.Scenarios[1].Counts = r.Scenarios[0].Counts
+	table, page := string(render(t, "table", r, Options{})), string(render(t, "html", r, Options{}))
+	row := strings.Index(table, "\n not judged  retry-after ")
+	if row < strings.Index(table, " PASS ") || strings.Contains(table, "  proxy-repeats ") ||
+		strings.Contains(table, "INCONCLUSIVE") {
+		t.Errorf("got the table\n%s\nwant retry-after last, not judged, and no row of proxy-repeats", table)
+	}
+	const folded = `<details class="card inconclusive"`
+	if !strings.Contains(page, ">NOT JUDGED<") || strings.Count(page, folded) != 2 {
+		t.Errorf("got a page with %d folded scenarios, want two, NOT JUDGED", strings.Count(page, folded))
+	}
+	alone := sample.Run(r.Scenarios[1])
+	text := string(render(t, "table", alone, Options{}))
+	if !strings.Contains(text, "\n INCONCLUSIVE  retry-after ") {
+		t.Errorf("where nothing was judged: got\n%s\nwant INCONCLUSIVE", text)
+	}
+}
+
 func TestNotesComeBackFromJSON(t *testing.T) {
 	r := unpromising(t)
 	back, err := document.Read(strings.NewReader(string(render(t, "json", r, Options{}))))

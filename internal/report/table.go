@@ -104,13 +104,23 @@ func (s *screen) notes(r *result.Run) {
 const leastWhy = 16
 
 // rows writes one line a scenario, what needs action first: its verdict, its requests, and what it measured
-// or why it did not pass.
+// or why it did not pass. Beside others, one that sent nothing and does not count is named in a note alone.
 func (s *screen) rows(r *result.Run, o Options) error {
 	head := []string{"VERDICT", "SCENARIO", "MEASURED, OR WHY", "ALLOWED", "DENIED"}
 	align := "lllrr"
 	var rows [][]string
-	for _, x := range byNeed(r, o.Strict) {
-		rows = append(rows, []string{s.paint(x.Verdict, x.Weighs(o.Strict)), columns.Clip(x.ID, s.width*3/8),
+	shown, judged := byNeed(r, o.Strict), slices.ContainsFunc(r.Scenarios, counted)
+	if judged {
+		shown = slices.DeleteFunc(shown, func(x *result.Scenario) bool {
+			return x.Uncounted() && x.Counts.Sent == 0
+		})
+	}
+	for _, x := range shown {
+		word := s.paint(x.Verdict, x.Weighs(o.Strict))
+		if judged && x.Uncounted() {
+			word = s.dim("not judged")
+		}
+		rows = append(rows, []string{word, columns.Clip(x.ID, s.width*3/8),
 			"", quantity.Thousands(x.Counts.Allowed), quantity.Thousands(x.Counts.Denied)})
 	}
 	room := func() int { return s.width - columns.Width(head, rows) + len(head[2]) }
@@ -119,15 +129,20 @@ func (s *screen) rows(r *result.Run, o Options) error {
 		head, align, rows = head[:last], align[:last], firstColumns(rows, last)
 	}
 	widest := room()
-	for i, x := range byNeed(r, o.Strict) {
+	for i, x := range shown {
 		rows[i][2] = columns.Clip(why(x, o.Strict), widest)
 	}
 	return s.table(head, align, rows)
 }
 
-// urgency orders scenarios: failures that count, other failures, what stayed open, what passed.
+func counted(s result.Scenario) bool { return !s.Uncounted() }
+
+// urgency orders scenarios: failures that count, other failures, what stayed open, what passed, what was not
+// judged.
 func urgency(s *result.Scenario, strict bool) int {
 	switch {
+	case s.Uncounted():
+		return 4
 	case s.Verdict == verdict.Fail && s.Weighs(strict):
 		return 0
 	case s.Verdict == verdict.Fail:
