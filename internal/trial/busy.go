@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -40,7 +41,8 @@ func doubtTick(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline
 		return
 	}
 	detail := fmt.Sprintf("this machine stood still for %s, and a server on it may have decided by an old "+
-		"clock: what fails by a clock that ticks every %s does not by one of %s", late, tick, tl.Header.Tick)
+		"clock: what fails by a clock that ticks every %s does not by one of %s", quantity.Brief(late), tick,
+		quantity.Brief(tl.Header.Tick))
 	tl.Header.Notes = append(tl.Header.Notes, detail)
 	out.Header = tl.Header
 	*out = inconclusive(*out, verdict.ScheduleMissed, detail)

@@ -56,7 +56,7 @@ func TestABusyMachineIsNoProof(t *testing.T) {
 			t.Errorf("%s: got %q with a tick of %s, want what it was before", row.name, out.Claims[0].Text,
 				out.Timeline.Header.Tick)
 		case row.want != verdict.Fail && (out.Reason != verdict.ScheduleMissed ||
-			!strings.Contains(out.Detail, "20ms") || out.Header.Tick != 2*row.late):
+			!strings.Contains(out.Detail, "20.0 ms") || out.Header.Tick != 2*row.late):
 			t.Errorf("%s: got %s: %s", row.name, out.Reason, out.Detail)
 		}
 	}
