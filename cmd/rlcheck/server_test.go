@@ -106,6 +106,13 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 			h.ServeHTTP(w, r)
 		})
 	},
+	// far takes longer for each answer than the widest gap before a boundary.
+	"far": func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(150 * time.Millisecond)
+			h.ServeHTTP(w, r)
+		})
+	},
 	// jealous denies a client once another one has come after its first request, whatever the limit says.
 	"jealous": func(h http.Handler) http.Handler {
 		var mu sync.Mutex

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -21,8 +24,8 @@ const maxRetries = 20
 type course struct {
 	s *scenario.Scenario
 	t trialOf
-	// out is the last recording, with what the earlier ones measured. Those are kept as timeline-1.ndjson and
-	// so on, and notes tell of them.
+	// out is the last recording, with what the earlier ones measured. Those are kept as timeline-1.ndjson
+	// and so on, and notes tell of them.
 	out   result.Scenario
 	notes []string
 	// retried is how many recordings were made for --retries, sent how many requests those before out sent.
@@ -127,14 +130,34 @@ func (w *work) together() {
 
 // retry records a scenario again that showed too little.
 func (w *work) retry(ctx context.Context, c *course) error {
-	w.Say.Notef("%s: recording %d showed too little (%s), and it is recorded again", c.s.ID, len(c.notes)+1,
-		c.out.Reason)
+	wait := rest(c)
+	in := ""
+	if wait > 0 {
+		in = " in " + quantity.Short(wait)
+	}
+	w.Say.Notef("%s: recording %d showed too little (%s), and it is recorded again%s", c.s.ID, len(c.notes)+1,
+		c.out.Reason, in)
+	if !pacing.Rest(ctx, wait, nil) {
+		return nil
+	}
 	c.retried++
 	return w.repeat(ctx, c, "", trial.Again)
 }
 
-// repeat keeps the recording of a scenario elsewhere, and records it again for new clients. Where says how
-// the first one was made, joined makes one result of both.
+// longestRest is the longest that a retry waits for a machine that was busy.
+const longestRest = 4 * time.Second
+
+// rest is how long to wait for a machine that has less to do, before c is recorded again: not the first
+// time.
+func rest(c *course) time.Duration {
+	if c.retried == 0 || c.out.Reason != verdict.ScheduleMissed {
+		return 0
+	}
+	return min(time.Second<<min(c.retried-1, 10), longestRest)
+}
+
+// repeat keeps the recording of a scenario elsewhere, and records it again for new clients, with what mends
+// it. Where says how the first one was made, joined makes one result of both.
 func (w *work) repeat(ctx context.Context, c *course, where string,
 	joined func(before, after result.Scenario, file string) result.Scenario) error {
 	n, before := len(c.notes)+1, c.out
@@ -144,7 +167,12 @@ func (w *work) repeat(ctx context.Context, c *course, where string,
 	c.sent += before.Counts.Sent
 	t := c.t
 	t.keys = fmt.Sprintf("%s-%d", t.keys, n+1)
-	out, err := recordOne(ctx, w.Env, c.s, t)
+	again, mend := trial.Mended(c.s, before.Timeline)
+	if mend != "" {
+		w.Say.Notef("%s: recording %d has %s", c.s.ID, n+1, mend)
+		c.notes[n-1] += "; the next has " + mend
+	}
+	out, err := recordOne(ctx, w.Env, again, t)
 	if c.out = joined(before, out, file); trial.Narrower(&before, &c.out) {
 		c.idle = 0
 	} else {

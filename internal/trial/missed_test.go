@@ -1,0 +1,231 @@
+package trial
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// TestALowerRateThanPlannedIsNoPass: what was sent at half of its rate says nothing of the whole. A FAIL
+// needs no rate, and a single stall is none.
+func TestALowerRateThanPlannedIsNoPass(t *testing.T) {
+	s := named(t, "sustained")
+	for fault, want := range map[string]verdict.Verdict{"": verdict.Inconclusive,
+		"never-recovers": verdict.Fail} {
+		sent := against(t, s, fault)
+		out := sent
+		for i := range out.Timeline.Observations { // as if the generator had needed twice the time
+			o := &out.Timeline.Observations[i]
+			if o.Phase == "below" {
+				o.At = o.Sent / 3
+			}
+		}
+		Judge(&out, s, out.Timeline)
+		if out.Verdict != want || want == verdict.Inconclusive &&
+			(out.Reason != verdict.ScheduleMissed || !strings.Contains(out.Detail, "below was sent in")) {
+			t.Errorf("fault %q: got %s %s %s, want %s", fault, out.Verdict, out.Reason, out.Detail, want)
+		}
+	}
+	out := against(t, s, "")
+	out.Timeline.Observations[20].At -= 100 * time.Millisecond
+	if Judge(&out, s, out.Timeline); out.Verdict != verdict.Pass {
+		t.Errorf("late by 100 ms: got %s, want pass", out.Verdict)
+	}
+}
+
+// TestABoundaryThatWasMissedIsNoPass: what was sent after it, or may have been decided after it, says
+// nothing of the end of a window. A FAIL needs no boundary, and a quarter of the requests may miss it.
+func TestABoundaryThatWasMissedIsNoPass(t *testing.T) {
+	const sent, answered = "were sent after it", "were answered after it"
+	for _, x := range []struct {
+		fault, what string
+		n           int
+		want        verdict.Verdict
+		reason      verdict.Reason
+	}{
+		{"", sent, 14, verdict.Inconclusive, verdict.ScheduleMissed},
+		{"", answered, 40, verdict.Inconclusive, verdict.TooFew},
+		{"", sent, 13, verdict.Pass, ""},
+		{"", answered, 39, verdict.Pass, ""},
+		{"reset-of-next-window", sent, 14, verdict.Fail, ""},
+	} {
+		s := named(t, "window-edge")
+		out := against(t, s, x.fault)
+		all := out.Timeline.Observations // 40 are due 25 ms before it, and 40 as long after it
+		for i := range x.n {
+			if x.what == sent {
+				all[40+i].At -= 50 * time.Millisecond
+			} else {
+				all[39-i].FirstByte += 26 * time.Millisecond
+			}
+		}
+		Judge(&out, s, out.Timeline)
+		told := x.want != verdict.Inconclusive || strings.Contains(out.Detail, x.what)
+		if out.Verdict != x.want || out.Reason != x.reason || !told {
+			t.Errorf("fault %q, %d %s: got %s %s %s, want %s %s", x.fault, x.n, x.what, out.Verdict,
+				out.Reason, out.Detail, x.want, x.reason)
+		}
+	}
+}
+
+// behind is a pacer that is late by so much, each time.
+type behind struct {
+	pacing.Pacer
+	late time.Duration
+}
+
+func (b behind) Wait(ctx context.Context, clk pacing.Clock, due time.Duration, wake <-chan struct{}) bool {
+	return b.Pacer.Wait(ctx, clk, due+b.late, wake)
+}
+
+// TestABoundaryThatWasMissedIsTriedWithAWiderLead: the next try is in time where the window leaves room for
+// that, and finds what it is there to find.
+func TestABoundaryThatWasMissedIsTriedWithAWiderLead(t *testing.T) {
+	const ms = time.Millisecond
+	for _, x := range []struct {
+		late, delay, lead time.Duration
+		fault             string
+		want              verdict.Verdict
+	}{
+		{40 * ms, 0, 80 * ms, "", verdict.Pass},
+		{40 * ms, 0, 80 * ms, "reset-of-next-window", verdict.Fail},
+		{0, 35 * ms, 70 * ms, "", verdict.Pass},           // a target that is far away
+		{90 * ms, 0, 100 * ms, "", verdict.Pass},          // four times as wide
+		{110 * ms, 0, 100 * ms, "", verdict.Inconclusive}, // there is no wider one
+	} {
+		s := named(t, "window-edge")
+		s.Target.Fault = x.fault
+		record := func(s *scenario.Scenario) (out result.Scenario) {
+			synctest.Test(t, func(*testing.T) {
+				out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1,
+					Network: slow{newPipeNet(), x.delay}, Pacer: behind{pacing.Sleep(), x.late}})
+				time.Sleep(time.Minute)
+			})
+			return out
+		}
+		first := record(s)
+		if x.fault == "" && first.Verdict != verdict.Inconclusive {
+			t.Errorf("late %v, far %v: got %s at first: %s", x.late, x.delay, first.Verdict, explain(first))
+		}
+		again, what := Mended(s, first.Timeline)
+		if got := again.Phases[0].Lead.Round(ms); got != x.lead ||
+			!strings.Contains(what, "in place of 25.0 ms on each side") {
+			t.Errorf("late %v, far %v: got a lead of %v (%s), want %v", x.late, x.delay, got, what, x.lead)
+		}
+		if s.Phases[0].Lead != 25*ms {
+			t.Errorf("the scenario itself has a lead of %v", s.Phases[0].Lead)
+		}
+		second := record(again)
+		if second.Verdict != x.want {
+			t.Errorf("late %v, far %v, %q: got %s, want %s: %s", x.late, x.delay, x.fault, second.Verdict,
+				x.want, explain(second))
+		}
+		third, _ := Mended(s, second.Timeline)
+		if got := third.Phases[0].Lead.Round(ms); got != x.lead {
+			t.Errorf("late %v, far %v: the third lead is %v, want %v", x.late, x.delay, got, x.lead)
+		}
+	}
+}
+
+// TestALateFirstAnswerIsTriedWithALaterBoundary: a bucket has no windows, so its boundary may be later.
+func TestALateFirstAnswerIsTriedWithALaterBoundary(t *testing.T) {
+	const ms = time.Millisecond
+	s := named(t, "boundary-double-burst")
+	out := against(t, s, "")
+	kept := out.Timeline.Observations[:0]
+	for _, o := range out.Timeline.Observations {
+		if o.Phase == timeline.AimPhase("first-edge") {
+			o.FirstByte = o.At + 150*ms
+		}
+		if o.Phase != "first-edge" { // no time was left for it
+			kept = append(kept, o)
+		}
+	}
+	out.Timeline.Observations = kept
+	again, what := Mended(s, out.Timeline)
+	if got := again.Phases[1].Window; got != 600*ms || s.Phases[1].Window != 200*ms ||
+		what != "600 ms in place of 200 ms from the first request to the boundary of phase first-edge" {
+		t.Errorf("got a window of %v in place of %v: %q", got, s.Phases[1].Window, what)
+	}
+	if out := virtually(t, again); out.Verdict != verdict.Pass {
+		t.Errorf("got %s, want pass: %s", out.Verdict, explain(out))
+	}
+	for i := range kept { // it was not even asked
+		kept[i].Answered = false
+	}
+	if again, what := Mended(s, out.Timeline); again != s {
+		t.Errorf("without an answer: %q", what)
+	}
+	if again, what := Mended(s, nil); again != s || what != "" {
+		t.Errorf("without a recording: %q", what)
+	}
+	for i := range kept {
+		kept[i].Answered = true
+	}
+	first, err := s.Phases[1], error(nil)
+	if first.Limit, err = spec.Parse("fixed-window,rate=20/200ms,align=first"); err != nil {
+		t.Fatal(err)
+	}
+	if got := windowsFor(&first, out.Timeline); got != 1 {
+		t.Errorf("a window of the limit is %d times as long", got)
+	}
+}
+
+// slow is a network on which each answer takes a while.
+type slow struct {
+	Network
+	delay time.Duration
+}
+
+func (s slow) Listen(h http.Handler) (string, func() error, error) {
+	return s.Network.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r)
+		time.Sleep(s.delay)
+	}))
+}
+
+// TestTheWidestLeadFindsTheSame: with the lead that is the widest, right limiters pass and what a scenario
+// claims to catch is caught.
+func TestTheWidestLeadFindsTheSame(t *testing.T) {
+	for _, limit := range append([]string{""}, limits...) {
+		for _, s := range bundled(t, grammar.Options{Limit: limit}, "boundary-double-burst", "window-edge") {
+			for i := range s.Phases {
+				s.Phases[i].Lead = widest(&s.Phases[i])
+			}
+			if out := virtually(t, s); out.Verdict != verdict.Pass {
+				t.Errorf("%s with %q: got %s, want pass: %s", s.ID, limit, out.Verdict, explain(out))
+			}
+			for _, fault := range s.Catches {
+				if limit != "" {
+					break
+				}
+				if out := against(t, s, fault); out.Verdict != verdict.Fail {
+					t.Errorf("%s, fault %s: got %s, want fail: %s", s.ID, fault, out.Verdict, explain(out))
+				}
+			}
+		}
+	}
+}
+
+// named returns a bundled scenario.
+func named(t *testing.T, id string) *scenario.Scenario {
+	t.Helper()
+	for _, s := range bundled(t, grammar.Options{}, id) {
+		if s.ID == id {
+			return s
+		}
+	}
+	t.Fatalf("no bundled scenario is called %q", id)
+	return nil
+}
