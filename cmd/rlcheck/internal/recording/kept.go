@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -117,8 +118,12 @@ func (k *Kept) Excerpt() string {
 	if k.N <= Most {
 		return ""
 	}
-	const how = "of %d requests, over %d, only those around the first findings are drawn, %d of them"
-	return fmt.Sprintf(how, k.N, Most, len(k.Observations))
+	all, most := quantity.Thousands(k.N), quantity.Thousands(Most)
+	if len(k.Observations) == 0 {
+		return fmt.Sprintf("%s requests are not drawn: they are more than %s", all, most)
+	}
+	const how = "of %s requests, more than %s, only those around the first findings are drawn: %s"
+	return fmt.Sprintf(how, all, most, quantity.Thousands(len(k.Observations)))
 }
 
 // Shorten leaves in memory, of a recording that is too long for it, what pages draw. All of it stays in its
