@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -30,16 +31,16 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 		}
 	}
 	text := fmt.Sprintf("%d of %s of phase %s have status %s", len(answered)-len(bad),
-		phrase.Plural(len(answered), "answer"), phrase.Quote(b.Phase), phrase.OneOf(b.Status))
+		quantity.Plural(len(answered), "answer"), phrase.Quote(b.Phase), phrase.OneOf(b.Status))
 	switch {
 	case len(bad) > 0:
 		return finding.Settle(id, text, finding.Count(verdict.AnsweredOtherwise, bad,
 			fmt.Sprintf("%d of %s of phase %s have status %s where %s is expected: %s", len(bad),
-				phrase.Plural(len(answered), "answer"), phrase.Quote(b.Phase),
+				quantity.Plural(len(answered), "answer"), phrase.Quote(b.Phase),
 				phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(b.Status), phrase.Seqs(bad))))
 	case r.wentSilent(b.Phase, len(answered), lost):
 		text = fmt.Sprintf("%d of %s of phase %s got no answer (%s) where status %s is expected", len(lost),
-			phrase.Plural(len(answered)+len(lost), "request"), phrase.Quote(b.Phase), lost[0].Error,
+			quantity.Plural(len(answered)+len(lost), "request"), phrase.Quote(b.Phase), lost[0].Error,
 			phrase.OneOf(b.Status))
 		return finding.Settle(id, text, finding.Count(verdict.Unanswered, lost,
 			text+", and all requests before were answered: "+phrase.Seqs(lost)))
@@ -47,7 +48,7 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 		return finding.TooFew(id, "no request of phase "+phrase.Quote(b.Phase)+" was answered")
 	case len(lost) > 0:
 		return finding.TooFew(id, fmt.Sprintf("%s; %s not answered (%s)", text,
-			phrase.Plural(len(lost), "request"), lost[0].Error))
+			quantity.Plural(len(lost), "request"), lost[0].Error))
 	default:
 		return finding.Settle(id, text)
 	}
@@ -95,7 +96,7 @@ func Unheard(tl *timeline.Timeline, limit string) verdict.Claim {
 	}
 	text := fmt.Sprintf("%d of %s got no answer (%s): exactly those that %s denies, and none was "+
 		"answered with a denial",
-		len(lost), phrase.Plural(len(tl.Observations), "request"), lost[0].Error, limit)
+		len(lost), quantity.Plural(len(tl.Observations), "request"), lost[0].Error, limit)
 	c := finding.Settle(string(verdict.ClaimAnswered), text, finding.Count(verdict.Unanswered, lost,
 		text+": "+phrase.Seqs(lost)+"; a target that means it declares denied: {unanswered: true} "+
 			"(--set denied.unanswered=true)"))

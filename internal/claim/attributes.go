@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -57,7 +58,7 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 	}
 	shared, apart := count(string(OneQuota)), count(string(TwoQuotas), unlimited)
 	c.Text = fmt.Sprintf("of %s, requests of one client that differ in it draw on one quota in %d, on "+
-		"another in %d, and %d are not shown", phrase.Plural(len(c.Compared), "attribute"), shared, apart,
+		"another in %d, and %d are not shown", quantity.Plural(len(c.Compared), "attribute"), shared, apart,
 		len(c.Compared)-shared-apart)
 	switch {
 	case len(c.Findings) > 0:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -29,7 +30,7 @@ func (r *recording) barred(phase string) verdict.Claim {
 		}
 	}
 	text := fmt.Sprintf("%d of %s of phase %s were admitted, none may be", len(admitted),
-		phrase.Plural(asked, "request"), phrase.Quote(phase))
+		quantity.Plural(asked, "request"), phrase.Quote(phase))
 	switch {
 	case len(admitted) > 0:
 		return finding.Settle(id, text,
@@ -37,7 +38,7 @@ func (r *recording) barred(phase string) verdict.Claim {
 	case asked == 0:
 		return finding.TooFew(id, "no request of phase "+phrase.Quote(phase)+" was sent")
 	case lost > 0:
-		return finding.TooFew(id, fmt.Sprintf("%s; %s not answered", text, phrase.Plural(lost, "request")))
+		return finding.TooFew(id, fmt.Sprintf("%s; %s not answered", text, quantity.Plural(lost, "request")))
 	default:
 		return finding.Settle(id, text)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -47,7 +48,7 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 		}
 	}
 	text := fmt.Sprintf("%d of %s of phase %s were denied, at most %d may be", len(denials),
-		phrase.Plural(all, "request"), phrase.Quote(b.Phase), b.Max)
+		quantity.Plural(all, "request"), phrase.Quote(b.Phase), b.Max)
 	inconclusive := func(reason verdict.Reason, text string) verdict.Claim {
 		return verdict.Claim{ID: id, Reason: reason, Text: text}
 	}
@@ -75,7 +76,7 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 			fmt.Sprintf("%s; %s a status that no rule classifies", text, have(unclassified, "answer")))
 	default:
 		return inconclusive(verdict.TooFew,
-			fmt.Sprintf("%s; there is %s without an answer", text, phrase.Plural(unanswered, "request")))
+			fmt.Sprintf("%s; there is %s without an answer", text, quantity.Plural(unanswered, "request")))
 	}
 }
 
@@ -116,5 +117,5 @@ func have(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " has"
 	}
-	return phrase.Plural(n, noun) + " have"
+	return quantity.Plural(n, noun) + " have"
 }

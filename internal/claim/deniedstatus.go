@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -27,13 +28,13 @@ func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 	bad := answer.Only(obs, func(o *timeline.Observation) bool {
 		return !slices.Contains(expected, o.Status)
 	})
-	text := fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), phrase.Plural(len(obs), "denial"),
+	text := fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), quantity.Plural(len(obs), "denial"),
 		phrase.OneOf(expected))
 	if len(bad) == 0 {
 		return finding.Settle(deniedStatusID, text)
 	}
 	return finding.Settle(deniedStatusID, text, finding.Count(verdict.DeniedStatus, bad,
 		fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad),
-			phrase.Plural(len(obs), "denial"), phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(expected),
+			quantity.Plural(len(obs), "denial"), phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(expected),
 			phrase.Seqs(bad))))
 }

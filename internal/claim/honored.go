@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/claim/recorded"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -72,12 +73,12 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 	case kept > 0 && kept < fewest:
 		return finding.TooFew(honoredID, fmt.Sprintf("%s of %s to %s honored, and at least %d are needed: "+
 			"what is cut to the second holds at some phases of it",
-			phrase.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
+			quantity.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
 			phrase.Seconds(longest, time.Second), fewest))
 	case kept > 0:
 		return finding.Settle(honoredID,
 			fmt.Sprintf("%s of %s to %s honored: each client that waited as told was admitted",
-				phrase.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
+				quantity.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
 				phrase.Seconds(longest, time.Second)))
 	case denials == 0:
 		return finding.TooFew(honoredID, "no request was denied")
@@ -87,7 +88,7 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 	default:
 		return finding.TooFew(honoredID,
 			fmt.Sprintf("no client waited as one of %s told it and came back alone on its partition",
-				phrase.Plural(denials, "denial")))
+				quantity.Plural(denials, "denial")))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
-	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -24,7 +24,7 @@ func TestHonoredTakesSeveralWaits(t *testing.T) {
 	var obs []timeline.Observation
 	for n, want := range []string{"too-few", "pass", "pass"} {
 		obs = append(obs, req(2*n, 2000*n, 2000*n+1, 429, ra), req(2*n+1, 2000*n+1001, 2000*n+1002, 200))
-		text := fmt.Sprintf("%s of 1.000 s to 1.000 s honored", phrase.Plural(n+1, "wait"))
+		text := fmt.Sprintf("%s of 1.000 s to 1.000 s honored", quantity.Plural(n+1, "wait"))
 		run(t, e, []row{{fmt.Sprint(n+1, " waits"), record(obs...), want, text}})
 	}
 	lie := record(obs[0], req(1, 1001, 1002, 429))

@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -39,7 +40,7 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	rank := nearestRank(b.Quantile, len(obs))
 	seen := service(obs[rank-1])
 	text := fmt.Sprintf("%s of the service time of %s is %s, bound %s", name,
-		phrase.Plural(len(obs), b.Outcome.String()+" answer"), phrase.Millis(seen), phrase.Millis(b.Max))
+		quantity.Plural(len(obs), b.Outcome.String()+" answer"), phrase.Millis(seen), phrase.Millis(b.Max))
 	if seen <= b.Max {
 		return finding.Settle(id, text)
 	}

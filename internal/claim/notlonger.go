@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -51,14 +52,14 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 	case judged == 0:
 		return finding.TooFew(notLongerID,
 			fmt.Sprintf("none of %s has a Retry-After that can be checked",
-				phrase.Plural(len(denials), "denial")))
+				quantity.Plural(len(denials), "denial")))
 	case late > 0:
 		return finding.Settle(notLongerID,
 			fmt.Sprintf("%d of %s told a longer wait than the limit can need%s",
-				late, phrase.Plural(judged, "denial"), finding.Shown(late)), findings...)
+				late, quantity.Plural(judged, "denial"), finding.Shown(late)), findings...)
 	default:
 		return finding.Settle(notLongerID, fmt.Sprintf("%s told no longer wait than the limit can need",
-			phrase.Plural(judged, "denial")))
+			quantity.Plural(judged, "denial")))
 	}
 }
 

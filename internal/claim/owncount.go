@@ -6,7 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
-	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -36,12 +36,12 @@ func (r *recording) ownCount(e *Expect) verdict.Claim {
 		}
 		if n < int64(len(denials)) {
 			text := fmt.Sprintf("the target counted %d of %s (its count went from %d to %d)", n,
-				phrase.Plural(len(denials), "denial"), counts[i], counts[i+1])
+				quantity.Plural(len(denials), "denial"), counts[i], counts[i+1])
 			found = append(found, finding.Witness(verdict.Finding{Kind: verdict.CountedOtherwise,
 				Seen: int64(len(denials)), Bound: n, Text: text}, denials...))
 		}
 	}
-	text := fmt.Sprintf("the target counted %d of %s", counted, phrase.Plural(total, "denial"))
+	text := fmt.Sprintf("the target counted %d of %s", counted, quantity.Plural(total, "denial"))
 	switch {
 	case len(found) > 0:
 		return finding.Settle(id, text, found...)

@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -43,7 +44,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 			if len(lacks) > 0 {
 				findings = append(findings, finding.Count(verdict.FieldMissing, lacks,
 					fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d) and not in %d of %d of "+
-						"phase %s: %s", name, phrase.Plural(len(like), "answer"), phrase.Quote(e.Like),
+						"phase %s: %s", name, quantity.Plural(len(like), "answer"), phrase.Quote(e.Like),
 						outcome, like[0].Seq, len(lacks), len(mine), phrase.Quote(e.Phase),
 						phrase.Seqs(lacks))))
 			}
@@ -63,7 +64,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 	}
 	slices.Sort(names)
 	return finding.Settle(id, fmt.Sprintf("%s of phase %s have what those of phase %s have: status, %s",
-		phrase.Plural(judged, "answer"), phrase.Quote(e.Phase),
+		quantity.Plural(judged, "answer"), phrase.Quote(e.Phase),
 		phrase.Quote(e.Like), strings.Join(names, ", ")), findings...)
 }
 

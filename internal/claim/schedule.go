@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -84,21 +85,21 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 	switch {
 	case h.Interrupted:
 		c.Reason = verdict.Interrupted
-		c.Text = fmt.Sprintf("the recording was stopped after %s", phrase.Plural(n, "request"))
+		c.Text = fmt.Sprintf("the recording was stopped after %s", quantity.Plural(n, "request"))
 	case h.Unsent > 0:
 		c.Reason = verdict.ScheduleMissed
 		c.Text = fmt.Sprintf("%d of %s could not be sent", h.Unsent,
-			phrase.Plural(h.Unsent+n, "planned request"))
+			quantity.Plural(h.Unsent+n, "planned request"))
 	case n == 0:
 		return finding.TooFew(c.ID, "no request was sent")
 	case late > bound:
 		c.Reason = verdict.ScheduleMissed
 		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late%s, over %s",
-			phrase.Plural(n, "request"), phrase.Millis(late), of, phrase.Millis(bound))
+			quantity.Plural(n, "request"), phrase.Millis(late), of, phrase.Millis(bound))
 	default:
 		c.Verdict = verdict.Pass
 		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s was allowed for",
-			phrase.Plural(n, "request"), phrase.Millis(late), phrase.Millis(bound))
+			quantity.Plural(n, "request"), phrase.Millis(late), phrase.Millis(bound))
 	}
 	return c
 }
@@ -107,7 +108,7 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 // not.
 func (r *recording) overloaded() string {
 	if n := r.Header.Unsent; n > 0 {
-		return phrase.Plural(n, "planned request") + " could not be sent"
+		return quantity.Plural(n, "planned request") + " could not be sent"
 	}
 	if late, _ := r.lateP99(); late > r.lateMax {
 		return "the 99th percentile of requests was sent " + phrase.Millis(late) + " late"

@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -30,7 +31,7 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 	admitted := answer.Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed })
 	refused := answer.Denied(obs)
 	text := fmt.Sprintf("%d of %s admitted with %s, %d in vain", len(admitted),
-		phrase.Plural(e.Clients, "client"), phrase.Plural(len(obs), "request"), len(refused))
+		quantity.Plural(e.Clients, "client"), quantity.Plural(len(obs), "request"), len(refused))
 	if len(admitted) > 0 {
 		text += ", the last after " + phrase.Seconds(admitted[len(admitted)-1].FirstByte-obs[0].Sent,
 			time.Millisecond)
@@ -55,7 +56,7 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 		last := refused[len(refused)-1]
 		return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: verdict.NotDrained,
 			Seen: int64(left),
-			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", phrase.Plural(left, "client"),
+			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", quantity.Plural(left, "client"),
 				last.Seq)},
 			refused[max(0, len(refused)-finding.Most):]...))
 	}

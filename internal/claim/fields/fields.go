@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/claim/recorded"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -128,12 +129,12 @@ func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.C
 	var findings []verdict.Finding
 	if len(missing) > 0 {
 		findings = append(findings, finding.Count(verdict.FieldMissing, missing,
-			fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), phrase.Plural(len(obs), noun), g.what,
+			fmt.Sprintf("%d of %s lack %s: %s%s", len(missing), quantity.Plural(len(obs), noun), g.what,
 				phrase.Seqs(missing), byOutcome(missing, obs))))
 	}
 	findings = append(findings, binding.Findings(len(obs), noun, g.what)...)
 	good := len(obs) - len(missing) - len(invalid)
-	return finding.Settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, phrase.Plural(len(obs), noun),
+	return finding.Settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, quantity.Plural(len(obs), noun),
 		g.what, loose.Note()), findings...)
 }
 
@@ -172,7 +173,7 @@ func admittedToo(r *recorded.Recording, c verdict.Claim) verdict.Claim {
 	}
 	noun := "admitted answer"
 	text := fmt.Sprintf("%s; sent, judged for its syntax only: Retry-After in %s", c.Text,
-		phrase.Plural(n, noun))
+		quantity.Plural(n, noun))
 	return finding.Settle(c.ID, text, append(c.Findings, bad.Findings(n, noun, "Retry-After")...)...)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -38,7 +39,7 @@ func (b *Broken) Findings(all int, noun, what string) []verdict.Finding {
 	var out []verdict.Finding
 	for _, rule := range b.rules {
 		obs, p := b.obs[rule], b.first[rule]
-		text := fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), phrase.Plural(all, noun),
+		text := fmt.Sprintf("%d of %s break %s in %s: %s; #%d has %s", len(obs), quantity.Plural(all, noun),
 			rule, what, phrase.Seqs(obs), obs[0].Seq, p.Error())
 		out = append(out, Witness(verdict.Finding{Kind: verdict.FieldInvalid, Seen: int64(len(obs)),
 			Rule: string(rule), Text: text}, obs...))

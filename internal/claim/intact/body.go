@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -105,7 +106,7 @@ func (j *comparison) body(c class) {
 	j.find(verdict.BodyChanged, c.origin[0], changed,
 		fmt.Sprintf("%s of the origin have %s (#%d); through the proxy %d of %d have another body: #%d has "+
 			"%s",
-			phrase.Plural(len(c.origin), "denial"), shapeOf(c.origin[0]), c.origin[0].Seq, len(changed),
+			quantity.Plural(len(c.origin), "denial"), shapeOf(c.origin[0]), c.origin[0].Seq, len(changed),
 			len(c.proxy),
 			changed[0].Seq, shapeOf(changed[0])))
 }

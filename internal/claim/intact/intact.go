@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/claim/recorded"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -100,7 +101,7 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 	case len(j.findings) > 0:
 		n := len(j.findings)
 		return finding.Settle(id, fmt.Sprintf("%s between the origin and the proxy%s",
-			phrase.Plural(n, "difference"), notes), j.findings...)
+			quantity.Plural(n, "difference"), notes), j.findings...)
 	case len(short) > 0:
 		return finding.TooFew(id, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
 	case len(j.compared) == 0 && !j.expect.Status && !j.expect.Body:
@@ -115,7 +116,7 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 		what = append(what, "body")
 	}
 	return finding.Settle(id, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
-		phrase.Plural(len(j.r.Target), "answer"), phrase.Plural(len(j.r.Origin), "answer"),
+		quantity.Plural(len(j.r.Target), "answer"), quantity.Plural(len(j.r.Origin), "answer"),
 		strings.Join(what, ", "), notes))
 }
 
@@ -216,7 +217,7 @@ func (j *comparison) status(c class) {
 	if len(changed) > 0 {
 		j.find(verdict.StatusChanged, c.origin[0], changed,
 			fmt.Sprintf("%s of the origin have status %s (#%d); through the proxy %d of %d have %s: %s",
-				phrase.Plural(len(c.origin), "denial"), phrase.OneOf(known), c.origin[0].Seq, len(changed),
+				quantity.Plural(len(c.origin), "denial"), phrase.OneOf(known), c.origin[0].Seq, len(changed),
 				len(c.proxy), phrase.OneOf(answer.Statuses(changed)), phrase.Seqs(changed)))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -109,7 +110,8 @@ func (j *comparison) quotas(c class) {
 		j.find(verdict.FieldChanged, c.origin[0], obs,
 			fmt.Sprintf("the %s is %s in all %s of the origin to %s requests (#%d), and %s in %d of %d "+
 				"through the proxy: %s",
-				about, was, phrase.Plural(len(c.origin), "answer"), c.outcome, c.origin[0].Seq, is, len(obs),
+				about, was, quantity.Plural(len(c.origin), "answer"), c.outcome, c.origin[0].Seq, is,
+				len(obs),
 				len(c.proxy), phrase.Seqs(obs)))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -67,7 +68,7 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 	j.find(verdict.FieldChanged, at[0], bad,
 		fmt.Sprintf("Retry-After can be read in all %s of the origin to %s requests (#%d); through the "+
 			"proxy %d of %d cannot be: #%d has %s",
-			phrase.Plural(len(at), "answer"), c.outcome, at[0].Seq, len(bad), len(has), bad[0].Seq,
+			quantity.Plural(len(at), "answer"), c.outcome, at[0].Seq, len(bad), len(has), bad[0].Seq,
 			phrase.Quote(v)))
 }
 

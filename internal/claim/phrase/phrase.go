@@ -1,4 +1,4 @@
-// Package phrase writes what claims say: counts, times, statuses, the numbers of requests, text from outside.
+// Package phrase writes what claims say: times, statuses, the numbers of requests, text from outside.
 package phrase
 
 import (
@@ -48,14 +48,6 @@ func Seconds(d, unit time.Duration) string {
 func Millis(d time.Duration) string {
 	us := d / time.Microsecond
 	return fmt.Sprintf("%d.%03d ms", us/1000, us%1000)
-}
-
-// Plural writes 1 denial, 2 denials.
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // Quote writes text from outside as a Go string in ASCII, cut after 80 bytes.

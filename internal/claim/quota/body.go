@@ -15,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -54,13 +55,13 @@ func (j *judge) toldBody(id string) verdict.Claim {
 		obs := wrong[name]
 		findings = append(findings, finding.Count(verdict.BodyConflict, obs,
 			fmt.Sprintf("#%d: %s; so in %s: %s", obs[0].Seq, first[name],
-				phrase.Plural(len(obs), "denial"), phrase.Seqs(obs))))
+				quantity.Plural(len(obs), "denial"), phrase.Seqs(obs))))
 	}
 	if compared == 0 {
 		return finding.Settle(id, "no denial tells a wait, a limit, a reset or a status in a JSON body")
 	}
 	return finding.Settle(id, fmt.Sprintf("the bodies of %s were compared with their fields",
-		phrase.Plural(compared, "denial")), findings...)
+		quantity.Plural(compared, "denial")), findings...)
 }
 
 // member is a number or text of a body, under the name that the body gives it.

@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/claim/recorded"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -59,7 +60,7 @@ func (j *judge) counts(id string, tellers []teller) verdict.Claim {
 		return finding.TooFew(id, "no answers of requests without rivals tell what remains")
 	}
 	text := fmt.Sprintf("%d of %s report the remaining quota that earlier requests leave",
-		compared-len(findings), phrase.Plural(compared, "answer"))
+		compared-len(findings), quantity.Plural(compared, "answer"))
 	shown := findings[:min(len(findings), finding.Most)]
 	return finding.Settle(id, text+finding.Shown(len(findings)), shown...)
 }

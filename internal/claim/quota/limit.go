@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -48,14 +49,14 @@ func (j *judge) toldLimit(id string, tellers []teller) verdict.Claim {
 	switch {
 	case len(bad) > 0:
 		text := fmt.Sprintf("%d of %s tell a limit that is not the declared one", len(bad),
-			phrase.Plural(judged, "answer"))
+			quantity.Plural(judged, "answer"))
 		return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: verdict.LimitOtherwise,
 			Seen: int64(len(bad)), Rule: rule,
 			Text: text + ": " + first + "; so do " + phrase.Seqs(bad)}, bad...))
 	case judged > 0:
 		slices.Sort(seen)
 		return finding.Settle(id, fmt.Sprintf("the limit that %s tell is the declared one: %s",
-			phrase.Plural(judged, "answer"), strings.Join(slices.Compact(seen), ", ")))
+			quantity.Plural(judged, "answer"), strings.Join(slices.Compact(seen), ", ")))
 	case len(j.Limit) == 0:
 		return uncompared(id)
 	default:

@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -108,7 +109,7 @@ func (j *judge) conventions(id string, tellers []teller) verdict.Claim {
 		}
 	}
 	return finding.Settle(id, fmt.Sprintf("%d of %s that tell a quota break no rule", len(tellers)-bad,
-		phrase.Plural(len(tellers), "answer")),
+		quantity.Plural(len(tellers), "answer")),
 		all.Findings(len(tellers), "answer", "fields that tell the quota")...)
 }
 
@@ -158,10 +159,10 @@ func (j *judge) agrees(id string, tellers []teller) verdict.Claim {
 	}
 	if compared == 0 {
 		return finding.Settle(id, fmt.Sprintf("%s tell their quota in one dialect only",
-			phrase.Plural(len(tellers), "answer")))
+			quantity.Plural(len(tellers), "answer")))
 	}
 	return finding.Settle(id, fmt.Sprintf("the dialects of %s were compared",
-		phrase.Plural(compared, "answer")), append(limits.findings(), left.findings()...)...)
+		quantity.Plural(compared, "answer")), append(limits.findings(), left.findings()...)...)
 }
 
 // conflict collects the answers that tell two things, with the first of them in words.
@@ -184,7 +185,7 @@ func (c *conflict) findings() []verdict.Finding {
 		return nil
 	}
 	return []verdict.Finding{finding.Count(verdict.QuotaConflict, c.obs,
-		fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first, phrase.Plural(len(c.obs), "answer"),
+		fmt.Sprintf("#%d: %s; in all %s: %s", c.obs[0].Seq, c.first, quantity.Plural(len(c.obs), "answer"),
 			phrase.Seqs(c.obs)))}
 }
 

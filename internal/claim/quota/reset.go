@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -49,7 +50,7 @@ func (j *judge) toldReset(id string, tellers []teller) verdict.Claim {
 	switch {
 	case judged > 0:
 		return finding.Settle(id, fmt.Sprintf("%d of %s tell a reset that can be%s", judged-bad,
-			phrase.Plural(judged, "answer"), finding.Shown(bad)), findings...)
+			quantity.Plural(judged, "answer"), finding.Shown(bad)), findings...)
 	case len(j.Limit) == 0:
 		return uncompared(id)
 	case !resets:
