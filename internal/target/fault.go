@@ -81,6 +81,40 @@ type Fault struct {
 	proxy func(*proxy.Options)
 }
 
+// Want is what a target needs beside its limit so that a fault can show; empty for nothing.
+type Want string
+
+// The wants: that the addresses of clients are told, that some requests have a rule, that something happens
+// to the target, or its store, or that it is embedded in a run, which alone has caps and owners of tokens.
+const (
+	WantAddresses Want = "addresses"
+	WantRule      Want = "rule"
+	WantEvent     Want = "event"
+	WantOutage    Want = "outage"
+	WantEmbedded  Want = "embedded"
+)
+
+// Wants returns what a target needs to show the fault.
+func (f Fault) Wants() Want {
+	owned := Options{Owned: true}
+	if f.options != nil {
+		f.options(&owned)
+	}
+	switch {
+	case f.network != nil:
+		return WantAddresses
+	case f.rule != nil, f.rawPaths, f.alsoCounted, f.exemptCounted, f.zeroUnlimited:
+		return WantRule
+	case f.restartForgets, f.reloadForgets, f.reloadIgnored, f.reloadKeepsLive:
+		return WantEvent
+	case strings.HasPrefix(f.Name, "outage-"):
+		return WantOutage
+	case f.cap != nil, !owned.Owned:
+		return WantEmbedded
+	}
+	return ""
+}
+
 // Fits returns "" where l can show the fault, or the rule it breaks as a sentence.
 func (f Fault) Fits(l spec.Limit) string {
 	if f.limiter != nil && l.Completes() {

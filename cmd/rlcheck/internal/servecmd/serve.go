@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -169,6 +170,9 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 		return err
 	}
 	defer t.Close()
+	if why := f.unshown(); why != "" {
+		e.Say.Notef("--fault %s: it does not show: %s", f.fault, why)
+	}
 	var also []string
 	if f.control != "" {
 		c, err := httpd.Listen(target.NewControl(t), f.control)
@@ -191,6 +195,28 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 		e.Say.Notef("the store did not decide %d requests", n)
 	}
 	return err
+}
+
+// unshown says what the target lacks that its fault needs to show, and how to get it; empty for nothing.
+func (f serveFlags) unshown() string {
+	all := target.Faults()
+	i := slices.IndexFunc(all, func(x target.Fault) bool { return x.Name == f.fault && !x.Proxy })
+	if i < 0 {
+		return ""
+	}
+	switch wants := all[i].Wants(); {
+	case wants == target.WantAddresses && f.client == "":
+		return "nobody tells the addresses of clients (add --client-address X-Forwarded-For)"
+	case wants == target.WantRule && len(f.rules) == 0:
+		return "no request has a limit of its own (add --rule '/login fixed-window,rate=5/1m')"
+	case wants == target.WantEvent && f.control == "",
+		wants == target.WantOutage && f.control == "" && f.redis == "":
+		return "nothing happens to the target (add --control 127.0.0.1:8081)"
+	case wants == target.WantEmbedded:
+		return fmt.Sprintf("what it is about has only the target of a run (rlcheck run builtin: --set "+
+			"target.fault=%s)", f.fault)
+	}
+	return ""
 }
 
 // spoken returns t as it is reached: with --grpc over HTTP/2 too, which its own server does not speak.

@@ -332,11 +332,18 @@ func onceEach(errs []error, all int) []error {
 	return out
 }
 
-// CaughtBy maps each fault to the bundled scenarios that claim to catch it.
+// CaughtBy maps each fault to the bundled scenarios that claim to catch it, those that run only by name too.
 func CaughtBy(getenv func(string) (string, bool)) (map[string][]string, error) {
 	sources, err := ReadBuiltin("")
 	if err != nil {
 		return nil, err
+	}
+	for _, name := range NamedOnly() {
+		more, err := ReadBuiltin(name)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, more...)
 	}
 	out := map[string][]string{}
 	for _, src := range sources {
