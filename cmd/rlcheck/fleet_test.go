@@ -319,8 +319,15 @@ type fleetTest struct {
 	control redis.Client
 }
 
-// startFleet starts them; the way of the first agent can be cut.
-func startFleet(t *testing.T, delay time.Duration) *fleetTest {
+// The load of a fleet: after some requests by all clients together, steady ones.
+const (
+	fleetClients = 5
+	fleetRate    = 40 // of each client, a second
+	fleetBegin   = fleetClients * (12 + 40)
+)
+
+// startFleet starts them for a load of so many seconds; the way of the first agent can be cut.
+func startFleet(t *testing.T, delay time.Duration, seconds int) *fleetTest {
 	t.Helper()
 	server, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -340,7 +347,7 @@ func startFleet(t *testing.T, delay time.Duration) *fleetTest {
 	var way string
 	x.wire, way = newWire(t, x.redis)
 	x.wire.delay.Store(int64(delay))
-	writeLogged(t, x.dir, "40", "200/s", "20s")
+	writeLogged(t, x.dir, "40", fmt.Sprintf("%d/s", fleetRate), fmt.Sprintf("%ds", seconds))
 	for i := range 3 {
 		url := map[bool]string{true: way, false: x.redis}[i == 0]
 		a := program(t, x.dir, "agent", "-q", "--redis", url, "--name", fmt.Sprintf("agent-%d", i+1))
@@ -373,7 +380,7 @@ func begin(t *testing.T, c *exec.Cmd) (wait func() error) {
 func (x *fleetTest) loaded() bool {
 	ended := make(chan error, 1)
 	go func() { ended <- x.wait() }()
-	for len(x.target.lines()) <= 1200 {
+	for len(x.target.lines()) <= fleetBegin+fleetClients*fleetRate {
 		select {
 		case <-ended:
 			return false
@@ -422,12 +429,12 @@ func TestRealFleetsStop(t *testing.T) {
 	for name, f := range realFaults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // they mostly wait
-			x := startFleet(t, 0)
+			x := startFleet(t, 0, 20)
 			for tries := 1; !x.loaded(); tries++ {
 				if tries == 5 || !stoodStill(x.out.Bytes()) {
 					t.Fatalf("no load came: %s", &x.out)
 				}
-				x = startFleet(t, 0) // the machine stood still at the begin
+				x = startFleet(t, 0, 20) // the machine stood still at the begin
 			}
 			wrong := time.Now()
 			f.fault(x)
@@ -448,6 +455,9 @@ func TestRealFleetsStop(t *testing.T) {
 	}
 }
 
+// slowSeconds is how long the load goes on whose way is slow: the clocks were compared before it.
+const slowSeconds = 3
+
 // TestASlowWayIsRightOrRefused: a way of some milliseconds makes intervals wider, a long one is refused
 // before anything is sent.
 func TestASlowWayIsRightOrRefused(t *testing.T) {
@@ -458,7 +468,7 @@ func TestASlowWayIsRightOrRefused(t *testing.T) {
 	for _, delay := range []time.Duration{2 * time.Millisecond, 40 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
 			t.Parallel()
-			x := startFleet(t, delay)
+			x := startFleet(t, delay, slowSeconds)
 			_ = x.wait() // what it says is looked at
 			var r struct {
 				Scenarios []struct {
@@ -480,7 +490,7 @@ func TestASlowWayIsRightOrRefused(t *testing.T) {
 			open := strings.Contains(out, "INCONCLUSIVE: logged")
 			switch detail := r.Scenarios[0].Detail; {
 			case delay > 10*time.Millisecond && (sent > 0 || !strings.Contains(detail, "agent-1: its clock")),
-				passed && sent != 5*12+5*40+5*200*20,
+				passed && sent != fleetBegin+fleetClients*fleetRate*slowSeconds,
 				!passed && (!open || detail == ""): // the machine stood still
 				t.Errorf("%v: %d were sent: %s", delay, sent, out)
 			}
