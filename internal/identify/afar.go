@@ -85,10 +85,10 @@ func (x *search) deepen() {
 // choose returns the next experiment, ok=false where none within the budget tells anything.
 func (x *search) choose() (experiment, bool) {
 	p := x.planner()
-	p.weigh()
 	if !x.far && !x.hazy() || len(p.models) == 0 {
 		return p.best()
 	}
+	p.weigh()
 	r := rand.New(rand.NewPCG(uint64(len(x.tl.Observations)), 1))
 	rivals := x.rivals()
 	for range rehearsals {

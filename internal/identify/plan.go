@@ -157,21 +157,23 @@ func (p *planner) ladders(m *model, full time.Duration) []experiment {
 	for _, rest := range []time.Duration{full, max(p.every, p.wait)} {
 		use := p.volley("", rest, p.dense)
 		_, s, end := m.predict(p.now, p.trip/2, []Phase{use})
-		_, d := m.limiter.Step(s, end, 1)
-		if d.RetryAfter == reference.Never || d.RetryAfter <= 0 {
+		after := *m
+		after.state = s
+		back := after.wait(end, 1)
+		if back == reference.Never || back <= 0 {
 			continue
 		}
-		wide := time.Duration(float64(d.RetryAfter) * (float64(m.around.t2)/float64(m.around.t1) - 1))
+		wide := time.Duration(float64(back) * (float64(m.around.t2)/float64(m.around.t1) - 1))
 		step := max(p.dense, wide/rungs)
-		from := max(p.every, d.RetryAfter-wide-2*step)
-		use.Name = "return-about-" + brief(d.RetryAfter)
+		from := max(p.every, back-wide-2*step)
+		use.Name = "return-about-" + brief(back)
 		climb := Phase{Name: use.Name, Rest: from, Requests: 2*rungs + 4, Every: step, Admits: 1}
-		if !p.far || !m.kind.counts() {
+		if !m.kind.counts() {
 			out = append(out, experiment{[]Phase{use, climb}})
 			continue
 		}
 		for i := range time.Duration(4) { // what is denied puts the next admission off
-			climb.Requests, climb.Rest = 1, max(p.every, d.RetryAfter-p.trip-wide/2+i*(wide+p.trip)/3)
+			climb.Requests, climb.Rest = 1, max(p.every, back-p.trip-wide/2+i*(wide+p.trip)/3)
 			out = append(out, experiment{[]Phase{use, climb}})
 		}
 	}

@@ -3,6 +3,8 @@ package identify
 import (
 	"testing"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestAVolleyOutlastsTheRefill: a bucket of 14 that gains one unit each 50 ms denies none of 17 requests that
@@ -27,5 +29,31 @@ func TestWhereNothingIsLikelyNothingIsPlanned(t *testing.T) {
 		dense: 60 * time.Millisecond, requests: 100, left: time.Minute}
 	if e, ok := p.best(); ok {
 		t.Errorf("got %+v, want none", e)
+	}
+}
+
+// TestAWaitIsCountedFromTheLastDenial: where denied requests count, it was counted from now on, as if one
+// were denied now, and no experiment told windows of 531 and 560 ms apart (seed 222). A window that was over
+// a moment before a denial is taken to be started anew by it.
+func TestAWaitIsCountedFromTheLastDenial(t *testing.T) {
+	const ms = time.Millisecond
+	b := box{q1: 2, q2: 2, t1: 500 * ms, t2: 500 * ms}
+	for _, k := range kinds() {
+		last := map[string]time.Duration{"a fixed window that every request starts anew": 910 * ms,
+			"a sliding window log that counts denied requests too": 480 * ms}[k.text]
+		if last == 0 {
+			continue
+		}
+		m := (&region{kind: k, live: []box{b}}).newModel(&timeline.Timeline{}, k, b)
+		for i, at := range []time.Duration{0, 10 * ms, 20 * ms, 400 * ms, last} {
+			m.follow(at, 0, []timeline.Outcome{timeline.Allowed, timeline.Denied}[min(i/2, 1)])
+		}
+		want := 400*ms + 500*ms - last - 20*ms // when the last but one leaves the log
+		if k.base.Refresh != "" {
+			want = 900*ms + 500*ms - last - 20*ms
+		}
+		if w := m.wait(last+20*ms, 1); w < want-ms || w > want+ms {
+			t.Errorf("%s: got %s to wait, 20 ms after a denial, want %s", k.text, w, want)
+		}
 	}
 }

@@ -21,6 +21,8 @@ type model struct {
 	weight  float64
 	limiter reference.Limiter
 	state   reference.State
+	// last is when the last request was decided.
+	last time.Duration
 	// missed is how many of the outcomes it would not have had a moment earlier or later either.
 	missed int
 }
@@ -73,12 +75,31 @@ func (m *model) follow(at, slack time.Duration, seen timeline.Outcome) time.Dura
 		if _, d = m.limiter.Step(m.state, at-slack, 1); d.Allow {
 			m.missed++
 		}
-		if m.kind.base.Count != spec.CountAll {
+		switch {
+		case m.kind.base.Refresh == spec.RefreshAll: // which starts the window anew all the same
+			m.deny(at)
+			return at
+		case m.kind.base.Count != spec.CountAll:
 			return at
 		}
 	}
-	m.state = s
+	m.state, m.last = s, at
 	return at
+}
+
+// deny brings m past the last instant until at at which it denies a request, since the one before, if there
+// is one.
+func (m *model) deny(at time.Duration) {
+	const steps = 20
+	before, from := m.state, m.last
+	for range steps {
+		middle := from + (at-from)/2
+		if s, d := m.limiter.Step(before, middle, 1); d.Allow {
+			at = middle
+		} else {
+			m.state, m.last, from = s, middle, middle
+		}
+	}
 }
 
 // placed returns policy i of a limit with windows that begin where the recording does not refute it; the last
@@ -117,10 +138,25 @@ func placed(tl *timeline.Timeline, limit spec.Limit, i int) spec.Policy {
 	return p
 }
 
-// wait returns the time until n units are free, from the instant at on.
+// wait returns the time until n units are free, from the instant at on, if nobody asks meanwhile: where
+// denied requests count, one that is denied now would put that off.
 func (m *model) wait(at time.Duration, n int64) time.Duration {
-	_, d := m.limiter.Step(m.state, at, min(n, m.point.q1))
-	return d.RetryAfter
+	const steps = 20
+	n = min(n, m.point.q1)
+	_, d := m.limiter.Step(m.state, at, n)
+	if d.Allow || d.RetryAfter == reference.Never || !m.kind.counts() {
+		return d.RetryAfter
+	}
+	denied, free := time.Duration(0), d.RetryAfter
+	for range steps {
+		middle := denied + (free-denied)/2
+		if _, d := m.limiter.Step(m.state, at+middle, n); d.Allow {
+			free = middle
+		} else {
+			denied = middle
+		}
+	}
+	return free
 }
 
 // seen is what an experiment shows, as far as it is predicted: how many each phase admits and denies.

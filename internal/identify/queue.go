@@ -250,10 +250,15 @@ func delaysAs(q spec.Policy, tl *timeline.Timeline) float64 {
 	state, right, admitted := l.Init(), 0, 0
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
-		s, d := l.Step(state, o.Sent+soon/2, 1)
+		at := o.Sent + soon/2
+		s, d := l.Step(state, at, 1)
 		if o.Outcome == timeline.Allowed {
+			if !d.Allow && d.RetryAfter < early { // its place was free a moment before
+				at += d.RetryAfter
+				s, d = l.Step(state, at, 1)
+			}
 			admitted++
-			if late := o.FirstByte - o.Sent - d.Delay; d.Allow && late > -early && late < early {
+			if late := o.FirstByte - at - d.Delay; d.Allow && late > -early && late < early {
 				right++
 			}
 		}

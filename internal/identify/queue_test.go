@@ -110,3 +110,22 @@ func TestAQueueOnABusyMachineIsAmongWhatIsLeft(t *testing.T) {
 		}
 	}
 }
+
+// TestOnePlaceTooFewIsNoOtherQueue: of a queue whose rate is known to 0.1 %, a request came just when a place
+// was free. It was taken to be denied, and all behind it to wait too short, so that no queue was found (seed
+// 193).
+func TestOnePlaceTooFewIsNoOtherQueue(t *testing.T) {
+	truth := parsed(t, "leaky-bucket-queue,rate=24/13s,queue=24,undelayed=12")
+	x := &search{o: usualBudget(), s: simulate(t, truth, 193), tl: &timeline.Timeline{}}
+	for _, p := range []Phase{{Requests: 1}, {Rest: 20 * time.Millisecond, Requests: 28,
+		Every: 20 * time.Millisecond}, {Rest: 6 * time.Second, Requests: 18, Every: 20 * time.Millisecond}} {
+		x.aside = []*region{} // none waits for the answer to the one before
+		x.send(t.Context(), p)
+	}
+	for _, rate := range []string{"24/13s", "24/13010ms"} {
+		near := parsed(t, "leaky-bucket-queue,rate="+rate+",queue=24,undelayed=12")
+		if share := delaysAs(near[0], x.tl); share < 0.9 {
+			t.Errorf("%s: got %.2f of the waits explained", rate, share)
+		}
+	}
+}
