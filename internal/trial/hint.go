@@ -139,7 +139,7 @@ func guesses(ctx context.Context, of []*result.Scenario, think time.Duration) []
 	for _, c := range res.Found {
 		add(verdict.Explanation{Text: c.Text, Limit: c.Limit})
 	}
-	for _, e := range bans(of) {
+	for _, e := range slices.Concat(bans(of), lives(of), batches(of[0].Limit)) {
 		add(e)
 	}
 	ticks := func(e verdict.Explanation) int {
@@ -184,6 +184,55 @@ func bans(of []*result.Scenario) []verdict.Explanation {
 		if l, err := spec.Parse(fmt.Sprintf("%s,ban=%s", text, longest)); err == nil { // else it says so
 			out = append(out, verdict.Explanation{Limit: l,
 				Text: "a ban of " + quantity.Brief(longest) + " after a denial"})
+		}
+	}
+	return out
+}
+
+// lives are the declared limit where a client is forgotten early: after a silence that is longer than some
+// of those in the recordings, and no longer than the next.
+func lives(of []*result.Scenario) (out []verdict.Explanation) {
+	const most = 30
+	lengths := []time.Duration{0}
+	for _, s := range of {
+		last := map[string]time.Duration{}
+		for i := range s.Timeline.Observations {
+			o := &s.Timeline.Observations[i]
+			if since, seen := last[o.Partition]; seen {
+				lengths = append(lengths, max(0, o.Sent-since))
+			}
+			last[o.Partition] = max(last[o.Partition], o.FirstByte, o.Sent)
+		}
+	}
+	slices.Sort(lengths)
+	for i := len(lengths) - 1; i > 0 && len(out) < most; i-- { // the longest forget the least
+		from, to := lengths[i-1], lengths[i]
+		if to-from < to/20 {
+			continue
+		}
+		ttl := to
+		for _, unit := range []time.Duration{time.Hour, time.Minute, 10 * time.Second, time.Second,
+			100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond} {
+			if ttl = to.Truncate(unit); ttl > from {
+				break
+			}
+		}
+		if l, err := spec.Parse(fmt.Sprintf("%s,ttl=%s", of[0].Limit, ttl)); err == nil && ttl > from {
+			out = append(out, verdict.Explanation{Limit: l,
+				Text: fmt.Sprintf("state that is forgotten %s to %s after the last request",
+					quantity.Brief(from), quantity.Brief(to))})
+		}
+	}
+	return out
+}
+
+// batches are a bucket of l whose units come back several at a time: all of it, or those of its rate.
+func batches(l spec.Limit) (out []verdict.Explanation) {
+	for _, n := range []int64{l[0].Full(), l[0].Rate.N} {
+		batch, err := spec.Parse(fmt.Sprintf("%s,refill=interval,fill=%d", l, n))
+		if err == nil && n > 1 {
+			out = append(out, verdict.Explanation{Limit: batch,
+				Text: fmt.Sprintf("a bucket that gains %s at a time", quantity.Plural(int(n), "unit"))})
 		}
 	}
 	return out

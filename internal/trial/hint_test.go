@@ -143,6 +143,23 @@ func TestABanIsOffered(t *testing.T) {
 	}
 }
 
+// State that is forgotten early is offered, and units that come back several at a time.
+func TestRareBucketsAreOffered(t *testing.T) {
+	const declared = "token-bucket,rate=10/s,burst=20"
+	const ms = time.Millisecond
+	for truth, want := range map[string]string{declared + ",ttl=770ms": declared + ",ttl=900ms",
+		declared + ",refill=interval,fill=20": declared + ",refill=interval,fill=20",
+		declared + ",refill=interval,fill=10": declared + ",refill=interval,fill=10"} {
+		all := []result.Scenario{made(t, "a", declared, truth, 40, ms, 900*ms),
+			made(t, "b", declared, truth, 60, 20*ms, 500*ms)}
+		h, _ := Explain(t.Context(), all, 100*ms)
+		is := func(l spec.Limit) bool { return l.String() == want }
+		if h == nil || !slices.ContainsFunc(h.Limits, is) {
+			t.Errorf("%s: got %+v, want %s", truth, h, want)
+		}
+	}
+}
+
 // Where nothing fails and most of a bucket's recordings measure too little, a queue is offered whose answers
 // wait as theirs do; not for a bucket whose answers are slow, nor where all was measured.
 func TestAQueueThatIsDeclaredAsABucket(t *testing.T) {
