@@ -92,3 +92,18 @@ func TestCountersArePartedWhereMoreIsNotLearnt(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanningIsPartOfARest: what was to come 190 ms after a request came 190 ms after it was planned. On a
+// busy machine that took as long as one request in 200 ms, and 400 told no more of it.
+func TestPlanningIsPartOfARest(t *testing.T) {
+	const ms = time.Millisecond
+	s := simulate(t, parsed(t, "leaky-bucket,rate=5/s,burst=1"), 1)
+	x := &search{s: s, every: 20 * ms}
+	for _, tt := range []struct{ rest, thought, want time.Duration }{{190 * ms, 0, 190 * ms},
+		{190 * ms, 100 * ms, 90 * ms}, {190 * ms, 300 * ms, 20 * ms}, {0, 300 * ms, 0}} {
+		s.now = time.Second + tt.thought
+		if got := x.rest(tt.rest, time.Second); got != tt.want {
+			t.Errorf("%s after %s of planning: got a rest of %s, want %s", tt.rest, tt.thought, got, tt.want)
+		}
+	}
+}

@@ -200,9 +200,11 @@ func (x *search) explore(ctx context.Context) {
 		} else if again {
 			continue
 		}
+		planned := x.s.Now()
 		e, ok := x.choose()
 		if !ok { // what is likely may be what was asked too little
 			x.exclude()
+			planned = x.s.Now()
 			e, ok = x.planner().best()
 		}
 		if !ok {
@@ -219,6 +221,7 @@ func (x *search) explore(ctx context.Context) {
 		}
 		x.made[family(e)]++
 		x.made[e.phases[0].Name]++
+		e.phases[0].Rest = x.rest(e.phases[0].Rest, planned)
 		for _, p := range e.phases {
 			if !x.send(ctx, p) {
 				x.exclude()
@@ -226,6 +229,11 @@ func (x *search) explore(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// rest is what is left of a rest that was planned some time ago: the time of planning is part of it.
+func (x *search) rest(rest, planned time.Duration) time.Duration {
+	return max(min(rest, x.every), rest-(x.s.Now()-planned))
 }
 
 // known asks for what could refute the one class that is left. It tells whether that was done again, or there
