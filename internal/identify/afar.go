@@ -59,18 +59,28 @@ func (x *search) bursts(ctx context.Context) bool {
 	return true
 }
 
+// hopeless tells whether two fifths of the requests refuted no kind, though the judge was asked some more.
+func (x *search) hopeless() bool {
+	if !x.far || x.aside != nil || len(x.gone) > 0 || 5*len(x.tl.Observations) <= 2*x.o.MaxRequests {
+		return false
+	}
+	x.excludeBy(manyAsked / 5)
+	return len(x.gone) == 0
+}
+
 // burstPhase is the name of such a burst.
 const burstPhase = "burst"
 
 // deepen asks the exact search about counters once few classes are left. Where answers come late, the bounds
-// of short windows, in each of which a request may have been decided, refute little.
+// of short windows, in each of which a request may have been decided, refute little. From far away the search
+// refutes nearly all that they leave of counters, and three classes may be the roundings of one counter.
 func (x *search) deepen() {
-	const few = 3
-	after := x.o.MaxRequests / 5
-	if x.far { // where each search takes longer
-		after *= 3
+	few, after, left := 3, x.o.MaxRequests/5, classes(x.regions)
+	if x.far {
+		few = 5
+		left = slices.CompactFunc(left, func(a, b []*region) bool { return a[0].kind.like(b[0].kind) })
 	}
-	if len(classes(x.regions)) > few || len(x.tl.Observations) < after {
+	if len(left) > few || len(x.tl.Observations) < after {
 		return
 	}
 	for _, r := range x.regions {
@@ -431,4 +441,20 @@ func (x *search) blurred() string {
 	return fmt.Sprintf("; from here a request is decided at any time until its answer, up to %s later, and "+
 		"what is left may recover in %s: each experiment leaves %s of that open", quantity.Brief(x.blur()/2),
 		quantity.Brief(least), quantity.Brief(x.blur()))
+}
+
+// fromNearer says what would refute a limit of requests in flight where that is not seen from far away; empty
+// where units come back slower than answers do.
+func (x *search) fromNearer(found []Candidate) string {
+	if !x.far || len(found) == 0 || found[0].Measured.Rate.Lo <= 0 {
+		return ""
+	}
+	unit := func(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
+	rate, trip := found[0].Measured.Rate, x.trip()
+	if unit(rate.Hi) > 2*trip {
+		return ""
+	}
+	return fmt.Sprintf("; ask from nearer: a unit may come back in %s..%s, and answers take %s, so that who "+
+		"asks after the last answer is seldom denied", quantity.Brief(unit(rate.Hi)),
+		quantity.Brief(unit(rate.Lo)), quantity.Brief(trip))
 }

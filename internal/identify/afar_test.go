@@ -2,6 +2,7 @@ package identify
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,12 +108,43 @@ func TestALostAnswerFillsNoLaterWindow(t *testing.T) {
 
 // Where answers come later than the window lasts, the question stays open, and the answer says why.
 func TestWhatIsTooShortFromFarAwayIsSaid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten seconds")
+	}
 	s, o := fromAfar(t, 10) // three in 150 ms
 	res := Identify(t.Context(), s, o)
 	if res.Verdict != Open || !strings.Contains(res.Stopped, "decided at any time until its answer") {
 		t.Errorf("got %s (%s), want it open, and that answers take too long", res.Verdict, res.Stopped)
 	}
+	if !strings.Contains(res.Stopped, "ask from nearer") {
+		t.Errorf("got %q, want it to say what would help", res.Stopped)
+	}
+	for _, c := range res.Found {
+		if q := c.Measured.Burst; q.Hi > 20 {
+			t.Errorf("%s: got a quota of %s, and no more than eight were admitted at once", c.Text, q)
+		}
+	}
 	if n := len(res.Timeline.Observations); n > o.MaxRequests/2 {
 		t.Errorf("%d of %d requests were sent, want those that are left spared", n, o.MaxRequests)
+	}
+}
+
+// TestCountersAreSearchedFromFarAway: of eight classes that are left six are the roundings of two counters,
+// which the exact search tells from the others. Near it waits until no more than three classes are left.
+func TestCountersAreSearchedFromFarAway(t *testing.T) {
+	for _, far := range []bool{false, true} {
+		x := &search{o: Options{MaxRequests: 5}, far: far, tl: &timeline.Timeline{}}
+		x.tl.Observations = make([]timeline.Observation, 1)
+		left := slices.Concat(kinds()[:2], counterKind(spec.AlignUnknown, spec.CountAdmitted).parts,
+			counterKind(spec.AlignUnknown, spec.CountAll).parts)
+		for _, k := range left {
+			x.regions = append(x.regions, &region{kind: k, live: []box{{q1: 2, q2: 2, t1: 1, t2: 2}}})
+		}
+		x.deepen()
+		for _, r := range x.regions {
+			if r.kind.searched != (far && r.kind.base.Weighs()) {
+				t.Errorf("far %v: %s is searched: %v", far, r.text(), r.kind.searched)
+			}
+		}
 	}
 }

@@ -147,8 +147,8 @@ func (x *search) open(ctx context.Context) bool {
 	quota := Phase{Name: quotaPhase, Rest: x.o.Every, Requests: x.o.MaxRequests * 6 / 10, Every: x.o.Every,
 		Denials: 3}
 	x.every = max(x.o.Every, x.trip()*5/4)
-	if x.far = x.every > x.o.Every; x.far { // one after the other tells more
-		quota.Every, quota.Requests = x.every, x.o.MaxRequests/4
+	if x.far = x.every > x.o.Every; x.far { // one after the other tells more, where a few are denied
+		quota.Every, quota.Requests = x.every, x.o.MaxRequests/10
 		if !x.send(ctx, quota) {
 			return false
 		}
@@ -191,7 +191,7 @@ func (x *search) comeback(ctx context.Context) bool {
 func (x *search) explore(ctx context.Context) {
 	for !x.ended() {
 		x.narrow(fewAsked)
-		if x.far && x.aside == nil && len(x.gone) == 0 && 5*len(x.tl.Observations) > 2*x.o.MaxRequests {
+		if x.hopeless() {
 			x.stopped = "two fifths of the requests refuted no kind of limit"
 			return
 		}
@@ -272,7 +272,7 @@ func (x *search) narrow(asked int) {
 		now := x.clock()
 		share := now + (until-now)/time.Duration(len(x.regions)-i)
 		late := func() bool { return x.clock() > share }
-		r.shallow, r.over = shallow, func() bool { return x.ended() || late() }
+		r.shallow, r.broad, r.over = shallow, x.far, func() bool { return x.ended() || late() }
 		parts, gone := r.narrowed(tl, asked)
 		left = append(left, parts...)
 		if gone != nil {

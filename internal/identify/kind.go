@@ -277,6 +277,12 @@ func (k *kind) mostSearched() int {
 	return manyAsked
 }
 
+// like tells whether two kinds are counters that differ in their rounding alone.
+func (k *kind) like(other *kind) bool {
+	a, b := k.base, other.base
+	return a.Weighs() && b.Weighs() && a.Align == b.Align && a.Count == b.Count
+}
+
 // counts tells whether denied requests count.
 func (k *kind) counts() bool {
 	return k.base.Count == spec.CountAll || k.base.Refresh == spec.RefreshAll

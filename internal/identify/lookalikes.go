@@ -391,8 +391,8 @@ func (x *search) heldBack(res *Result) {
 		return
 	}
 	if c := x.inFlight(); c != nil {
+		res.Verdict, res.Stopped = Open, inFlightToo+x.fromNearer(res.Found)
 		res.Found, res.Gone, res.Sharper, res.Also = append(res.Found, *c), nil, nil, nil
-		res.Verdict, res.Stopped = Open, inFlightToo
 	}
 }
 

@@ -15,6 +15,8 @@ const (
 	manyAsked = 2500
 	// mostLive is into how many boxes what may be true is divided.
 	mostLive = 12
+	// mostBroad is into how many what is doubtful is divided before the smallest are.
+	mostBroad = 24
 )
 
 // region is what a recording leaves of a kind: boxes that together hold every policy that is not refuted.
@@ -31,6 +33,9 @@ type region struct {
 	// long.
 	left    int
 	shallow bool
+	// broad tells that what is doubtful is divided the largest first, up to mostBroad, as from far away.
+	// There so much is doubtful that what is large, and soon refuted, would never be asked about.
+	broad bool
 	// over tells that the judge was asked for long enough.
 	over func() bool
 	// searches is how many exact searches may still be asked for.
@@ -152,7 +157,11 @@ func (r *region) hit(tl *timeline.Timeline, b box) bool {
 
 // narrow removes what tl refutes, and divides what is left, by so many judgements.
 func (r *region) narrow(tl *timeline.Timeline, asked int) {
-	r.left, r.searches = asked, min(asked, r.kind.mostSearched()) // bounds see little
+	r.left, r.searches = asked, r.kind.mostSearched() // bounds see little
+	if r.broad {
+		r.searches *= 10 // from far away bounds see less, and a search takes some milliseconds
+	}
+	r.searches = min(r.searches, asked)
 	all := append(r.live, r.doubtful...)
 	r.live, r.doubtful = nil, nil
 	r.take(tl, all...)
@@ -172,7 +181,7 @@ func (r *region) narrow(tl *timeline.Timeline, asked int) {
 // what is left, apart where the parts of the kind are, or else which of both is gone.
 func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gone *region) {
 	if a := r.beside; a != nil {
-		a.shallow, a.over = r.shallow, r.over
+		a.shallow, a.broad, a.over = r.shallow, r.broad, r.over
 		if a.narrow(tl, asked); a.empty() {
 			return nil, a
 		}
@@ -183,7 +192,7 @@ func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gon
 	parts := r.split(slowest(tl))
 	for _, part := range parts {
 		if len(parts) > 1 {
-			part.shallow, part.over = r.shallow, r.over
+			part.shallow, part.broad, part.over = r.shallow, r.broad, r.over
 			part.narrow(tl, asked)
 		}
 		if !part.empty() {
@@ -197,6 +206,15 @@ func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gon
 func (r *region) doubt(tl *timeline.Timeline) {
 	var kept []box
 	finest := r.finest(tl)
+	for r.broad && r.left > 0 && len(r.doubtful) < mostBroad && !r.over() {
+		i := largest(r.doubtful)
+		if i < 0 {
+			break
+		}
+		b := r.doubtful[i]
+		r.doubtful = slices.Delete(r.doubtful, i, i+1)
+		r.divide(tl, b)
+	}
 	for r.left > 0 && len(r.doubtful) > 0 && !r.over() {
 		last := len(r.doubtful) - 1
 		b := r.doubtful[last]
