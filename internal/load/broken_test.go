@@ -16,11 +16,12 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// answering returns a server that reads the header block of every request and answers it with the given text;
-// it closes the connection after the last of the texts, or never for keep.
+// answering returns a server that reads the header block of every request and answers it with the given
+// text; it closes the connection after the last of the texts, or never for keep.
 func answering(keep bool, texts ...string) func(net.Conn) {
 	return func(c net.Conn) {
 		br := bufio.NewReader(c)
@@ -269,14 +270,19 @@ func TestAConnectionClosedInsteadOfAnAnswerIsNoRetry(t *testing.T) {
 // An answer before the request is complete is an answer, and its interval begins with the first byte of the
 // request.
 func TestAnEarlyAnswerToAGatedRequest(t *testing.T) {
+	var given atomic.Int64 // connections that were given up, as their answers were read
+	all := make(chan struct{})
 	serve := func(c net.Conn) {
 		c.Read(make([]byte, 1)) // does not wait for the end of the header block
 		io.WriteString(c, "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n")
 		io.Copy(io.Discard, c)
+		if given.Add(1) == 5 {
+			close(all)
+		}
 	}
 	tl := mustRecord(t, schedule(
 		timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(5, 0, "k", 0)},
-	), Options{URL: loopback(t, serve)})
+	), Options{URL: loopback(t, serve), Pacer: after{pacing.Sleep(), all}})
 	for _, o := range tl.Observations {
 		if o.Outcome != timeline.Denied || o.Sent == 0 || o.Sent >= o.At || o.FirstByte >= o.At {
 			t.Errorf("got %+v, want it denied, sent before its time", o)
@@ -287,7 +293,19 @@ func TestAnEarlyAnswerToAGatedRequest(t *testing.T) {
 	}
 }
 
-// A target that answers before it has read a large body: the answer counts, the connection is not used again.
+// after is a pacer that waits until something was closed, too.
+type after struct {
+	pacing.Pacer
+	closed <-chan struct{}
+}
+
+func (a after) Wait(ctx context.Context, clk pacing.Clock, due time.Duration, wake <-chan struct{}) bool {
+	<-a.closed
+	return a.Pacer.Wait(ctx, clk, due, wake)
+}
+
+// A target that answers before it has read a large body: the answer counts, the connection is not used
+// again.
 func TestAnEarlyAnswerToALargeBody(t *testing.T) {
 	var conns atomic.Int64
 	serve := func(c net.Conn) {
