@@ -146,6 +146,11 @@ func (c *Conn) Send(streams []*Stream, begun func(i int, at time.Duration) bool)
 			return net.ErrClosed
 		}
 	}
+	c.mu.Lock()
+	for _, s := range streams {
+		s.begun = true
+	}
+	c.mu.Unlock()
 	return c.flush()
 }
 
@@ -159,7 +164,7 @@ func (c *Conn) open(streams []*Stream) bool {
 	}
 	for _, s := range streams {
 		s.id, c.next = c.next, c.next+2
-		s.interim, s.got, s.final = 0, 0, false
+		s.interim, s.got, s.final, s.begun = 0, 0, false, false
 		s.window, s.rest = c.initial, s.Request.Body
 		c.streams[s.id] = s
 	}

@@ -81,6 +81,22 @@ func TestABurstIsOneWrite(t *testing.T) {
 	}
 }
 
+// TestAnAnswerBeforeItsRequestIsNone: a peer may guess the next id, and answer while the request is being
+// made.
+func TestAnAnswerBeforeItsRequestIsNone(t *testing.T) {
+	const answered = "\x00\x00\x01\x01\x05\x00\x00\x00\x01\x88" // HEADERS, END_STREAM, stream 1, :status 200
+	c, _ := begin(t, answered)
+	o := &owner{}
+	s := &Stream{Owner: o, Request: get("/")}
+	err := c.Send([]*Stream{s}, func(int, time.Duration) bool {
+		c.Serve() // to the end of what the peer has said
+		return true
+	})
+	if err != nil || *o != (owner{}) || c.stream(1) != s {
+		t.Errorf("got %v, %+v; the stream is there: %v", err, *o, c.stream(1) == s)
+	}
+}
+
 // A header block larger than a frame goes on in others.
 func TestLargeHeaders(t *testing.T) {
 	c, w := begin(t, "")

@@ -112,11 +112,14 @@ func (c *Conn) take(f http2.Frame, at time.Duration) error {
 	return nil
 }
 
-// stream returns the open stream with an id, nil for none.
+// stream returns the stream with an id that was begun and has not ended, nil for none.
 func (c *Conn) stream(id uint32) *Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.streams[id]
+	if s := c.streams[id]; s != nil && s.begun {
+		return s
+	}
+	return nil
 }
 
 // begun tells whether a stream with the id was ever sent.

@@ -47,7 +47,8 @@ type Owner interface {
 	Body(p []byte) (more bool)
 	// End is called with the trailers of a whole answer, which may be none, and the clock after its end.
 	End(trailers []Field, at time.Duration)
-	// Broken ends a stream that has no end of its own: an ErrReset, ErrGoneAway, ErrMalformed or ErrTooLarge.
+	// Broken ends a stream that has no end of its own: an ErrReset, ErrGoneAway, ErrMalformed or
+	// ErrTooLarge.
 	Broken(err error)
 }
 
@@ -64,6 +65,9 @@ type Stream struct {
 	// The reader's: the interim answers, the bytes of the body, and whether the final header block came.
 	interim, got int
 	final        bool
+	// begun tells that its owner knows that it is sent: what comes before answers nothing. Guarded by
+	// Conn.mu.
+	begun bool
 }
 
 // The errors of streams and connections.

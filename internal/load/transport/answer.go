@@ -54,7 +54,7 @@ func (c *Conn) refused(s *Shot, resp *http.Response, first time.Duration) {
 	}
 	b, _ := c.br.Peek(min(c.br.Buffered(), 120))
 	c.t.remember("400", fmt.Errorf("to request %d of its connection, after %v, from %q: %q", c.served+1,
-		(first-s.sentAt).Round(time.Microsecond), resp.Header.Get("Server"), b))
+		(first-s.began(first)).Round(time.Microsecond), resp.Header.Get("Server"), b))
 }
 
 // head notes the header block of the final answer to s, whose first byte was read at first.

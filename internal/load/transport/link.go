@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -191,7 +192,7 @@ func (l *link) drain() {
 }
 
 // send sends requests, for which streams of the link were taken, in one write. It returns the clock before
-// the write, and how many there were. What could not be written is placed again.
+// the write, and how many there were. What could not be begun is placed again; the reader hears of an error.
 func (l *link) send(batch []Loaded) (at time.Duration, n int) {
 	t := l.t
 	streams := make([]*http2.Stream, len(batch))
@@ -199,7 +200,7 @@ func (l *link) send(batch []Loaded) (at time.Duration, n int) {
 		x.c.stream.Request = x.s.Request.H2
 		streams[i] = &x.c.stream
 	}
-	err := l.h2.Send(streams, func(i int, now time.Duration) bool {
+	_ = l.h2.Send(streams, func(i int, now time.Duration) bool {
 		c, s := batch[i].c, batch[i].s
 		s.sentAt = now
 		if !s.state.CompareAndSwap(taken, sent) {
@@ -211,30 +212,25 @@ func (l *link) send(batch []Loaded) (at time.Duration, n int) {
 		t.journal.Sent(&s.Entry, &s.Obs.Arrival, s.gated, now)
 		return true
 	})
-	switch {
-	case errors.Is(err, http2.ErrFull):
-		for _, x := range batch {
-			l.turnAway(x.c, x.s)
-		}
-	case n < len(batch):
-		// Those that were begun end with the connection, that one and those behind it were not.
+	if n < len(batch) {
+		// There was no room, or a stream has ended: that one and those behind it were not begun. Those
+		// before it end with the connection.
 		for _, x := range batch[n:] {
-			x.s.state.CompareAndSwap(taken, lost)
-			t.again(x.s)
+			l.replace(x.c, x.s)
 		}
 	}
 	return at, n
 }
 
-// turnAway gives a request back that found no room.
-func (l *link) turnAway(c *Conn, s *Shot) {
-	if l.t.forget(c) == s {
-		l.t.again(s)
-		return
+// replace sends a request elsewhere that was not begun. Its stream is given up before: the reader, which
+// ends the streams of a connection one by one, must not end what is in flight on another one.
+func (l *link) replace(c *Conn, s *Shot) {
+	if l.t.forget(c) != s {
+		for s.state.Load() == taken { // the reader has given it up, and is about to say so
+			runtime.Gosched()
+		}
 	}
-	// The reader has just given the stream up, and may still look at the shot.
-	s.state.Store(lost)
-	l.t.fail(s, cause.Closed, http2.ErrFull)
+	l.t.again(s)
 }
 
 // mostNames is how many names of fields a link remembers: a target may make up new ones for ever.
