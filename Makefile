@@ -67,7 +67,8 @@ bench:
 
 # golden writes the files again that tests compare with; read the difference before it is committed.
 golden:
-	$(GO) test ./internal/curl ./internal/report ./internal/report/document ./internal/scenario/grammar ./internal/selftest ./cmd/rlcheck -update
+	$(GO) test ./internal/curl ./internal/report ./internal/report/document ./internal/scenario/grammar ./internal/selftest -update
+	$(GO) test ./cmd/rlcheck -run 'TestScripts|TestTableOfKeys' -update
 
 # soak runs what takes hours: fifty bursts against nginx on a busy machine, some four million random histories, thousands of
 # recordings, a million decisions of each protocol, and what identify says of random limits and of every fault.
