@@ -24,7 +24,9 @@ type About struct {
 	// Again is the command line that asks again, Run the one that runs scenarios; both can be pasted but for
 	// the budget and the limit, which follow.
 	Again, Run string
-	Options    Options
+	// OwnRate tells that Again says how fast it asks: it is not asked to be faster.
+	OwnRate bool
+	Options Options
 }
 
 // Told is what answers say of their limit, which nothing here relies on: the first answer, and the first
@@ -205,8 +207,12 @@ func (r *Result) ending(a About) string {
 	}
 	switch {
 	case r.Verdict == Open && !r.Recorded && (len(r.Found) > 0 || counts.Sent == counts.Allowed):
-		return text + fmt.Sprintf("  next: %s --max-requests %d --max-time %s\n", a.Again,
-			2*a.Options.MaxRequests, quantity.Short(2*a.Options.MaxTime))
+		faster := ""
+		if counts.Allowed > 0 && counts.Allowed == counts.Sent && !a.OwnRate {
+			faster = " --max-rate 2/" + quantity.Short(a.Options.Every)
+		}
+		return text + fmt.Sprintf("  next: %s --max-requests %d --max-time %s%s\n", a.Again,
+			2*a.Options.MaxRequests, quantity.Short(2*a.Options.MaxTime), faster)
 	case r.Verdict != Identified:
 		return text
 	case r.Recorded:

@@ -140,6 +140,7 @@ func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
 	}
 	about := identify.About{Target: red.Replace(redact.URL(s.Target.URL)), Partition: f.Partition, Options: o}
 	about.Again, about.Run = f.next(fl, about.Target, red)
+	about.OwnRate = fl.Changed("max-rate")
 	return probeTarget(ctx, e, s, outs, f, about, red)
 }
 

@@ -16,6 +16,9 @@ import (
 var shared = []string{"from-curl", "header", "method", "data", "host", "http2", "unix-socket", "proxy",
 	"cacert", "cert", "key", "insecure", "past-caches", "allow"}
 
+// own are further flags of identify that say how it asks.
+var own = []string{"max-rate", "polite", "clients"}
+
 // next returns the command lines that ask again, and that run scenarios: with the flags that were given, but
 // for the budget and the limit. Secrets are redacted; a variable that rlcheck reads is none.
 func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red redact.Redactor) (again, run string) {
@@ -29,6 +32,11 @@ func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red redact.Redact
 		}
 	})
 	again = "rlcheck identify" + url + flags
+	fl.Visit(func(x *pflag.Flag) {
+		if slices.Contains(own, x.Name) {
+			again += flagWords(x, red)
+		}
+	})
 	run = "rlcheck run builtin:"
 	if url != "" {
 		run += " -t" + url
@@ -57,7 +65,7 @@ func flagWords(x *pflag.Flag, red redact.Redactor) (out string) {
 	}
 	for _, v := range values {
 		if x.Value.Type() == "bool" {
-			out += " " + name
+			out += " " + strings.TrimSuffix(name+"="+v, "=true")
 			continue
 		}
 		words := red.Words(request.WithoutCurl([]string{"--" + x.Name, v}))
