@@ -97,11 +97,12 @@ func (r *region) looser(tl *timeline.Timeline, p spec.Policy, side verdict.Confo
 }
 
 // split returns a region for each part of the kind, where no more is to be learnt of all together; else r
-// itself. Of a time that is open by no more than two answers take, slow, little more is learnt.
+// itself. Of a time that is open by no more than two answers take, slow, little more is learnt. One that
+// rounds up admits as one of a unit less that does not, but from rest: of those, two quotas are left.
 func (r *region) split(slow time.Duration) []*region {
 	const near = 1.1
 	h := r.hull()
-	if len(r.kind.parts) == 0 || h.q1 < h.q2 || float64(h.t2) > float64(h.t1)*near && h.t2-h.t1 > 2*slow {
+	if len(r.kind.parts) == 0 || h.q1+1 < h.q2 || float64(h.t2) > float64(h.t1)*near && h.t2-h.t1 > 2*slow {
 		return []*region{r}
 	}
 	var out []*region
