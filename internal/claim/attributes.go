@@ -66,6 +66,10 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 		if n := len(c.Findings); n > 1 {
 			c.Text += fmt.Sprintf("; and %d more", n-1)
 		}
+	case shared+apart == 0 && control(timeline.Accept) != "": // whatever it is, but a connection
+		c.Reason = verdict.TooFew
+		c.Text = fmt.Sprintf("nothing is known of %s: %s", quantity.Plural(len(c.Compared), "attribute"),
+			control(timeline.Accept))
 	case len(open) > 0 || shared+apart == 0:
 		c.Reason, c.Text = verdict.TooFew, c.Text+r.open(slices.Concat(open, c.Compared))
 	default:

@@ -83,7 +83,7 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 			"not shown", verdict.Pass, ""},
 		{"a limit that is larger than declared", pair{timeline.Accept, "aaaad", "aaaad", OneQuota, ""},
 			pair{timeline.Nothing, "aaaad", "aaddd", OneQuota, ""}, "not shown", verdict.Inconclusive,
-			"requests that do not differ are not seen to draw on one quota either"},
+			"nothing is known of 2 attributes: requests that do not differ are not seen to draw on"},
 		{"a quota a connection", pair{timeline.Connection, "aaaad", "aaaad", OneQuota, ""},
 			pair{timeline.OneConnection, "aaaad", "", OneQuota, ""}, "separate", verdict.Fail, "connection:"},
 		{"a larger quota on each connection", pair{timeline.Connection, "aaaad", "aaaad", OneQuota, ""},

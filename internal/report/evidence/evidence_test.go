@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/report/sample"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -64,5 +65,17 @@ func TestSpanTextWithoutARecording(t *testing.T) {
 	if got, want := spanText(lost, &verdict.Finding{Observations: []int{5}}),
 		"#5 sent 0.000 s, first byte never"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestMendOfAttributesThatAreNotShown: more requests do not help where the declared limit does not hold.
+func TestMendOfAttributesThatAreNotShown(t *testing.T) {
+	s := &result.Scenario{ID: "fresh-quota", Target: "http://127.0.0.1/", Claims: []verdict.Claim{
+		{ID: string(verdict.ClaimAttributes), Kind: verdict.ClaimAttributes, Reason: verdict.TooFew}}}
+	if got := Mend(s, verdict.TooFew); !strings.HasPrefix(got, "declare the limit that it has") {
+		t.Errorf("got the mend %q, want one about the limit", got)
+	}
+	if s.Claims[0].Verdict = verdict.Pass; Mend(s, verdict.TooFew) != mends[verdict.TooFew] {
+		t.Errorf("got the mend %q where attributes are shown", Mend(s, verdict.TooFew))
 	}
 }

@@ -72,6 +72,17 @@ func slowMend(s *result.Scenario, r verdict.Reason) string {
 	return s.Slow()
 }
 
+// unalikeMend is the mend of a run that compares attributes and shows none of them; empty for others.
+func unalikeMend(s *result.Scenario, r verdict.Reason) string {
+	open := func(c verdict.Claim) bool {
+		return c.Kind == verdict.ClaimAttributes && c.Verdict == verdict.Inconclusive
+	}
+	if r != verdict.TooFew || !slices.ContainsFunc(s.Claims, open) {
+		return ""
+	}
+	return "declare the limit that it has (rlcheck identify finds it), or let the phases send more requests"
+}
+
 // ofOurClock tells whether a note says that a recording fails where the target has our clock.
 func ofOurClock(note string) bool { return strings.HasPrefix(note, result.OurClock) }
 
@@ -90,7 +101,7 @@ func Mend(s *result.Scenario, r verdict.Reason) string {
 		return "record the scenarios one after the other (--serial), or find out what one client does to " +
 			"another"
 	}
-	if text := cmp.Or(recordedMend(s, r), unheardMend(s, r), slowMend(s, r)); text != "" {
+	if text := cmp.Or(recordedMend(s, r), unheardMend(s, r), slowMend(s, r), unalikeMend(s, r)); text != "" {
 		return text
 	}
 	if s.Timeline == nil {
