@@ -73,7 +73,7 @@ golden:
 # soak runs what takes hours: fifty bursts against nginx on a busy machine, some four million random histories, thousands of
 # recordings, a million decisions of each protocol, and what identify says of random limits and of every fault.
 soak: servers
-	RLCHECK_SOAK=1 RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 4h -count=1 -v -run 'Soak|FiftyTimes|NeverAccuse|AnyLimitFail' ./internal/check ./internal/live ./internal/load
+	RLCHECK_SOAK=1 RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 4h -count=1 -v -run 'Soak|Chaos|FiftyTimes|NeverAccuse|AnyLimitFail' ./internal/check ./internal/live ./internal/load
 	RLCHECK_SOAK=1 RLCHECK_SEED=$(SEEDS) $(GO) test -timeout 4h -count=1 -v \
 		-run 'AreNamed|FromFarAway|NotNamedWrongly|OtherName|AreFound|TakeLong' ./internal/identify
 
