@@ -71,7 +71,8 @@ func (x *search) hopeless() bool {
 // burstPhase is the name of such a burst.
 const burstPhase = "burst"
 
-// deepen asks the exact search about counters once few classes are left. Where answers come late, the bounds
+// deepen asks the exact search about counters once few classes are left, near also about windows by the first
+// request. Where answers come late, the bounds
 // of short windows, in each of which a request may have been decided, refute little. From far away the search
 // refutes nearly all that they leave of counters, and three classes may be the roundings of one counter.
 func (x *search) deepen() {
@@ -84,7 +85,8 @@ func (x *search) deepen() {
 		return
 	}
 	for _, r := range x.regions {
-		if r.kind.base.Weighs() && !r.kind.searched {
+		first := r.kind.base.Align == spec.AlignFirst && !x.far
+		if (r.kind.base.Weighs() || first) && !r.kind.searched {
 			k := *r.kind
 			k.searched = true
 			r.kind = &k
