@@ -36,7 +36,7 @@ func Preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f F
 			}
 			told[u.Host] = true
 			if err := checkWay(ctx, s, u, f.Allow); err != nil {
-				errs = append(errs, fmt.Errorf("run %s: target %q: %w", s.ID, redact.URL(u.String()), err))
+				errs = append(errs, fmt.Errorf("%s: target %q: %w", s.ID, redact.URL(u.String()), err))
 			}
 		}
 	}
