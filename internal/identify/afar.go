@@ -71,10 +71,10 @@ func (x *search) hopeless() bool {
 // burstPhase is the name of such a burst.
 const burstPhase = "burst"
 
-// deepen asks the exact search about counters once few classes are left, near also about windows by the first
-// request. Where answers come late, the bounds
-// of short windows, in each of which a request may have been decided, refute little. From far away the search
-// refutes nearly all that they leave of counters, and three classes may be the roundings of one counter.
+// deepen asks the exact search about counters once few classes are left, near also about windows by the
+// first request. Where answers come late, the bounds of short windows, in each of which a request may have
+// been decided, refute little. From far away the search refutes nearly all that they leave of counters, and
+// three classes may be the roundings of one counter.
 func (x *search) deepen() {
 	few, after, left := 3, x.o.MaxRequests/5, classes(x.regions)
 	if x.far {
