@@ -283,6 +283,10 @@ func (x *search) narrow(asked int) {
 	if cut && (x.recorded() || until < x.judgeUntil()) { // else it is the time that is over
 		x.cut++
 	}
+	if len(left) == 0 && x.aside == nil && x.revive() {
+		x.narrow(asked)
+		return
+	}
 	x.regions = left
 	shareTimes(left)
 	if len(left) == 0 && x.aside != nil {
@@ -297,6 +301,19 @@ func (x *search) narrow(asked int) {
 		x.narrow(asked)
 	}
 	x.recall()
+}
+
+// revive takes back what was given up of kinds, where none is left: a policy that nobody tried may explain
+// all. It tells whether there is any.
+func (x *search) revive() bool {
+	x.regions = nil
+	x.gone = slices.DeleteFunc(x.gone, func(r *region) bool {
+		if r.again != nil {
+			x.regions = append(x.regions, r.again)
+		}
+		return r.again != nil
+	})
+	return len(x.regions) > 0
 }
 
 // shown is the recording as it is judged.

@@ -40,6 +40,12 @@ type region struct {
 	over func() bool
 	// searches is how many exact searches may still be asked for.
 	searches int
+	// tried are boxes that were given up, as no policy of them that was tried explains the recording; fine
+	// tells that none is given up any more. again is what of a kind that is gone was given up, and not
+	// refuted; nil for nothing.
+	tried []box
+	fine  bool
+	again *region
 }
 
 // refuted asks the judge about all policies of a box. Of a single quota it asks each part on both sides at
@@ -107,7 +113,8 @@ func (r *region) split(slow time.Duration) []*region {
 	}
 	var out []*region
 	for _, k := range r.kind.parts {
-		out = append(out, &region{kind: k, beside: r.beside, live: slices.Concat(r.live, r.doubtful)})
+		out = append(out, &region{kind: k, beside: r.beside, live: slices.Concat(r.live, r.doubtful),
+			tried: slices.Clone(r.tried), fine: r.fine})
 	}
 	return out
 }
@@ -184,10 +191,14 @@ func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gon
 	if a := r.beside; a != nil {
 		a.shallow, a.broad, a.over = r.shallow, r.broad, r.over
 		if a.narrow(tl, asked); a.empty() {
+			if again := a.revived(); again != nil {
+				a.again = &region{kind: r.kind, beside: again, live: r.live, doubtful: r.doubtful, fine: true}
+			}
 			return nil, a
 		}
 	}
 	if r.narrow(tl, asked); r.empty() {
+		r.again = r.revived()
 		return nil, r
 	}
 	parts := r.split(slowest(tl))
@@ -221,7 +232,8 @@ func (r *region) doubt(tl *timeline.Timeline) {
 		b := r.doubtful[last]
 		r.doubtful = r.doubtful[:last]
 		switch {
-		case r.kind.searched && !r.shallow && b.exact(): // no policy all over it explains the recording
+		case r.kind.searched && !r.shallow && !r.fine && b.exact():
+			r.tried = append(r.tried, b)
 		case b.q1 == b.q2 && float64(b.t2) < float64(b.t1)*finest:
 			kept = append(kept, b)
 		default:
@@ -270,6 +282,14 @@ func (r *region) cut(from, to time.Duration) {
 	if live, doubtful := within(r.live), within(r.doubtful); len(live)+len(doubtful) > 0 {
 		r.live, r.doubtful = live, doubtful
 	}
+}
+
+// revived returns r with what was given up of it, but was not refuted; nil where nothing was.
+func (r *region) revived() *region {
+	if len(r.tried) == 0 {
+		return nil
+	}
+	return &region{kind: r.kind, beside: r.beside, doubtful: r.tried, fine: true}
 }
 
 // empty tells whether the kind is refuted.

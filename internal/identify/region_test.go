@@ -45,3 +45,17 @@ func TestCountersAreRefutedAllAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAWindowThatIsNotRoundIsNoStranger: of a counter whose window nobody would write, no time that was tried
+// explained all, and the answer was that no limit does.
+func TestAWindowThatIsNotRoundIsNoStranger(t *testing.T) {
+	limit := parsed(t, "sliding-window-counter,rate=4/6.17611425s,align=first")
+	res := Identify(t.Context(), simulate(t, limit, 36), budget(limit))
+	if res.Verdict == None || len(res.Found) == 0 {
+		t.Fatalf("got %s, want it open or named", res.Summary())
+	}
+	least, most := limit[0].Rate.PerSecond()*0.99, limit[0].Rate.PerSecond()*1.01
+	if m := res.Found[0].Measured.Rate; m.Lo < least || m.Hi > most || m.Lo > m.Hi {
+		t.Errorf("got a rate of %v, want it about the true one", m)
+	}
+}
