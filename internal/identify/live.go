@@ -35,6 +35,8 @@ type Live struct {
 	mute bool
 	// trip is the least time from a request to its answer.
 	trip time.Duration
+	// before is what the rounds have that are over, last what the present one has.
+	before, last load.Progress
 }
 
 // Now is the time since the start of the recording.
@@ -139,8 +141,16 @@ func (l *Live) paced(p Phase) load.Options {
 }
 
 // round returns the options of the next round. Each answer is told to seen under mu, and then on answered.
+// Its progress is that of all rounds together.
 func (l *Live) round(mu *sync.Mutex, answered chan<- struct{}, seen func(timeline.Outcome)) load.Options {
 	o := l.Load
+	l.before, l.last = sum(l.last, l.before), load.Progress{}
+	if o.Progress != nil {
+		o.Progress = func(p load.Progress) {
+			l.last = p
+			l.Load.Progress(sum(p, l.before))
+		}
+	}
 	if l.phases++; o.PastCaches != "" {
 		o.PastCaches = fmt.Sprintf("%s-%d", o.PastCaches, l.phases)
 	}
@@ -156,6 +166,15 @@ func (l *Live) round(mu *sync.Mutex, answered chan<- struct{}, seen func(timelin
 		return out
 	}
 	return o
+}
+
+// sum adds the counts of b to those of a.
+func sum(a, b load.Progress) load.Progress {
+	a.Sent += b.Sent
+	a.Allowed += b.Allowed
+	a.Denied += b.Denied
+	a.Unknown += b.Unknown
+	return a
 }
 
 // lostAfter is how long an answer is waited for before the next request.

@@ -89,6 +89,28 @@ func TestThePhaseEndsWithTheTime(t *testing.T) {
 		})
 }
 
+// TestProgressIsThatOfAllRounds: whatever their phases are called, and however many a round has.
+func TestProgressIsThatOfAllRounds(t *testing.T) {
+	n := 0
+	every := func(w http.ResponseWriter, _ *http.Request) {
+		if n++; n%3 == 0 {
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}
+	sending(t, every, func(t *testing.T, l *Live) {
+		var got load.Progress
+		l.Load.Progress = func(p load.Progress) { got = p }
+		for range 2 {
+			_, _ = l.Send(t.Context(), Phase{Name: "fill", Requests: 4, Every: time.Second})
+			_, _ = l.Turns(t.Context(), 0, time.Hour, []Turn{{Name: "fill", Requests: 2, Every: time.Second},
+				{Name: "other", Requests: 3, Every: time.Second}})
+		}
+		if got.Sent != 18 || got.Allowed != 12 || got.Denied != 6 || got.Unknown != 0 {
+			t.Errorf("got %+v, want 18 requests, 6 of them denied", got)
+		}
+	})
+}
+
 // TestRetryAfterIsHonoured: politely, nothing is sent before the wait of a denial is over, in the same phase
 // either. Denials that tell no wait change nothing.
 func TestRetryAfterIsHonoured(t *testing.T) {

@@ -2,7 +2,6 @@ package progress
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
@@ -18,10 +17,6 @@ type Search struct {
 	most   int
 	within time.Duration
 	began  time.Time
-
-	mu sync.Mutex
-	// before is what the recordings have that are over, last what the present one has.
-	before, last load.Progress
 }
 
 // NewSearch may use up so many requests and so much time. With --verbose it draws nothing: what is found is
@@ -38,18 +33,11 @@ func NewSearch(e *cli.Env, label string, most int, within time.Duration) *Search
 	return s
 }
 
-// Update takes how far the present recording is. One of another name, or that has sent less, is the next one.
+// Update takes how far all recordings have come together.
 func (s *Search) Update(p load.Progress) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if p.Sent < s.last.Sent || p.Phase != s.last.Phase {
-		s.before = sum(s.before, s.last)
-	}
-	s.last = p
-	all := sum(s.before, p)
-	all.Planned, all.Phase, all.Late = s.most, p.Phase, p.Late
-	s.bar.Update(all)
-	s.beat.busy(time.Now(), fmt.Sprintf("%d of at most %s sent, %s", all.Sent,
+	p.Planned = s.most
+	s.bar.Update(p)
+	s.beat.busy(time.Now(), fmt.Sprintf("%d of at most %s sent, %s", p.Sent,
 		quantity.Plural(s.most, "request"), s.spent()))
 }
 
@@ -59,12 +47,4 @@ func (s *Search) Stop() { s.bar.Stop() }
 // spent says how much of the time is used.
 func (s *Search) spent() string {
 	return fmt.Sprintf("%s of at most %s", seconds(time.Since(s.began)), quantity.Short(s.within))
-}
-
-func sum(a, b load.Progress) load.Progress {
-	a.Sent += b.Sent
-	a.Allowed += b.Allowed
-	a.Denied += b.Denied
-	a.Unknown += b.Unknown
-	return a
 }
