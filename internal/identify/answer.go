@@ -21,9 +21,11 @@ type About struct {
 	Target, Partition string
 	// Recording is where it is kept.
 	Recording string
-	// Again is the command line that asks again, Run the one that runs scenarios; both can be pasted but for
-	// the budget and the limit, which follow.
-	Again, Run string
+	// Again is the command line that asks again, and Run returns the one that runs scenarios with clients
+	// that differ in a partition; nil where there is none. Both can be pasted, but for the budget and the
+	// limit, which follow.
+	Again string
+	Run   func(partition string) string
 	// OwnRate tells that Again says how fast it asks: it is not asked to be faster.
 	OwnRate bool
 	Options Options
@@ -218,7 +220,25 @@ func (r *Result) ending(a About) string {
 	case r.Recorded:
 		return text + fmt.Sprintf("  next: rlcheck check %s --limit '%s'\n", a.Recording, r.Found[0].Limit)
 	}
-	return text + fmt.Sprintf("  next: %s --limit '%s'\n", a.Run, r.Found[0].Limit)
+	if a.Run == nil {
+		return text
+	}
+	return text + fmt.Sprintf("  next: %s --limit '%s'\n", a.Run(r.partition(a)), r.Found[0].Limit)
+}
+
+// partition is by what the clients of a run are to differ: by a key, where none was given and another one was
+// seen to have a limit of its own.
+func (r *Result) partition(a About) string {
+	if r.Clients == nil || a.Partition != "none" {
+		return a.Partition
+	}
+	for _, row := range r.Clients.Rows {
+		name, header := strings.CutPrefix(row.Attribute, "header ")
+		if header && row.Plain == noKey && row.Observed == separate {
+			return "header:" + name
+		}
+	}
+	return a.Partition
 }
 
 // aside says which requests were sent and are not in Timeline; empty where all are.

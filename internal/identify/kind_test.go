@@ -89,3 +89,27 @@ func TestAnOpenAnswerSaysWhatIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestARunHasTheKeysThatWereSeen: where another key was seen to have a limit of its own, and none was given,
+// the clients of a run differ in it. Of the key that was given another one may be refused.
+func TestARunHasTheKeysThatWereSeen(t *testing.T) {
+	row := func(plain, observed string) *Clients {
+		return &Clients{Rows: []verdict.Comparison{{Attribute: "address", Plain: noKey, Observed: separate},
+			{Attribute: "header X-Api-Key", Plain: plain, Observed: observed}}}
+	}
+	for _, tt := range []struct {
+		clients         *Clients
+		partition, want string
+	}{
+		{nil, "none", "none"},
+		{row(noKey, separate), "none", "header:X-Api-Key"},
+		{row(noKey, shared), "none", "none"},
+		{row("its own", separate), "none", "none"},
+		{row(noKey, separate), "address", "address"},
+	} {
+		r := &Result{Clients: tt.clients}
+		if got := r.partition(About{Partition: tt.partition}); got != tt.want {
+			t.Errorf("%+v of %s: got %s, want %s", tt.clients, tt.partition, got, tt.want)
+		}
+	}
+}

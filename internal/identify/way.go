@@ -77,6 +77,9 @@ func (l *Live) Ways() []Way {
 	return out
 }
 
+// noKey is the key of a client that has none.
+const noKey = "none"
+
 // keyWays are other keys: where the partition says, or in the fields that the user gave, or in a usual one.
 func (l *Live) keyWays() []Way {
 	const usual = "X-Api-Key"
@@ -99,7 +102,7 @@ func (l *Live) keyWays() []Way {
 		out = append(out, fieldWay(name, "its own", other))
 	}
 	if len(out) == 0 {
-		out = append(out, fieldWay(usual, "none", "rlcheck-other-client"))
+		out = append(out, fieldWay(usual, noKey, "rlcheck-other-client"))
 	}
 	return out
 }

@@ -19,10 +19,15 @@ var shared = []string{"from-curl", "header", "method", "data", "host", "http2", 
 // own are further flags of identify that say how it asks.
 var own = []string{"max-rate", "polite", "clients"}
 
-// next returns the command lines that ask again, and that run scenarios: with the flags that were given, but
-// for the budget and the limit. Secrets are redacted; a variable that rlcheck reads is none.
-func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red redact.Redactor) (again, run string) {
-	url, flags := " "+shellWord(target), ""
+// next returns the command lines that ask again, and that run scenarios with clients of a partition: with
+// the flags that were given, but for the budget and the limit. Secrets are redacted; a variable that rlcheck
+// reads is none.
+func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red redact.Redactor) (again string,
+	run func(partition string) string) {
+	url, flags, statuses := " "+shellWord(target), "", ""
+	if fl.Changed("denied") {
+		statuses = strings.Trim(fl.Lookup("denied").Value.String(), "[]")
+	}
 	if f.Target == "" { // --from-curl names it
 		url = ""
 	}
@@ -37,18 +42,22 @@ func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red redact.Redact
 			again += flagWords(x, red)
 		}
 	})
-	run = "rlcheck run builtin:"
-	if url != "" {
-		run += " -t" + url
+	run = func(partition string) string {
+		out := "rlcheck run builtin:"
+		if url != "" {
+			out += " -t" + url
+		}
+		out += flags + " --partition " + shellWord(partition)
+		if statuses != "" {
+			out += " --set " + shellWord(fmt.Sprintf("denied.status=[%s]", statuses))
+		}
+		return out
 	}
-	run += flags + " --partition " + shellWord(f.Partition)
 	if f.Partition != "none" {
 		again += " --partition " + shellWord(f.Partition)
 	}
-	if fl.Changed("denied") {
-		statuses := strings.Trim(fl.Lookup("denied").Value.String(), "[]")
+	if statuses != "" {
 		again += " --denied " + statuses
-		run += " --set " + shellWord(fmt.Sprintf("denied.status=[%s]", statuses))
 	}
 	return again, run
 }
