@@ -106,7 +106,7 @@ type fact struct{ Name, Value string }
 func writeHTML(w io.Writer, r *result.Run, o Options) error {
 	clean := plain.Run(r)
 	p := page{
-		Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)),
+		Run: clean, Verdict: badge{clean.Word(o.Strict), clean.Verdict(o.Strict).String()},
 		Summary: evidence.Headline(clean, o.Strict), Measured: evidence.About(clean),
 		Counts: result.CountsText(clean.Sum()), About: provenance(clean),
 	}
@@ -187,7 +187,7 @@ func badgeOf(v verdict.Verdict) badge {
 // newCard gathers what is shown of one scenario: texts from the clean copy, pictures from the raw one, whose
 // names still agree with those in its timeline.
 func newCard(anchor string, raw, s *result.Scenario, o Options) card {
-	c := card{Scenario: s, Anchor: anchor, Badge: badgeOf(s.Verdict), Limit: limitText(s),
+	c := card{Scenario: s, Anchor: anchor, Badge: badge{s.Word(), s.Verdict.String()}, Limit: limitText(s),
 		Worth:  worthRows(s),
 		Counts: result.CountsText(s.Counts), Answers: answersText(s), Facts: facts(s),
 		Latency: chart.Latency(anchor+"-l", s)}

@@ -19,7 +19,7 @@ import (
 func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 	clean := plain.Run(r)
 	m := &markdown{}
-	m.line("## rlcheck: %s: %s", evidence.VerdictWord(clean, o.Strict),
+	m.line("## rlcheck: %s: %s", clean.Word(o.Strict),
 		plain.Markdown(evidence.Headline(clean, o.Strict)))
 	for _, line := range evidence.About(clean) {
 		m.line("")
@@ -125,6 +125,9 @@ func (m *markdown) scenarios(r *result.Run, o Options) {
 
 // mdVerdict is the verdict on a scenario, with its kind where a failure does not count.
 func mdVerdict(s *result.Scenario, o Options) string {
+	if s.Answer != "" {
+		return "**" + s.Word() + "**"
+	}
 	sign := mdSign(s.Verdict, s.Weighs(o.Strict))
 	if s.Verdict == verdict.Fail && !s.Weighs(o.Strict) {
 		sign += " (" + plain.Markdown(s.Kind) + ")"

@@ -36,15 +36,18 @@ func (s *screen) wrapped(indent int, text string) {
 
 // paint prints a verdict, coloured where that is allowed; a failure that does not count is not red.
 func (s *screen) paint(v verdict.Verdict, counts bool) string {
+	return s.paintWord(strings.ToUpper(v.String()), v, counts)
+}
+
+// paintWord prints a word in the colour of a verdict.
+func (s *screen) paintWord(word string, v verdict.Verdict, counts bool) string {
 	switch {
 	case v == verdict.Pass:
-		return s.escape("32", "PASS")
+		return s.escape("32", word)
 	case v == verdict.Fail && counts:
-		return s.escape("1;31", "FAIL")
-	case v == verdict.Fail:
-		return s.escape("33", "FAIL")
+		return s.escape("1;31", word)
 	default:
-		return s.escape("33", "INCONCLUSIVE")
+		return s.escape("33", word)
 	}
 }
 

@@ -26,7 +26,8 @@ func writeTable(w io.Writer, r *result.Run, o Options) error {
 	if o.Width == 0 {
 		s.width = defaultWidth
 	}
-	verdict := s.paint(clean.Verdict(o.Strict), true) + ": " + s.bold(evidence.Headline(clean, o.Strict))
+	verdict := s.paintWord(clean.Word(o.Strict), clean.Verdict(o.Strict), true) + ": " +
+		s.bold(evidence.Headline(clean, o.Strict))
 	if o.Quiet {
 		_, err := io.WriteString(w, verdict+inBrief(evidence.Causes(r, clean, o.Strict))+"\n")
 		return err
@@ -116,7 +117,7 @@ func (s *screen) rows(r *result.Run, o Options) error {
 		})
 	}
 	for _, x := range shown {
-		word := s.paint(x.Verdict, x.Weighs(o.Strict))
+		word := s.paintWord(x.Word(), x.Verdict, x.Weighs(o.Strict))
 		if judged && x.Uncounted() {
 			word = s.dim("not judged")
 		}

@@ -95,7 +95,7 @@ func (s *screen) verdictCell(x *result.Scenario, o Options) string {
 	if x.Verdict == verdict.Fail && !x.Weighs(o.Strict) {
 		return s.paint(x.Verdict, false) + "\n" + x.Kind
 	}
-	return s.paint(x.Verdict, true)
+	return s.paintWord(x.Word(), x.Verdict, true)
 }
 
 func firstColumns(rows [][]string, n int) [][]string {

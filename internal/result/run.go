@@ -3,6 +3,7 @@
 package result
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -95,10 +96,10 @@ type Scenario struct {
 	Target, Origin string
 	// Store and Fault describe the embedded target; empty for any other.
 	Store, Fault string
-	// Limit is the declared limit; empty where none is declared. Found tells that nobody declared it: it is
-	// what identify found.
-	Limit spec.Limit
-	Found bool
+	// Limit is the declared limit; empty where none is declared. Answer is what identify says of the limit it
+	// asked for: identified, open or none. It is empty where somebody declared the limit.
+	Limit  spec.Limit
+	Answer string
 	// Limits are those of the phases that have one of their own, by the names of their requests; empty for a
 	// phase that none counts.
 	Limits  map[string]spec.Limit
@@ -140,9 +141,20 @@ type Scenario struct {
 	Excerpt string
 }
 
+// Word is what became of s, in capitals: its verdict, or what identify says.
+func (s *Scenario) Word() string { return strings.ToUpper(cmp.Or(s.Answer, s.Verdict.String())) }
+
+// Word is the same of a run.
+func (r *Run) Word(strict bool) string {
+	if len(r.Scenarios) == 1 && r.Scenarios[0].Answer != "" {
+		return r.Scenarios[0].Word()
+	}
+	return strings.ToUpper(r.Verdict(strict).String())
+}
+
 // LimitWord is how the limit came to be: declared, or found.
 func (s *Scenario) LimitWord() string {
-	if s.Found {
+	if s.Answer != "" {
 		return "found"
 	}
 	return "declared"
@@ -150,7 +162,7 @@ func (s *Scenario) LimitWord() string {
 
 // LimitWord is the same of the limits of a run.
 func (r *Run) LimitWord() string {
-	if i := slices.IndexFunc(r.Scenarios, func(s Scenario) bool { return s.Found }); i >= 0 {
+	if i := slices.IndexFunc(r.Scenarios, func(s Scenario) bool { return s.Answer != "" }); i >= 0 {
 		return r.Scenarios[i].LimitWord()
 	}
 	return (&Scenario{}).LimitWord()

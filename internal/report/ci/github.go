@@ -34,7 +34,7 @@ func GitHub(w io.Writer, r *result.Run, strict bool) error {
 	for _, n := range clean.Notes() {
 		lines = append(lines, n.String())
 	}
-	notice := "::notice title=" + plain.Property("rlcheck: "+evidence.VerdictWord(clean, strict)) + "::" +
+	notice := "::notice title=" + plain.Property("rlcheck: "+clean.Word(strict)) + "::" +
 		plain.Annotation(strings.Join(lines, "\n")) + "\n"
 	_, err := io.WriteString(w, githubLines("error", errors)+githubLines("warning", warnings)+notice)
 	return err

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -104,6 +106,19 @@ func (p *reading) verdict(where, s string) verdict.Verdict {
 	return verdict.Inconclusive
 }
 
+// answer is what identify says. Before the form told it, a limit that was found alone told that it was asked.
+func (p *reading) answer(where string, in *jsonScenario) string {
+	switch known := []identify.Verdict{identify.Identified, identify.Open, identify.None}; {
+	case in.Answer == "" && in.Found && in.Verdict == verdict.Pass.String():
+		return string(identify.Identified)
+	case in.Answer == "" && in.Found:
+		return string(identify.Open)
+	case in.Answer != "" && !slices.Contains(known, identify.Verdict(in.Answer)):
+		p.fail(where+".answer", in.Answer, "an answer is identified, open or none")
+	}
+	return in.Answer
+}
+
 func (p *reading) outcome(where, s string) timeline.Outcome {
 	for _, o := range []timeline.Outcome{timeline.Allowed, timeline.Denied, timeline.Unknown} {
 		if o.String() == s {
@@ -136,7 +151,7 @@ func (p *reading) scenario(where string, in *jsonScenario) result.Scenario {
 		Counts:       timeline.Counts(in.Counts), Judgement: p.judgement(where+".judgement", in.Judgement),
 		Latency: fromLatency(in.Latency), Header: p.header(where+".recording", &in.Recording),
 		Claims: make([]verdict.Claim, len(in.Claims)), Fresh: in.Fresh, ResolvedBy: in.ResolvedBy,
-		Unfit: in.Unfit, Found: in.Found,
+		Unfit: in.Unfit, Answer: p.answer(where, in),
 	}
 	out.Clients = fromClients(in.Clients)
 	for _, x := range in.Statuses {

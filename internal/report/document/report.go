@@ -84,6 +84,7 @@ type jsonScenario struct {
 	Fault      string            `json:"fault,omitempty"`
 	Limit      string            `json:"limit"`
 	Found      bool              `json:"limit_found,omitempty"`
+	Answer     string            `json:"answer,omitempty"`
 	Limits     map[string]string `json:"limits,omitempty"`
 	Verdict    string            `json:"verdict"`
 	Reason     string            `json:"reason"`
@@ -243,7 +244,7 @@ func toScenario(s *result.Scenario) jsonScenario {
 		Claims: toClaims(s.Claims), Judgement: toJudgement(s.Judgement),
 		Latency:   toLatency(s.Latency),
 		Recording: toRecording(s.Header), Clients: toClients(s), Fresh: s.Fresh,
-		ResolvedBy: s.ResolvedBy, Unfit: s.Unfit, Found: s.Found,
+		ResolvedBy: s.ResolvedBy, Unfit: s.Unfit, Found: s.Answer != "", Answer: s.Answer,
 		Statuses: make([]jsonStatus, len(s.Statuses)),
 	}
 	for i, x := range s.Statuses {

@@ -228,7 +228,7 @@ func closedWords(in reflect.Type, name string) object {
 		return object{{"const", compareForm}}
 	case in == identify.Form() && name == "schema":
 		return object{{"const", identify.Schema}}
-	case in == identify.Form() && name == "verdict":
+	case in == identify.Form() && name == "verdict", name == "answer":
 		return object{{"enum", []identify.Verdict{identify.Identified, identify.Open, identify.None}}}
 	case name == "schema":
 		return object{{"const", verdictForm}}

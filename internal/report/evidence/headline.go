@@ -209,8 +209,3 @@ func About(r *result.Run) []string {
 	}
 	return out
 }
-
-// VerdictWord is the verdict on a run in capitals.
-func VerdictWord(r *result.Run, strict bool) string {
-	return strings.ToUpper(r.Verdict(strict).String())
-}

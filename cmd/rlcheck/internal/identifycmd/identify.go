@@ -284,7 +284,7 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 	out := result.Scenario{ID: s.ID, Title: s.Title + ": " + res.Summary(), Kind: string(s.Kind),
 		Source: s.Source,
 		Target: redact.URL(s.Target.URL),
-		Limit:  s.Limit, Found: true}
+		Limit:  s.Limit, Answer: string(res.Verdict)}
 	trial.Judge(&out, s, res.Timeline)
 	if res.Verdict != identify.Identified {
 		out.Verdict, out.Reason, out.Detail = verdict.Inconclusive, verdict.TooFew, res.Stopped
