@@ -113,7 +113,10 @@ func doubtClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timelin
 	if out.Verdict != verdict.Fail || tl.Header.WallError >= otherClock || !readsClock(s) {
 		return
 	}
-	assumed := tl.Header.WallError
+	assumed, hint := tl.Header.WallError, ""
+	if out.Judgement != nil && len(out.Judgement.Explanations) > 0 {
+		hint = "; perhaps " + out.Judgement.Hint
+	}
 	tl.Header.WallError, out.Claims = otherClock, nil
 	judge(out, s, tl)
 	if out.Verdict == verdict.Fail {
@@ -123,8 +126,8 @@ func doubtClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timelin
 		assumed))
 	out.Header = tl.Header
 	if out.Verdict == verdict.Pass {
-		*out = inconclusive(*out, verdict.TooFew, fmt.Sprintf("%s, and not if its clock may be %s off",
-			result.OurClock, otherClock))
+		*out = inconclusive(*out, verdict.TooFew, fmt.Sprintf("%s, and not if its clock may be %s off%s",
+			result.OurClock, otherClock, hint))
 	}
 }
 

@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +78,9 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 			if out.Verdict != x.want || clock != x.clock {
 				t.Errorf("%s: got %s with a clock known to %v, want %s: %s", x.name,
 					out.Verdict, out.Header.WallError, x.want, explain(out))
+			}
+			if x.want == verdict.Inconclusive && !strings.Contains(out.Detail, "; perhaps ") {
+				t.Errorf("%s: got %q, want what would explain it", x.name, out.Detail)
 			}
 		})
 	}

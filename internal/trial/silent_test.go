@@ -2,11 +2,15 @@ package trial
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestLossesAreNoDenials: requests without an answer are held against a target only where they are exactly
@@ -70,5 +74,44 @@ func TestLossesAreNoDenials(t *testing.T) {
 			t.Errorf("%s: declared, and found", c.name)
 		}
 		s.Denied.Unanswered = false
+	}
+}
+
+// TestATargetThatWentAwayIsNoPass: a phase without any answer says nothing of the limit, whatever the others
+// show. One lost answer among others does not matter, nor does silence that the target declares.
+func TestATargetThatWentAwayIsNoPass(t *testing.T) {
+	s := bundled(t, grammar.Options{}, "burst")[0]
+	sent := against(t, s, "")
+	if sent.Verdict != verdict.Pass {
+		t.Fatalf("got %s, want a PASS to begin with: %s", sent.Verdict, explain(sent))
+	}
+	last := sent.Timeline.Observations[len(sent.Timeline.Observations)-1].Phase
+	lose := func(all bool) verdict.Verdict {
+		tl := *sent.Timeline
+		tl.Observations = slices.Clone(tl.Observations)
+		for i := len(tl.Observations) - 1; i >= 0 && tl.Observations[i].Phase == last; i-- {
+			o := &tl.Observations[i]
+			o.Answered, o.Status, o.Outcome, o.Error = false, 0, timeline.Unknown, cause.Refused
+			o.FirstByte, o.Done = 0, 0
+			if !all {
+				break
+			}
+		}
+		out := sent
+		Judge(&out, s, &tl)
+		if out.Verdict == verdict.Inconclusive && (out.Reason != verdict.Unreachable ||
+			!strings.HasPrefix(out.Detail, "no request of phase "+last+" was answered: ")) {
+			t.Errorf("got %s %s", out.Reason, out.Detail)
+		}
+		return out.Verdict
+	}
+	if got := lose(false); got != verdict.Pass {
+		t.Errorf("one answer lost: got %s, want a PASS", got)
+	}
+	if got := lose(true); got != verdict.Inconclusive {
+		t.Errorf("no answer of the last phase: got %s, want INCONCLUSIVE", got)
+	}
+	if s.Denied.Unanswered = true; lose(true) != verdict.Pass {
+		t.Error("a target that declares to be silent: got no PASS")
 	}
 }

@@ -409,6 +409,8 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 			*out = inconclusive(*out, verdict.ScheduleMissed, why)
 		} else if why, reason := strayed(s, tl); why != "" {
 			*out = inconclusive(*out, reason, why)
+		} else if why := cause.Silent(tl); why != "" && !s.Denied.Unanswered && !out.Uncounted() {
+			*out = inconclusive(*out, verdict.Unreachable, why)
 		}
 	}
 }

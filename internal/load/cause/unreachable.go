@@ -1,7 +1,9 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -15,11 +17,49 @@ func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 	if word == "" {
 		return "", false
 	}
-	text := fmt.Sprintf("no request was answered: %d of %d %s", count, tl.Sent(), word)
+	return "no request was answered: " + share(count, tl.Sent(), word), true
+}
+
+// share says how many of all requests met an error, and what it means.
+func share(count, all int, word string) string {
+	text := fmt.Sprintf("%d of %d %s", count, all, word)
 	if means := causes[word].means; means != "" {
 		text += ": " + means
 	}
-	return text, true
+	return text
+}
+
+// Silent says of which phase of tl no request was answered, and why; of several, the one that was sent first.
+// It is empty where there is none. Requests that waited when the recording was stopped tell nothing.
+func Silent(tl *timeline.Timeline) string {
+	type phase struct {
+		sent  int
+		words map[string]int // nil where one was answered
+	}
+	phases, order := map[string]*phase{}, []string(nil)
+	for o := range tl.All() {
+		if o.Origin || o.Error == Interrupted {
+			continue
+		}
+		p := phases[o.Phase]
+		if p == nil {
+			p = &phase{words: map[string]int{}}
+			phases[o.Phase], order = p, append(order, o.Phase)
+		}
+		if p.sent++; o.Answered {
+			p.words = nil
+		} else if p.words != nil {
+			p.words[o.Error]++
+		}
+	}
+	for _, name := range order {
+		if p := phases[name]; p.words != nil {
+			word := slices.MaxFunc(slices.Sorted(maps.Keys(p.words)),
+				func(a, b string) int { return cmp.Compare(p.words[a], p.words[b]) })
+			return "no request of phase " + name + " was answered: " + share(p.words[word], p.sent, word)
+		}
+	}
+	return ""
 }
 
 // Lasting tells whether no connection could be made whenever a request of tl was to be sent, for a reason

@@ -59,6 +59,14 @@ func unheardMend(s *result.Scenario, r verdict.Reason) string {
 		"silence declares denied: {unanswered: true} (--set denied.unanswered=true)"
 }
 
+// wentAwayMend is the mend of a run whose target answered, and then did not; empty for others.
+func wentAwayMend(s *result.Scenario, r verdict.Reason) string {
+	if r != verdict.Unreachable || s.Counts.Allowed+s.Counts.Denied == 0 {
+		return ""
+	}
+	return "see what became of the target: it answered other requests"
+}
+
 // slowMend is the mend of a run that showed too little as answers came late, or as nobody said which clock
 // the target has; empty for others.
 func slowMend(s *result.Scenario, r verdict.Reason) string {
@@ -101,7 +109,8 @@ func Mend(s *result.Scenario, r verdict.Reason) string {
 		return "record the scenarios one after the other (--serial), or find out what one client does to " +
 			"another"
 	}
-	if text := cmp.Or(recordedMend(s, r), unheardMend(s, r), slowMend(s, r), unalikeMend(s, r)); text != "" {
+	if text := cmp.Or(recordedMend(s, r), unheardMend(s, r), wentAwayMend(s, r), slowMend(s, r),
+		unalikeMend(s, r)); text != "" {
 		return text
 	}
 	if s.Timeline == nil {

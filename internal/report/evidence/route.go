@@ -35,9 +35,11 @@ func remarkOn(s *result.Scenario) (r remark, ok bool) {
 	if s.Verdict == verdict.Pass || s.FromCache() { // of which a note says all there is to say
 		return remark{}, false
 	}
-	most, strange, right, all := timeline.StatusCount{}, 0, 0, 0
+	most, strange, right, admitted, all := timeline.StatusCount{}, 0, 0, 0, 0
 	for _, x := range s.Statuses {
-		all += x.Answers
+		if all += x.Answers; x.Outcome == timeline.Allowed {
+			admitted += x.Answers
+		}
 		redirect := x.Outcome == timeline.Allowed && redirects(x.Status)
 		if x.Outcome != timeline.Unknown && !redirect {
 			right += x.Answers
@@ -53,6 +55,9 @@ func remarkOn(s *result.Scenario) (r remark, ok bool) {
 		return remark{text, mend, most.Answers, all, true}, true
 	case 2*strange > all:
 		text, mend := strangeStatus("most answers are", most, s.Header.Notes)
+		return remark{text, mend, most.Answers, all, true}, true
+	case strange > 0 && admitted == 0: // a limiter before a route that is not there
+		text, mend := strangeStatus("what is not denied is answered", most, s.Header.Notes)
 		return remark{text, mend, most.Answers, all, true}, true
 	case neverDenied(s):
 		text := "nothing was ever denied: is this the limited route?"
