@@ -514,3 +514,19 @@ func TestNoLoadWithoutACoordinator(t *testing.T) {
 		}
 	})
 }
+
+// TestLostAgentsAreNamed: each of a few, as one of them may have stood still beside the one that is looked
+// for.
+func TestLostAgentsAreNamed(t *testing.T) {
+	g := &Gathered{parts: make([]part, 7)}
+	for i, want := range []string{"", "agent b: gone", "agent b: gone; agent c: gone", "", "", "",
+		"agent b: gone; agent c: gone; agent d: gone; agent e: gone; and so 2 more of 7 agents"} {
+		g.parts[i].agent = string(rune('a' + i))
+		if i > 0 {
+			g.parts[i].lost = "gone"
+		}
+		if got := g.Missing(); got != want && (want != "" || i == 0) {
+			t.Errorf("%d lost: got %q, want %q", i, got, want)
+		}
+	}
+}

@@ -40,22 +40,21 @@ func (g *Gathered) Close() {
 	}
 }
 
+// mostMissing is how many lost agents are named.
+const mostMissing = 4
+
 // Missing says whose requests are missing, and why; empty where the recording is whole.
 func (g *Gathered) Missing() string {
-	text, n := "", 0
+	var lost []string
 	for i := range g.parts {
-		p := &g.parts[i]
-		if p.lost == "" {
-			continue
-		}
-		if n++; n == 1 {
-			text = fmt.Sprintf("agent %s: %s", p.agent, p.lost)
+		if p := &g.parts[i]; p.lost != "" {
+			lost = append(lost, fmt.Sprintf("agent %s: %s", p.agent, p.lost))
 		}
 	}
-	if n > 1 {
-		text += fmt.Sprintf("; and so %d of %d agents in all", n, len(g.parts))
+	if n := len(lost) - mostMissing; n > 0 {
+		lost = append(lost[:mostMissing], fmt.Sprintf("and so %d more of %d agents", n, len(g.parts)))
 	}
-	return text
+	return strings.Join(lost, "; ")
 }
 
 // Stopped says who made all stop before the plan was done, and why; empty where nobody did. The recording is
