@@ -88,8 +88,12 @@ func limitSaid(chosen []*scenario.Scenario) error {
 	if len(chosen) > 1 {
 		has = "have"
 	}
+	own := ""
+	if file := chosen[0].File; !strings.HasPrefix(file, "builtin:") {
+		own = "; that of " + file + " counts where its url: names your target in place of builtin"
+	}
 	return cli.Usagef("run: %s: its limit is not said: %s %s only an example (say it once, as in "+
-		"--limit token-bucket,rate=10/s,burst=20)", host, whose, has)
+		"--limit token-bucket,rate=10/s,burst=20; rlcheck identify URL finds it%s)", host, whose, has, own)
 }
 
 // unverified names the scenarios of which no certificate is verified.
