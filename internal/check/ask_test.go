@@ -28,8 +28,7 @@ func TestAnswersAloneAreThoseOfTheWitnesses(t *testing.T) {
 			sh := shape{requests: 4 + r.IntN(30), gap: 1 + r.IntN(30), late: r.IntN(40), costs: costs}
 			tl := randomHistory(r, lim, sh)
 			h := history.New(tl.Observations, history.Widen(timeline.Header{}, p.Tick, p.TickSet),
-				int64(tl.End()))
-			h.Completions(tl.Observations, history.Widening{}, history.StayOf(p))
+				int64(tl.End()), history.StayOf(p))
 			b := limiter.NewBound(p, int64(p.PhaseFrom), int64(p.PhaseFrom)+r.Int64N(4))
 			for _, mode := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {
 				got, want := a.Refutes(h, b, mode), phases.JudgeOne(h, b, mode) != nil

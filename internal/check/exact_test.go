@@ -224,8 +224,7 @@ func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 				t.Fatal(err)
 			}
 			tl := servedHistory(r, lim, known, 1+r.IntN(10), round%2 == 0)
-			h := history.New(tl.Observations, history.Widening{}, int64(tl.End()))
-			h.Completions(tl.Observations, history.Widening{}, history.StayOf(known[0]))
+			h := history.New(tl.Observations, history.Widening{}, int64(tl.End()), history.StayOf(known[0]))
 			x := search.New(h, known[0], int64(known[0].PhaseFrom))
 			x.Cap, x.Alike = 1+round%5, 1+round%2
 			if x.Search() == nil {

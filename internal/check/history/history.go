@@ -73,11 +73,25 @@ func (w Widening) Drift(t int64) int64 {
 	return int64(h.Drift(time.Duration(t)))
 }
 
-// New prepares the observations of one partition, ascending by Sent. end is the end of the recording.
-func New(obs []timeline.Observation, w Widening, end int64) *History {
+// New prepares the observations of one partition, ascending by Sent. end is the end of the recording; stays
+// tell what is known of when requests were complete.
+func New(obs []timeline.Observation, w Widening, end int64, stays ...Stay) *History {
+	return (*Edges)(nil).History(obs, w, end, stays...)
+}
+
+// History is New of what lies inside of e, which may be nil.
+func (e *Edges) History(obs []timeline.Observation, w Widening, end int64, stays ...Stay) *History {
 	h := &History{All: make([]Event, len(obs)), Lag: w.Tick}
 	for i := range obs {
 		h.All[i] = NewEvent(&obs[i], w, end)
+		for _, s := range stays {
+			if s.Told {
+				h.All[i].Complete(&obs[i], w, s)
+			}
+		}
+	}
+	if e != nil {
+		h.All = e.Trim(h.All)
 	}
 	h.Split()
 	return h

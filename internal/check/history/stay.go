@@ -1,8 +1,6 @@
 package history
 
 import (
-	"slices"
-
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -48,22 +46,6 @@ func StayOf(p spec.Policy) Stay {
 		s.linger = int64(p.Linger)
 	}
 	return s
-}
-
-// Completions notes when each event of h, whose observations are given, may be complete, as all of some stays
-// say. The events are as NewHistory made them.
-func (h *History) Completions(obs []timeline.Observation, w Widening, stays ...Stay) {
-	if !slices.ContainsFunc(stays, func(s Stay) bool { return s.Told }) {
-		return
-	}
-	for i := range h.All {
-		for _, s := range stays {
-			if s.Told {
-				h.All[i].Complete(&obs[i], w, s)
-			}
-		}
-	}
-	h.Split()
 }
 
 // Complete notes when ev, which is the observation o, may be complete: a stay adds to what was noted before.

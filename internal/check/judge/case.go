@@ -100,12 +100,7 @@ func (c *Case) Prepare(p *Part) {
 	for _, pol := range c.Limit {
 		w := kind{history.Widen(c.Tl.Header, pol.Tick, pol.TickSet), history.StayOf(pol)}
 		if made[w] == nil {
-			made[w] = history.New(p.Obs, w.Widening, c.End)
-			made[w].Completions(p.Obs, w.Widening, w.Stay)
-			if c.Edges != nil {
-				made[w].All = c.Edges.Trim(made[w].All)
-				made[w].Split()
-			}
+			made[w] = c.Edges.History(p.Obs, w.Widening, c.End, w.Stay)
 			if len(made[w].All) == 0 || p.Seen.Known > 0 && c.Edges != nil && !made[w].Known() {
 				p.Unjudged = c.Edges.Unjudged()
 			}

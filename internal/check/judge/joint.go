@@ -29,12 +29,11 @@ func (c *Case) Jointly(p *Part) *history.History {
 // together makes the history of jointly for a clock that lags by the longest of all lags.
 func (c *Case) together(p *Part, longest int64) *history.History {
 	w := history.Widen(c.Tl.Header, 0, true)
-	h := history.New(p.Obs, w, c.End)
 	var stays []history.Stay
 	for _, pol := range c.Limit {
 		stays = append(stays, history.StayOf(pol))
 	}
-	h.Completions(p.Obs, w, stays...)
+	h := history.New(p.Obs, w, c.End, stays...)
 	if c.Edges == nil {
 		return h
 	}

@@ -143,11 +143,7 @@ func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdic
 	c := &judge.Case{Tl: &timeline.Timeline{Header: w.plan.header}, Limit: spec.Limit{w.plan.pol},
 		O:   w.plan.o,
 		End: int64(w.end)}
-	h := history.New(obs, widen, c.End)
-	if w.plan.edges != nil {
-		h.All = w.plan.edges.Trim(h.All)
-		h.Split()
-	}
+	h := w.plan.edges.History(obs, widen, c.End)
 	if br := w.plan.bound.Over(h); br != nil {
 		f := c.Finding(&judge.Part{Name: w.name, Obs: obs, Histories: []*history.History{h}},
 			[]*limiter.Breach{br}, history.Interval{})
