@@ -322,3 +322,54 @@ func (r *region) points(n int, doubtful bool) []box {
 	}
 	return out
 }
+
+// pinned returns a policy of what is left that explains the recording, the roundest about the first one that
+// is found: what is left is divided, the widest first. It reports false where none is found.
+func (r *region) pinned(tl *timeline.Timeline, explains func(box) bool) (box, bool) {
+	const most = 200
+	open := slices.Concat(r.live, r.doubtful)
+	for range most {
+		if len(open) == 0 {
+			break
+		}
+		b := open[0]
+		if p := b.middle(); explains(p) {
+			return r.rounded(p, explains), true
+		}
+		open = open[1:]
+		lower, upper := b.halves()
+		for _, half := range []box{lower, upper} {
+			if half.t1 < half.t2 && !r.refuted(tl, half) {
+				open = append(open, half)
+			}
+		}
+	}
+	return box{}, false
+}
+
+// rounded returns the roundest policy near p that explains the recording, as p does.
+func (r *region) rounded(p box, explains func(box) bool) box {
+	const steps = 12
+	at := func(t time.Duration) box {
+		out := p
+		out.t1, out.t2 = t, t
+		return out
+	}
+	end := func(out time.Duration) time.Duration { // the last that explains, from p on
+		in := p.t1
+		for range steps {
+			if middle := in + (out-in)/2; explains(at(middle)) {
+				in = middle
+			} else {
+				out = middle
+			}
+		}
+		return in
+	}
+	h, near := r.hull(), p
+	near.t1, near.t2 = end(h.t1), end(h.t2)
+	if round := r.kind.usual(near); explains(round) {
+		return round
+	}
+	return p
+}

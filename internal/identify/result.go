@@ -347,16 +347,7 @@ func (x *search) candidate(r *region) Candidate {
 // ofOne is candidate of a single limit.
 func (x *search) ofOne(r *region) Candidate {
 	h := r.hull()
-	best, search := r.kind.usual(h), !x.crowded() // which an exact search would take seconds for
-	for _, b := range append([]box{best, h.inner(), h}, r.live...) {
-		if x.overdue() {
-			break
-		}
-		if !refuted(x.shown(), r.with(r.kind.policy(b.point())), verdict.Exact, search) {
-			best = b.point()
-			break
-		}
-	}
+	best := x.explained(r)
 	c := Candidate{Text: r.kind.text, Class: slices.Clone(r.kind.class)}
 	if window := toldWindow(x.tl, best.q1); float64(h.t2) > float64(h.t1)*unmeasured && window > 0 {
 		t := window
@@ -375,6 +366,25 @@ func (x *search) ofOne(r *region) Candidate {
 	c.Measured.Burst = verdict.Interval{Lo: float64(h.q1), Hi: float64(h.q2), LoSet: true, HiSet: true}
 	c.Measured.Rate = r.rate(h)
 	return c
+}
+
+// explained returns a policy of what is left of a kind that explains the recording, a round one where there
+// is one; where none is found the roundest.
+func (x *search) explained(r *region) box {
+	h, search := r.hull(), !x.crowded() // which an exact search would take seconds for
+	best := r.kind.usual(h)
+	explains := func(b box) bool {
+		return !x.overdue() && !refuted(x.shown(), r.with(r.kind.policy(b)), verdict.Exact, search)
+	}
+	for _, b := range append([]box{best, h.inner(), h}, r.live...) {
+		if p := b.point(); explains(p) {
+			return p
+		}
+	}
+	if p, ok := r.pinned(x.shown(), explains); ok {
+		return p
+	}
+	return best
 }
 
 // rate is the range of rates of what is left, units a second: of h alone where that is less than all boxes. A
