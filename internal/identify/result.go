@@ -86,7 +86,7 @@ func (r *Result) unseen() (out bound) {
 
 // sentence says it.
 func (b bound) sentence() string {
-	return fmt.Sprintf("a second limit above %s in %s would not have been seen: no more were admitted",
+	return fmt.Sprintf("a further limit above %s in %s would not have been seen: no more were admitted",
 		quantity.Plural(int(b.requests), "request"), quantity.Brief(b.within))
 }
 
