@@ -14,10 +14,16 @@ import (
 type Loop struct {
 	now              func() time.Duration
 	knocked, handled func()
-	// poll is the descriptor of epoll, bell a pipe for the bytes knock and stop.
+	// poll is the descriptor of epoll, bell a pipe for the bytes knock, lend and stop.
 	poll     int
 	bell     [2]int
 	finished chan struct{}
+	// lent tells who borrows the loop that its goroutine waits for back.
+	lent, back chan struct{}
+	// events, of the connections ready, and what was read are those of whoever reads.
+	events [64]syscall.EpollEvent
+	ready  [64]*Conn
+	buffer []byte
 	// turn is held by the thread while it handles what has come.
 	turn sync.Mutex
 
@@ -28,7 +34,7 @@ type Loop struct {
 	stopped bool
 }
 
-const knock, stop = 'k', 's'
+const knock, lend, stop = 'k', 'l', 's'
 
 // edge is EPOLLET: an event is told when something comes, not as long as something is there.
 const edge = 1 << 31
@@ -40,7 +46,8 @@ func New(now func() time.Duration, knocked, handled func()) *Loop {
 	if err != nil {
 		return nil
 	}
-	l := &Loop{now: now, knocked: knocked, handled: handled, poll: poll, finished: make(chan struct{})}
+	l := &Loop{now: now, knocked: knocked, handled: handled, poll: poll, finished: make(chan struct{}),
+		lent: make(chan struct{}), back: make(chan struct{}), buffer: make([]byte, Most)}
 	if syscall.Pipe2(l.bell[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK) != nil {
 		syscall.Close(poll)
 		return nil
@@ -85,10 +92,15 @@ func (l *Loop) rung() (ended bool) {
 	var b [64]byte
 	n, _ := syscall.Read(l.bell[0], b[:])
 	for _, x := range b[:max(n, 0)] {
-		if x == knock {
+		switch x {
+		case knock:
 			l.knocked()
+		case lend:
+			l.lent <- struct{}{}
+			<-l.back
+		case stop:
+			ended = true
 		}
-		ended = ended || x == stop
 	}
 	return ended
 }
@@ -146,24 +158,57 @@ func (l *Loop) Join(nc net.Conn, h Handler) *Conn {
 // run handles what comes until the loop is stopped.
 func (l *Loop) run() {
 	defer close(l.finished)
-	var events [64]syscall.EpollEvent
-	var conns [len(events)]*Conn
-	buffer := make([]byte, Most)
-	for {
-		n := l.wait(events[:])
-		l.turn.Lock()
-		rings := l.find(events[:n], conns[:])
-		for i := range n {
-			if conns[i] != nil {
-				conns[i].drain(buffer, events[i].Events)
-			}
-		}
-		l.handled()
-		l.turn.Unlock()
-		if rings && l.rung() {
-			return
+	for !l.handle(l.wait()) {
+	}
+}
+
+// handle handles the first n of events, and tells whether the loop is to end.
+func (l *Loop) handle(n int) (ended bool) {
+	l.turn.Lock()
+	rings := l.find(n)
+	for i := range n {
+		if c := l.ready[i]; c != nil {
+			c.drain(l.buffer, l.events[i].Events)
 		}
 	}
+	l.handled()
+	l.turn.Unlock()
+	return rings && l.rung()
+}
+
+// Borrow has the goroutine of the loop stand still until Return: the caller reads in its place, with Poll. It
+// reports false where there is no loop. A handler must not call it, nor whoever holds what handlers wait for.
+func (l *Loop) Borrow() bool {
+	if l == nil {
+		return false
+	}
+	l.ring(lend)
+	<-l.lent
+	return true
+}
+
+// Return ends a Borrow.
+func (l *Loop) Return() { l.back <- struct{}{} }
+
+// Poll handles what has come, or what comes first within d, on the goroutine of the caller, who has borrowed
+// the loop. It tells whether something had come.
+func (l *Loop) Poll(d time.Duration) bool {
+	if d > 0 {
+		await := struct {
+			fd           int32
+			events, came int16
+		}{int32(l.poll), 1, 0} // struct pollfd, POLLIN
+		until := syscall.NsecToTimespec(int64(d))
+		_, _, _ = syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&await)), 1,
+			uintptr(unsafe.Pointer(&until)), 0, 0, 0)
+	}
+	n, _, err := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.poll),
+		uintptr(unsafe.Pointer(&l.events)), uintptr(len(l.events)), 0, 0, 0)
+	if err != 0 || n == 0 {
+		return false
+	}
+	l.handle(int(n))
+	return true
 }
 
 // brief is for how many milliseconds the loop waits in epoll_wait.
@@ -172,21 +217,21 @@ const brief = 1
 // wait returns when something came. After a silence it waits in the network poller of the runtime: a thread
 // in a system call keeps a processor of the scheduler for 10 ms, in which that polls every 20 us (sysmon). At
 // 100 requests a second this took half of the processor time of a run.
-func (l *Loop) wait(events []syscall.EpollEvent) int {
-	if n := l.look(events, brief); n > 0 {
+func (l *Loop) wait() int {
+	if n := l.look(brief); n > 0 {
 		return n
 	}
 	const least = 0 // the lowest number that is free
 	fd, _, failed := syscall.Syscall(syscall.SYS_FCNTL, uintptr(l.poll), syscall.F_DUPFD_CLOEXEC, least)
 	if failed != 0 || syscall.SetNonblock(int(fd), true) != nil {
-		return l.look(events, -1)
+		return l.look(-1)
 	}
 	// The poller watches it for this wait only: otherwise all that comes would wake a thread there, too.
 	f, n := os.NewFile(fd, "epoll"), 0
 	defer f.Close()
 	if raw, err := f.SyscallConn(); err == nil {
 		_ = raw.Read(func(uintptr) bool {
-			n = l.look(events, 0)
+			n = l.look(0)
 			return n > 0
 		})
 	}
@@ -194,25 +239,25 @@ func (l *Loop) wait(events []syscall.EpollEvent) int {
 }
 
 // look waits in epoll_wait for so many milliseconds, -1 for ever.
-func (l *Loop) look(events []syscall.EpollEvent, ms int) int {
-	n, err := syscall.EpollWait(l.poll, events, ms)
+func (l *Loop) look(ms int) int {
+	n, err := syscall.EpollWait(l.poll, l.events[:], ms)
 	if err != nil && err != syscall.EINTR {
 		panic("eventloop: epoll_wait: " + err.Error()) // none of its errors is one of the connections
 	}
 	return max(n, 0)
 }
 
-// find looks up the connections of events, and tells whether the bell is among them.
-func (l *Loop) find(events []syscall.EpollEvent, out []*Conn) (rings bool) {
+// find looks up the connections of the first n of events, and tells whether the bell is among them.
+func (l *Loop) find(n int) (rings bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range events {
-		fd := int(events[i].Fd)
-		out[i] = nil
+	for i := range n {
+		fd := int(l.events[i].Fd)
+		l.ready[i] = nil
 		if fd == l.bell[0] {
 			rings = true
 		} else if fd < len(l.conns) {
-			out[i] = l.conns[fd]
+			l.ready[i] = l.conns[fd]
 		}
 	}
 	return rings

@@ -194,6 +194,41 @@ func TestAConnectionThatLeavesIsReadAndWrittenAsBefore(t *testing.T) {
 	}
 }
 
+// TestALoopThatIsBorrowedIsReadByPoll, and by its goroutine again when it is given back.
+func TestALoopThatIsBorrowedIsReadByPoll(t *testing.T) {
+	c, h, theirs := pair(t)
+	knocked := 0
+	c.loop.knocked = func() { knocked++ }
+	begin(t, c)
+	for range 3 {
+		if !c.loop.Borrow() {
+			t.Fatal("it is not lent")
+		}
+		if c.loop.Poll(0) || c.loop.Poll(time.Millisecond) {
+			t.Error("something came, though nothing was sent")
+		}
+		c.loop.Knock()
+		if !c.loop.Poll(0) {
+			t.Error("nobody hears a knock")
+		}
+		theirs.Write([]byte("polled"))
+		for len(h.read) == 0 {
+			c.loop.Poll(time.Second)
+		}
+		if got := <-h.read; got != "polled" {
+			t.Errorf("got %q", got)
+		}
+		c.loop.Return()
+		theirs.Write([]byte("read"))
+		if got := <-h.read; got != "read" {
+			t.Errorf("got %q", got)
+		}
+	}
+	if knocked != 3 {
+		t.Errorf("%d knocks were heard of 3", knocked)
+	}
+}
+
 // TestAConnectionClosedBeforeItBeginsIsGivenBack: nobody would close its descriptor later.
 func TestAConnectionClosedBeforeItBeginsIsGivenBack(t *testing.T) {
 	c, _, theirs := pair(t)
@@ -223,6 +258,9 @@ func TestOnlyConnectionsOfTheKernelJoin(t *testing.T) {
 	l.Knock()
 	<-knocked
 	(*Loop)(nil).Knock()
+	if (*Loop)(nil).Borrow() {
+		t.Error("no loop is lent")
+	}
 	(*Loop)(nil).Hold()
 	(*Loop)(nil).Release()
 	(*Loop)(nil).Stop()

@@ -29,6 +29,15 @@ func (*Loop) Hold() {}
 // Release does nothing.
 func (*Loop) Release() {}
 
+// Borrow reports false.
+func (*Loop) Borrow() bool { return false }
+
+// Return does nothing.
+func (*Loop) Return() {}
+
+// Poll does nothing.
+func (*Loop) Poll(time.Duration) bool { return false }
+
 // Join returns nil: nc is as it was.
 func (*Loop) Join(net.Conn, Handler) *Conn { return nil }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/message"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -205,10 +206,7 @@ func (p *phase) prepareOpen() runner {
 	for i := range p.plan.Arrivals {
 		counts[p.poolOf(&p.plan.Arrivals[i])]++
 	}
-	span := p.plan.Duration
-	if n > 0 {
-		span = max(span, p.plan.Arrival(n-1).At, time.Millisecond)
-	}
+	span := p.span()
 	for pool, n := range counts {
 		want[pool] = min(n, 2+int(int64(n)*int64(ahead)/int64(span)))
 	}
@@ -219,11 +217,12 @@ func (p *phase) prepareOpen() runner {
 func (o open) run(begin time.Duration) time.Duration {
 	p, r := o.p, o.p.r
 	p.add(1)
+	pacer, done := o.pacer()
 	due := begin // what is planned at 0
 	for i := range p.plan.Count() {
 		s := p.shot(i)
 		s.Obs.At += due
-		if !r.pause(s.Obs.At) {
+		if !pacer.Wait(r.net.Sending(), r.clock, s.Obs.At, nil) {
 			break
 		}
 		if r.o.Next != nil {
@@ -236,8 +235,31 @@ func (o open) run(begin time.Duration) time.Duration {
 		p.add(1)
 		r.net.Submit(s)
 	}
+	done()
 	p.done()
 	return p.finish(begin)
+}
+
+// frequent is how far apart requests are on average where the sender reads the answers between them.
+const frequent = 250 * time.Microsecond
+
+// pacer returns how the sender waits between two requests, and what it calls after the last one.
+func (o open) pacer() (p pacing.Pacer, done func()) {
+	r, n := o.p.r, o.p.plan.Count()
+	from := r.net.Reader()
+	if from == nil || r.o.Next != nil || n == 0 || o.p.span()/time.Duration(n) > frequent {
+		return r.o.Pacer, func() {}
+	}
+	return pacing.Reading(r.o.Pacer, from)
+}
+
+// span is how long an open phase lasts, at least a millisecond.
+func (p *phase) span() time.Duration {
+	span := max(p.plan.Duration, time.Millisecond)
+	if n := p.plan.Count(); n > 0 {
+		span = max(span, p.plan.Arrival(n-1).At)
+	}
+	return span
 }
 
 // finish waits for the end of a phase that began at begin: its duration, or else its last answer. What still

@@ -24,3 +24,6 @@ func nap(d time.Duration) {
 	ts := syscall.NsecToTimespec(int64(d))
 	_ = syscall.Nanosleep(&ts, nil) // interrupted by a signal: the caller looks at the clock
 }
+
+// yield lets another thread have the processor, if one waits for it.
+func yield() { syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/eventloop"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -80,6 +81,16 @@ func (t *Transport) hold() (release func()) {
 			l.loop.Release()
 		}
 	}
+}
+
+// Reader is the event loop that reads all connections so far, or nil.
+func (t *Transport) Reader() pacing.Reader {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.loops) != 1 {
+		return nil
+	}
+	return t.loops[0].loop
 }
 
 // Knock asks the event loops how late they read.
