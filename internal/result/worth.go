@@ -97,7 +97,11 @@ func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
 			full.Measured, rate.Measured = m.Burst, m.Rate
 			full.Text += " (" + Measured(SeenBurst(p, m.Burst), "", quantity.Whole) + OneSided(p, m.Burst) +
 				")"
-			rate.Text += " (" + Measured(m.Rate, "/s", quantity.PerSecond) + ")"
+			if seen := Measured(m.Rate, "/s", quantity.PerSecond); !Refuted(m.Burst, p) {
+				rate.Text += " (" + seen + ")"
+			} else { // under a burst that is not there
+				rate.Text, rate.Measured = rate.Text+" (not known)", verdict.Interval{}
+			}
 		}
 		if out = append(out, full); !p.InFlight() {
 			out = append(out, rate)

@@ -103,8 +103,10 @@ func (g *gathering) scenario(raw, s *result.Scenario, strict bool) {
 	}
 	var seen []string
 	for _, t := range Troubles(s) {
-		follows := t.Reason == string(verdict.UnclassifiedStatus) || t.Reason == string(verdict.TooFew)
-		if slices.Contains(seen, t.Reason) || remarked && r.instead && follows {
+		few := t.Reason == string(verdict.TooFew)
+		follows := remarked && r.instead && (few || t.Reason == string(verdict.UnclassifiedStatus)) ||
+			few && s.Reason == verdict.ScheduleMissed // a machine that stood still, or a part that was not sent
+		if slices.Contains(seen, t.Reason) || follows {
 			continue
 		}
 		seen = append(seen, t.Reason)

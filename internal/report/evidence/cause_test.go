@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,5 +127,22 @@ func TestTheClearestWitnessIsShown(t *testing.T) {
 	const also = "also: recommended, long"
 	if len(all) != 1 || !all[0].Counts || all[0].Witness != "short" || all[0].Also() != also {
 		t.Errorf("got %+v, want one cause that counts, of short, recommended and long", all)
+	}
+}
+
+// TestWhatFollowsIsNoCause: a recording that was not made as planned shows too little, too. To send more is no
+// mend of that.
+func TestWhatFollowsIsNoCause(t *testing.T) {
+	s := sample.Unknown(t)
+	s.Reason, s.Detail = verdict.ScheduleMissed, "it stood still"
+	s.Claims = []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
+		Reason: verdict.TooFew, Text: "the burst is known to be 17..21"}}
+	r := sample.Run(s)
+	if got := Causes(r, r, false); len(got) != 1 || !strings.Contains(got[0].Sentence(), "stood still") {
+		t.Errorf("got %+v, want the machine alone", got)
+	}
+	r.Scenarios[0].Reason = verdict.SearchLimit
+	if got := Causes(r, r, false); len(got) != 2 {
+		t.Errorf("for another reason: got %+v, want both", got)
 	}
 }
