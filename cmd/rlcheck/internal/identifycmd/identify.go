@@ -249,6 +249,10 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 		return answerIn(e, w, format, r, res,
 			about)
 	}) && whole
+	if strings.Contains(about.Again, redact.Mark) {
+		e.Say.Notef("write your own for %s in the next command; a variable, as in -H 'NAME: ${KEY}', is kept",
+			redact.Mark)
+	}
 	e.Say.Notef("kept in %s, after %s", dir.Path, quantity.Brief(time.Since(started)))
 	return identifiedStatus(ctx.Err(), res.Verdict, whole)
 }

@@ -41,7 +41,9 @@ func sayLength(e *cli.Env, chosen []*scenario.Scenario, f Flags) {
 	}
 	rests := time.Duration(0)
 	for _, s := range chosen {
-		rests += s.Rests()
+		if s.Unmet() == "" {
+			rests += s.Rests()
+		}
 	}
 	how := ""
 	if rests > 0 {
