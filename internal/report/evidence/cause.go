@@ -105,7 +105,7 @@ func (g *gathering) scenario(raw, s *result.Scenario, strict bool) {
 	for _, t := range Troubles(s) {
 		few := t.Reason == string(verdict.TooFew)
 		follows := remarked && r.instead && (few || t.Reason == string(verdict.UnclassifiedStatus)) ||
-			few && s.Reason == verdict.ScheduleMissed // a machine that stood still, or a part that was not sent
+			few && s.Reason == verdict.ScheduleMissed // as where a machine stood still
 		if slices.Contains(seen, t.Reason) || follows {
 			continue
 		}

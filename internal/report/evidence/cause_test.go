@@ -130,8 +130,8 @@ func TestTheClearestWitnessIsShown(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsIsNoCause: a recording that was not made as planned shows too little, too. To send more is no
-// mend of that.
+// TestWhatFollowsIsNoCause: a recording that was not made as planned shows too little, too. To send more is
+// no mend of that.
 func TestWhatFollowsIsNoCause(t *testing.T) {
 	s := sample.Unknown(t)
 	s.Reason, s.Detail = verdict.ScheduleMissed, "it stood still"

@@ -92,6 +92,14 @@ func judgeTimeline(e *cli.Env, in io.Reader, name string, f *Flags, open Opener)
 
 // OtherFormat adds to the error of a file that is not what nobody said it is how to say what it is.
 func (f *Flags) OtherFormat(name string, err error) error {
+	var problems ndjson.Errors
+	if !errors.As(err, &problems) || f.Changed("format") {
+		return err
+	}
+	if log := guessed(name); log != "" {
+		return fmt.Errorf("%s: it looks like an access log, not like a recording (write --format %s)", name,
+			log)
+	}
 	if foreign(err) && !f.Changed("format") && filepath.Ext(name) != ".ndjson" {
 		return fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, "+
 			"nginx, haproxy and so on)", err, name)
@@ -126,6 +134,18 @@ func ours(in io.Reader) bool {
 	}
 	n, _ := file.ReadAt(buf, 0) // a pipe has no places
 	return string(buf[:n]) == begin
+}
+
+// guessed is the format that a file seems to have; empty where it is none of an access log, or not known.
+func guessed(name string) accesslog.Format {
+	file, err := os.Open(name)
+	if err != nil { // standard input
+		return ""
+	}
+	defer file.Close()
+	begin := make([]byte, 64<<10)
+	n, _ := io.ReadFull(file, begin) // short files end before
+	return accesslog.Guess(begin[:n])
 }
 
 // foreign tells whether a file seems to have another format: its first line is no JSON.
@@ -294,9 +314,9 @@ func OpenTimeline(name string) (*os.File, error) {
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		_ = f.Close() // nothing was written
 		file := filepath.Join(name, rundir.TimelineName)
-		for _, end := range []string{output.PackedEnd, output.LongEnd} {
-			if output.Exists(file + end) {
-				file += end
+		for _, folder := range []string{"*", ""} { // of a run of several scenarios, and of one
+			if all, _ := filepath.Glob(filepath.Join(name, folder, rundir.TimelineName+"*")); len(all) > 0 {
+				file = all[0]
 			}
 		}
 		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name, file)

@@ -412,12 +412,13 @@ func recordingsOf(e *cli.Env, name string) ([]*timeline.Timeline, error) {
 			return nil, err
 		}
 		defer file.Close()
+		unsaid := &checkcmd.Flags{Changed: func(string) bool { return false }} // or it would be read as a log
 		read := ndjson.Read
 		if filepath.Ext(name) == ".csv" {
 			read = ndjson.ReadCSV
 		}
 		tl, err := read(file, name, ndjson.Options{Outcome: ndjson.StatusOutcome})
-		return []*timeline.Timeline{tl}, err
+		return []*timeline.Timeline{tl}, unsaid.OtherFormat(name, err)
 	}
 	r, err := rundir.Read(e, name)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
@@ -34,6 +35,9 @@ func Read(e *cli.Env, name string) (*result.Run, error) {
 	}
 	defer f.Close()
 	r, err := document.Read(f)
+	if err != nil && strings.Contains(filepath.Base(name), ".ndjson") {
+		return nil, fmt.Errorf("%s: a recording, not a run (write rlcheck check %s -o FORMAT)", name, name)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
