@@ -157,7 +157,7 @@ func (x *search) open(ctx context.Context) bool {
 	}
 	if x.shown().Counts().Denied == 0 {
 		x.every, quota.Every = x.o.Every, x.o.Every
-		if !x.send(ctx, quota) {
+		if !x.askQuota(ctx, quota) {
 			return false
 		}
 	}
@@ -172,6 +172,28 @@ func (x *search) open(ctx context.Context) bool {
 		return false
 	}
 	return x.comeback(ctx) && (!x.far || x.bursts(ctx))
+}
+
+// askQuota sends a phase of which each request waits for the answer to the one before, until some are denied.
+// It ends early where all answers come late, as of a queue: one at a time, it denies none.
+func (x *search) askQuota(ctx context.Context, p Phase) bool {
+	const some = 12
+	for n := some; p.Requests > 0; n *= 2 {
+		part, before := p, len(x.tl.Observations)
+		part.Requests = min(n, p.Requests)
+		if !x.send(ctx, part) {
+			return false
+		}
+		seen := x.tl.Observations[before:]
+		late := x.s.Now()+p.Every >= x.sendUntil()
+		if late || count(seen, answeredAs(timeline.Denied)) > 0 ||
+			queued(x.shown(), p.Name) && x.waiting(some-2) {
+			break
+		}
+		p.Requests -= part.Requests
+		p.Rest = p.Every
+	}
+	return true
 }
 
 // comeback asks when a request is admitted again, ever more seldom. It reports false where the budget ends

@@ -57,7 +57,7 @@ func (x *search) noQueue() { x.regions, x.aside = x.aside, nil }
 // queued tells whether admitted requests of a phase, or of all where it is empty, mostly wait for their
 // answers much longer than the soonest one did.
 func queued(tl *timeline.Timeline, phase string) bool {
-	soon := soonest(tl)*3 + 10*time.Millisecond
+	soon := slowAfter(tl)
 	slow, admitted := 0, 0
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
@@ -68,6 +68,18 @@ func queued(tl *timeline.Timeline, phase string) bool {
 		}
 	}
 	return slow > 0 && 3*slow >= admitted
+}
+
+// slowAfter is from when on an answer is much later than the soonest one.
+func slowAfter(tl *timeline.Timeline) time.Duration { return soonest(tl)*3 + 10*time.Millisecond }
+
+// waiting tells whether each of the last n requests was admitted, and waited for its answer.
+func (x *search) waiting(n int) bool {
+	tl, soon := x.shown(), slowAfter(x.shown())
+	last := tl.Observations[max(0, len(tl.Observations)-n):]
+	return len(last) == n && !slices.ContainsFunc(last, func(o timeline.Observation) bool {
+		return o.Outcome != timeline.Allowed || o.FirstByte-o.Sent <= soon
+	})
 }
 
 // soonest is the least time from a request to its answer.

@@ -129,3 +129,39 @@ func TestOnePlaceTooFewIsNoOtherQueue(t *testing.T) {
 		}
 	}
 }
+
+// serial is a target to which each request is sent after the answer to the one before, as Live sends those
+// that are not crowded.
+type serial struct{ *simulated }
+
+func (s serial) Send(ctx context.Context, p Phase) (all []timeline.Observation, err error) {
+	if p.Crowded {
+		return s.simulated.Send(ctx, p)
+	}
+	one, admitted := p, 0
+	for one.Requests = 1; !p.over(admitted, len(all)-admitted); one.Rest = time.Microsecond {
+		sent := s.now
+		seen, _ := s.simulated.Send(ctx, one)
+		if s.now = max(s.now, sent+one.Rest+p.Every); seen[0].Outcome == timeline.Allowed {
+			admitted++
+		}
+		all = append(all, seen...)
+	}
+	return all, nil
+}
+
+// TestAQueueDeniesNoneThatComeOneByOne: nginx's queue was asked for its quota with 240 requests, each of
+// which waited 400 ms, and nothing was left of the budget.
+func TestAQueueDeniesNoneThatComeOneByOne(t *testing.T) {
+	for _, text := range []string{"leaky-bucket-queue,rate=5/2s,queue=4",
+		"leaky-bucket-queue,rate=5/2s,queue=4,undelayed=2",
+		"leaky-bucket-queue,rate=10/s,queue=40,undelayed=20"} {
+		limit := parsed(t, text)
+		res := Identify(t.Context(), serial{simulate(t, limit, 1)}, usualBudget())
+		if res.Verdict != Identified || res.Sent() > 250 {
+			t.Errorf("%s: got %s with %d requests, want it named with 250", text, res.Summary(), res.Sent())
+			continue
+		}
+		right(t, limit, res)
+	}
+}
