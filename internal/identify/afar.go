@@ -86,7 +86,7 @@ func (x *search) deepen() {
 	}
 	for _, r := range x.regions {
 		first := r.kind.base.Align == spec.AlignFirst && !x.far
-		if (r.kind.base.Weighs() || first) && !r.kind.searched {
+		if (r.kind.base.Weighs() || first) && !r.kind.searched && !r.kind.seconds {
 			k := *r.kind
 			k.searched = true
 			r.kind = &k

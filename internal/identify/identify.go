@@ -229,13 +229,20 @@ func (x *search) explore(ctx context.Context) {
 			planned = x.s.Now()
 			e, ok = x.planner().best()
 		}
+		if !ok && x.rather(ctx, x.bySecond) {
+			continue
+		}
 		if !ok {
 			x.doubting = true
 			e, ok = x.planner().best()
 			x.doubting = false
 		}
-		if !ok && x.usual(ctx, ofAny) {
+		if !ok && (x.usual(ctx, ofAny) || x.rather(ctx, x.widen)) {
 			continue
+		}
+		if !ok && x.unlikely() && !x.o.Fresh && x.skip == 0 && 3*x.spare() > x.o.MaxRequests {
+			x.regions = nil // others may have used the quota before
+			return
 		}
 		if !ok {
 			x.stopped = cmp.Or(x.stopped, "no experiment within the budget tells more")
@@ -267,7 +274,7 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 	if !one(x.likely()) {
 		return false, false
 	}
-	if x.exclude(); !one(x.regions) {
+	if x.exclude(); !one(x.regions) || x.unlikely() {
 		return false, false
 	}
 	if x.confirm(ctx) {

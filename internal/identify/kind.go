@@ -199,8 +199,8 @@ type kind struct {
 	searched bool
 	// paced tells that the time is that of one unit; queue that answers wait as in a queue that admits so.
 	paced, queue bool
-	// bans tells that the kind has a ban.
-	bans bool
+	// bans tells that the kind has a ban, seconds that it is known by one clock of whole seconds alone.
+	bans, seconds bool
 }
 
 var (

@@ -31,6 +31,9 @@ var coarseKinds = []struct{ text, spec string }{
 		"sliding-window-counter,rate=%d/%s,align=first,count=all,rounding=down,tick=1s"},
 }
 
+// byTheSecond says of what clock such a limiter is.
+const byTheSecond = ", by a clock of whole seconds"
+
 // ofWholeSeconds returns the limiters of a clock of whole seconds that explain the recording as the window
 // does that was measured. Such a clock explains so much that it is asked for nowhere else: of a window by the
 // clock, which it seldom looks like, where that lasts no whole seconds; of any other where that lasts no half
@@ -52,8 +55,8 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 		for _, beside := range []time.Duration{0, time.Second, -time.Second} { // the nearest first
 			w := max(c.least.Truncate(time.Second)+beside, time.Second)
 			limit, err := spec.Parse(fmt.Sprintf(k.spec, c.Limit[0].Rate.N, w))
-			if err == nil && explains(&tl, limit) && x.bySeconds(&tl, limit) {
-				out = append(out, Candidate{Text: k.text + ", by a clock of whole seconds",
+			if err == nil && explains(&tl, limit) && (x.recorded() || bySeconds(&tl, limit)) {
+				out = append(out, Candidate{Text: k.text + byTheSecond,
 					Class: []spec.Algorithm{limit[0].Algorithm}, Limit: limit, Measured: c.Measured,
 					least: w, most: w})
 				break
@@ -66,9 +69,9 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 // bySeconds tells whether one clock of whole seconds explains a recording, wherever its seconds begin. With
 // tick=1s the judge lets each request be read a second early or not, apart from all others, and so it refutes
 // little. Here the place of the seconds is divided, and each request is given what the clock may have read.
-func (x *search) bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
+func bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
 	const first, finest, most = time.Second / 16, time.Millisecond, 500
-	if x.recorded() || several(tl) { // several clocks
+	if several(tl) { // several clocks
 		return true
 	}
 	exact := slices.Clone(limit)

@@ -53,6 +53,9 @@ type region struct {
 // so that it alone answers for what was admitted, and the smallest for what was denied.
 func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 	r.left--
+	if r.kind.seconds {
+		return !bySeconds(tl, r.with(r.kind.policy(b)))
+	}
 	parts := r.kind.each()
 	if b.q1 == b.q2 && (len(parts) == 1 || b.narrow()) {
 		return !slices.ContainsFunc(parts,

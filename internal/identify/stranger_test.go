@@ -131,7 +131,7 @@ func fits(t *testing.T, res *Result) {
 	}
 }
 
-// A clock of whole seconds is not looked for, and a log that bans where nothing else is left: nothing else is
+// A clock of whole seconds, and a log that bans, are looked for where nothing else is left: nothing else is
 // named in their place.
 func TestWhatIsNotLookedForHasNoOtherName(t *testing.T) {
 	if testing.Short() {
@@ -267,6 +267,20 @@ func TestAClockOfWholeSecondsIsNoOtherWindow(t *testing.T) {
 	}
 }
 
+// TestAClockOfWholeSecondsIsNamed: those of fiber, gin-rate-limit and Laravel were OPEN, with counters of
+// 983 ms or pairs of limits left, each policy of which was refuted.
+func TestAClockOfWholeSecondsIsNamed(t *testing.T) {
+	for _, k := range coarseKinds {
+		limit := parsed(t, fmt.Sprintf(k.spec, 5, 2*time.Second))
+		o := usualBudget()
+		o.Fresh = false
+		res := Identify(t.Context(), serial{simulate(t, limit, 1)}, o)
+		if res.Verdict != Identified || res.Found[0].Limit.String() != limit.String() {
+			t.Errorf("%s: got %s: %s", limit, res.Summary(), res.Stopped)
+		}
+	}
+}
+
 // TestAClockOfWholeSecondsIsNoWindowByTheClock: pocketbase, whose windows of two seconds are counted by whole
 // seconds, was named a window of 2.5 s by the clock, as its bursts came in every other second half.
 func TestAClockOfWholeSecondsIsNoWindowByTheClock(t *testing.T) {
@@ -295,7 +309,7 @@ func TestAClockOfWholeSecondsIsNoWindowByTheClock(t *testing.T) {
 func TestOneClockOfWholeSecondsExplainsItself(t *testing.T) {
 	const ms = time.Millisecond
 	random := rand.New(rand.NewPCG(1, 1))
-	answers := func(text string, seed uint64, far bool) (*search, *timeline.Timeline) {
+	answers := func(text string, seed uint64, far bool) *timeline.Timeline {
 		sim := simulate(t, parsed(t, text), seed)
 		if far {
 			sim.trip, sim.jitter, sim.lost = 80*ms, 40*ms, 0.05
@@ -305,16 +319,16 @@ func TestOneClockOfWholeSecondsExplainsItself(t *testing.T) {
 			x.send(t.Context(), Phase{Rest: time.Duration(random.Int64N(int64(3 * time.Second))), Requests: 7,
 				Every: 30 * ms})
 		}
-		return x, x.tl
+		return x.tl
 	}
 	for _, k := range coarseKinds {
 		for seed := range uint64(6) {
 			text := fmt.Sprintf(k.spec, 5, time.Duration(1+seed%3)*time.Second)
-			x, tl := answers(text, seed, seed%2 == 1)
-			if !x.bySeconds(tl, parsed(t, text)) {
+			tl := answers(text, seed, seed%2 == 1)
+			if !bySeconds(tl, parsed(t, text)) {
 				t.Errorf("%s, seed %d: got its own recording refuted", text, seed)
 			}
-			if x, tl = answers("fixed-window,rate=5/1400ms,phase=0s", seed, false); x.bySeconds(tl,
+			if tl = answers("fixed-window,rate=5/1400ms,phase=0s", seed, false); bySeconds(tl,
 				parsed(t, text)) {
 				t.Errorf("%s, seed %d: got a window of 1.4 s explained", text, seed)
 			}
@@ -337,7 +351,7 @@ func TestAClockOfWholeSecondsDecidesInOrder(t *testing.T) {
 				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 30,
 					Every: 20 * ms, Denials: 2})
 			}
-			if got := x.bySeconds(x.tl, parsed(t, coarse)); got != (truth == coarse) {
+			if got := bySeconds(x.tl, parsed(t, coarse)); got != (truth == coarse) {
 				t.Errorf("%s, seed %d: got it explained %v", text, seed, got)
 			}
 		}
@@ -390,7 +404,7 @@ func TestATickerOfSecondsExplainsItself(t *testing.T) {
 					x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 8,
 						Every: 20 * ms, Denials: 2})
 				}
-				if !x.bySeconds(x.tl, limit) {
+				if !bySeconds(x.tl, limit) {
 					t.Errorf("%s, set %s after a second, seed %d: got itself refuted", limit, place, seed)
 				}
 			}

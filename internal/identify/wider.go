@@ -3,6 +3,7 @@ package identify
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Where every usual kind is refuted, what is rare is looked for: two limits, of which one is found before the
-// other one denies anything, then a ban after a denial. They are not looked for before, so that no usual
-// limit gets the name of a rare one.
+// Where every usual kind is refuted, what is rare is looked for: a clock of whole seconds, then two limits,
+// of which one is found before the other one denies anything, then a ban after a denial. They are not looked
+// for before, so that no usual limit gets the name of a rare one.
 
 // widenAsked is how many judgements each rare kind may ask for at once.
 const widenAsked = 300
@@ -23,15 +24,20 @@ const widenAsked = 300
 // until a request is admitted again. It reports false where nothing does, or none is. What is only doubtful
 // counts for nothing here.
 func (x *search) widen(ctx context.Context) bool {
-	usable := x.o.Fresh || x.skip > 0 // others who use the quota look like any of it
-	if !usable || x.aside != nil || len(x.trail) == 0 {
+	if x.aside != nil || len(x.trail) == 0 {
 		return false
+	}
+	if x.stage == 0 && x.bySecond(ctx) {
+		return true
 	}
 	gone := x.gone // the nearest to what was seen are usual kinds
 	defer func() { x.gone = gone }()
-	for stages := x.rare(); x.stage < len(stages) && !x.ended(); {
-		x.regions = stages[x.stage]
-		x.stage++
+	usable := x.o.Fresh || x.skip > 0 // others who use the quota look like any of it
+	for stages := x.rare(); usable && x.stage <= len(stages) && !x.ended(); {
+		if x.stage++; x.stage == ofSeconds {
+			continue
+		}
+		x.regions = stages[x.stage-ofSeconds-1]
 		rounds := 1
 		if len(x.regions) > 0 && x.regions[0].kind.bans { // which have one more side to be divided
 			rounds = 4
@@ -49,6 +55,43 @@ func (x *search) widen(ctx context.Context) bool {
 	return false
 }
 
+// bySecond looks for a clock of whole seconds. It reports false where none explains the recording.
+func (x *search) bySecond(ctx context.Context) bool {
+	gone := x.gone
+	defer func() { x.gone = gone }()
+	if x.regions = x.clocks(); len(x.regions) == 0 {
+		return false
+	}
+	x.stage = ofSeconds
+	if x.narrow(widenAsked); len(x.regions) == 0 {
+		x.stage = 0
+		return false
+	}
+	return x.comeback(ctx)
+}
+
+// ofSeconds is the first stage, before those that rare returns.
+const ofSeconds = 1
+
+// unlikely tells whether all that is left of the usual kinds is doubtful: each policy that was tried is
+// refuted.
+func (x *search) unlikely() bool {
+	return x.stage == 0 && x.aside == nil && len(x.regions) > 0 && len(x.likely()) == 0
+}
+
+// rather looks for what is rare in place of what is unlikely. Where it finds nothing, that stays.
+func (x *search) rather(ctx context.Context, look func(context.Context) bool) bool {
+	if !x.unlikely() {
+		return false
+	}
+	left := x.regions
+	if look(ctx) {
+		return true
+	}
+	x.regions = left
+	return false
+}
+
 // rare are the stages of what is looked for.
 func (x *search) rare() [][]*region {
 	var bans []*region
@@ -62,6 +105,54 @@ func (x *search) rare() [][]*region {
 		}
 	}
 	return [][]*region{x.pairs(), bans}
+}
+
+// clocks are the limiters of a clock of whole seconds: quotas that were admitted in a row, and windows that
+// ended while requests were sent.
+func (x *search) clocks() (out []*region) {
+	const longest = 30 * time.Second
+	tl := x.shown()
+	for _, c := range coarseKinds {
+		var boxes []box
+		var k *kind
+		for _, q := range inARow(tl) {
+			for w := time.Second; w <= min(longest, tl.End()-tl.Observations[0].Sent); w += time.Second {
+				limit, err := spec.Parse(fmt.Sprintf(c.spec, q, w))
+				if err != nil {
+					continue
+				}
+				k = &kind{class: []spec.Algorithm{limit[0].Algorithm}, text: c.text + byTheSecond,
+					base: limit[0], seconds: true}
+				boxes = append(boxes, box{q1: q, q2: q, t1: w, t2: w})
+			}
+		}
+		if len(boxes) > 0 {
+			out = append(out, &region{kind: k, live: boxes})
+		}
+	}
+	return out
+}
+
+// inARow are the numbers of requests that were admitted one after the other before a denial, the usual ones
+// first.
+func inARow(tl *timeline.Timeline) (out []int64) {
+	const most = 3
+	often, n := map[int64]int{}, int64(0)
+	for i := range tl.Observations {
+		switch o := &tl.Observations[i]; {
+		case i > 0 && o.Sent-tl.Observations[i-1].Sent > time.Second/2:
+			n = 0
+		case o.Outcome == timeline.Denied && n > 0:
+			often[n]++
+			n = 0
+		}
+		if tl.Observations[i].Outcome == timeline.Allowed {
+			n++
+		}
+	}
+	out = slices.Sorted(maps.Keys(often))
+	slices.SortStableFunc(out, func(a, b int64) int { return often[b] - often[a] })
+	return out[:min(most, len(out))]
 }
 
 // longestBan is the longest ban that a recording leaves room for. The first denial after an admission begins
@@ -109,6 +200,9 @@ func (x *search) pairs() []*region {
 func (x *search) recall() {
 	if x.stage > 0 || len(x.regions) == 0 {
 		return
+	}
+	if slices.ContainsFunc(x.regions, func(r *region) bool { return r.fine }) {
+		return // none of them was likely
 	}
 	x.trail = nil
 	for _, r := range x.regions {
