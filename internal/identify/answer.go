@@ -211,7 +211,7 @@ func (r *Result) ending(a About) string {
 	case r.Verdict == Open && !r.Recorded && (len(r.Found) > 0 || counts.Sent == counts.Allowed):
 		faster := ""
 		if counts.Allowed > 0 && counts.Allowed == counts.Sent && !a.OwnRate {
-			faster = " --max-rate 2/" + quantity.Short(a.Options.Every)
+			faster = " --max-rate " + doubled(a.Options.Every)
 		}
 		return text + fmt.Sprintf("  next: %s --max-requests %d --max-time %s%s\n", a.Again,
 			2*a.Options.MaxRequests, quantity.Short(2*a.Options.MaxTime), faster)
@@ -224,6 +224,14 @@ func (r *Result) ending(a About) string {
 		return text
 	}
 	return text + fmt.Sprintf("  next: %s --limit '%s'\n", a.Run(r.partition(a)), r.Found[0].Limit)
+}
+
+// doubled is twice the rate of requests that are so far apart: a number of seconds where it is whole.
+func doubled(every time.Duration) string {
+	if 2*time.Second%every == 0 {
+		return fmt.Sprintf("%d/s", 2*time.Second/every)
+	}
+	return "2/" + quantity.Short(every)
 }
 
 // partition is by what the clients of a run are to differ: by a key, where none was given and another one was
