@@ -51,9 +51,9 @@ type Transport struct {
 	frugal, released atomic.Bool
 	// alone tells that each request of the phase has a connection of its own.
 	alone atomic.Bool
-	// opened counts the connections there ever were.
-	sent, opened atomic.Int64
-	counts       [3]atomic.Int64
+	// opened counts the connections there ever were, linked the links.
+	sent, opened, linked atomic.Int64
+	counts               [3]atomic.Int64
 	// slowest is the longest time that opening a connection took.
 	slowest atomic.Int64
 	wg      sync.WaitGroup
