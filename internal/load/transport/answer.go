@@ -41,8 +41,11 @@ func (c *Conn) receive(s *Shot) bool {
 		s.Obs.Done = max(first, c.in.last)
 	}
 	c.serves(resp.Proto, resp.Header["Keep-Alive"])
-	again := whole && !before && !resp.Close && !s.Request.Last && resp.StatusCode >= 200 &&
-		c.br.Buffered() == 0
+	more := whole && c.br.Buffered() > 0
+	if more {
+		c.t.once("surplus", surplus)
+	}
+	again := whole && !more && !before && !resp.Close && !s.Request.Last && resp.StatusCode >= 200
 	c.over(s, again)
 	return again
 }

@@ -219,6 +219,9 @@ func (c *Conn) serve() {
 
 // end gives up a connection that ended, or on which bytes came that nobody had asked for (err is nil then).
 func (c *Conn) end(err error) {
+	if err == nil && c.served > 0 {
+		c.t.once("surplus", surplus)
+	}
 	s := c.t.forget(c)
 	if s == nil || s.state.CompareAndSwap(taken, lost) {
 		return // nothing was written; a sender that has just taken c will see it
