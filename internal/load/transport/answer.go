@@ -146,18 +146,13 @@ func (c *Conn) over(s *Shot, again bool) {
 		again = false
 	}
 	t := c.t
-	s.over = true
 	t.answered.Store(true)
-	t.counts[s.Obs.Outcome].Add(1)
-	t.journal.Ended(&s.Entry, s.Obs, s.early())
-	if !again {
-		c.inflight.Store(nil)
-		t.forget(c)
-		s.Owner.Ended(s, nil)
-		return
-	}
 	c.inflight.Store(nil)
-	s.Owner.Ended(s, c)
+	if !again {
+		t.forget(c)
+		c = nil
+	}
+	t.ended(s, c)
 }
 
 // patience reads the time-out of a Keep-Alive field and returns how long the connection may be idle and still

@@ -281,10 +281,7 @@ func (t *Transport) deny(s *Shot) {
 	now := t.clock.Now()
 	s.Obs.Sent, s.Obs.FirstByte = s.began(now), now
 	s.Obs.Outcome, s.Obs.Answered = timeline.Denied, true
-	s.over = true
-	t.counts[timeline.Denied].Add(1)
-	t.journal.Ended(&s.Entry, s.Obs, s.early())
-	s.Owner.Ended(s, nil)
+	t.ended(s, nil)
 }
 
 // fail ends s, which no answer came to.
@@ -294,9 +291,14 @@ func (t *Transport) fail(s *Shot, w string, err error) {
 	}
 	s.Obs.Sent = s.began(0)
 	s.Obs.Outcome, s.Obs.Answered, s.Obs.Error = timeline.Unknown, false, w
-	s.over = true
-	t.counts[timeline.Unknown].Add(1)
 	t.remember(w, err)
+	t.ended(s, nil)
+}
+
+// ended counts s, which is over, and tells its driver. c is ready for another request, or nil.
+func (t *Transport) ended(s *Shot, c *Conn) {
+	s.over = true
+	t.counts[s.Obs.Outcome].Add(1)
 	t.journal.Ended(&s.Entry, s.Obs, s.early())
-	s.Owner.Ended(s, nil)
+	s.Owner.Ended(s, c)
 }
