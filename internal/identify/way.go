@@ -1,12 +1,17 @@
 package identify
 
 import (
+	"cmp"
+	"context"
 	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -153,4 +158,127 @@ func (l *Live) methodWay() Way {
 	}
 	return Way{Name: "method", ID: "method", Plain: "its own", Other: other,
 		Request: timeline.Request{Method: other}}
+}
+
+// Teller is a Sender whose requests can be those of clients that differ from the plain one.
+type Teller interface {
+	Sender
+	// Ways are those in which they can differ, in the order in which they are asked.
+	Ways() []Way
+	// Turns is silent for a rest, and then sends the turns one after the other, each request after the answer
+	// to the one before. A request that differs has the partition of Way.Side.
+	// None is sent later than until, since the start of the recording.
+	Turns(ctx context.Context, rest, until time.Duration, turns []Turn) ([]timeline.Observation, error)
+}
+
+// Turn is a part of a round: requests one after the other, of the plain client or of one that differs.
+type Turn struct {
+	// Name is that of the phase. Requests are sent Every apart, until Denials are denied; 0: all are sent.
+	Name     string
+	Requests int
+	Every    time.Duration
+	Denials  int
+	// Way is in what they differ; nil: the plain client.
+	Way *Way
+}
+
+// Side is the partition of a client that differs.
+func (w *Way) Side(plain string) string { return timeline.OtherSide(plain + "-" + w.ID) }
+
+// wire is the name of a client that differs, where the plain one has plain: requests with one name share
+// connections.
+func (w *Way) wire(p load.Partition, plain string) string {
+	switch {
+	case w.Address != "":
+		return w.Address
+	case w.Key:
+		return w.Side(plain)
+	case w.Moves && p.Kind == "address":
+		return "::ffff:" + plain // the same address
+	case w.Moves:
+		return plain + "-2"
+	}
+	return plain
+}
+
+// plainSource is where the plain client asks from, where addresses tell clients apart.
+const plainSource = "127.71.0.8"
+
+// Turns sends the turns of a round in one recording, so that the plain client keeps its connection.
+func (l *Live) Turns(ctx context.Context, rest, until time.Duration,
+	turns []Turn) ([]timeline.Observation, error) {
+	if l.Now(); !l.silent(ctx, rest) { // the first phase starts the recording
+		return nil, nil
+	}
+	o, plan, n := l.taking(turns), &timeline.Schedule{}, 0
+	plain := l.plain(turns, &o)
+	o.Keys = maps.Clone(o.Keys)
+	if o.Keys == nil {
+		o.Keys = map[string]string{}
+	}
+	for _, a := range turns {
+		p, client := timeline.Phase{Name: a.Name, Shape: timeline.Constant}, l.Partition
+		wire := plain
+		if a.Way != nil {
+			p.Request, client = a.Way.Request, a.Way.Side(l.Partition)
+			if wire = a.Way.wire(o.Partition, plain); a.Way.ID == wayConnection { // with the same key
+				o.Keys[wire] = cmp.Or(l.Load.Keys[plain], plain)
+			}
+		}
+		p.Request.Keys = map[string]string{client: wire}
+		for i := range a.Requests {
+			p.Arrivals = append(p.Arrivals, timeline.Arrival{Seq: n, Partition: client, Phase: a.Name,
+				At: time.Duration(i+1) * a.Every, Cost: 1})
+			n++
+		}
+		plan.Phases = append(plan.Phases, p)
+	}
+	return l.record(ctx, plan, o, until)
+}
+
+// plain returns the name of the plain client. Where some turn has another address, that is an address too.
+func (l *Live) plain(turns []Turn, o *load.Options) string {
+	if o.Partition.Kind == "address" {
+		return plainSource
+	}
+	for _, a := range turns {
+		if a.Way != nil && a.Way.Address != "" {
+			o.Partition = load.Partition{Kind: "address"}
+			return "127.0.0.1"
+		}
+	}
+	return l.Partition
+}
+
+// taking returns the options of a round: one request at a time, and no more of a turn than it asks for.
+func (l *Live) taking(turns []Turn) load.Options {
+	var mu sync.Mutex
+	at, asked, denied := 0, 0, 0
+	answered := make(chan struct{}, 1)
+	o := l.round(&mu, answered, func(out timeline.Outcome) {
+		if out == timeline.Denied {
+			denied++
+		}
+	})
+	o.Next = func() bool {
+		mu.Lock()
+		if asked == turns[at].Requests { // all of a turn were sent, and answered
+			at, asked, denied = at+1, 0, 0
+		}
+		first := asked == 0
+		asked++
+		mu.Unlock()
+		select {
+		case <-answered:
+		case <-time.After(map[bool]time.Duration{false: lostAfter}[first]):
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		over := turns[at].Denials > 0 && denied >= turns[at].Denials
+		if over {
+			at, asked, denied = at+1, 0, 0
+		}
+		return !over
+	}
+	return o
 }
