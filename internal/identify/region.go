@@ -78,7 +78,8 @@ func (r *region) with(p spec.Policy) spec.Limit {
 // everywhere asks the judge about a policy by its bounds. Of windows that are longer than the recording it
 // asks apart whether one begins in it: most of the places where they may begin are outside.
 func (r *region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
-	if p.Weighs() && r.looser(tl, p, side) {
+	clocked := p.Fixed() && p.Align == spec.AlignUnknown && p.Ban == 0
+	if (p.Weighs() || clocked) && r.looser(tl, p, side) {
 		return true
 	}
 	end := tl.End() + tl.Header.Tick + time.Millisecond
@@ -91,18 +92,25 @@ func (r *region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.C
 	return refuted(tl, r.with(outside), side, false) && refuted(tl, r.with(inside), side, false)
 }
 
-// looser asks about logs that hold every counter of p: it denies only where the quota was counted within two
-// windows, and admits at most two quotas in the time of one. Ranges of logs are judged sharper than those of
-// counters.
+// looser asks about logs and a bucket that hold every limit of p, windows by the clock or counters, wherever
+// those begin. A window denies only where the quota was counted within its time, a counter within two, and
+// each admits at most two quotas in the time of one. A bucket of two quotas holds all windows. Of a counter
+// it has one, and two units for what is begun and for rounding: after a quota at the end of a window no more
+// is admitted than its rate, as the weight of that one goes. Ranges of these are judged sharper and sooner.
 func (r *region) looser(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
 	few := spec.Policy{Algorithm: spec.SlidingWindowLog, Rate: p.Rate, RateTo: p.RateTo, PerTo: p.PerTo,
 		Burst: p.Burst, Count: p.Count}
-	many := few
-	few.Rate.Per, few.PerTo = 2*p.Rate.Per, 2*p.PerTo
+	many, quota := few, max(p.Rate.N, p.RateTo)
+	bucket := spec.Policy{Algorithm: spec.TokenBucket, Rate: spec.Rate{N: quota, Per: p.Rate.Per},
+		Burst: 2 * quota}
+	if p.Weighs() {
+		few.Rate.Per, few.PerTo, bucket.Burst = 2*p.Rate.Per, 2*p.PerTo, min(2*quota, quota+2)
+	}
 	many.Rate.N, many.RateTo, many.Burst = 2*p.Rate.N, 2*p.RateTo, 2*p.Burst
 	many.Count = spec.CountAdmitted
 	return side != verdict.UpperBound && refuted(tl, r.with(few), verdict.LowerBound, false) ||
-		side != verdict.LowerBound && refuted(tl, r.with(many), verdict.UpperBound, false)
+		side != verdict.LowerBound && (refuted(tl, r.with(many), verdict.UpperBound, false) ||
+			refuted(tl, r.with(bucket), verdict.UpperBound, false))
 }
 
 // split returns a region for each part of the kind, where no more is to be learnt of all together; else r

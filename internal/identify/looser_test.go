@@ -1,0 +1,36 @@
+package identify
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// TestWhatHoldsWindowsHoldsEach: no window and no counter is refuted by its own answers, whatever it counts
+// and rounds.
+func TestWhatHoldsWindowsHoldsEach(t *testing.T) {
+	const counter = "sliding-window-counter,"
+	for _, form := range []string{counter + "%s", counter + "%s,align=first", counter + "%s,rounding=up",
+		counter + "%s,rounding=nearest", counter + "%s,count=all", counter + "%s,align=first,count=all",
+		counter + "%s,align=first,rounding=nearest", "fixed-window,%s,phase=70ms"} {
+		for seed := range uint64(20) {
+			r := rand.New(rand.NewPCG(seed, 5))
+			rate := fmt.Sprintf("rate=%d/%dms", 1+r.Int64N(12), 100+r.Int64N(900))
+			limit := parsed(t, fmt.Sprintf(form, rate))
+			sim := simulate(t, limit, seed)
+			sim.trip, sim.jitter = time.Microsecond, 0
+			x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
+			for range 12 {
+				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(int64(time.Second))), Requests: 30,
+					Every: time.Duration(1+r.Int64N(60)) * time.Millisecond})
+			}
+			if (&region{kind: &kind{}}).looser(x.tl, limit[0], verdict.Exact) {
+				t.Errorf("%s, seed %d: got its own answers refuted", limit, seed)
+			}
+		}
+	}
+}
