@@ -36,7 +36,7 @@ func (x *search) spaced() {
 // takes long; on a busy machine the first ones may.
 func (x *search) nearer() {
 	const much = 8
-	if x.far && much*soonest(x.shown()) < x.trip() {
+	if x.far && x.path == nil && much*soonest(x.shown()) < x.trip() {
 		x.far, x.every = false, x.o.Every
 	}
 }
@@ -59,14 +59,30 @@ func (x *search) bursts(ctx context.Context) bool {
 	return true
 }
 
-// hopeless tells whether two fifths of the requests refuted no kind, though the judge was asked some more.
+// hopeless tells whether two fifths of the requests refuted no kind, though the judge was asked some more, or
+// left only what recovers too soon to be told from here.
 func (x *search) hopeless() bool {
-	if !x.far || x.aside != nil || len(x.gone) > 0 || 5*len(x.tl.Observations) <= 2*x.o.MaxRequests {
+	if !x.far || x.path != nil || 5*len(x.tl.Observations) <= 2*x.o.MaxRequests {
 		return false
 	}
-	x.excludeBy(manyAsked / 5)
-	return len(x.gone) == 0
+	if x.aside == nil && len(x.gone) == 0 {
+		x.excludeBy(manyAsked / 5)
+	}
+	return x.aside == nil && len(x.gone) == 0 || !x.brisk() && x.fleeting()
 }
+
+// fleeting tells whether all that is likely recovers within ten round trips, of which an experiment leaves
+// two open.
+func (x *search) fleeting() bool {
+	const trips = 10
+	likely := x.likely()
+	return len(likely) > 0 && !slices.ContainsFunc(likely, func(r *region) bool {
+		return (&region{kind: r.kind, live: r.live}).whole() >= trips*slowest(x.shown())
+	})
+}
+
+// brisk tells whether units come back within a round trip: nothing was denied to who asked after each answer.
+func (x *search) brisk() bool { return x.far && x.every <= x.o.Every }
 
 // burstPhase is the name of such a burst.
 const burstPhase = "burst"
@@ -81,7 +97,7 @@ func (x *search) deepen() {
 		few = 5
 		left = slices.CompactFunc(left, func(a, b []*region) bool { return a[0].kind.like(b[0].kind) })
 	}
-	if len(left) > few || len(x.tl.Observations) < after {
+	if len(left) > few && x.path == nil || len(x.tl.Observations) < after {
 		return
 	}
 	for _, r := range x.regions {
@@ -273,7 +289,7 @@ func (x *search) rehearsal(p *planner, m *model, phases []Phase, r *rand.Rand) *
 	}
 	at, s := p.now, m.state
 	for _, phase := range phases {
-		at += phase.Rest
+		at += max(phase.Rest, x.path.floor())
 		end := at
 		for admitted, denied := 0, 0; !phase.over(admitted, denied); at += phase.Every {
 			trip := trips[r.IntN(len(trips))]
@@ -419,7 +435,7 @@ func (x *search) sharper(c Candidate) *Sharper {
 	}
 	times := float64(c.most-c.least) / (float64(c.least) * (resolution - 1))
 	more := math.Max(times*times-1, 0.1)
-	return &Sharper{slowest(x.shown()), int(math.Ceil(more*float64(len(x.tl.Observations))/10)) * 10,
+	return &Sharper{slowest(x.tl), int(math.Ceil(more*float64(len(x.tl.Observations))/10)) * 10,
 		time.Duration(more * float64(x.tl.End())).Round(time.Second)}
 }
 

@@ -119,6 +119,9 @@ func TestWhatIsTooShortFromFarAwayIsSaid(t *testing.T) {
 	if !strings.Contains(res.Stopped, "ask from nearer") {
 		t.Errorf("got %q, want it to say what would help", res.Stopped)
 	}
+	if text := res.Text(About{Options: o}); strings.Contains(text, "next:") {
+		t.Errorf("got %s, want it not to ask for more from there", text)
+	}
 	for _, c := range res.Found {
 		if q := c.Measured.Burst; q.Hi > 20 {
 			t.Errorf("%s: got a quota of %s, and no more than eight were admitted at once", c.Text, q)

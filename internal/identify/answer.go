@@ -83,6 +83,9 @@ func (r *Result) Text(a About) string {
 	switch r.Verdict {
 	case Identified:
 		line("IDENTIFIED  %s", r.Found[0].Limit)
+		if r.Assuming != nil {
+			line("  %s", r.Assuming.sentence())
+		}
 	case None:
 		line("NOT ONE OF THESE  no limit that is looked for explains all answers")
 		line("  not looked for: %s", notSought)
@@ -208,7 +211,7 @@ func (r *Result) ending(a About) string {
 			r.aside(), quantity.Brief(r.Used), quantity.Short(a.Options.MaxTime)) + text
 	}
 	switch {
-	case r.Verdict == Open && !r.Recorded && (len(r.Found) > 0 || counts.Sent == counts.Allowed):
+	case r.Verdict == Open && !r.Recorded && !r.Nearer && (len(r.Found) > 0 || counts.Sent == counts.Allowed):
 		faster := ""
 		if counts.Allowed > 0 && counts.Allowed == counts.Sent && !a.OwnRate {
 			faster = " --max-rate " + doubled(a.Options.Every)
@@ -282,6 +285,9 @@ func (r *Result) Summary() string {
 	}
 	out := string(r.Verdict) + ": " + strings.Join(left, ", or ")
 	if r.Verdict == Identified {
+		if r.Assuming != nil {
+			out += ", " + r.Assuming.sentence()
+		}
 		if r.Sharper != nil {
 			out += "; " + r.Sharper.sentence()
 		}
@@ -343,6 +349,7 @@ type jsonIdentity struct {
 	Class        []spec.Algorithm `json:"class,omitempty"`
 	Alternatives []string         `json:"alternatives"`
 	Measured     *jsonWorth       `json:"measured,omitempty"`
+	Assuming     *jsonSteady      `json:"assuming,omitempty"`
 	Sharper      *jsonSharper     `json:"sharper,omitempty"`
 	Unseen       *jsonBound       `json:"unseen_above,omitempty"`
 	Told         []string         `json:"told,omitempty"`
@@ -361,6 +368,12 @@ type jsonIdentity struct {
 type jsonWorth struct {
 	Burst [2]float64 `json:"burst"`
 	Rate  [2]float64 `json:"rate_per_s"`
+}
+
+type jsonSteady struct {
+	Floor   float64 `json:"path_s"`
+	Fastest float64 `json:"fastest_s"`
+	Answers int     `json:"answers"`
 }
 
 type jsonSharper struct {
@@ -401,6 +414,9 @@ func (r *Result) JSON(a About) ([]byte, error) {
 	}
 	if s := r.Sharper; s != nil {
 		j.Sharper = &jsonSharper{s.Trip.Seconds(), s.Requests, s.Time.Seconds()}
+	}
+	if s := r.Assuming; s != nil {
+		j.Assuming = &jsonSteady{s.Floor.Seconds(), s.Fastest.Seconds(), s.Answers}
 	}
 	for _, c := range r.Gone {
 		j.Against = append(j.Against, jsonRefuted{c.Limit.String(), c.Against})

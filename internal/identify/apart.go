@@ -264,12 +264,12 @@ func (a *apart) send(ctx context.Context, turns []Turn) []timeline.Observation {
 	for _, t := range turns {
 		n += t.Requests
 	}
-	rest := max(a.whole*21/20+x.tl.Header.Tick+x.trip(), x.s.Wait())
+	rest := max(a.whole*21/20+x.tl.Header.Tick+x.trip()+x.path.floor(), x.s.Wait())
 	switch {
 	case n > a.left():
 		a.out.Stopped = fmt.Sprintf("it takes %s, and %d of the budget are left",
 			quantity.Plural(n, "request"), a.left())
-	case x.s.Now()+rest+time.Duration(n)*max(x.every, x.trip()) > x.o.MaxTime:
+	case x.s.Now()+rest+time.Duration(n)*max(x.every, x.trip()+x.path.floor()) > x.o.MaxTime:
 		a.out.Stopped = fmt.Sprintf("it takes a rest of %s, and %s of the budget are left",
 			quantity.Brief(rest), quantity.Brief(max(0, x.o.MaxTime-x.s.Now())))
 	}

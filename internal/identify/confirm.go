@@ -16,9 +16,13 @@ func (x *search) confirm(ctx context.Context) bool {
 		x.noQueue()
 		return true
 	case len(x.regions) == 0:
-		return x.widen(ctx)
+		return x.path == nil && x.widen(ctx)
 	}
-	return x.gently(ctx) || x.partly(ctx) || x.usual(ctx, x.doubts()) || x.quietly(ctx) || x.overrun(ctx)
+	doubts := x.doubts()
+	if x.path != nil { // as many as the budget allows belie a path that is not steady
+		doubts = len(usualRests)
+	}
+	return x.gently(ctx) || x.partly(ctx) || x.usual(ctx, doubts) || x.quietly(ctx) || x.overrun(ctx)
 }
 
 // usualRests are the silences before the usual experiments, in percent of the time in which what was found
@@ -159,12 +163,15 @@ func (x *search) usual(ctx context.Context, most int) bool {
 		return false
 	}
 	sure := &region{kind: likely[0].kind, beside: likely[0].beside, live: likely[0].live}
-	h, whole := sure.hull(), sure.whole()
+	h, whole, every := sure.hull(), sure.whole(), x.every
+	if x.path != nil { // units may come back sooner
+		every = x.dense
+	}
 	rest := max(whole*usualRests[x.usuals]/100, x.every)
 	x.usuals++
 	if x.s.Now()+rest > x.o.MaxTime/2 { // there would be no time for others
 		return false
 	}
 	return x.send(ctx, Phase{Name: "quota-after-" + brief(rest), Rest: rest, Requests: int(h.q2) + 3,
-		Every: x.every, Denials: 2})
+		Every: every, Denials: 2})
 }

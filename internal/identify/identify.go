@@ -70,6 +70,10 @@ type search struct {
 	overran bool
 	// usuals is how many of the usual experiments were made.
 	usuals int
+	// path is what is supposed of the path to the target; nil for nothing.
+	path *Steady
+	// unsteady says that one was supposed, and that nothing was named so; empty: none was.
+	unsteady string
 	// late tells that what was found was checked for long enough; nil: it is not checked yet.
 	late func() bool
 	// confirmed tells that all was asked that could refute the one class that is left; what comes then tells
@@ -82,17 +86,32 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 	x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: s.Now, made: map[string]int{},
 		ended: func() bool { return ctx.Err() != nil }}
 	x.begin()
+	res := x.answer(ctx)
+	res.Clients = x.apart(ctx, res)
+	res.Used = x.s.Now()
+	return res
+}
+
+// answer asks until the question is answered, or the budget used. What stays open is asked on a steady path.
+func (x *search) answer(ctx context.Context) *Result {
 	if x.open(ctx) {
 		x.explore(ctx)
 	} else if x.tl.Counts().Denied > 0 { // at least the quota is known
 		x.exclude()
 	}
-	if !o.Fresh && len(x.regions) == 0 && x.stopped == "" {
+	if !x.o.Fresh && len(x.regions) == 0 && x.stopped == "" {
 		x.afterRest(ctx)
 	}
-	res := x.result()
-	res.Clients = x.apart(ctx, res)
-	res.Used = x.s.Now()
+	res, sent := x.result(), len(x.tl.Observations)
+	if res.Verdict == Open {
+		if steady := x.steadily(ctx); steady != nil {
+			return steady
+		}
+	}
+	if len(x.tl.Observations) > sent {
+		x.exclude()
+		res = x.result()
+	}
 	return res
 }
 
@@ -214,7 +233,7 @@ func (x *search) explore(ctx context.Context) {
 	for !x.ended() {
 		x.narrow(fewAsked)
 		if x.hopeless() {
-			x.stopped = "two fifths of the requests refuted no kind of limit"
+			x.stopped = "from here the requests that were sent refute too little"
 			return
 		}
 		if again, over := x.known(ctx); over {
@@ -319,7 +338,7 @@ func (x *search) narrow(asked int) {
 	x.regions = left
 	shareTimes(left)
 	if len(left) == 0 && x.aside != nil {
-		if x.soon = max(4*x.soon, time.Millisecond); x.soon <= slowest(x.tl) {
+		if x.soon = max(4*x.soon, time.Millisecond); x.soon <= slowest(x.judged()) {
 			x.regions, x.gone = queues(x.aside), nil
 		} else {
 			x.noQueue()
@@ -345,18 +364,19 @@ func (x *search) revive() bool {
 	return len(x.regions) > 0
 }
 
-// shown is the recording as it is judged.
+// shown is the recording as kinds are refuted by it.
 func (x *search) shown() *timeline.Timeline {
-	tl := x.tl
-	if x.skip > 0 {
-		late := *tl
-		late.Observations = tl.Observations[x.skip:]
-		tl = &late
-	}
 	if x.aside == nil {
-		return tl
+		return x.judged()
 	}
-	return undelayed(tl, x.soon)
+	return undelayed(x.judged(), x.soon)
+}
+
+// judged is the recording as it is judged, with the delays that a queue must explain.
+func (x *search) judged() *timeline.Timeline {
+	tl := *x.tl
+	tl.Observations = tl.Observations[x.skip:]
+	return x.path.decided(&tl)
 }
 
 // exclude asks much more of the judge, until no kind is doubtful.
@@ -406,8 +426,8 @@ func (x *search) planner() *planner {
 	x.spaced()
 	_, late := x.think(x.judgeUntil())
 	p := &planner{over: late,
-		made: x.made, now: x.s.Now(), trip: x.trip(), every: x.every, dense: x.dense, far: x.far,
-		wait:     x.s.Wait(),
+		made: x.made, now: x.s.Now() - x.path.floor()/2, trip: x.trip(), every: x.every, dense: x.dense,
+		far: x.far, wait: max(x.s.Wait(), x.path.floor()),
 		requests: x.spare(), left: x.sendUntil() - x.s.Now()}
 	likely, tl := []*region(nil), x.shown()
 	for _, class := range classes(x.likely()) { // kinds of a class are one limiter
@@ -442,9 +462,9 @@ func (x *search) planner() *planner {
 // crowded tells whether so many requests were under way at once that an exact search would take long.
 func (x *search) crowded() bool {
 	const most = 8
-	for i := range x.tl.Observations {
-		if j := i + most; j < len(x.tl.Observations) &&
-			x.tl.Observations[i].FirstByte > x.tl.Observations[j].Sent {
+	all := x.judged().Observations
+	for i := range all {
+		if j := i + most; j < len(all) && all[i].FirstByte > all[j].Sent {
 			return true
 		}
 	}
@@ -453,17 +473,10 @@ func (x *search) crowded() bool {
 
 // trip is the middle time from a request to its answer, which waits in no queue.
 func (x *search) trip() time.Duration {
-	var all []time.Duration
-	tl := x.shown()
-	for i := range tl.Observations {
-		if o := &tl.Observations[i]; o.Answered {
-			all = append(all, o.FirstByte-o.Sent)
-		}
-	}
+	all := trips(x.shown(), timeline.Allowed, timeline.Denied, timeline.Unknown)
 	if len(all) == 0 {
 		return 0
 	}
-	slices.Sort(all)
 	return all[len(all)/2]
 }
 

@@ -46,8 +46,7 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	if c.Limit[0].Align != spec.AlignUnknown && (len(Told(x.tl)) == 0 || c.lasts(time.Second/2)) {
 		return nil
 	}
-	tl := *x.tl
-	tl.Observations = tl.Observations[x.skip:]
+	tl := x.judged()
 	for _, k := range coarseKinds {
 		if x.overdue() {
 			break
@@ -55,7 +54,7 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 		for _, beside := range []time.Duration{0, time.Second, -time.Second} { // the nearest first
 			w := max(c.least.Truncate(time.Second)+beside, time.Second)
 			limit, err := spec.Parse(fmt.Sprintf(k.spec, c.Limit[0].Rate.N, w))
-			if err == nil && explains(&tl, limit) && (x.recorded() || bySeconds(&tl, limit)) {
+			if err == nil && explains(tl, limit) && (x.recorded() || bySeconds(tl, limit)) {
 				out = append(out, Candidate{Text: k.text + byTheSecond,
 					Class: []spec.Algorithm{limit[0].Algorithm}, Limit: limit, Measured: c.Measured,
 					least: w, most: w})
@@ -237,8 +236,7 @@ func (p prolonged) String() string {
 // none does, or c does not resemble one. Apache's mod_evasive has such a ban, in whole seconds. A window
 // that requests start anew is named 3.15s of one of 4s, as that ends after 3 to 4 s.
 func (x *search) asProlonged(c Candidate) *prolonged {
-	tl := *x.tl
-	tl.Observations = tl.Observations[x.skip:]
+	tl := x.judged()
 	for _, p := range rivalBans(c) {
 		if x.overdue() {
 			break
@@ -249,7 +247,7 @@ func (x *search) asProlonged(c Candidate) *prolonged {
 				break
 			}
 			for i := range time.Duration(phases) {
-				if p.explains(&tl, p.tick*i/phases, lost) {
+				if p.explains(tl, p.tick*i/phases, lost) {
 					return &p
 				}
 				if p.tick == 0 {
@@ -367,18 +365,17 @@ func underWay(tl *timeline.Timeline, o *timeline.Observation) (n int64) {
 // inFlight returns the largest limit of requests in flight that leaves every denial a reason, where it
 // explains the whole recording; nil where none does.
 func (x *search) inFlight() *Candidate {
-	tl := *x.tl
-	tl.Observations = tl.Observations[x.skip:]
+	tl := x.judged()
 	least := int64(len(tl.Observations))
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
-			if least = min(least, underWay(&tl, o)); least == 0 {
+			if least = min(least, underWay(tl, o)); least == 0 {
 				return nil
 			}
 		}
 	}
 	limit := spec.Limit{complete(spec.Policy{Algorithm: inFlightClass[0], Rate: spec.Rate{N: least}})}
-	if !explains(&tl, limit) {
+	if !explains(tl, limit) {
 		return nil
 	}
 	out := &Candidate{Text: "a limit of requests in flight", Class: inFlightClass,
@@ -394,7 +391,8 @@ func (x *search) heldBack(res *Result) {
 		return
 	}
 	if c := x.inFlight(); c != nil {
-		res.Verdict, res.Stopped = Open, inFlightToo+x.fromNearer(res.Found)
+		why := x.fromNearer(res.Found)
+		res.Verdict, res.Stopped, res.Nearer = Open, inFlightToo+why, why != ""
 		res.Found, res.Gone, res.Sharper, res.Also = append(res.Found, *c), nil, nil, nil
 	}
 }

@@ -97,7 +97,9 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	default:
 		p.Requests = max(1, min(p.Requests, left))
 	}
-	p.Crowded, p.Until = x.aside != nil || x.far && x.every < x.trip(), x.sendUntil()
+	p.Rest = max(0, p.Rest-x.path.floor()) // which passes at the limiter too
+	p.Crowded = x.aside != nil || (x.far || x.path != nil) && x.every < x.trip()+x.path.floor()
+	p.Until = x.sendUntil()
 	seen, err := x.s.Send(ctx, p)
 	for _, o := range seen {
 		o.Seq, o.Phase, o.Cost = len(x.tl.Observations), p.Name, 1

@@ -19,7 +19,7 @@ import (
 // asQueue supposes that answers wait in a queue.
 func (x *search) asQueue() {
 	x.aside, x.regions = x.regions, queues(x.regions)
-	x.soon = prompt(x.tl)
+	x.soon = prompt(x.judged())
 }
 
 // queues are the queues that admit as the buckets among regions do.
@@ -34,10 +34,10 @@ func queues(regions []*region) (out []*region) {
 
 // later begins anew with queues where a denial came later than any before.
 func (x *search) later() {
-	if x.aside == nil || prompt(x.tl) <= x.soon {
+	if x.aside == nil || prompt(x.judged()) <= x.soon {
 		return
 	}
-	x.soon, x.regions = prompt(x.tl)*5/4, queues(x.aside)
+	x.soon, x.regions = prompt(x.judged())*5/4, queues(x.aside)
 }
 
 // dropQueue takes back that answers wait in a queue as soon as what is left of it has no place to wait in: an
@@ -168,12 +168,13 @@ func (x *search) queueIn(r *region, best box) (spec.Policy, box) {
 // laterStill supposes later decisions for as long as the delays refute each queue that is left. What refuted
 // the others was a guess then.
 func (x *search) laterStill() {
-	for x.aside != nil && len(x.regions) == 1 && x.soon < slowest(x.tl) && !x.recorded() && !x.overdue() {
+	last := slowest(x.judged())
+	for x.aside != nil && len(x.regions) == 1 && x.soon < last && !x.recorded() && !x.overdue() {
 		r := x.regions[0]
 		if p, _ := x.queueIn(r, r.hull().usual()); !x.fails(Candidate{Limit: spec.Limit{p}}) {
 			return
 		}
-		x.soon, x.regions, x.gone = min(4*x.soon, slowest(x.tl)), queues(x.aside), nil
+		x.soon, x.regions, x.gone = min(4*x.soon, last), queues(x.aside), nil
 		x.narrow(manyAsked / 5)
 	}
 }
@@ -212,14 +213,14 @@ func (x *search) queueExplains() bool {
 	if len(x.regions) == 0 {
 		return false
 	}
-	r, n, best := x.regions[0], passed(x.tl), 0.8
+	r, n, best := x.regions[0], passed(x.judged()), 0.8
 	if r.kind.written(r.hull().point()).Burst <= 1 {
 		return false // nothing waits in it: an answer was slow
 	}
 	explains := false
 	for pass := range n + 2 { // fewer than passed, as some left the queue meanwhile
 		q := queueOf(r.kind.written(r.hull().point()), pass)
-		if share := delaysAs(q, x.tl); share >= best {
+		if share := delaysAs(q, x.judged()); share >= best {
 			x.undelayed, best, explains = q.Undelayed, share+0.001, true
 		}
 	}

@@ -31,8 +31,12 @@ type Result struct {
 	Recorded bool
 	// Next is, where a question is open, what would tell most, and what that costs; may be empty.
 	Next string
+	// Nearer tells that only who asks from nearer learns more.
+	Nearer bool
 	// Sharper is what would tell the time of what was identified to 2 %; nil where that is known.
 	Sharper *Sharper
+	// Assuming is what the name of what was identified rests on; nil: it holds on any path to the target.
+	Assuming *Steady
 	// Also are the limits that answers tell of beside the one that was identified.
 	Also []string
 	// Stopped says why it ended with a question open; empty otherwise.
@@ -202,9 +206,7 @@ func (x *search) overdue() bool { return x.late != nil && x.late() }
 
 // fails tells whether the whole recording refutes what was found, by the judge's usual search.
 func (x *search) fails(c Candidate) bool {
-	tl := *x.tl // with its delays, which a queue must explain
-	tl.Observations = tl.Observations[x.skip:]
-	j, err := check.Judge(&tl, c.Limit, check.Options{SkipMeasure: true})
+	j, err := check.Judge(x.judged(), c.Limit, check.Options{SkipMeasure: true})
 	return err == nil && j.Verdict == verdict.Fail
 }
 
@@ -212,7 +214,7 @@ func (x *search) fails(c Candidate) bool {
 func (x *search) result() *Result {
 	tl := *x.tl
 	tl.Observations = tl.Observations[x.skip:]
-	res := &Result{Timeline: &tl, Before: x.skip, Trip: x.trip(), Stopped: x.stopped,
+	res := &Result{Timeline: &tl, Before: x.skip, Trip: x.trip() + x.path.floor(), Stopped: x.stopped,
 		Verdict: Open}
 	if !x.recorded() {
 		_, x.late = x.think(x.o.MaxTime - (x.o.MaxTime-x.judgeUntil())/4)
@@ -253,7 +255,7 @@ func (x *search) result() *Result {
 	x.heldBack(res)
 	if res.Verdict == Open && len(found) > 0 {
 		res.Next = x.next()
-		res.Stopped = strings.TrimPrefix(res.Stopped+x.hindered()+x.blurred(), "; ")
+		res.Stopped = strings.TrimPrefix(res.Stopped+x.hindered()+x.blurred()+x.unsteady, "; ")
 	}
 	return res
 }

@@ -120,7 +120,9 @@ func (t *Transport) tlsConfig(u *url.URL) *tls.Config {
 	}
 	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			t.once("certificate", cause.NoCertificate)
+			if !t.uncertified.Swap(true) {
+				t.Note(cause.NoCertificate)
+			}
 			return &tls.Certificate{}, nil // none
 		}
 	}

@@ -70,7 +70,9 @@ func (c *Conn) begin() {
 // hold keeps the event loops from reading, until what it returns is called: what leaves at once is not held
 // up by answers.
 func (t *Transport) hold() (release func()) {
-	loops := t.readings()
+	t.mu.Lock()
+	loops := slices.Clone(t.loops)
+	t.mu.Unlock()
 	for _, l := range loops {
 		l.loop.Hold()
 	}
@@ -83,25 +85,22 @@ func (t *Transport) hold() (release func()) {
 
 // Reader is the event loop that reads all connections so far, or nil.
 func (t *Transport) Reader() pacing.Reader {
-	loops := t.readings()
-	if len(loops) != 1 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.loops) != 1 {
 		return nil
 	}
-	return loops[0].loop
+	return t.loops[0].loop
 }
 
 // Knock asks the event loops how late they read.
 func (t *Transport) Knock() {
-	for _, l := range t.readings() {
+	t.mu.Lock()
+	loops := slices.Clone(t.loops)
+	t.mu.Unlock()
+	for _, l := range loops {
 		l.loop.Knock()
 	}
-}
-
-// readings are the event loops so far.
-func (t *Transport) readings() []*reading {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.loops)
 }
 
 // Ready takes in what came on a connection of an event loop: the whole answer, or else a goroutine goes on.

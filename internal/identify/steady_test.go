@@ -1,0 +1,125 @@
+package identify
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const ms = time.Millisecond
+
+// took is a recording of requests that were answered in so long each.
+func took(outcome timeline.Outcome, all ...time.Duration) (out []timeline.Observation) {
+	for i, trip := range all {
+		sent := time.Duration(i) * time.Second
+		out = append(out, timeline.Observation{Sent: sent, FirstByte: sent + trip, Done: sent + trip,
+			Answered: true, Outcome: outcome})
+	}
+	return out
+}
+
+// TestLittleIsSupposedOfAPath: no more than what most answers show, and nothing where they are few, or
+// differ.
+func TestLittleIsSupposedOfAPath(t *testing.T) {
+	spread := func(n int, from, to time.Duration) (out []time.Duration) {
+		for i := range n {
+			out = append(out, from+(to-from)*time.Duration(i)/time.Duration(n-1))
+		}
+		return out
+	}
+	for name, tt := range map[string]struct {
+		admitted, denied []time.Duration
+		want             time.Duration
+	}{
+		"few":                       {spread(19, 80*ms, 120*ms), nil, 0},
+		"as much below the fastest": {spread(21, 80*ms, 120*ms), nil, 60 * ms},
+		"a tenth is left":           {spread(21, 80*ms, 81*ms), nil, 72 * ms},
+		"unsteady":                  {spread(21, 20*ms, 120*ms), nil, 0},
+		"admissions wait":           {spread(21, 80*ms, 400*ms), spread(11, 80*ms, 100*ms), 70 * ms},
+		"denials come sooner":       {spread(21, 300*ms, 320*ms), spread(11, 80*ms, 120*ms), 70 * ms},
+	} {
+		tl := &timeline.Timeline{Observations: append(took(timeline.Allowed, tt.admitted...),
+			took(timeline.Denied, tt.denied...)...)}
+		if got := steady(tl); got.floor() != tt.want {
+			t.Errorf("%s: got %s, want %s", name, got.floor(), tt.want)
+		}
+	}
+}
+
+// decides is a limiter that keeps when it decided.
+type decides struct {
+	reference.Limiter
+	at []time.Duration
+}
+
+func (d *decides) Step(s reference.State, at time.Duration, n int64) (reference.State, reference.Decision) {
+	d.at = append(d.at, at)
+	return d.Limiter.Step(s, at, n)
+}
+
+// TestDecisionsLieWithinASteadyPath: wherever the limiter stands on it, moved by the same time for all.
+func TestDecisionsLieWithinASteadyPath(t *testing.T) {
+	for seed := range uint64(20) {
+		s := simulate(t, parsed(t, "token-bucket,rate=5/s,burst=5"), seed)
+		s.trip, s.jitter, s.lost = 80*ms, 40*ms, 0.05
+		s.forward = 1 + time.Duration(rand.New(rand.NewPCG(seed, 7)).Int64N(int64(s.trip)))
+		d := &decides{Limiter: s.limiter}
+		s.limiter = d
+		all, err := s.Send(t.Context(), Phase{Requests: 100, Every: 30 * ms})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := steady(&timeline.Timeline{Observations: all})
+		if path == nil || path.Floor < 55*ms || path.Floor > s.trip {
+			t.Fatalf("seed %d: got %v, want most of %s", seed, path, s.trip)
+		}
+		tl := path.decided(&timeline.Timeline{Observations: all})
+		for i := range tl.Observations {
+			o, at := &tl.Observations[i], d.at[i]-time.Duration(s.start.UnixNano())-(2*s.forward-s.trip)/2
+			if at < o.Sent || o.Answered && at > o.FirstByte {
+				t.Errorf("seed %d, request %d: decided at %s, not in %s..%s", seed, i, at, o.Sent,
+					o.FirstByte)
+			}
+			if o.Answered && o.FirstByte-o.Sent > 70*ms {
+				t.Errorf("seed %d, request %d: %s are left open", seed, i, o.FirstByte-o.Sent)
+			}
+		}
+	}
+}
+
+// TestASteadyPathIsBeliedByOneAnswer: no interval is negative either.
+func TestASteadyPathIsBeliedByOneAnswer(t *testing.T) {
+	path := &Steady{Floor: 70 * ms}
+	tl := &timeline.Timeline{Observations: took(timeline.Allowed, 90*ms, 69*ms)}
+	if !path.belied(tl) || path.belied(&timeline.Timeline{Observations: tl.Observations[:1]}) {
+		t.Errorf("got it belied by %v, want by 69 ms alone", tl.Observations)
+	}
+	for _, o := range path.decided(tl).Observations {
+		if o.FirstByte < o.Sent || o.Done < o.FirstByte {
+			t.Errorf("got %s..%s", o.Sent, o.FirstByte)
+		}
+	}
+}
+
+// TestAShortWindowIsNamedOnASteadyPath, five in 800 ms, and the answer says what that rests on.
+func TestAShortWindowIsNamedOnASteadyPath(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten seconds")
+	}
+	limit := parsed(t, "fixed-window,rate=5/800ms,align=first")
+	s, o := fromAfar(t, 303)
+	s.forward = 30 * ms
+	res := Identify(t.Context(), s, o)
+	if res.Verdict != Identified || res.Assuming == nil {
+		t.Fatalf("got %s, want it named on a steady path", res.Summary())
+	}
+	right(t, limit, res)
+	fits(t, res)
+	if text := res.Text(About{Options: o}); !strings.Contains(text, "\n  "+res.Assuming.sentence()+"\n") {
+		t.Errorf("got %s, want it to say what it rests on", text)
+	}
+}
