@@ -134,9 +134,7 @@ func stretches(tl *timeline.Timeline, l spec.Limit) (*timeline.Timeline, spec.Li
 	if several(tl) {
 		return tl, l
 	}
-	out, begin, end := *tl, 0, time.Duration(0)
-	silence, late := time.Duration(0), lateness(tl)
-	all := slices.Clone(l)
+	silence, all := time.Duration(0), slices.Clone(l)
 	for i := range all {
 		if p := &all[i]; p.Align == spec.AlignUnknown {
 			if tl.Counts().Unknown == 0 {
@@ -146,6 +144,12 @@ func stretches(tl *timeline.Timeline, l spec.Limit) (*timeline.Timeline, spec.Li
 		}
 		silence = max(silence, all[i].Recovery()+tl.Header.Tick+time.Millisecond)
 	}
+	return anew(tl, silence), all
+}
+
+// anew is the recording of one client in which what comes after a silence is another one.
+func anew(tl *timeline.Timeline, silence time.Duration) *timeline.Timeline {
+	out, begin, end, late := *tl, 0, time.Duration(0), lateness(tl)
 	out.Observations = make([]timeline.Observation, len(tl.Observations))
 	for i, o := range tl.Observations {
 		if i > 0 && o.Sent-end >= silence {
@@ -160,7 +164,7 @@ func stretches(tl *timeline.Timeline, l spec.Limit) (*timeline.Timeline, spec.Li
 		out.Observations[i] = o
 	}
 	out.Header.Ended = max(tl.Header.Ended, tl.End())
-	return &out, all
+	return &out
 }
 
 // slowest is the most time from a request to its answer.

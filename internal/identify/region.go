@@ -335,23 +335,21 @@ func (r *region) points(n int, doubtful bool) []box {
 }
 
 // pinned returns a policy of what is left that explains the recording, the roundest about the first one that
-// is found: what is left is divided, the widest first. It reports false where none is found.
+// is found: what is live is divided, and then what is doubtful. It reports false where none is found.
 func (r *region) pinned(tl *timeline.Timeline, explains func(box) bool) (box, bool) {
 	const most = 200
-	open := slices.Concat(r.live, r.doubtful)
-	for range most {
-		if len(open) == 0 {
-			break
-		}
-		b := open[0]
-		if p := b.middle(); explains(p) {
-			return r.rounded(p, explains), true
-		}
-		open = open[1:]
-		lower, upper := b.halves()
-		for _, half := range []box{lower, upper} {
-			if half.t1 < half.t2 && !r.refuted(tl, half) {
-				open = append(open, half)
+	for _, open := range [][]box{slices.Clone(r.live), slices.Clone(r.doubtful)} {
+		for i := 0; i < min(most, len(open)); i++ {
+			for _, p := range []box{open[i].point(), open[i].middle()} {
+				if explains(p) {
+					return r.rounded(p, explains), true
+				}
+			}
+			lower, upper := open[i].halves()
+			for _, half := range []box{lower, upper} {
+				if half.t1 < half.t2 && !r.refuted(tl, half) {
+					open = append(open, half)
+				}
 			}
 		}
 	}

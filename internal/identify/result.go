@@ -252,6 +252,7 @@ func (x *search) result() *Result {
 		x.name(res)
 	}
 	x.mayWait(res)
+	x.mayForget(res)
 	x.heldBack(res)
 	if res.Verdict == Open && len(found) > 0 {
 		res.Next = x.next()

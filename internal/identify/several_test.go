@@ -142,3 +142,57 @@ func TestALimitThatIsToldBesideIsReached(t *testing.T) {
 		})
 	}
 }
+
+// volleys is a search that asked for some more than once: bursts of so many after silences.
+func volleys(t *testing.T, text string, seed uint64, requests int, rests ...time.Duration) *search {
+	t.Helper()
+	x := &search{o: usualBudget(), s: simulate(t, parsed(t, text), seed), tl: &timeline.Timeline{}}
+	for _, rest := range rests {
+		x.send(t.Context(), Phase{Rest: rest, Requests: requests, Every: 20 * time.Millisecond, Denials: 2})
+	}
+	return x
+}
+
+// TestOfTwoLimitsSomeExplain: the roundest of each did not, and nothing was told of 5/s beside 30/1m.
+func TestOfTwoLimitsSomeExplain(t *testing.T) {
+	const s = time.Second
+	x := volleys(t, "token-bucket,rate=5/s,burst=5 + fixed-window,rate=30/1m", 7, 40, 0, s, s, s, s, s, s, s,
+		13*s, s, s, s, 50*s, s, s, s)
+	a := &region{kind: kinds()[0], live: []box{{q1: 5, q2: 5, t1: 199 * s / 1000, t2: 202 * s / 1000}}}
+	r := &region{kind: kinds()[1], live: []box{{q1: 19, q2: 20, t1: 50 * s, t2: 60 * s},
+		{q1: 28, q2: 31, t1: 55 * s, t2: 70 * s}}, beside: a}
+	a.beside = r
+	if c := x.both(a, r); x.fails(c) {
+		t.Errorf("got %s, which its recording refutes", c.Limit)
+	}
+}
+
+// TestALimitThatForgetsIsTold: with the silence after which the whole quota is there again. One that is
+// explained otherwise, and one that denies after each silence, have no such.
+func TestALimitThatForgetsIsTold(t *testing.T) {
+	const s = time.Second
+	for text, want := range map[string]string{
+		"token-bucket,rate=10/1m,burst=10,ttl=5s":                "token-bucket,rate=10/1m,burst=10,ttl=5s",
+		"sliding-window-log,rate=10/1m":                          "",
+		"token-bucket,rate=2/s,burst=5 + fixed-window,rate=9/1m": "",
+	} {
+		x := volleys(t, text, 1, 15, 0, s, 2*s, 4*s, 51*s/10, 7*s, s, 3*s, 5*s, 45*s/10)
+		res := &Result{Verdict: None}
+		for x.stage = range 2 {
+			res.Found = nil
+			if x.stage == 0 {
+				res.Found = []Candidate{{}}
+			}
+			if x.mayForget(res); x.stage == 0 && (res.Verdict == Open || len(res.Found) > 1) {
+				t.Errorf("%s: got %s, though a usual limit explains it", text, res.Summary())
+			}
+		}
+		got := res.Summary()
+		if told := strings.Contains(got, "ttl="); told != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, %s", text, got, res.Stopped)
+		}
+		if want != "" && !strings.Contains(res.Stopped, "silent for 4.5") {
+			t.Errorf("%s: got %q, want the silence", text, res.Stopped)
+		}
+	}
+}
