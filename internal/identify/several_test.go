@@ -153,20 +153,6 @@ func volleys(t *testing.T, text string, seed uint64, requests int, rests ...time
 	return x
 }
 
-// TestOfTwoLimitsSomeExplain: the roundest of each did not, and nothing was told of 5/s beside 30/1m.
-func TestOfTwoLimitsSomeExplain(t *testing.T) {
-	const s = time.Second
-	x := volleys(t, "token-bucket,rate=5/s,burst=5 + fixed-window,rate=30/1m", 7, 40, 0, s, s, s, s, s, s, s,
-		13*s, s, s, s, 50*s, s, s, s)
-	a := &region{kind: kinds()[0], live: []box{{q1: 5, q2: 5, t1: 199 * s / 1000, t2: 202 * s / 1000}}}
-	r := &region{kind: kinds()[1], live: []box{{q1: 19, q2: 20, t1: 50 * s, t2: 60 * s},
-		{q1: 28, q2: 31, t1: 55 * s, t2: 70 * s}}, beside: a}
-	a.beside = r
-	if c := x.both(a, r); x.fails(c) {
-		t.Errorf("got %s, which its recording refutes", c.Limit)
-	}
-}
-
 // TestALimitThatForgetsIsTold: with the silence after which the whole quota is there again. One that is
 // explained otherwise, and one that denies after each silence, have no such.
 func TestALimitThatForgetsIsTold(t *testing.T) {
