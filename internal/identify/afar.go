@@ -71,10 +71,10 @@ func (x *search) hopeless() bool {
 	return x.aside == nil && len(x.gone) == 0 || !x.brisk() && x.fleeting()
 }
 
-// fleeting tells whether all that is likely recovers within ten round trips, of which an experiment leaves
-// two open.
+// fleeting tells whether all that is likely recovers within seven round trips, of which an experiment leaves
+// two open. Of what takes longer nearly all was named from here.
 func (x *search) fleeting() bool {
-	const trips = 10
+	const trips = 7
 	likely := x.likely()
 	return len(likely) > 0 && !slices.ContainsFunc(likely, func(r *region) bool {
 		return (&region{kind: r.kind, live: r.live}).whole() >= trips*slowest(x.shown())
