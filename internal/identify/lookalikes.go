@@ -36,11 +36,11 @@ const byTheSecond = ", by a clock of whole seconds"
 
 // ofWholeSeconds returns the limiters of a clock of whole seconds that explain the recording as the window
 // does that was measured. Such a clock explains so much that it is asked for nowhere else: of a window by the
-// clock, which it seldom looks like, where that lasts no whole seconds; of any other where that lasts no half
-// seconds either, and an answer tells of a limit.
+// clock, unless requests of a recording alone tell of one of whole seconds; of any other where that lasts no
+// half seconds either, and an answer tells of a limit.
 func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	const longest = 30 * time.Second
-	if !c.Limit[0].HasWindow() || c.most > longest || c.lasts(time.Second) {
+	if !c.Limit[0].HasWindow() || c.most > longest || c.lasts(time.Second) && !x.offbeats(c.Limit[0]) {
 		return nil
 	}
 	if c.Limit[0].Align != spec.AlignUnknown && (len(Told(x.tl)) == 0 || c.lasts(time.Second/2)) {
@@ -63,6 +63,13 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 		}
 	}
 	return out
+}
+
+// offbeats tells whether p are windows by the clock that a clock of whole seconds resembles although they
+// last whole seconds, and requests can tell.
+func (x *search) offbeats(p spec.Policy) bool {
+	return !x.recorded() && p.Fixed() && p.Align == spec.AlignUnknown && p.Rate.Per%time.Second == 0 &&
+		p.Rate.Per >= 2*time.Second && p.Rate.Per <= 30*time.Second
 }
 
 // bySeconds tells whether one clock of whole seconds explains a recording, wherever its seconds begin. With
