@@ -2,7 +2,7 @@
 # products.sh ZOO LIST OUT: starts each product of LIST, asks identify what it is, and judges the preset on it.
 # ZOO has a folder with a run.sh PORT LIMIT WINDOW BURST a product. A line of LIST is PRODUCT, a tab, the preset of 5 requests in
 # 2 seconds (- for none), and where the window is another one a tab and its seconds (see products.tsv). OUT gets the recordings
-# and reports. RLCHECK is the command, JOBS how many at once.
+# and reports. RLCHECK is the command, JOBS how many at once, PORT the port before the first one.
 set -u
 zoo=$1 list=$2 out=$3 rlcheck=${RLCHECK:-rlcheck}
 mkdir -p "$out"
@@ -15,13 +15,13 @@ one() {
   key=none # these limit nobody who has no key
   case $name in tollbooth | envoy-ratelimit) key=header:X-API-Key ;; esac
   denied=429,503; [ "$name" = apache-modevasive ] && denied=403
-  "$rlcheck" identify "$url" --partition "$key" --denied $denied --max-time 150s --out "$dir/identify" -o json="$dir/identify.json" -q > "$dir/identify.txt" 2>&1 & asked=$!
+  "$rlcheck" identify "$url" --partition "$key" --denied $denied --out "$dir/identify" -o json="$dir/identify.json" -q > "$dir/identify.txt" 2>&1 & asked=$!
   [ "$preset" = - ] || "$rlcheck" run builtin:burst builtin:sustained builtin:window-edge builtin:recovery -t "$url" --retries 2 \
     --limit "$preset" --out "$dir/run" -o json="$dir/run.json" > "$dir/run.txt" 2>&1
   wait $asked; kill $server; wait $server 2>/dev/null
   echo "$name done"
 }
-port=15100
+port=${PORT:-15100}
 while IFS=$'\t' read -r name preset window; do
   port=$((port + 10))
   while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-4}" ]; do sleep 1; done
