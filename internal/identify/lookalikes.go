@@ -21,7 +21,8 @@ import (
 const wholeSeconds = "the window that was measured lasts no whole number of seconds, and a clock of whole " +
 	"seconds explains all answers too"
 
-// coarseKinds are the limiters of products whose clock has whole seconds (fiber, gin-rate-limit), for a quota
+// coarseKinds are the limiters of products whose clock has whole seconds (fiber, Laravel; gin-rate-limit and
+// PocketBase; the sliding windows of fiber), for a quota
 // and a window.
 var coarseKinds = []struct{ text, spec string }{
 	{"a fixed window by the first request", "fixed-window,rate=%d/%s,align=first,tick=1s"},
