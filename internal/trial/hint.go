@@ -19,29 +19,40 @@ import (
 )
 
 // Explain looks for limits that explain all recordings of a limiter that fails: those that explain some of
-// its failures, and those that identify finds in all of them together, for about think. Each recording is
-// asked about each, on the side that its scenario judges. It returns nil where nothing fails, but for a queue
-// that is declared as a bucket, or there is one recording alone, which has a hint of its own. Otherwise the
-// hint is the only one: the scenarios are returned without those that do not explain the others.
+// its failures; where none of these is the declared limit with other numbers, also those that identify finds
+// in all of them together, for about think, which is most of the work. Each recording is asked about each,
+// on the side that its scenario judges. It returns nil where nothing fails, but for a queue that is declared
+// as a bucket, or there is one recording alone, which has a hint of its own. Otherwise the hint is the only
+// one: the scenarios are returned without those that do not explain the others.
 func Explain(ctx context.Context, recorded []result.Scenario, think time.Duration) (*result.Hint,
 	[]result.Scenario) {
 	of := failing(recorded)
 	if len(of) < 2 {
 		return waiting(recorded), recorded
 	}
-	all := guesses(ctx, of, think)
-	h := &result.Hint{}
+	h, g := &result.Hint{}, &guesses{of: of}
 	texts, work := map[string]string{}, hintWork
-	for _, g := range all {
-		if explains(g.Limit, of, &work) {
-			h.Limits = append(h.Limits, g.Limit)
-			texts[g.Limit.String()] = g.Text
+	try := func(all []verdict.Explanation) {
+		for _, e := range all {
+			if explains(e.Limit, of, &work) {
+				h.Limits = append(h.Limits, e.Limit)
+				texts[e.Limit.String()] = e.Text
+			}
 		}
+	}
+	g.ofFailures()
+	if try(g.all); !slices.ContainsFunc(h.Limits, g.nearby) {
+		tried := len(g.all)
+		g.further(ctx, think)
+		try(g.all[tried:])
+		slices.SortStableFunc(h.Limits, func(a, b spec.Limit) int {
+			return cmp.Compare(g.ticks(a), g.ticks(b))
+		})
 	}
 	for _, s := range of {
 		h.From = append(h.From, s.ID)
 	}
-	h.Text = sentence(h.Limits, texts, len(all), len(of))
+	h.Text = sentence(h.Limits, texts, len(g.all), len(of))
 	if len(h.Limits) == 0 {
 		return h, recorded
 	}
@@ -116,40 +127,66 @@ func single(tl *timeline.Timeline) bool {
 	return len(t.Limits) == 1 && len(t.Limits[0].Phases)+len(t.Limits[0].Undecided) == 0 && !t.SingleUnits
 }
 
-// guesses are limits worth trying: what explains some failure, and what identify finds. Clocks that tick come
-// last, as they explain much.
-func guesses(ctx context.Context, of []*result.Scenario, think time.Duration) []verdict.Explanation {
-	var out []verdict.Explanation
-	add := func(e verdict.Explanation) {
+// guesses are limits worth trying to explain recordings, each once.
+type guesses struct {
+	of  []*result.Scenario
+	all []verdict.Explanation
+}
+
+// add adds those that are not known, clocks that tick last, as they explain much.
+func (g *guesses) add(all ...verdict.Explanation) {
+	from := len(g.all)
+	for _, e := range all {
 		known := func(o verdict.Explanation) bool { return o.Limit.String() == e.Limit.String() }
-		if e.Limit.String() != of[0].Limit.String() && !slices.ContainsFunc(out, known) {
-			out = append(out, e)
+		if e.Limit.String() != g.of[0].Limit.String() && !slices.ContainsFunc(g.all, known) {
+			g.all = append(g.all, e)
 		}
 	}
-	var all []*timeline.Timeline
+	slices.SortStableFunc(g.all[from:], func(a, b verdict.Explanation) int {
+		return cmp.Compare(g.ticks(a.Limit), g.ticks(b.Limit))
+	})
+}
+
+// ticks is 1 for a limit whose clock ticks where that of the declared one is not said to, else 0.
+func (g *guesses) ticks(l spec.Limit) int {
+	if l[0].TickSet && !g.of[0].Limit[0].TickSet {
+		return 1
+	}
+	return 0
+}
+
+// nearby tells whether a limit is the declared one with other numbers: nothing is nearer.
+func (g *guesses) nearby(l spec.Limit) bool {
+	p, q := g.of[0].Limit[0], l[0]
+	if len(l) != 1 {
+		return false
+	}
+	q.Rate, q.Burst = p.Rate, p.Burst
+	return p == q
+}
+
+// ofFailures adds what explains some failure.
+func (g *guesses) ofFailures() {
+	var all []verdict.Explanation
+	for _, s := range g.of {
+		all = append(all, s.Judgement.Explanations...)
+	}
+	g.add(all...)
+}
+
+// further adds what identify finds in all recordings, for about think, and what it does not look for.
+func (g *guesses) further(ctx context.Context, think time.Duration) {
+	var recordings []*timeline.Timeline
 	fresh := true
-	for _, s := range of {
-		for _, e := range s.Judgement.Explanations {
-			add(e)
-		}
-		all = append(all, s.Timeline)
+	for _, s := range g.of {
+		recordings = append(recordings, s.Timeline)
 		fresh = fresh && s.Timeline.Header.CompleteFrom == 0
 	}
-	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: think})
-	for _, c := range res.Found {
-		add(verdict.Explanation{Text: c.Text, Limit: c.Limit})
+	var all []verdict.Explanation
+	for _, c := range identify.Recorded(ctx, recordings, identify.Options{Fresh: fresh, Think: think}).Found {
+		all = append(all, verdict.Explanation{Text: c.Text, Limit: c.Limit})
 	}
-	for _, e := range slices.Concat(bans(of), lives(of), batches(of[0].Limit)) {
-		add(e)
-	}
-	ticks := func(e verdict.Explanation) int {
-		if e.Limit[0].TickSet && !of[0].Limit[0].TickSet {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(out, func(a, b verdict.Explanation) int { return cmp.Compare(ticks(a), ticks(b)) })
-	return out
+	g.add(slices.Concat(all, bans(g.of), lives(g.of), batches(g.of[0].Limit))...)
 }
 
 // bans are the declared limit with a ban after a denial, for as long as denials told at most, the same with

@@ -70,7 +70,7 @@ func TestOneHintForARun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := []result.Scenario{made(t, "a", declared, larger, 40, ms, 500*ms),
-				made(t, "b", declared, x.second, 60, ms, 900*ms)}
+				made(t, "b", declared, x.second, 60, 2*ms, 900*ms)}
 			h, out := Explain(t.Context(), all, 100*ms)
 			if h == nil || !strings.Contains(h.Text, x.want) || strings.Join(h.From, " ") != "a b" {
 				t.Fatalf("got %+v, want %s", h, x.want)
@@ -204,6 +204,35 @@ func TestAQueueThatIsDeclaredAsABucket(t *testing.T) {
 		}
 		if got != x.want {
 			t.Errorf("%s: got %q, want %q", name, got, x.want)
+		}
+	}
+}
+
+// Nothing is looked for beyond the declared limit with other numbers; of all others something may be nearer.
+func TestNearbyLimits(t *testing.T) {
+	parse := func(text string) spec.Limit {
+		l, err := spec.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for _, x := range []struct {
+		declared, limit string
+		want            bool
+	}{
+		{"token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=21", true},
+		{"token-bucket,rate=10/s,burst=20", "token-bucket,rate=9/s,burst=20", true},
+		{"token-bucket,rate=10/s,burst=20", "gcra,rate=10/s,burst=21", false},
+		{"token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=21,tick=20ms", false},
+		{"token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=20,ban=1s", false},
+		{"token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=21 + gcra,rate=9/s,burst=1", false},
+		{"fixed-window,rate=10/s", "fixed-window,rate=11/s", true},
+		{"fixed-window,rate=10/s", "fixed-window,rate=10/s,align=first", false},
+	} {
+		g := guesses{of: []*result.Scenario{{Limit: parse(x.declared)}}}
+		if got := g.nearby(parse(x.limit)); got != x.want {
+			t.Errorf("%s for %s: got %v, want %v", x.limit, x.declared, got, x.want)
 		}
 	}
 }
