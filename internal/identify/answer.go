@@ -73,8 +73,8 @@ func Told(tl *timeline.Timeline) []string {
 }
 
 // notSought is what a SPEC can say and no kind has.
-const notSought = "three limits at once or more, slots, state that expires early, refills of some units " +
-	"at a time, starts that are not full, clocks of whole seconds"
+const notSought = "three limits at once or more, slots, refills of some units at a time, starts that are " +
+	"not full, buckets and logs by a clock of whole seconds"
 
 // Text is the answer for people.
 func (r *Result) Text(a About) string {
