@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 // benchTarget prints its address and answers every request with the wall time at which it had the header
-// block.
+// block. It keeps those of /logged until /log asks for them.
 func benchTarget() {
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	fmt.Println(l.Addr())
@@ -46,30 +47,56 @@ func benchTarget() {
 		io.Copy(io.Discard, os.Stdin) // ends with the benchmark
 		os.Exit(0)
 	}()
+	var log benchLog
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		go func() {
-			defer c.Close()
-			br := bufio.NewReader(c)
-			out := make([]byte, 0, 128)
-			for {
-				for line := []byte("x"); len(line) > 2 || line[0] == 'x'; {
-					var err error
-					if line, err = br.ReadSlice('\n'); err != nil {
-						return
-					}
-				}
-				out = append(out[:0], "HTTP/1.1 200 OK\r\nX-At-Reset: "...)
-				out = strconv.AppendInt(out, time.Now().UnixNano(), 10)
-				out = append(out, "\r\nContent-Length: 2\r\n\r\nok"...)
-				if _, err := c.Write(out); err != nil {
-					return
-				}
+		go log.serve(c)
+	}
+}
+
+// benchLog is when the requests came that are logged.
+type benchLog struct {
+	mu sync.Mutex
+	at []byte
+}
+
+func (l *benchLog) serve(c net.Conn) {
+	defer c.Close()
+	br := bufio.NewReader(c)
+	var out, path, body []byte
+	for {
+		path = path[:0]
+		for line := []byte("x"); len(line) > 2 || line[0] == 'x'; {
+			var err error
+			if line, err = br.ReadSlice('\n'); err != nil {
+				return
 			}
-		}()
+			if len(path) == 0 {
+				path = append(path, line...)
+			}
+		}
+		now := time.Now().UnixNano()
+		switch body = append(body[:0], "ok"...); {
+		case bytes.HasPrefix(path, []byte("GET /logged")):
+			l.mu.Lock()
+			l.at = append(strconv.AppendInt(l.at, now, 10), '\n')
+			l.mu.Unlock()
+		case bytes.HasPrefix(path, []byte("GET /log")):
+			l.mu.Lock()
+			body, l.at = append(body[:0], l.at...), l.at[:0]
+			l.mu.Unlock()
+		}
+		out = append(out[:0], "HTTP/1.1 200 OK\r\nX-At-Reset: "...)
+		out = strconv.AppendInt(out, now, 10)
+		out = append(out, "\r\nContent-Length: "...)
+		out = strconv.AppendInt(out, int64(len(body)), 10)
+		out = append(append(out, "\r\n\r\n"...), body...)
+		if _, err := c.Write(out); err != nil {
+			return
+		}
 	}
 }
 

@@ -61,7 +61,7 @@ func chaos(t *testing.T, two bool, seed uint64) {
 	tl := mustRecord(t, schedule(
 		timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: each(burst, 0, "k", 0)},
 		timeline.Phase{Name: "flow", Shape: timeline.Constant,
-			Arrivals: each(flow, time.Millisecond, "k", burst)},
+			Arrivals: each(flow, 200*time.Microsecond, "k", burst)},
 		timeline.Phase{Name: "again", Shape: timeline.AtOnce,
 			Arrivals: each(burst, 0, "k", burst+flow)},
 		timeline.Phase{Name: "clients", Shape: timeline.Closed, Clients: 16, Partitions: []string{"k"},

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,6 +77,50 @@ func TestBothEnginesRecordTheSame(t *testing.T) {
 			got[1] = recordThirds(t, act, o)
 			if diff := cmp.Diff(got[1], got[0]); diff != "" {
 				t.Errorf("by goroutines (-), by a loop (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMoreThanWasAskedForIsNoted, with the answer or after it: the answers that follow may be those of other
+// requests.
+func TestMoreThanWasAskedForIsNoted(t *testing.T) {
+	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+	for name, tt := range map[string]struct {
+		dial  func(context.Context, string, string) (net.Conn, error)
+		parts []string
+		want  int
+	}{
+		"one answer, a loop":             {nil, []string{answer}, 0},
+		"one answer, a goroutine":        {byGoroutines, []string{answer}, 0},
+		"two in one write, a loop":       {nil, []string{answer + answer}, 1},
+		"two in one write, a goroutine":  {byGoroutines, []string{answer + answer}, 1},
+		"one after the other, a loop":    {nil, []string{answer, answer}, 1},
+		"one after the other, goroutine": {byGoroutines, []string{answer, answer}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := loopback(t, func(c net.Conn) {
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+					return
+				}
+				for _, part := range tt.parts {
+					io.WriteString(c, part)
+					time.Sleep(20 * time.Millisecond)
+				}
+				io.Copy(io.Discard, c)
+			})
+			p := timeline.Phase{Name: "c", Shape: timeline.Constant, Duration: time.Second,
+				Arrivals: each(1, 0, "k", 0)}
+			tl := mustRecord(t, schedule(p), Options{URL: u, Dial: tt.dial, Timeout: 5 * time.Second})
+			got := 0
+			for _, n := range tl.Header.Notes {
+				if strings.HasPrefix(n, timeline.OfTarget+"more came") {
+					got++
+				}
+			}
+			if got != tt.want {
+				t.Errorf("it is noted %d times, want %d: %q", got, tt.want, tl.Header.Notes)
 			}
 		})
 	}

@@ -2,12 +2,15 @@ package load
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -90,4 +93,28 @@ func TestASenderThatIsBehindOpensFewConnectionsAtOnce(t *testing.T) {
 			t.Errorf("got %+v, want all of 400 sent", c)
 		}
 	})
+}
+
+// TestConnectionsAreCounted that were opened, also where many streams of one are on their way when the run is
+// given up.
+func TestConnectionsAreCounted(t *testing.T) {
+	for range 10 {
+		ctx, cancel := context.WithCancel(context.Background())
+		u := loopback(t, func(c net.Conn) {
+			p := &peer{Framer: http2.NewFramer(c, c), c: c}
+			io.CopyN(io.Discard, c, int64(len(http2.ClientPreface)))
+			p.WriteSettings()
+			for f, err := p.ReadFrame(); err == nil; f, err = p.ReadFrame() {
+				if s, is := f.(*http2.SettingsFrame); is && s.IsAck() {
+					cancel()
+				}
+			}
+		})
+		tl, err := Record(ctx, schedule(timeline.Phase{Name: "b", Shape: timeline.AtOnce,
+			Arrivals: each(300, 0, "k", 0)}), Options{URL: u, HTTP2: true, Timeout: time.Second})
+		cancel()
+		if n := tl.Header.Audit.Connections; err != nil || n != 1 {
+			t.Errorf("got %d connections, %v, want 1", n, err)
+		}
+	}
 }

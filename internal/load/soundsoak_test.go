@@ -64,11 +64,12 @@ func deciding(start time.Time, grpc bool) http.HandlerFunc {
 	}
 }
 
-// soakRound sends some n requests, nine of ten from clients that send again when they are answered, the
-// others in bursts, and returns how many decisions it has seen, of how many requests.
+// soakRound sends some n requests, eight of ten from clients that send again when they are answered, the
+// others in bursts and in time, and returns how many decisions it has seen, of how many requests.
 func soakRound(t *testing.T, o Options, start time.Time, n int) (judged, sent int) {
-	phases := []timeline.Phase{{Name: "closed", Shape: timeline.Closed, Clients: 32, Requests: n * 9 / 10,
-		Partitions: []string{"a", "b", "c", "d"}}}
+	phases := []timeline.Phase{{Name: "closed", Shape: timeline.Closed, Clients: 32, Requests: n * 8 / 10,
+		Partitions: []string{"a", "b", "c", "d"}},
+		{Name: "steady", Shape: timeline.Constant, Arrivals: each(n/10, 100*time.Microsecond, "b", 2000)}}
 	for i := range 5 {
 		phases = append(phases, timeline.Phase{Name: fmt.Sprint("burst", i), Shape: timeline.AtOnce,
 			Arrivals: each(min(n/50, 400), 0, "a", i*400)})

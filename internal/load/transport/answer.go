@@ -41,8 +41,11 @@ func (c *Conn) receive(s *Shot) bool {
 		s.Obs.Done = max(first, c.in.last)
 	}
 	c.serves(resp.Proto, resp.Header["Keep-Alive"])
-	again := whole && !before && !resp.Close && !s.Request.Last && resp.StatusCode >= 200 &&
-		c.br.Buffered() == 0
+	more := whole && c.br.Buffered() > 0
+	if more {
+		c.t.once("surplus", surplus)
+	}
+	again := whole && !more && !before && !resp.Close && !s.Request.Last && resp.StatusCode >= 200
 	c.over(s, again)
 	return again
 }
@@ -143,18 +146,13 @@ func (c *Conn) over(s *Shot, again bool) {
 		again = false
 	}
 	t := c.t
-	s.over = true
 	t.answered.Store(true)
-	t.counts[s.Obs.Outcome].Add(1)
-	t.journal.Ended(&s.Entry, s.Obs, s.early())
-	if !again {
-		c.inflight.Store(nil)
-		t.forget(c)
-		s.Owner.Ended(s, nil)
-		return
-	}
 	c.inflight.Store(nil)
-	s.Owner.Ended(s, c)
+	if !again {
+		t.forget(c)
+		c = nil
+	}
+	t.ended(s, c)
 }
 
 // patience reads the time-out of a Keep-Alive field and returns how long the connection may be idle and still

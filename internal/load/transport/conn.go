@@ -219,6 +219,9 @@ func (c *Conn) serve() {
 
 // end gives up a connection that ended, or on which bytes came that nobody had asked for (err is nil then).
 func (c *Conn) end(err error) {
+	if err == nil && c.served > 0 {
+		c.t.once("surplus", surplus)
+	}
 	s := c.t.forget(c)
 	if s == nil || s.state.CompareAndSwap(taken, lost) {
 		return // nothing was written; a sender that has just taken c will see it
@@ -278,10 +281,7 @@ func (t *Transport) deny(s *Shot) {
 	now := t.clock.Now()
 	s.Obs.Sent, s.Obs.FirstByte = s.began(now), now
 	s.Obs.Outcome, s.Obs.Answered = timeline.Denied, true
-	s.over = true
-	t.counts[timeline.Denied].Add(1)
-	t.journal.Ended(&s.Entry, s.Obs, s.early())
-	s.Owner.Ended(s, nil)
+	t.ended(s, nil)
 }
 
 // fail ends s, which no answer came to.
@@ -291,9 +291,14 @@ func (t *Transport) fail(s *Shot, w string, err error) {
 	}
 	s.Obs.Sent = s.began(0)
 	s.Obs.Outcome, s.Obs.Answered, s.Obs.Error = timeline.Unknown, false, w
-	s.over = true
-	t.counts[timeline.Unknown].Add(1)
 	t.remember(w, err)
+	t.ended(s, nil)
+}
+
+// ended counts s, which is over, and tells its driver. c is ready for another request, or nil.
+func (t *Transport) ended(s *Shot, c *Conn) {
+	s.over = true
+	t.counts[s.Obs.Outcome].Add(1)
 	t.journal.Ended(&s.Entry, s.Obs, s.early())
-	s.Owner.Ended(s, nil)
+	s.Owner.Ended(s, c)
 }

@@ -120,9 +120,7 @@ func (t *Transport) tlsConfig(u *url.URL) *tls.Config {
 	}
 	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			if !t.uncertified.Swap(true) {
-				t.Note(cause.NoCertificate)
-			}
+			t.once("certificate", cause.NoCertificate)
 			return &tls.Certificate{}, nil // none
 		}
 	}

@@ -92,7 +92,7 @@ func (t *Transport) newLink(ctx context.Context, p *Pool) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{t: t, raw: raw, number: int(t.opened.Load()), slots: map[*Conn]struct{}{},
+	l := &link{t: t, raw: raw, number: int(t.linked.Add(1)), slots: map[*Conn]struct{}{},
 		names: map[string]string{}}
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	l.h2, err = http2.New(nc, http2.Options{Now: t.clock.Now, Patience: t.o.Timeout, Woken: l.reap,

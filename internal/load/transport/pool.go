@@ -332,7 +332,6 @@ func (t *Transport) connect(p *Pool) {
 	p.opening--
 	t.opening--
 	if err == nil && t.aborted.Load() {
-		t.opened.Add(-1)
 		c.close()
 		err = cause.ErrInterrupted
 	}

@@ -43,9 +43,9 @@ func (t *Transport) speaks(p *Pool, nc net.Conn, http string) {
 
 // Spoken asks a target that answered nothing, and ended the connections, whether it speaks HTTP/2 or TLS. A
 // server of HTTP/1.1 may take the preface of HTTP/2 for a request of the method PRI: a note tells of it. It
-// returns the word of what the target speaks, empty where that is not known.
+// returns the word of what the target speaks, empty where that is not known. One behind a proxy is not asked.
 func (t *Transport) Spoken(ctx context.Context) string {
-	if t.o.HTTP2 || t.answered.Load() || ctx.Err() != nil || !t.hungUp() {
+	if t.o.HTTP2 || t.o.Proxy != nil || t.answered.Load() || ctx.Err() != nil || !t.hungUp() {
 		return ""
 	}
 	t.Note("nothing was answered: the target was asked whether it speaks HTTP/2, and TLS")

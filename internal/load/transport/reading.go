@@ -70,9 +70,7 @@ func (c *Conn) begin() {
 // hold keeps the event loops from reading, until what it returns is called: what leaves at once is not held
 // up by answers.
 func (t *Transport) hold() (release func()) {
-	t.mu.Lock()
-	loops := slices.Clone(t.loops)
-	t.mu.Unlock()
+	loops := t.readings()
 	for _, l := range loops {
 		l.loop.Hold()
 	}
@@ -85,22 +83,25 @@ func (t *Transport) hold() (release func()) {
 
 // Reader is the event loop that reads all connections so far, or nil.
 func (t *Transport) Reader() pacing.Reader {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.loops) != 1 {
+	loops := t.readings()
+	if len(loops) != 1 {
 		return nil
 	}
-	return t.loops[0].loop
+	return loops[0].loop
 }
 
 // Knock asks the event loops how late they read.
 func (t *Transport) Knock() {
-	t.mu.Lock()
-	loops := slices.Clone(t.loops)
-	t.mu.Unlock()
-	for _, l := range loops {
+	for _, l := range t.readings() {
 		l.loop.Knock()
 	}
+}
+
+// readings are the event loops so far.
+func (t *Transport) readings() []*reading {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.loops)
 }
 
 // Ready takes in what came on a connection of an event loop: the whole answer, or else a goroutine goes on.

@@ -44,16 +44,15 @@ type Transport struct {
 	notes                          []string
 	words, protocols               map[string]bool
 
-	// uncertified tells that the target asked for a certificate, and there is none.
-	halted, aborted, answered, uncertified atomic.Bool
+	halted, aborted, answered atomic.Bool
 	// frugal tells that no connection is left idle, released that the last gate of the phase that runs is
 	// open.
 	frugal, released atomic.Bool
 	// alone tells that each request of the phase has a connection of its own.
 	alone atomic.Bool
-	// opened counts the connections there ever were.
-	sent, opened atomic.Int64
-	counts       [3]atomic.Int64
+	// opened counts the connections there ever were, linked the links.
+	sent, opened, linked atomic.Int64
+	counts               [3]atomic.Int64
 	// slowest is the longest time that opening a connection took.
 	slowest atomic.Int64
 	wg      sync.WaitGroup
@@ -143,16 +142,24 @@ func (t *Transport) Stop() {
 
 // remember keeps the first error of each word as a note.
 func (t *Transport) remember(w string, err error) {
-	if err == nil || w == cause.Interrupted {
-		return
+	if err != nil && w != cause.Interrupted {
+		t.once(w, "first "+w+": "+cause.Plain(err))
 	}
+}
+
+// once adds a note, unless there is one of the same word.
+func (t *Transport) once(w, note string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.words[w] {
 		t.words[w] = true
-		t.notes = append(t.notes, "first "+w+": "+cause.Plain(err))
+		t.notes = append(t.notes, note)
 	}
 }
+
+// surplus is that a target, which had answered on a connection, sent more there than was asked for.
+const surplus = timeline.OfTarget + "more came on a connection than was asked for: answers there may be " +
+	"those of other requests"
 
 // Note adds a sentence to the header of the timeline.
 func (t *Transport) Note(format string, args ...any) {

@@ -61,7 +61,7 @@ func tunnel(nc net.Conn, to, credentials string) error {
 	if _, err := io.WriteString(nc, ask+"\r\n"); err != nil {
 		return err
 	}
-	br := bufio.NewReader(io.LimitReader(nc, maxHeader))
+	br := bufio.NewReader(byByte{io.LimitReader(nc, maxHeader)})
 	resp, err := http.ReadResponse(br, &http.Request{Method: http.MethodConnect})
 	switch {
 	case err != nil:
@@ -70,8 +70,12 @@ func tunnel(nc net.Conn, to, credentials string) error {
 		return fmt.Errorf("the proxy answered CONNECT in %s, want HTTP/1.1", resp.Proto)
 	case resp.StatusCode/100 != 2:
 		return fmt.Errorf("the proxy answered CONNECT with %s", resp.Status)
-	case br.Buffered() > 0:
-		return errors.New("the proxy sent more than its answer to CONNECT")
 	}
 	return nil
 }
+
+// byByte reads a byte at a time: so nothing is read that comes through a tunnel, in which a target may speak
+// first.
+type byByte struct{ io.Reader }
+
+func (r byByte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(len(p), 1)]) }
