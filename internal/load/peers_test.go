@@ -29,7 +29,7 @@ var peers = []generator{
 		export default function () { http.get("URL") }`},
 }
 
-// peerSeconds is how long a peer sends: wrk2 looks for its pace for 10 s.
+// peerSeconds is how long each sends: wrk2 looks for its pace for 10 s.
 const peerSeconds = 12
 
 // BenchmarkPeers prints how late requests of other generators arrive at the target, of those that are on the
@@ -42,7 +42,7 @@ func BenchmarkPeers(b *testing.B) {
 			gap := time.Second / time.Duration(rate)
 			for b.Loop() {
 				mustRecord(b, schedule(timeline.Phase{Name: "l", Shape: timeline.Constant,
-					Arrivals: each(2*rate, gap, "k", 0)}), Options{URL: u})
+					Arrivals: each(peerSeconds*rate, gap, "k", 0)}), Options{URL: u})
 				ours := logged(b, u, gap)
 				quiet := quietest(ours)
 				p50, p99 := quantiles(ours)
