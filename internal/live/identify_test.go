@@ -14,8 +14,8 @@ import (
 	product "github.com/rlcheck/rlcheck/internal/trial"
 )
 
-// named is an endpoint and the SPEC that it implements.
-type named struct{ url, spec string }
+// named is an endpoint, what it is, and the SPEC that it implements.
+type named struct{ recipe, url, spec string }
 
 // asking bounds how many endpoints are asked at a time: the judge thinks on all processors meanwhile, and
 // requests that wait for one tell less.
@@ -24,54 +24,49 @@ var asking = make(chan struct{}, 4)
 // askedFor is how long a recipe is asked on a machine that stands still each time.
 const askedFor = 2 * time.Minute
 
-// Of seven recipes nothing is told but the URL, and each is named.
+// Of seven recipes nothing is told but the URL, and each is named. The one that takes longest comes first,
+// and none is below another subtest: such wait until those of all other tests have begun.
 func TestRecipesAreNamedFromTheirURL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some minutes")
 	}
 	t.Parallel()
-	for name, start := range map[string]func(t *testing.T) map[string]named{
-		"nginx": nginxRecipes, "haproxy": haproxyRecipes, "express": expressRecipes,
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, n := range slices.Concat(expressRecipes(t), nginxRecipes(t), haproxyRecipes(t)) {
+		t.Run(n.recipe, func(t *testing.T) {
 			t.Parallel()
-			for recipe, n := range start(t) {
-				t.Run(recipe, func(t *testing.T) {
-					t.Parallel()
-					n.identified(t)
-				})
-			}
+			n.identified(t)
 		})
 	}
 }
 
-func nginxRecipes(t *testing.T) map[string]named {
+func nginxRecipes(t *testing.T) []named {
 	urls := nginx(t,
 		zone{Name: "nodelay", Rate: "10r/s", Args: "burst=9 nodelay", Status: http.StatusTooManyRequests},
 		zone{Name: "noburst", Rate: "5r/s"},
 		zone{Name: "queue", Rate: "10r/s", Args: "burst=7", Status: http.StatusTooManyRequests})
-	return map[string]named{
-		"a burst without delay": {urls["nodelay"], "leaky-bucket,rate=10/s,burst=10"},
-		"no burst":              {urls["noburst"], "leaky-bucket,rate=5/s,burst=1"},
-		"a queue":               {urls["queue"], "leaky-bucket-queue,rate=10/s,queue=7"},
+	return []named{
+		{"nginx, a burst without delay", urls["nodelay"], "leaky-bucket,rate=10/s,burst=10"},
+		{"nginx, no burst", urls["noburst"], "leaky-bucket,rate=5/s,burst=1"},
+		{"nginx, a queue", urls["queue"], "leaky-bucket-queue,rate=10/s,queue=7"},
 	}
 }
 
-func haproxyRecipes(t *testing.T) map[string]named {
+func haproxyRecipes(t *testing.T) []named {
 	const counter = "sliding-window-counter,rate=6/600ms,align=first"
-	return map[string]named{
-		"http_req_rate": {haproxy(t, table{store: "http_req_rate(600ms)", denyIf: "sc_http_req_rate(0) gt 6",
-			expire: "60s"}), counter + ",count=all"},
-		"gpc0_rate": {haproxy(t, table{store: "gpc0,gpc0_rate(600ms)", denyIf: "sc0_gpc0_rate ge 6",
+	return []named{
+		{"haproxy, http_req_rate", haproxy(t, table{store: "http_req_rate(600ms)",
+			denyIf: "sc_http_req_rate(0) gt 6", expire: "60s"}), counter + ",count=all"},
+		{"haproxy, gpc0_rate", haproxy(t, table{store: "gpc0,gpc0_rate(600ms)", denyIf: "sc0_gpc0_rate ge 6",
 			expire: "60s", after: []string{"sc-inc-gpc0(0)"}}), counter},
 	}
 }
 
-func expressRecipes(t *testing.T) map[string]named {
+func expressRecipes(t *testing.T) []named {
 	const express = "express-rate-limit"
-	return map[string]named{
-		"10 a second": {node(t, express, 10, time.Second), "fixed-window,rate=10/1s,align=first"},
-		"6 in 600 ms": {node(t, express, 6, 600*time.Millisecond), "fixed-window,rate=6/600ms,align=first"},
+	return []named{
+		{"express, 10 a second", node(t, express, 10, time.Second), "fixed-window,rate=10/1s,align=first"},
+		{"express, 6 in 600 ms", node(t, express, 6, 600*time.Millisecond),
+			"fixed-window,rate=6/600ms,align=first"},
 	}
 }
 
