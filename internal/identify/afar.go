@@ -66,7 +66,7 @@ func (x *search) hopeless() bool {
 		return false
 	}
 	if x.aside == nil && len(x.gone) == 0 {
-		x.excludeBy(manyAsked / 5)
+		x.excludeBy(manyAsked / 2)
 	}
 	return x.aside == nil && len(x.gone) == 0 || !x.brisk() && x.fleeting()
 }

@@ -176,7 +176,11 @@ func (x *search) open(ctx context.Context) bool {
 	}
 	if x.shown().Counts().Denied == 0 {
 		x.every, quota.Every = x.o.Every, x.o.Every
-		if !x.askQuota(ctx, quota) {
+		ask := x.askQuota
+		if x.far { // none waits for an answer: in parts, a short window would begin anew
+			ask = x.send
+		}
+		if !ask(ctx, quota) {
 			return false
 		}
 	}
