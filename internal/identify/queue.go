@@ -41,14 +41,21 @@ func (x *search) later() {
 }
 
 // dropQueue takes back that answers wait in a queue as soon as what is left of it has no place to wait in: an
-// answer was slow. It tells whether that was done.
+// answer was slow. It tells whether that was done. Where some has a place, what has none is left out.
 func (x *search) dropQueue() bool {
-	place := func(r *region) bool { return r.hull().q2 > 1 }
-	if x.aside == nil || len(x.regions) == 0 || slices.ContainsFunc(x.regions, place) {
+	if x.aside == nil || len(x.regions) == 0 {
 		return false
 	}
-	x.noQueue()
-	return true
+	if !slices.ContainsFunc(x.regions, func(r *region) bool { return r.hull().q2 > 1 }) {
+		x.noQueue()
+		return true
+	}
+	full := func(b box) bool { return b.q2 == 1 }
+	for _, r := range x.regions {
+		r.live, r.doubtful = slices.DeleteFunc(r.live, full), slices.DeleteFunc(r.doubtful, full)
+	}
+	x.regions = slices.DeleteFunc(x.regions, (*region).empty)
+	return false
 }
 
 // noQueue takes back that answers wait in a queue.

@@ -165,3 +165,21 @@ func TestAQueueDeniesNoneThatComeOneByOne(t *testing.T) {
 		right(t, limit, res)
 	}
 }
+
+// TestAQueueWithAPlaceIsToldFromOneWithout: a limit of one in 18 ms denies what comes every 20 ms where
+// answers differ by some. Nothing waits in it, and it stayed open for 350 requests beside a queue.
+func TestAQueueWithAPlaceIsToldFromOneWithout(t *testing.T) {
+	for _, text := range []string{"leaky-bucket-queue,rate=14/700ms,queue=14",
+		"leaky-bucket-queue,rate=30/s,queue=10"} {
+		for seed := range uint64(4) {
+			limit := parsed(t, text)
+			res := Identify(t.Context(), serial{simulate(t, limit, 330+seed)}, budget(limit))
+			if res.Verdict != Identified || res.Sent() > 200 {
+				t.Errorf("%s, seed %d: got %s with %d requests, want it named with 200", limit, seed,
+					res.Summary(), res.Sent())
+				continue
+			}
+			right(t, limit, res)
+		}
+	}
+}
