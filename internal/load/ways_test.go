@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
-	"sync"
 	"testing"
 )
 
@@ -84,7 +83,6 @@ func (w way) serve(t testing.TB, h http.HandlerFunc) (o Options, ok bool) {
 // one of the standard library takes longer for a request than all else.
 func proxy(t testing.TB) *url.URL {
 	t.Helper()
-	var answers sync.WaitGroup
 	u := loopback(t, func(from net.Conn) {
 		in := bufio.NewReader(from)
 		r, err := http.ReadRequest(in)
@@ -96,14 +94,20 @@ func proxy(t testing.TB) *url.URL {
 			io.WriteString(from, "HTTP/1.1 502 Bad Gateway\r\n\r\n")
 			return
 		}
-		defer to.Close()
+		answered := make(chan struct{})
+		defer func() {
+			to.Close()
+			from.Close()
+			<-answered
+		}()
 		if r.Method == http.MethodConnect {
 			io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n")
 		}
-		answers.Go(func() {
+		go func() {
+			defer close(answered)
 			io.Copy(from, to)
 			from.Close()
-		})
+		}()
 		if r.Method == http.MethodConnect {
 			io.Copy(to, in)
 			return
@@ -115,7 +119,6 @@ func proxy(t testing.TB) *url.URL {
 			r.Write(to)
 		}
 	})
-	t.Cleanup(answers.Wait)
 	u.Path = ""
 	return u
 }
