@@ -409,10 +409,13 @@ func (r *region) points(n int, doubtful bool) []box {
 	return out
 }
 
+// mostPinned is how many parts of the only limit that is left are tried.
+const mostPinned = 200
+
 // pinned returns a policy of what is left that explains the recording, the roundest about the first one that
-// is found: what is live is divided, and then what is doubtful. It reports false where none is found.
-func (r *region) pinned(tl *timeline.Timeline, explains func(box) bool) (box, bool) {
-	const most = 200
+// is found: what is live is divided, into most parts, and then what is doubtful. It reports false where none
+// is found.
+func (r *region) pinned(tl *timeline.Timeline, most int, explains func(box) bool) (box, bool) {
 	for _, open := range [][]box{slices.Clone(r.live), slices.Clone(r.doubtful)} {
 		for i := 0; i < min(most, len(open)); i++ {
 			for _, p := range []box{open[i].point(), open[i].middle()} {

@@ -66,7 +66,7 @@ func TestWhatIsLeftIsDividedUntilSomeOfItExplains(t *testing.T) {
 		from, to, want time.Duration
 	}{{1_234_560 * us, 1_244_560 * us, 1_240_000 * us}, {1_600_100 * us, 1_609_100 * us, 1_601_000 * us},
 		{3 * s, 4 * s, 0}} {
-		got, ok := r.pinned(&timeline.Timeline{}, func(b box) bool {
+		got, ok := r.pinned(&timeline.Timeline{}, mostPinned, func(b box) bool {
 			return b.q1 == 5 && b.t1 == b.t2 && b.t1 >= tt.from && b.t1 <= tt.to
 		})
 		if got.t1 != tt.want || ok != (tt.want > 0) {

@@ -384,7 +384,7 @@ func (x *search) explained(r *region) box {
 			return p
 		}
 	}
-	if p, ok := r.pinned(x.shown(), explains); ok {
+	if p, ok := r.pinned(x.shown(), mostPinned, explains); ok {
 		return p
 	}
 	return best

@@ -253,7 +253,8 @@ func (x *search) both(a, r *region) Candidate {
 	if !x.fails(out) {
 		return out
 	}
-	for _, b := range append([]box{a.kind.usual(a.hull())}, a.points(mostLive, false)...) {
+	const firsts, parts = 4, 10 // of those that are tried, and of the second for each
+	for _, b := range append([]box{a.kind.usual(a.hull())}, a.points(firsts, false)...) {
 		known := &region{kind: a.kind, live: []box{b}}
 		rest := &region{kind: r.kind, beside: known, live: r.live, doubtful: r.doubtful}
 		at := func(c box) Candidate {
@@ -261,7 +262,7 @@ func (x *search) both(a, r *region) Candidate {
 			try.Limit = spec.Limit{a.kind.written(b), r.kind.written(c)}
 			return try
 		}
-		if c, ok := rest.pinned(x.shown(), func(c box) bool { return !x.overdue() && !x.fails(at(c)) }); ok {
+		if c, ok := rest.pinned(x.shown(), parts, func(c box) bool { return !x.overdue() && !x.fails(at(c)) }); ok {
 			return at(c)
 		}
 	}
