@@ -78,14 +78,6 @@ func (r *region) with(p spec.Policy) spec.Limit {
 // everywhere asks the judge about a policy by its bounds. Of windows that are longer than the recording it
 // asks apart whether one begins in it: most of the places where they may begin are outside.
 func (r *region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
-	if p.Weighs() && p.Count == spec.CountAll && !several(tl) {
-		if weighed(tl, p, side) {
-			return true
-		}
-		if p.PerTo > p.Rate.Per*11/10 {
-			return false // each place of its windows takes long, and refutes little of so many
-		}
-	}
 	clocked := p.Fixed() && p.Align == spec.AlignUnknown && p.Ban == 0
 	if (p.Weighs() || clocked) && r.looser(tl, p, side) {
 		return true
@@ -119,73 +111,6 @@ func (r *region) looser(tl *timeline.Timeline, p spec.Policy, side verdict.Confo
 	return side != verdict.UpperBound && refuted(tl, r.with(few), verdict.LowerBound, false) ||
 		side != verdict.LowerBound && (refuted(tl, r.with(many), verdict.UpperBound, false) ||
 			refuted(tl, r.with(bucket), verdict.UpperBound, false))
-}
-
-// weighed tells whether some answers refute each counter of a range that counts denied requests too, wherever
-// its windows begin: each answer is asked alone, and at each part x of a window at which it may have come.
-//
-//	      previous window, weight 1-x        |  this window, weight 1
-//	|------------------------------------------|------- x ------- d
-//	 age (1+x)*window                           x*window         0
-//
-// It needs no search for a place of the windows, which takes the judge long for as many requests as count.
-func weighed(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
-	const parts = 16
-	least, most := p.Rate.Per, max(p.Rate.Per, p.PerTo)
-	few, many := float64(p.Rate.N), float64(max(p.Rate.N, p.RateTo))
-	age := func(t time.Duration, x float64) time.Duration { return time.Duration(float64(t) * x) }
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		refuted := o.Outcome == timeline.Allowed && side != verdict.LowerBound ||
-			o.Outcome == timeline.Denied && side != verdict.UpperBound
-		for k := 0; refuted && k < parts; k++ {
-			from, to := float64(k)/parts, float64(k+1)/parts
-			if o.Outcome == timeline.Allowed { // rounded down, it is below a quota only if it was so before
-				now, all := surely(tl, o, age(least, from)), surely(tl, o, age(least, 1+from))
-				refuted = now+(1-to)*(all-now) >= many
-			} else { // rounded up, it may be one more
-				now, all := perhaps(tl, o, age(most, to)), perhaps(tl, o, age(most, 1+to))
-				refuted = now+(1-from)*(all-now)+1 < few
-			}
-		}
-		if refuted {
-			return true
-		}
-	}
-	return false
-}
-
-// surely is how many other requests were decided before o, and less than a time before it; o is one of tl.
-func surely(tl *timeline.Timeline, o *timeline.Observation, within time.Duration) (n float64) {
-	for i := range tl.Observations {
-		p := &tl.Observations[i]
-		if p.Sent >= o.Sent {
-			break
-		}
-		if p.Answered && p.FirstByte < o.Sent && o.FirstByte-p.Sent+slack(tl) < within {
-			n++
-		}
-	}
-	return n
-}
-
-// perhaps is how many other requests may have been decided before o, and at most a time before it.
-func perhaps(tl *timeline.Timeline, o *timeline.Observation, within time.Duration) (n float64) {
-	for i := range tl.Observations {
-		p := &tl.Observations[i]
-		if p.Sent > o.FirstByte {
-			break
-		}
-		if p.Seq != o.Seq && (!p.Answered || o.Sent-p.FirstByte-slack(tl) <= within) {
-			n++
-		}
-	}
-	return n
-}
-
-// slack is by how much the target may take a time between two requests for longer or shorter.
-func slack(tl *timeline.Timeline) time.Duration {
-	return tl.Header.Tick + 2*tl.Header.ClockError + tl.Header.Drift(tl.End())
 }
 
 // split returns a region for each part of the kind, where no more is to be learnt of all together; else r
