@@ -262,7 +262,8 @@ func (x *search) both(a, r *region) Candidate {
 			try.Limit = spec.Limit{a.kind.written(b), r.kind.written(c)}
 			return try
 		}
-		if c, ok := rest.pinned(x.shown(), parts, func(c box) bool { return !x.overdue() && !x.fails(at(c)) }); ok {
+		explains := func(c box) bool { return !x.overdue() && !x.fails(at(c)) }
+		if c, ok := rest.pinned(x.shown(), parts, explains); ok {
 			return at(c)
 		}
 	}
