@@ -2,6 +2,7 @@ package identify
 
 import (
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -107,8 +108,8 @@ func TestASteadyPathIsBeliedByOneAnswer(t *testing.T) {
 
 // TestAShortWindowIsNamedOnASteadyPath, five in 800 ms, and the answer says what that rests on.
 func TestAShortWindowIsNamedOnASteadyPath(t *testing.T) {
-	if testing.Short() {
-		t.Skip("ten seconds")
+	if os.Getenv("RLCHECK_SOAK") == "" {
+		t.Skip("a minute: RLCHECK_SOAK=1")
 	}
 	limit := parsed(t, "fixed-window,rate=5/800ms,align=first")
 	s, o := fromAfar(t, 303)
