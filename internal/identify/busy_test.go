@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -43,6 +44,35 @@ func TestAQueueWithoutAPlaceIsDropped(t *testing.T) {
 			t.Errorf("of %d: got it dropped %v, want %v", quota, got, want)
 		}
 	}
+}
+
+// TestSlowAnswersAreNoQueue: where answers were slow by chance, a bucket was named
+// leaky-bucket-queue,queue=9,undelayed=9, in which nothing waits.
+func TestSlowAnswersAreNoQueue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
+	limit := parsed(t, "leaky-bucket,rate=10/s,burst=10")
+	for seed := range uint64(2) {
+		s := simulate(t, limit, seed)
+		s.busy, s.slow = 0.6, 60*time.Millisecond
+		res := Identify(t.Context(), s, budget(limit))
+		if res.Verdict != Identified {
+			t.Errorf("got %s, want it named", res.Summary())
+			continue
+		}
+		right(t, limit, res)
+	}
+}
+
+// On a busy machine, whose answers come late at random, more is left open; no name is wrong.
+// RLCHECK_SOAK runs 500.
+func TestNoNameIsWrongOnABusyMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
+	h := &harness{t: t, most: 12, busy: true, least: 50}
+	h.seeds(map[bool]uint64{false: 4, true: 500}[os.Getenv("RLCHECK_SOAK") != ""])
 }
 
 // TestASlowFirstAnswerIsNotFarAway: one answer of 90 ms, and all that came later were taken to be far away.

@@ -36,7 +36,10 @@ type simulated struct {
 	// forward is how much of trip is the way there. Half of jitter comes on top of it, and half on the way
 	// back. 0 is no network: a request is decided at any time until its answer.
 	forward time.Duration
-	random  *rand.Rand
+	// busy is the share of answers that come later by up to slow.
+	busy   float64
+	slow   time.Duration
+	random *rand.Rand
 }
 
 func simulate(t *testing.T, limit spec.Limit, seed uint64) *simulated {
@@ -91,6 +94,9 @@ func (s *simulated) legs() (trip, late, back time.Duration) {
 	}
 	if s.forward == 0 {
 		trip = s.trip + random(s.jitter)
+		if s.busy > 0 && s.random.Float64() < s.busy {
+			trip += random(s.slow)
+		}
 		return trip, random(trip), 0
 	}
 	late, back = s.forward+random(s.jitter/2), s.trip-s.forward+random(s.jitter/2)
@@ -240,8 +246,9 @@ type harness struct {
 	t *testing.T
 	// most is the largest quota. slow asks for round trips of 80 to 120 ms, of which one in twenty is lost.
 	// odd makes windows up to 3 % longer, to times that nobody would write.
-	most      int64
-	slow, odd bool
+	most int64
+	// busy makes a third to two thirds of the answers late by up to 20 to 120 ms.
+	slow, odd, busy bool
 	// network tells that much of a round trip is the same for all, the way there a share of it.
 	network bool
 	// right, open and wrong count the names, short those of open that recover too soon to be told from there,
@@ -298,6 +305,9 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 	s, o := simulate(t, limit, seed), budget(limit)
 	if h.slow {
 		s.trip, s.jitter, s.lost = 80*time.Millisecond, 40*time.Millisecond, 0.05
+	}
+	if h.busy {
+		s.busy, s.slow = 0.3+0.4*r.Float64(), time.Duration(20+r.IntN(100))*time.Millisecond
 	}
 	if h.network {
 		s.forward = 1 + time.Duration(r.Int64N(int64(s.trip)))

@@ -215,20 +215,19 @@ func passed(tl *timeline.Timeline) int64 {
 }
 
 // queueExplains tells whether the delays of the queue that was found are those that were seen, but for one
-// answer in five, as on a busy machine, and finds out how many pass without waiting.
+// answer in five, as on a busy machine, and finds out how many pass without waiting: fewer than passed, as
+// some left the queue meanwhile. Where it explains no more answers than if none waited, they were slow.
 func (x *search) queueExplains() bool {
 	if len(x.regions) == 0 {
 		return false
 	}
-	r, n, best := x.regions[0], passed(x.judged()), 0.8
-	if r.kind.written(r.hull().point()).Burst <= 1 {
-		return false // nothing waits in it: an answer was slow
-	}
-	explains := false
-	for pass := range n + 2 { // fewer than passed, as some left the queue meanwhile
-		q := queueOf(r.kind.written(r.hull().point()), pass)
+	bucket, explains := x.regions[0].kind.written(x.regions[0].hull().point()), false
+	places := bucket.Burst - 1
+	best := max(0.8, delaysAs(queueOf(bucket, places), x.judged())+0.001)
+	for pass := range min(passed(x.judged())+2, places) {
+		q := queueOf(bucket, pass)
 		if share := delaysAs(q, x.judged()); share >= best {
-			x.undelayed, best, explains = q.Undelayed, share+0.001, true
+			x.undelayed, best, explains = pass, share+0.001, true
 		}
 	}
 	return explains
