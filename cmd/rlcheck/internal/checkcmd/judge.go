@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -157,9 +156,8 @@ func foreign(err error) bool {
 // judgeStream judges a recording as it is read.
 func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *Flags) (
 	*verdict.Judgement, timeline.Counts, error) {
-	// What is kept of a large recording is large and has no pointers: to collect often costs little and saves
-	// much.
-	defer debug.SetGCPercent(debug.SetGCPercent(recording.GCPercent))
+	var garbage recording.Garbage
+	defer garbage.Over()
 	h, err := r.Header()
 	if err != nil {
 		return nil, timeline.Counts{}, err
@@ -172,6 +170,7 @@ func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *Flags) (
 	f.kept.header = h
 	at := 0 // the line of the first observation that was refused
 	err = r.Each(func(o *timeline.Observation, line int) bool {
+		garbage.Seen()
 		f.ends = f.ends || o.Done > 0
 		result.DoubtCached(o, &f.caches)
 		if !o.Answered && o.Outcome != timeline.Unknown {
@@ -235,7 +234,8 @@ func refused(name string, line int, err error) error {
 // when it ended is known at its end.
 func judgeLog(e *cli.Env, in io.Reader, name string, f *Flags) (*verdict.Judgement, timeline.Counts,
 	error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(recording.GCPercent))
+	var garbage recording.Garbage
+	defer garbage.Over()
 	limit, err := spec.Parse(f.Limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
@@ -251,6 +251,7 @@ func judgeLog(e *cli.Env, in io.Reader, name string, f *Flags) (*verdict.Judgeme
 	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches)
 	at := 0
 	err = l.Each(func(o *timeline.Observation) bool {
+		garbage.Seen()
 		if !f.wants(o.Partition) {
 			return true
 		}

@@ -5,6 +5,8 @@ package recording
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/load"
@@ -23,8 +25,32 @@ const (
 	mostAround = 20_000
 )
 
-// GCPercent is the target of the garbage collector while a recording is judged as it is read.
+// GCPercent is the target of the garbage collector while much is kept of a recording: that is large and has
+// no pointers, so that to collect often costs little and saves much.
 const GCPercent = 25
+
+// Garbage makes the collector run often as soon as much is kept of a recording that is judged as it is read.
+// Before that it would run hundreds of times to save a few megabytes.
+type Garbage struct{ seen, usual int }
+
+// Seen counts an observation.
+func (g *Garbage) Seen() {
+	const each, much = 1 << 16, 48 << 20
+	if g.seen++; g.usual != 0 || g.seen%each != 0 {
+		return
+	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	if metrics.Read(live); live[0].Value.Uint64() > much {
+		g.usual = debug.SetGCPercent(GCPercent)
+	}
+}
+
+// Over has the collector run as usual.
+func (g *Garbage) Over() {
+	if g.usual != 0 {
+		debug.SetGCPercent(g.usual)
+	}
+}
 
 // Kept keeps the observations of a recording. All of a large one are in a file, if they are wanted.
 type Kept struct {
