@@ -24,6 +24,8 @@ type Loop struct {
 	events [64]syscall.EpollEvent
 	ready  [64]*Conn
 	buffer []byte
+	// ending tells that whoever reads has heard the end.
+	ending bool
 	// turn is held by the thread while it handles what has come.
 	turn sync.Mutex
 
@@ -61,7 +63,8 @@ func New(now func() time.Duration, knocked, handled func()) *Loop {
 	return l
 }
 
-// Stop ends the loop. Its connections were closed, or have left, before. l may be nil.
+// Stop ends the loop. Its connections were closed, or have left, before. It waits for one that is lent until
+// that is given back. l may be nil.
 func (l *Loop) Stop() {
 	if l == nil {
 		return
@@ -87,8 +90,8 @@ func (l *Loop) ring(b byte) {
 	}
 }
 
-// rung reads the bell, and tells whether the loop is to end.
-func (l *Loop) rung() (ended bool) {
+// rung reads the bell. Whoever has borrowed the loop may hear its end, which is then seen here.
+func (l *Loop) rung() {
 	var b [64]byte
 	n, _ := syscall.Read(l.bell[0], b[:])
 	for _, x := range b[:max(n, 0)] {
@@ -99,10 +102,9 @@ func (l *Loop) rung() (ended bool) {
 			l.lent <- struct{}{}
 			<-l.back
 		case stop:
-			ended = true
+			l.ending = true
 		}
 	}
-	return ended
 }
 
 func (l *Loop) closeAll() {
@@ -158,12 +160,13 @@ func (l *Loop) Join(nc net.Conn, h Handler) *Conn {
 // run handles what comes until the loop is stopped.
 func (l *Loop) run() {
 	defer close(l.finished)
-	for !l.handle(l.wait()) {
+	for !l.ending {
+		l.handle(l.wait())
 	}
 }
 
-// handle handles the first n of events, and tells whether the loop is to end.
-func (l *Loop) handle(n int) (ended bool) {
+// handle handles the first n of events.
+func (l *Loop) handle(n int) {
 	l.turn.Lock()
 	rings := l.find(n)
 	for i := range n {
@@ -173,7 +176,9 @@ func (l *Loop) handle(n int) (ended bool) {
 	}
 	l.handled()
 	l.turn.Unlock()
-	return rings && l.rung()
+	if rings {
+		l.rung()
+	}
 }
 
 // Borrow has the goroutine of the loop stand still until Return: the caller reads in its place, with Poll. It

@@ -229,6 +229,28 @@ func TestALoopThatIsBorrowedIsReadByPoll(t *testing.T) {
 	}
 }
 
+// TestALoopThatIsBorrowedHearsItsEnd: whoever reads in its place hears it first.
+func TestALoopThatIsBorrowedHearsItsEnd(t *testing.T) {
+	knocked, stopped := make(chan bool, 1), make(chan bool)
+	l := New(func() time.Duration { return 0 }, func() { knocked <- true }, func() {})
+	l.Borrow()
+	go func() {
+		l.Stop()
+		close(stopped)
+	}()
+	for !l.Poll(time.Second) {
+	}
+	l.Return()
+	l.Knock() // one that goes on hears it
+	select {
+	case <-stopped:
+	case <-knocked:
+		t.Error("it goes on")
+		l.ring(stop)
+		<-stopped
+	}
+}
+
 // TestAConnectionClosedBeforeItBeginsIsGivenBack: nobody would close its descriptor later.
 func TestAConnectionClosedBeforeItBeginsIsGivenBack(t *testing.T) {
 	c, _, theirs := pair(t)
