@@ -171,6 +171,7 @@ var closedLists = []entry{
 	{"no-socket", "error", "There is no such socket (--unix-socket)."},
 	{"eof", "error", "The target closed the connection before the answer began."},
 	{"closed", "error", "The connection was closed while the request was sent."},
+	{"surplus", "error", "The target sent an answer too many: this one may be another request's."},
 	{"dns", "error", "The name of the host was not found."},
 	{"forbidden", "error", "The address is public and not allowed (--allow)."},
 	{"no-route", "error", "No network leads to the address."},

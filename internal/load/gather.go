@@ -28,6 +28,7 @@ func (r *recorder) gather(spoken string) *timeline.Timeline {
 		tl.Observations = r.all()
 		for i := range tl.Observations {
 			cause.Reword(&tl.Observations[i], spoken)
+			r.net.Doubt(&tl.Observations[i])
 		}
 	}
 	tl.Header.Notes = r.net.Notes()

@@ -37,8 +37,11 @@ func atMost(s *timeline.Schedule, o *Options) int {
 // unroll takes the observations from the journal: all of them if they are few, or their beginning.
 func (r *recorder) unroll(tl *timeline.Timeline, spoken string) {
 	s := r.journal.Finish().From(firstFree(r.s))
-	if spoken != "" {
-		s = s.With(func(o *timeline.Observation) { cause.Reword(o, spoken) })
+	if spoken != "" || r.net.Doubtful() {
+		s = s.With(func(o *timeline.Observation) {
+			cause.Reword(o, spoken)
+			r.net.Doubt(o)
+		})
 	}
 	tl.Unroll(s, r.most)
 	if err := s.Err(); err != nil {

@@ -58,6 +58,7 @@ type recorder struct {
 //	                                         had answered others, or no more streams were taken (GOAWAY)
 //	timeout                                  no answer within Options.Timeout
 //	malformed, header-too-large              the answer was not the HTTP asked for, or its header > 64 KiB
+//	surplus                                  the target sent an answer too many: whose this was is not known
 //	network                                  any other error of the network
 //	interrupted                              ctx ended first
 //

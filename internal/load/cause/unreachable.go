@@ -140,6 +140,7 @@ var causes = map[string]cause{
 		"start the target, or check the path given with --unix-socket"},
 	EOF:       {"connections ended before an answer came", single},
 	Closed:    {"connections were closed before an answer came", single},
+	Surplus:   {"an answer came too many, so that any may be another request's", single},
 	DNS:       {"the name of the host has no address", host},
 	Forbidden: {"the address is not allowed", "name the host with --allow"},
 	NoRoute:   {"there is no route to the address", host + ", and the network"},

@@ -35,6 +35,7 @@ const (
 	NoSocket    word = "no-socket"
 	EOF         word = "eof"
 	Closed      word = "closed"
+	Surplus     word = "surplus"
 	DNS         word = "dns"
 	Forbidden   word = "forbidden"
 	NoRoute     word = "no-route"

@@ -114,7 +114,8 @@ type Options struct {
 // Progress is how far a recording has come.
 type Progress struct {
 	// Allowed, Denied and Unknown count the requests that are over, Sent those that were sent, Planned those
-	// that the schedule may send at most.
+	// that the schedule may send at most. An answer counts as it came, also one that may be another
+	// request's.
 	Allowed, Denied, Unknown, Sent, Planned int
 	// Late is the largest lateness so far of a request that has a planned time.
 	Late time.Duration

@@ -23,6 +23,7 @@ func (c *Conn) receive(s *Shot) bool {
 	before := early || first < s.sentAt
 	if err == nil && before && !s.gated {
 		err = errUnasked // bytes that came before the request are no answer to it
+		c.surplus(resp.StatusCode != http.StatusRequestTimeout)
 	}
 	if err != nil {
 		c.t.forget(c)
@@ -43,7 +44,7 @@ func (c *Conn) receive(s *Shot) bool {
 	c.serves(resp.Proto, resp.Header["Keep-Alive"])
 	more := whole && c.br.Buffered() > 0
 	if more {
-		c.t.once("surplus", surplus)
+		c.surplus(another(c.buffered()))
 	}
 	again := whole && !more && !before && !resp.Close && !s.Request.Last && resp.StatusCode >= 200
 	c.over(s, again)
@@ -55,9 +56,16 @@ func (c *Conn) refused(s *Shot, resp *http.Response, first time.Duration) {
 	if resp.StatusCode != http.StatusBadRequest {
 		return
 	}
-	b, _ := c.br.Peek(min(c.br.Buffered(), 120))
+	b := c.buffered()
+	b = b[:min(len(b), 120)]
 	c.t.remember("400", fmt.Errorf("to request %d of its connection, after %v, from %q: %q", c.served+1,
 		(first-s.began(first)).Round(time.Microsecond), resp.Header.Get("Server"), b))
+}
+
+// buffered is what was read and is not taken yet.
+func (c *Conn) buffered() []byte {
+	b, _ := c.br.Peek(c.br.Buffered())
+	return b
 }
 
 // head notes the header block of the final answer to s, whose first byte was read at first.
@@ -65,6 +73,9 @@ func (c *Conn) head(s *Shot, first time.Duration, status int, out timeline.Outco
 	o := s.Obs
 	o.Sent, o.FirstByte, o.Answered = s.began(first), first, true
 	o.Status, o.Outcome, o.Error, o.Fields = status, out, "", f
+	if c.served == 1 {
+		c.second = o.Sent
+	}
 }
 
 // serves counts an answer that came to its end or broke. idle is the field Keep-Alive, if there is one.

@@ -80,8 +80,9 @@ type Conn struct {
 	inflight atomic.Pointer[Shot]
 	// expires is the clock at which the request in flight times out, 0 for none.
 	expires atomic.Int64
-	// served counts answers; the reader's.
+	// served counts answers, second is the left end of the second one's interval; the reader's.
 	served int
+	second time.Duration
 	// scratch is where the fields of an answer are gathered; the reader's.
 	scratch timeline.Fields
 	// opening is what came first on the connection, of which bytes are known.
@@ -208,6 +209,9 @@ func (c *Conn) serve() {
 		c.hear()
 		s := c.inflight.Load()
 		if err != nil || s == nil || s.state.Load() == taken {
+			if err == nil {
+				c.surplus(another(c.buffered()))
+			}
 			c.end(err)
 			return
 		}
@@ -219,9 +223,6 @@ func (c *Conn) serve() {
 
 // end gives up a connection that ended, or on which bytes came that nobody had asked for (err is nil then).
 func (c *Conn) end(err error) {
-	if err == nil && c.served > 0 {
-		c.t.once("surplus", surplus)
-	}
 	s := c.t.forget(c)
 	if s == nil || s.state.CompareAndSwap(taken, lost) {
 		return // nothing was written; a sender that has just taken c will see it

@@ -112,6 +112,7 @@ func (c *Conn) Ready(b []byte, at time.Duration) {
 	s, a := c.inflight.Load(), &c.loop.answer
 	switch {
 	case s == nil || s.state.Load() == taken:
+		c.surplus(another(b))
 		c.end(nil)
 		return
 	case s.state.Load() != sent || at < s.sentAt || s.Request.Rest != nil ||

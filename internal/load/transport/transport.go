@@ -43,6 +43,8 @@ type Transport struct {
 	open, opening, hungry, tickets int
 	notes                          []string
 	words, protocols               map[string]bool
+	// doubt is when answers came that may be those of other requests, nil for never. Guarded by mu.
+	doubt *doubt
 
 	halted, aborted, answered atomic.Bool
 	// frugal tells that no connection is left idle, released that the last gate of the phase that runs is
@@ -156,10 +158,6 @@ func (t *Transport) once(w, note string) {
 		t.notes = append(t.notes, note)
 	}
 }
-
-// surplus is that a target, which had answered on a connection, sent more there than was asked for.
-const surplus = timeline.OfTarget + "more came on a connection than was asked for: answers there may be " +
-	"those of other requests"
 
 // Note adds a sentence to the header of the timeline.
 func (t *Transport) Note(format string, args ...any) {
