@@ -64,9 +64,9 @@ var market = map[string][]sold{
 		"go-limiter:Tokens=10,Interval=600ms")},
 	"failsafe": {module("failsafe-bursty", failsafe, "failsafe:bursty=10/600ms"), smooth()},
 	"fiber": {whole("fiber2", fiber+"2", "fiber:Max=10,Expiration=2s"),
-		whole("fiber2-sliding", fiber+"2", "fiber:Max=10,Expiration=2s,SlidingWindow"),
+		whole("fiber2-sliding", fiber+"2", "fiber:Max=10,Expiration=2s,SlidingWindow,version=2"),
 		whole("fiber3", fiber+"3", "fiber:Max=10,Expiration=2s"),
-		whole("fiber3-sliding", fiber+"3", "fiber:Max=10,Expiration=2s,SlidingWindow")},
+		whole("fiber3-sliding", fiber+"3", "fiber:Max=10,Expiration=2s,SlidingWindow,version=3")},
 	"gin-rate-limit": {whole("gin-rate-limit", "github.com/JGLTechnologies/gin-rate-limit",
 		"gin-rate-limit:Rate=2s,Limit=10")},
 

@@ -2,6 +2,7 @@ package preset
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -11,29 +12,39 @@ var golang = []Product{
 	{
 		Name: "x-time-rate", Also: []string{"xtimerate", "golang"}, Title: "golang.org/x/time/rate, " +
 			"Limiter.Allow",
-		Example: "limit=10,burst=20", Keys: bucketKeys("limit"), Spec: bucket("token-bucket", "limit"),
+		Example: "limit=10,burst=20", Keys: bucketKeys("limit", true),
+		Spec:   func(w *Words) string { return w.bucket("token-bucket", "limit", 1) },
 		Source: "https://pkg.go.dev/golang.org/x/time/rate",
 		Tested: "golang.org/x/time/rate v0.16.0",
 	},
 	{
 		Name: "echo", Title: "labstack/echo, RateLimiterMemoryStore", Example: "rate=10,burst=20",
-		Keys: bucketKeys("rate"), Spec: bucket("token-bucket", "rate"),
-		Differs: "A client that was idle for ExpiresIn (3 min unless it is said) finds a full bucket.",
-		Source:  "https://echo.labstack.com/docs/middleware/rate-limiter, v4.16.0",
-		Tested:  "labstack/echo v4.16.0",
+		Keys: append(bucketKeys("rate", false),
+			Key{Name: "ExpiresIn", Read: span, Default: "3m", Example: "3m"}),
+		Spec: echo,
+		Differs: "A client that was idle for ExpiresIn (3 min unless it is said) may find a full bucket. " +
+			"Without a burst it is the rate a second, rounded up; its documentation says rounded down.",
+		Source: "https://echo.labstack.com/docs/middleware/rate-limiter, v4.16.0",
+		Tested: "labstack/echo v4.16.0",
 	},
 	{
 		Name: "tollbooth", Title: "didip/tollbooth", Example: "max=10,burst=20",
-		Keys: bucketKeys("max"), Spec: bucket("token-bucket", "max"),
+		Keys: bucketKeys("max", false),
+		Spec: func(w *Words) string {
+			v := w.Get("max")
+			return w.bucket("token-bucket", "max", v.N*int64(time.Second)/int64(v.D))
+		},
 		Differs: "Without a burst it is max, at least 1.",
 		Source:  "https://github.com/didip/tollbooth, v8.0.1",
 		Tested:  "tollbooth v8.0.1",
 	},
 	{
 		Name: "redis-rate", Title: "go-redis/redis_rate", Example: "rate=10/1s,burst=20",
-		Keys: bucketKeys("rate"), Spec: bucket("gcra", "rate"),
-		Source: "https://github.com/go-redis/redis_rate, v10.0.1",
-		Tested: "redis_rate v10.0.1",
+		Keys:    bucketKeys("rate", false),
+		Spec:    func(w *Words) string { return w.bucket("gcra", "rate", w.N("rate")) },
+		Differs: "PerSecond, PerMinute and PerHour have a burst of the whole rate, as here without one.",
+		Source:  "https://github.com/go-redis/redis_rate, v10.0.1",
+		Tested:  "redis_rate v10.0.1",
 	},
 	{
 		Name: "httprate", Title: "go-chi/httprate", Example: "100,1m",
@@ -76,6 +87,9 @@ var golang = []Product{
 		},
 		Spec: func(w *Words) string {
 			n := w.N("Tokens")
+			if n > int64(w.Get("Interval").D)/n {
+				w.Refuse("Tokens", "above the root of Interval in nanoseconds only a part comes back", "")
+			}
 			return "token-bucket,rate=" + per(n, w.Get("Interval").D) +
 				fmt.Sprintf(",burst=%d,refill=interval,fill=%d", n, n)
 		},
@@ -110,17 +124,12 @@ var golang = []Product{
 			{Name: "Max", Read: count(1), Default: "5", Example: "100"},
 			{Name: "Expiration", Read: span, Default: "1m", Example: "1m"},
 			{Name: "SlidingWindow"},
+			{Name: "version", Read: choice("2", "3"), Example: "3"},
 		},
-		Spec: func(w *Words) string {
-			whole := w.Get("Expiration").D + time.Second - 1
-			made := ",rate=" + per(w.N("Max"), whole.Truncate(time.Second)) + ",align=first"
-			if w.Has("SlidingWindow") {
-				return "sliding-window-counter" + made + ",count=all,rounding=down,tick=1s"
-			}
-			return "fixed-window" + made + ",tick=1s"
-		},
-		Differs: "It knows whole seconds only: a window is up to a second shorter, and Expiration is " +
-			"rounded up. SlidingWindow counts denied requests too.",
+		Spec: fiber,
+		Differs: "It knows whole seconds only: a window is up to a second shorter. Version 2 rounds " +
+			"Expiration up, version 3 down. SlidingWindow counts denied requests too; version 2 rounds " +
+			"the weighted count down, version 3 up.",
 		Source: "https://docs.gofiber.io/api/middleware/limiter, v2.52.15 and v3.1.0",
 		Tested: "gofiber/fiber v2.52.15 and v3.1.0",
 	},
@@ -133,8 +142,11 @@ var golang = []Product{
 			{Name: "Limit", Read: count(1), Needed: true, Example: "100"},
 		},
 		Spec: func(w *Words) string {
-			return "fixed-window,rate=" + per(w.N("Limit"), w.Get("Rate").D.Truncate(time.Second)) +
-				",align=first,refresh=admitted,tick=1s"
+			whole := w.Get("Rate").D.Truncate(time.Second)
+			if whole == 0 {
+				w.Refuse("Rate", "it is rounded down to 0 s: nothing is ever denied", "write 1s or more")
+			}
+			return "fixed-window,rate=" + per(w.N("Limit"), whole) + ",align=first,refresh=admitted,tick=1s"
 		},
 		Differs: "Its documentation says Limit requests every Rate. Every admitted request begins the " +
 			"time anew, so that a steady client below the limit is denied. It knows whole seconds only. " +
@@ -144,26 +156,67 @@ var golang = []Product{
 	},
 }
 
+// fiber is a window of whole seconds, or a counter of two. Where its versions differ, one must be said.
+func fiber(w *Words) string {
+	const mend = "write version=2 or version=3"
+	version, window := w.Get("version").Text, w.Get("Expiration").D
+	whole := window.Truncate(time.Second)
+	switch {
+	case version == "" && w.Has("SlidingWindow"):
+		w.Refuse("SlidingWindow", "version 2 rounds the weighted count down, version 3 up", mend)
+	case version == "" && whole != window:
+		w.Refuse("Expiration", "version 2 rounds it up to whole seconds, version 3 down", mend)
+	case version == "3" && whole == 0:
+		w.Refuse("Expiration", "version 3 rounds it down to 0 s: nothing is ever denied", "write 1s or more")
+	case version != "3" && whole != window:
+		whole += time.Second
+	}
+	made := ",rate=" + per(w.N("Max"), whole) + ",align=first"
+	switch {
+	case !w.Has("SlidingWindow"):
+		return "fixed-window" + made + ",tick=1s"
+	case version == "3":
+		return "sliding-window-counter" + made + ",count=all,rounding=up,tick=1s"
+	}
+	return "sliding-window-counter" + made + ",count=all,rounding=down,tick=1s"
+}
+
 // sinceYearOne is the time from the first of January of the year 1 to the Unix epoch, in milliseconds.
 const sinceYearOne = 62135596800_000
 
-// bucketKeys are the words of a bucket: a rate, and how much at once.
-func bucketKeys(name string) []Key {
+// bucketKeys are the words of a bucket: a rate, and how much at once, which may have to be given.
+func bucketKeys(name string, needed bool) []Key {
 	return []Key{
 		{Name: name, Read: perSecond, Bare: true, Needed: true, Example: "10"},
-		{Name: "burst", Read: count(1), Bare: true, Example: "20"},
+		{Name: "burst", Read: count(1), Bare: true, Needed: needed, Example: "20"},
 	}
 }
 
-// bucket is a bucket of an algorithm; without a burst it is the units of a second, at least 1.
-func bucket(algorithm, name string) func(*Words) string {
-	return func(w *Words) string {
-		v, burst := w.Get(name), w.N("burst")
-		if !w.Has("burst") {
-			burst = max(1, v.N*int64(time.Second)/int64(v.D))
-		}
-		return fmt.Sprintf("%s,rate=%s,burst=%d", algorithm, per(v.N, v.D), burst)
+// bucket writes a bucket of an algorithm; usual is its burst where none is given, at least 1.
+func (w *Words) bucket(algorithm, name string, usual int64) string {
+	v := w.Get(name)
+	return fmt.Sprintf("%s,rate=%s,burst=%d", algorithm, per(v.N, v.D), w.burst(usual))
+}
+
+// burst is the burst that is given, or a usual one, at least 1.
+func (w *Words) burst(usual int64) int64 {
+	if w.Has("burst") {
+		return w.N("burst")
 	}
+	return max(1, usual)
+}
+
+// echo is a bucket, which may be forgotten before it is full.
+func echo(w *Words) string {
+	v, kept := w.Get("rate"), w.Get("ExpiresIn").D
+	usual := (v.N*int64(time.Second) + int64(v.D) - 1) / int64(v.D)
+	made := w.bucket("token-bucket", "rate", usual)
+	one := v.D/time.Duration(v.N) + 1
+	if burst := w.burst(usual); burst > int64(kept/one) {
+		full := one * time.Duration(min(burst, math.MaxInt64/2/int64(one)))
+		made += fmt.Sprintf(",ttl=%s..%s", kept, full.Truncate(time.Second)+time.Second)
+	}
+	return made
 }
 
 // perSecond reads a number a second, or a rate.
