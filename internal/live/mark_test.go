@@ -17,14 +17,18 @@ var elsewhere = map[string]string{
 }
 
 // A preset says that it was tested on a product where it is tested here, or where the table of
-// docs/products.md has a row on which nothing failed; of what is pinned it names the version.
+// docs/products.md has a row on which nothing failed, and testdata/products starts the product; of what is
+// pinned it names the version.
 func TestPresetsThatSayTestedAre(t *testing.T) {
-	pinned, measured := pins(t), measuredPresets(t)
+	pinned, measured, started := pins(t), measuredPresets(t), startedPresets(t)
 	for _, p := range preset.All() {
 		all, here := market[p.Name]
 		if tested := here || elsewhere[p.Name] != "" || measured[p.Name] != ""; tested != (p.Tested != "") {
 			t.Errorf("%s: tested here or in docs/products.md: %t, and it is marked %q", p.Name, tested,
 				p.Proof())
+		}
+		if !here && elsewhere[p.Name] == "" && p.Tested != "" && !started[p.Name] {
+			t.Errorf("%s: it is marked %q, and nothing in testdata/products starts it", p.Name, p.Proof())
 		}
 		for _, s := range all {
 			version, known := pinned[s.pinned]
@@ -60,6 +64,24 @@ func pins(t *testing.T) map[string]string {
 		npm.Dependencies[string(m[1])] = string(m[2])
 	}
 	return npm.Dependencies
+}
+
+// startedPresets are the presets whose product testdata/products starts.
+func startedPresets(t *testing.T) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "products.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		product, words, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		_, err := os.Stat(filepath.Join("testdata", "products", product, "run.sh"))
+		if name, _, ok := preset.Cut(words); ok && err == nil {
+			all[name] = true
+		}
+	}
+	return all
 }
 
 // measuredPresets are the presets with a row in docs/products.md on which nothing failed, and the last

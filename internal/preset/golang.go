@@ -154,6 +154,26 @@ var golang = []Product{
 		Source: "https://github.com/JGLTechnologies/gin-rate-limit, in_memory.go of v1.5.4",
 		Tested: "gin-rate-limit v1.5.4",
 	},
+	{
+		Name: "pocketbase", Title: "PocketBase, rate limits of its settings",
+		Example: "maxRequests=300,duration=10",
+		Keys: []Key{
+			{Name: "maxRequests", Read: count(1), Needed: true, Example: "300"},
+			{Name: "duration", Read: seconds, Needed: true, Example: "10"},
+			{Name: "label", Read: anything, Example: "/api/"},
+			{Name: "audience", Read: anything, Example: "@guest"},
+		},
+		Spec: func(w *Words) string {
+			return "fixed-window,rate=" + per(w.N("maxRequests"), w.Get("duration").D) +
+				",align=first,refresh=admitted,tick=1s"
+		},
+		Differs: "Every admitted request begins the time anew, so that a steady client below the limit is " +
+			"denied. It knows whole seconds only. Each route of a collection counts for itself, also " +
+			"where one rule is for all.",
+		Source: "https://pocketbase.io/docs/going-to-production/#enable-rate-limiter, and " +
+			"apis/middlewares_rate_limit.go of v0.28.4",
+		Tested: "PocketBase v0.28.4",
+	},
 }
 
 // fiber is a window of whole seconds, or a counter of two. Where its versions differ, one must be said.
