@@ -282,3 +282,33 @@ func (l *Live) taking(turns []Turn) load.Options {
 	}
 	return o
 }
+
+// round is what was seen of the plain client and, by the ID of its way, of each other.
+type round struct {
+	plain []timeline.Observation
+	other map[string][]timeline.Observation
+}
+
+func newRound(seen []timeline.Observation) round {
+	r := round{other: map[string][]timeline.Observation{}}
+	for _, o := range seen {
+		id := strings.TrimPrefix(o.Phase, apartPhase)
+		if id == "plain" || id == "quota" {
+			r.plain = append(r.plain, o)
+			continue
+		}
+		r.other[id] = append(r.other[id], o)
+	}
+	return r
+}
+
+// drawn tells whether a client that differs was denied because the plain one spent its quota: that one was
+// denied before, and the other never got anything. Nor did those with which the other may share a quota use
+// it up: in a round there are no more of them than a quota has units.
+func (r round) drawn(own []timeline.Observation) bool {
+	spent := func(p timeline.Observation) bool {
+		return p.Outcome == timeline.Denied && p.FirstByte <= own[0].Sent
+	}
+	return len(own) > 1 && count(own, answeredAs(timeline.Denied)) == len(own) &&
+		slices.ContainsFunc(r.plain, spent)
+}
