@@ -153,6 +153,28 @@ func volleys(t *testing.T, text string, seed uint64, requests int, rests ...time
 	return x
 }
 
+// TestTheSecondOfTwoLimitsIsDivided: the round policies of both together do not explain a recording of odd
+// ones. Beside some policy of the first a part of the second does.
+func TestTheSecondOfTwoLimitsIsDivided(t *testing.T) {
+	const s = time.Second
+	truth := "token-bucket,rate=5/1130ms,burst=5 + fixed-window,rate=17/18730ms,align=first"
+	x := volleys(t, truth, 1, 8, 0, s, 2*s, s/2, s/3, s, 3*s, 14*s, 2*s, s/2, 18*s, s/4, s/2, 3*s, 31*s, s, s,
+		s)
+	for _, asked := range []int{40, 100} {
+		a := &region{kind: kinds()[0], live: []box{{q1: 5, q2: 5, t1: s / 10, t2: s / 2}}}
+		r := &region{kind: kinds()[2], live: []box{{q1: 6, q2: 60, t1: 2 * s, t2: 100 * s}}, beside: a}
+		a.beside, r.over = r, func() bool { return false }
+		r.narrowed(x.shown(), asked)
+		round := x.ofOne(a)
+		round.Limit = append(round.Limit, x.ofOne(r).Limit...)
+		got := x.both(a, r)
+		if !x.fails(round) || x.fails(got) || got.Beside == nil {
+			t.Errorf("asked %d: got %s, want what explains all; %s does: %v", asked, got.Limit, round.Limit,
+				!x.fails(round))
+		}
+	}
+}
+
 // TestALimitThatForgetsIsTold: with the silence after which the whole quota is there again. One that is
 // explained otherwise, and one that denies after each silence, have no such.
 func TestALimitThatForgetsIsTold(t *testing.T) {
