@@ -2,9 +2,13 @@ package identify
 
 import (
 	"context"
+	"math"
+	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // confirm asks for more where one class is left, or none: what would refute it, or explain more. It reports
@@ -22,7 +26,7 @@ func (x *search) confirm(ctx context.Context) bool {
 	if x.path != nil { // as many as the budget allows belie a path that is not steady
 		doubts = len(usualRests)
 	}
-	return x.gently(ctx) || x.partly(ctx) || x.usual(ctx, doubts) || x.quietly(ctx) || x.overrun(ctx)
+	return x.gently(ctx) || x.partly(ctx) || x.usual(ctx, doubts) || x.unbanned(ctx) || x.overrun(ctx)
 }
 
 // usualRests are the silences before the usual experiments, in percent of the time in which what was found
@@ -119,29 +123,154 @@ func (x *search) partly(ctx context.Context) bool {
 	return x.s.Now()+some.Rest+rest.Rest < x.o.MaxTime/2 && x.send(ctx, some) && x.send(ctx, rest)
 }
 
-// quietly asks for the whole quota and no more, and then a little before it comes back, as is supposed. Who
-// was always denied before may have been kept away longer by that. It reports false where nothing is to be
-// asked.
-func (x *search) quietly(ctx context.Context) bool {
-	const name = "quietly"
-	if len(x.regions) == 0 || x.made[name] > 0 || x.aside != nil {
+// unbannedPhase is the name of the experiment that a ban after a denial would answer otherwise.
+const unbannedPhase = "unbanned"
+
+// unbanned asks for the quota and no more, once a little before some of it comes back, as is supposed, and
+// once a little after: whatever bans whom it denies denies that too, however long its ban lasts.
+//
+//	a a a                 d a     the limit alone
+//	a a a                 d d     and a ban
+//
+// It reports false where nothing is to be asked.
+func (x *search) unbanned(ctx context.Context) bool {
+	const tries = 4
+	if len(x.regions) == 0 || x.aside != nil || x.regions[0].kind.bans {
+		return false
+	}
+	name := unbannedPhase + " " + x.regions[0].text()
+	made := x.made[name]
+	if made >= tries || made > 0 && x.banned(x.candidate(x.regions[0])) == nil {
 		return false
 	}
 	x.made[name]++
+	phases, lasts := x.denials(made), time.Duration(0)
+	for _, p := range phases {
+		lasts += p.Rest + time.Duration(p.Requests)*(p.Every+x.trip())
+	}
+	if x.s.Now()+lasts > x.sendUntil() {
+		return false
+	}
+	for _, p := range phases {
+		if !x.send(ctx, p) {
+			return false
+		}
+	}
+	return len(phases) > 0
+}
+
+// denials are the phases of unbanned, the more cautious the more were made; none where a unit comes back too
+// soon to be denied before.
+//
+// Where a denial puts the return off, a second one follows soon, which in a ban counts for nothing. So it is
+// asked when the first one alone would be over, which denies, and when the second is.
+func (x *search) denials(made int) []Phase {
+	const places = 4
+	all, whole := x.course(), x.regions[0].whole()
+	slack := x.slack() * time.Duration(made/2+1)
+	for i := range time.Duration(places) { // of a window by the clock
+		c, once := all.clone(), Phase{Name: unbannedPhase, Requests: 1, Every: max(x.trip(), 1)}
+		use := Phase{Name: unbannedPhase, Every: x.every, Denials: 1,
+			Rest: 2*whole + whole*(3*i+time.Duration(made))/10}
+		use.Requests = c.admits(use)
+		from, to := c.after(use)
+		if from < x.every+slack || from < whole/3 && i+1 < places && !x.regions[0].kind.paced {
+			continue
+		}
+		first := once
+		first.Rest = max(x.every, from-slack)
+		again, over := c.after(first)
+		last := once
+		if over <= to/2 || made%2 > 0 {
+			last.Rest = max(x.every, over+slack)
+			return []Phase{use, first, last}
+		}
+		second, third := once, once
+		second.Rest = max(x.every, over-again+2*slack)
+		soonest, _ := c.after(second)
+		third.Rest = max(x.every, (over-second.Rest-x.trip()+soonest)/2)
+		_, latest := c.after(third)
+		last.Rest = max(x.every, latest+slack)
+		return []Phase{use, first, second, third, last}
+	}
+	return nil
+}
+
+// slack is how long before or after a time a request must be sent to be decided surely so.
+func (x *search) slack() time.Duration {
+	all := trips(x.shown(), timeline.Allowed, timeline.Denied)
+	return all[len(all)*9/10] + x.tl.Header.Tick + time.Millisecond
+}
+
+// bearable is how long a ban may be that is not looked for: a tenth of the time of what was found, and what
+// requests are apart.
+func (x *search) bearable() time.Duration {
+	least := time.Duration(math.MaxInt64)
+	for _, r := range slices.Concat(x.regions, besides(x.regions)) {
+		least = min(least, r.hull().t2)
+	}
+	return least/10 + 2*x.every + 4*x.slack()
+}
+
+// course is what policies that are left of a kind predict of the next phases.
+type course struct {
+	models []*model
+	// at is when the last phase is over.
+	at, trip time.Duration
+}
+
+// course is that of the first kind that is left, from now on.
+func (x *search) course() *course {
 	r := x.regions[0]
 	h := r.hull()
-	m := r.newModel(x.shown(), r.kind, h.usual())
-	if m == nil || h.q2 < 2 {
-		return false
+	short, long := h, h
+	short.t2, long.t1 = h.t1, h.t2
+	c := &course{at: x.s.Now(), trip: x.trip()}
+	for _, b := range append([]box{r.kind.usual(h), short, long}, r.points(4, false)...) {
+		if b.q1 = b.q2; len(r.kind.parts) == 0 {
+			if m := r.newModel(x.shown(), r.kind, b); m != nil {
+				c.models = append(c.models, m)
+			}
+		}
 	}
-	use := Phase{Name: name, Rest: 2 * r.whole(), Requests: int(h.q2), Every: x.every, Denials: 1}
-	shown, s, at := m.predict(x.s.Now(), x.trip()/2, []Phase{use})
-	_, d := m.limiter.Step(s, at, 1)
-	early := d.RetryAfter * 9 / 10
-	if shown[0].denied > 0 || early < x.every || x.s.Now()+use.Rest+d.RetryAfter > x.o.MaxTime/2 {
-		return false
+	return c
+}
+
+func (c *course) clone() *course {
+	out := *c
+	out.models = nil
+	for _, m := range c.models {
+		same := *m
+		out.models = append(out.models, &same)
 	}
-	return x.send(ctx, use) && x.send(ctx, Phase{Name: name, Rest: early, Requests: 1})
+	return &out
+}
+
+// admits is how many requests of a phase the first policy admits before it denies one.
+func (c *course) admits(p Phase) int {
+	const most = 100_000
+	if len(c.models) == 0 {
+		return 0
+	}
+	p.Requests, p.Denials = most, 1
+	shown, _, _ := c.models[0].predict(c.at, c.trip/2, []Phase{p})
+	return shown[0].admitted
+}
+
+// after brings all policies past a phase. It returns the soonest and the latest time after which one more
+// request is admitted by them; 0 where there is none.
+func (c *course) after(p Phase) (soonest, latest time.Duration) {
+	if len(c.models) == 0 {
+		return 0, 0
+	}
+	soonest = reference.Never
+	at := c.at
+	for _, m := range c.models {
+		_, m.state, c.at = m.predict(at, c.trip/2, []Phase{p})
+		w := m.wait(c.at, 1)
+		soonest, latest = min(soonest, w), max(latest, w)
+	}
+	return soonest, latest
 }
 
 // whole is the time in which all that r admits comes back, at most.

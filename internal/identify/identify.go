@@ -83,13 +83,18 @@ type search struct {
 
 // Identify finds out what limits the requests of s. Whatever goes wrong on the way is part of the result.
 func Identify(ctx context.Context, s Sender, o Options) *Result {
-	x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: s.Now, made: map[string]int{},
-		ended: func() bool { return ctx.Err() != nil }}
-	x.begin()
+	x := begun(s, o, func() bool { return ctx.Err() != nil })
 	res := x.answer(ctx)
 	res.Clients = x.apart(ctx, res)
 	res.Used = x.s.Now()
 	return res
+}
+
+// begun is a search that knows nothing yet.
+func begun(s Sender, o Options, ended func() bool) *search {
+	x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: s.Now, made: map[string]int{}, ended: ended}
+	x.begin()
+	return x
 }
 
 // answer asks until the question is answered, or the budget used. What stays open is asked on a steady path.

@@ -36,6 +36,24 @@ func (p Phase) over(admitted, denied int) bool {
 		p.Admits > 0 && admitted >= p.Admits
 }
 
+// costs says what phases are, and how many requests and how long they take.
+func costs(phases []Phase) string {
+	most, lasts := 0, time.Duration(0)
+	var parts []string
+	for _, phase := range phases {
+		most, lasts = most+phase.Requests, lasts+phase.Rest+time.Duration(phase.Requests)*phase.Every
+		parts = append(parts, quantity.Plural(phase.Requests, "request"))
+		if phase.Rest > 0 {
+			parts[len(parts)-1] += " after a rest of " + quantity.Brief(phase.Rest)
+		}
+		if phase.Requests > 1 {
+			parts[len(parts)-1] += ", " + quantity.Brief(phase.Every) + " apart"
+		}
+	}
+	return fmt.Sprintf("%s (at most %s in %s)", strings.Join(parts, "; then "),
+		quantity.Plural(most, "request"), quantity.Brief(lasts))
+}
+
 // Sender sends a phase and returns what was seen, with times since the start of the whole recording,
 // ascending by Sent. An answer that was lost is an observation too.
 type Sender interface {

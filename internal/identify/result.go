@@ -255,7 +255,7 @@ func (x *search) result() *Result {
 	x.mayForget(res)
 	x.heldBack(res)
 	if res.Verdict == Open && len(found) > 0 {
-		res.Next = x.next()
+		res.Next = cmp.Or(res.Next, x.next())
 		res.Stopped = strings.TrimPrefix(res.Stopped+x.hindered()+x.blurred()+x.unsteady, "; ")
 	}
 	return res
@@ -275,6 +275,9 @@ func (x *search) name(res *Result) {
 	}
 	if ban := x.asProlonged(c); ban != nil {
 		res.Stopped = fmt.Sprintf(prolonging, ban)
+		return
+	}
+	if x.mayBan(res) {
 		return
 	}
 	if x.overdue() {
@@ -305,20 +308,7 @@ func (x *search) next() string {
 	if !ok {
 		return ""
 	}
-	most, lasts := 0, time.Duration(0)
-	var parts []string
-	for _, phase := range e.phases {
-		most, lasts = most+phase.Requests, lasts+phase.Rest+time.Duration(phase.Requests)*phase.Every
-		parts = append(parts, quantity.Plural(phase.Requests, "request"))
-		if phase.Rest > 0 {
-			parts[len(parts)-1] += " after a rest of " + quantity.Brief(phase.Rest)
-		}
-		if phase.Requests > 1 {
-			parts[len(parts)-1] += ", " + quantity.Brief(phase.Every) + " apart"
-		}
-	}
-	return fmt.Sprintf("%s (at most %s in %s)", strings.Join(parts, "; then "),
-		quantity.Plural(most, "request"), quantity.Brief(lasts))
+	return costs(e.phases)
 }
 
 // hindered says by what this machine kept the question open; empty where it did not.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Where every usual kind is refuted, what is rare is looked for: a clock of whole seconds, then two limits,
@@ -155,19 +157,61 @@ func inARow(tl *timeline.Timeline) (out []int64) {
 	return out[:min(most, len(out))]
 }
 
-// longestBan is the longest ban that a recording leaves room for. The first denial after an admission begins
-// one, and no admission comes before it ends.
+// longestBan is the longest ban that a recording leaves room for. What was first denied after an admission
+// begins one, or a request without an answer before it, and nothing is admitted before it ends.
 func longestBan(tl *timeline.Timeline) time.Duration {
-	out, begun := tl.End(), time.Duration(-1)
+	type ban struct{ from, seen time.Duration }
+	out, on := tl.End(), map[string]*ban{}
 	for i := range tl.Observations {
-		switch o := &tl.Observations[i]; {
-		case o.Outcome == timeline.Denied && begun < 0:
-			begun = o.Sent
-		case o.Outcome == timeline.Allowed && begun >= 0:
-			out, begun = min(out, o.FirstByte-begun), -1
+		o := &tl.Observations[i]
+		b := on[o.Partition]
+		switch {
+		case o.Outcome != timeline.Allowed && b == nil:
+			on[o.Partition] = &ban{o.Sent, max(o.Sent, o.FirstByte)}
+		case o.Outcome == timeline.Allowed && b != nil && o.Sent >= b.seen:
+			out = min(out, o.FirstByte-b.from)
+			delete(on, o.Partition)
 		}
 	}
 	return out
+}
+
+// banning is why nothing is named where a ban explains the recording too.
+const banning = "a ban of %s..%s after each denial explains all answers too"
+
+// mayBan tells of a ban, and how to ask for it, where what was found explains the recording with one too.
+func (x *search) mayBan(res *Result) bool {
+	ban := x.banned(res.Found[0])
+	if ban == nil {
+		return false
+	}
+	res.Found = append(res.Found, *ban)
+	res.Stopped = fmt.Sprintf(banning, quantity.Brief(ban.longLeast), quantity.Brief(ban.longMost))
+	if phases := x.denials(0); len(phases) > 0 && !x.recorded() {
+		res.Next = costs(phases)
+	}
+	return true
+}
+
+// banned returns c with a ban that explains the recording too; nil where none is found, or it would be too
+// short to be told.
+func (x *search) banned(c Candidate) *Candidate {
+	const steps = 8
+	least, most := x.bearable(), longestBan(x.shown())
+	if x.aside != nil || c.longMost > 0 || most <= least {
+		return nil
+	}
+	c.Text += " that bans whom it denied"
+	c.longLeast, c.longMost = least, most
+	longer := math.Pow(float64(most)/float64(least), 1.0/steps)
+	for i := range steps + 1 {
+		c.Limit = slices.Clone(c.Limit)
+		c.Limit[0].Ban = time.Duration(float64(least) * math.Pow(longer, float64(i)))
+		if !refuted(x.shown(), c.Limit, verdict.Exact, true) {
+			return &c
+		}
+	}
+	return nil
 }
 
 // mostBefore is of how many kinds the limit may be that denied first.

@@ -1,0 +1,131 @@
+package identify
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// randomBan is any limit but a queue, and a ban after each denial from a unit or some more than a tenth of a
+// window up to three windows. Every third one requests prolong: no SPEC has that.
+func randomBan(t *testing.T, r *rand.Rand) (limit spec.Limit, prolongs bool) {
+	const most, least = 6, 60 * time.Millisecond
+	for limit == nil || limit[0].Queued() {
+		limit = randomLimit(r, most)
+	}
+	p := limit[0]
+	shortest := float64(least + p.Rate.Per/time.Duration(min(p.Full(), 10)))
+	ban := time.Duration(shortest * math.Pow(float64(least+3*p.Rate.Per)/shortest, r.Float64()))
+	prolongs = r.IntN(3) == 0
+	if prolongs && ban > p.Rate.Per*9/10 && ban < p.Rate.Per*11/10 { // some windows are that themselves
+		ban += p.Rate.Per / 2
+	}
+	return parsed(t, fmt.Sprintf("%s,ban=%s", limit, ban.Round(time.Millisecond))), prolongs
+}
+
+// renewed is a limiter with a ban that every request prolongs.
+func renewed(inside spec.Policy, ban time.Duration) *evasive {
+	inside.Ban = 0
+	return &evasive{prolonged: prolonged{inside: inside, ban: ban}}
+}
+
+// TestNoLimitIsNamedWithoutItsBan: a window of one in 20 s, with a ban of 25 s that requests prolong, was
+// named a counter of 21.7 s (seed 19), and one of 2 in 100 ms that bans for 296 ms a window of 441 ms. It is
+// asked until rare kinds are looked for, as what bans is one of them. RLCHECK_SOAK asks 300.
+func TestNoLimitIsNamedWithoutItsBan(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
+	from, to := uint64(19), uint64(19)
+	if os.Getenv("RLCHECK_SOAK") != "" {
+		first, last, _ := strings.Cut(cmp.Or(os.Getenv("RLCHECK_SEED"), "0-299"), "-")
+		from, _ = strconv.ParseUint(first, 10, 64)
+		to, _ = strconv.ParseUint(cmp.Or(last, first), 10, 64)
+	}
+	for seed := from; seed <= to; seed++ {
+		limit, prolongs := randomBan(t, rand.New(rand.NewPCG(seed, 5)))
+		s := simulate(t, limit, seed)
+		if prolongs {
+			s.limiter = renewed(limit[0], limit[0].Ban)
+			s.state = s.limiter.Init()
+		}
+		var x *search
+		x = begun(s, budget(limit), func() bool { return x.stage > 0 })
+		res := x.answer(t.Context())
+		said := fmt.Sprintf("seed %d: %s (requests prolong it: %v): %s after %d", seed, limit, prolongs,
+			res.Summary(), len(res.Timeline.Observations))
+		if t.Log(said); res.Verdict == Identified {
+			t.Error("WRONG " + said)
+		}
+	}
+}
+
+// unbannedAfter is a search that knows a limit, but for its ban, and asked what tells one.
+func unbannedAfter(t *testing.T, k *kind, b box, ban time.Duration, prolongs bool, seed uint64) *search {
+	t.Helper()
+	inside := complete(k.policy(b))
+	banned := inside
+	if banned.Ban = ban; prolongs {
+		banned.Ban = 0
+	}
+	s := simulate(t, spec.Limit{banned}, seed)
+	if prolongs {
+		s.limiter = renewed(inside, ban)
+		s.state = s.limiter.Init()
+	}
+	x := begun(s, usualBudget(), func() bool { return false })
+	x.regions, x.every = []*region{{kind: k, live: []box{b}}}, x.o.Every
+	x.send(t.Context(), Phase{Requests: int(inside.Full()) + 3, Every: x.every, Denials: 2})
+	if !k.counts() { // else it is never admitted
+		x.send(t.Context(), Phase{Rest: x.every, Requests: 100, Every: 60 * time.Millisecond, Admits: 1})
+	}
+	for x.usual(t.Context(), ofAny) {
+	}
+	for x.unbanned(t.Context()) && !refuted(x.shown(), spec.Limit{inside}, verdict.Exact, true) {
+	}
+	return x
+}
+
+// TestABanIsToldByOneExperiment: of each kind, whatever bans for a fifth of its time or more is refuted after
+// it, and what bans nobody is not, nor does it leave room for a ban that could be told. Some kinds that count
+// denied requests are bans that requests prolong.
+func TestABanIsToldByOneExperiment(t *testing.T) {
+	const window = 2 * time.Second
+	for i, k := range kinds() {
+		for j, quota := range []int64{1, 5} {
+			b := box{q1: quota, q2: quota, t1: window, t2: window}
+			if k.paced {
+				b.t1, b.t2 = window/time.Duration(quota), window/time.Duration(quota)
+			}
+			if k.counts() && k.base.Weighs() && quota == 1 { // may stay open
+				continue
+			}
+			for _, part := range k.each() {
+				c, seed := Candidate{Limit: spec.Limit{complete(part.policy(b))}}, uint64(2*i+j)
+				told := func(x *search) bool {
+					return refuted(x.shown(), c.Limit, verdict.Exact, true) || x.banned(c) != nil
+				}
+				if x := unbannedAfter(t, part, b, 0, false, seed); told(x) {
+					t.Errorf("%s: got a ban of up to %s, want none", c.Limit, longestBan(x.shown()))
+				}
+				for _, share := range []time.Duration{20, 90, 300} {
+					prolongs := share == 90 && !(part.counts() && (part.paced || quota == 1))
+					x := unbannedAfter(t, part, b, window*share/100, prolongs, seed)
+					if !told(x) {
+						t.Errorf("%s, ban %s (requests prolong it: %v): it is not seen", c.Limit,
+							window*share/100, prolongs)
+					}
+				}
+			}
+		}
+	}
+}
