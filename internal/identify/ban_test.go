@@ -90,7 +90,7 @@ func unbannedAfter(t *testing.T, k *kind, b box, ban time.Duration, prolongs boo
 	}
 	for x.usual(t.Context(), ofAny) {
 	}
-	for x.unbanned(t.Context()) && !refuted(x.shown(), spec.Limit{inside}, verdict.Exact, true) {
+	for x.unbanned(t.Context(), 5) && !refuted(x.shown(), spec.Limit{inside}, verdict.Exact, true) {
 	}
 	return x
 }

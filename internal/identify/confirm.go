@@ -22,11 +22,13 @@ func (x *search) confirm(ctx context.Context) bool {
 	case len(x.regions) == 0:
 		return x.path == nil && x.widen(ctx)
 	}
+	const tries = 5
 	doubts := x.doubts()
 	if x.path != nil { // as many as the budget allows belie a path that is not steady
 		doubts = len(usualRests)
 	}
-	return x.gently(ctx) || x.partly(ctx) || x.usual(ctx, doubts) || x.unbanned(ctx) || x.overrun(ctx)
+	return x.gently(ctx) || x.partly(ctx) || x.unbanned(ctx, 1) || x.usual(ctx, doubts) ||
+		x.unbanned(ctx, tries) || x.overrun(ctx)
 }
 
 // usualRests are the silences before the usual experiments, in percent of the time in which what was found
@@ -132,15 +134,14 @@ const unbannedPhase = "unbanned"
 //	a a a                 d a     the limit alone
 //	a a a                 d d     and a ban
 //
-// It reports false where nothing is to be asked.
-func (x *search) unbanned(ctx context.Context) bool {
-	const tries = 4
+// It reports false where that was done often enough, or tells no more.
+func (x *search) unbanned(ctx context.Context, most int) bool {
 	if len(x.regions) == 0 || x.aside != nil || x.regions[0].kind.bans {
 		return false
 	}
 	name := unbannedPhase + " " + x.regions[0].text()
 	made := x.made[name]
-	if made >= tries || made > 0 && x.banned(x.candidate(x.regions[0])) == nil {
+	if made >= most || made > 0 && x.banned(x.candidate(x.regions[0])) == nil {
 		return false
 	}
 	x.made[name]++
@@ -177,7 +178,7 @@ func (x *search) denials(made int) []Phase {
 		if from < x.every+slack || from < whole/3 && i+1 < places && !x.regions[0].kind.paced {
 			continue
 		}
-		first := once
+		first, slack := once, slack+to/50
 		first.Rest = max(x.every, from-slack)
 		again, over := c.after(first)
 		last := once
@@ -219,19 +220,23 @@ type course struct {
 	at, trip time.Duration
 }
 
-// course is that of the first kind that is left, from now on.
+// course is that of the first kind that is left, from now on: by what explains the answers best.
 func (x *search) course() *course {
 	r := x.regions[0]
-	h := r.hull()
-	short, long := h, h
-	short.t2, long.t1 = h.t1, h.t2
-	c := &course{at: x.s.Now(), trip: x.trip()}
-	for _, b := range append([]box{r.kind.usual(h), short, long}, r.points(4, false)...) {
-		if b.q1 = b.q2; len(r.kind.parts) == 0 {
-			if m := r.newModel(x.shown(), r.kind, b); m != nil {
-				c.models = append(c.models, m)
-			}
+	c, least := &course{at: x.s.Now(), trip: x.trip()}, math.MaxInt
+	for _, b := range append([]box{r.kind.usual(r.hull())}, r.points(6, false)...) {
+		if len(r.kind.parts) > 0 {
+			break
 		}
+		b.q1 = b.q2
+		m := r.newModel(x.shown(), r.kind, b)
+		if m == nil || m.missed > least {
+			continue
+		}
+		if m.missed < least {
+			c.models, least = nil, m.missed
+		}
+		c.models = append(c.models, m)
 	}
 	return c
 }
