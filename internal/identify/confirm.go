@@ -224,19 +224,21 @@ type course struct {
 func (x *search) course() *course {
 	r := x.regions[0]
 	c, least := &course{at: x.s.Now(), trip: x.trip()}, math.MaxInt
+	if len(r.kind.parts) > 0 {
+		return c
+	}
 	for _, b := range append([]box{r.kind.usual(r.hull())}, r.points(6, false)...) {
-		if len(r.kind.parts) > 0 {
-			break
-		}
 		b.q1 = b.q2
-		m := r.newModel(x.shown(), r.kind, b)
-		if m == nil || m.missed > least {
-			continue
+		for _, k := range r.kind.places() {
+			m := r.newModel(x.shown(), k, b)
+			if m == nil || m.missed > least {
+				continue
+			}
+			if m.missed < least {
+				c.models, least = nil, m.missed
+			}
+			c.models = append(c.models, m)
 		}
-		if m.missed < least {
-			c.models, least = nil, m.missed
-		}
-		c.models = append(c.models, m)
 	}
 	return c
 }

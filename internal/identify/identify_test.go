@@ -450,8 +450,9 @@ func TestWhatIsNotCheckedIsNotNamed(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s, now := simulate(t, limit, 1), time.Duration(0)
 		x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: func() time.Duration { return now },
-			ended: func() bool { return false }, regions: []*region{known(limit[0])}, usuals: confirming}
-		if x.send(t.Context(), Phase{Requests: 8, Every: o.Every}); late {
+			ended: func() bool { return false }, regions: []*region{known(limit[0])}, usuals: confirming,
+			every: o.Every}
+		if x.send(t.Context(), Phase{Requests: 8, Every: 30 * time.Millisecond}); late {
 			now = o.MaxTime + time.Second
 		}
 		want, stopped := Identified, ""

@@ -199,8 +199,10 @@ type kind struct {
 	searched bool
 	// paced tells that the time is that of one unit; queue that answers wait as in a queue that admits so.
 	paced, queue bool
-	// bans tells that the kind has a ban, seconds that it is known by one clock of whole seconds alone.
+	// bans tells that the kind has a ban, seconds that it is known by one clock of whole seconds alone, which
+	// is ahead of ours.
 	bans, seconds bool
+	ahead         time.Duration
 }
 
 var (
@@ -275,6 +277,21 @@ func (k *kind) mostSearched() int {
 		return 40
 	}
 	return manyAsked
+}
+
+// places are k with each place that the seconds of its clock may have, some apart; k itself of another clock.
+func (k *kind) places() []*kind {
+	const parts = 16
+	if !k.seconds {
+		return []*kind{k}
+	}
+	var out []*kind
+	for i := range time.Duration(parts) {
+		placed := *k
+		placed.ahead = time.Second * i / parts
+		out = append(out, &placed)
+	}
+	return out
 }
 
 // like tells whether two kinds are counters that differ in their rounding alone.

@@ -45,6 +45,9 @@ func (r *region) newModel(tl *timeline.Timeline, part *kind, b box) *model {
 	if err != nil {
 		return nil
 	}
+	if part.ahead > 0 {
+		l = ahead{l, part.ahead}
+	}
 	m := &model{kind: r.kind, point: b, around: r.hull(), limiter: l, state: l.Init()}
 	at := time.Duration(0)
 	for i := range tl.Observations {
@@ -56,6 +59,17 @@ func (r *region) newModel(tl *timeline.Timeline, part *kind, b box) *model {
 		at = m.follow(max(at, o.Sent+half), half, o.Outcome)
 	}
 	return m
+}
+
+// ahead is a limiter whose clock is ahead.
+type ahead struct {
+	reference.Limiter
+	by time.Duration
+}
+
+// Step decides one request.
+func (a ahead) Step(s reference.State, at time.Duration, n int64) (reference.State, reference.Decision) {
+	return a.Limiter.Step(s, at+a.by, n)
 }
 
 // follow brings m past a request that was decided at an instant, give or take slack, and returns when. A
