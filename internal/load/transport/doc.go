@@ -19,6 +19,8 @@
 // Over HTTP/2 many requests share a connection (link.go, internal/http2): Sent is read before the one write
 // of all that leave together, FirstByte after the read that brought the first byte of the HEADERS frame.
 //
+// An answer that comes unasked puts those before it on its connection in doubt (doubt.go).
+//
 // Who reads depends on the connection (reading.go):
 //
 //	an event loop   HTTP/1.1 without TLS on Linux: one goroutine with epoll reads many connections, and its
