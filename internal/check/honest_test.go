@@ -156,6 +156,23 @@ func randomPolicy(r *rand.Rand) string {
 	return strings.Join(keys, ",")
 }
 
+// TestEveryKeyIsDrawn: the judge is held to honest limiters with every key of a SPEC. Phases are drawn where
+// windows are placed by them.
+func TestEveryKeyIsDrawn(t *testing.T) {
+	drawn, r := map[string]bool{"phase": true}, rand.New(rand.NewPCG(1, 1))
+	for range 2000 {
+		for pair := range strings.SplitSeq(randomPolicy(r), ",") {
+			key, _, _ := strings.Cut(pair, "=")
+			drawn[key] = true
+		}
+	}
+	for _, key := range spec.Keys("") {
+		if !drawn[key] {
+			t.Errorf("no honest limiter has the key %q", key)
+		}
+	}
+}
+
 // honestTraffic returns what lim answers to up to 150 requests of one or two partitions: bursts, even flow
 // and silences, answered within nothing up to several windows, a few of the answers lost.
 func honestTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit) *timeline.Timeline {

@@ -43,3 +43,28 @@ func TestEveryKeyIsExplained(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryKeyIsPrinted: what a SPEC says of a key stands in the SPEC of its policy too, by which a recording
+// is judged again.
+func TestEveryKeyIsPrinted(t *testing.T) {
+	values := map[string]string{"N/PER": "3/7s", "N": "3", "N or A..B": "3..4", "D": "3s",
+		"D or A..B": "3s..4s", "A..B or A..": "1s..2s"}
+	for i, d := range KeyDocs() {
+		said := []string{values[d.Values]}
+		if d.Values == "" {
+			said = nil
+		}
+		for _, w := range d.Words {
+			said = append(said, w.Word)
+		}
+		for _, value := range said {
+			p := blank(d.Algorithms[0])
+			if wrong := keys[i].read(&p, value); wrong != nil {
+				t.Errorf("%s=%s: %s", d.Key, value, wrong.Why)
+			}
+			if got := p.String(); !strings.Contains(got, ","+d.Key+"="+value) && value != d.Default {
+				t.Errorf("%s=%s: got %s", d.Key, value, got)
+			}
+		}
+	}
+}
