@@ -175,6 +175,9 @@ func TestALogIsIdentified(t *testing.T) {
 // Where others used the quota before, nothing is called by a wrong name, and no limit that is known is called
 // unknown.
 func TestAQuotaInUseIsNoAccusation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
 	for _, text := range []string{"token-bucket,rate=5/s,burst=5", "fixed-window,rate=7/3s,align=first"} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -430,6 +433,9 @@ func (s ponderous) Now() time.Duration {
 
 // TestJudgingKeepsTheBudget: 2m12s of 2m were used, as what was sent until the end was judged after it.
 func TestJudgingKeepsTheBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of judging")
+	}
 	for text, most := range map[string]time.Duration{
 		"sliding-window-log,rate=6/2s,count=all": 15 * time.Second,
 		"fixed-window,rate=4/10m,align=first":    time.Minute,

@@ -117,6 +117,9 @@ func (s policied) Send(ctx context.Context, p Phase) ([]timeline.Observation, er
 // A limit that is told beside the one that was found is reached where the budget allows, and found; else it
 // is told, with what it takes. A second limit that is told and is none is not believed.
 func TestALimitThatIsToldBesideIsReached(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
 	const bucket = "token-bucket,rate=5/s,burst=6"
 	for _, tt := range []struct{ truth, told, also string }{
 		{bucket + " + fixed-window,rate=150/1h,align=first", "6;w=1, 150;w=3600", ""},

@@ -271,6 +271,9 @@ func TestAClockOfWholeSecondsIsNoOtherWindow(t *testing.T) {
 // TestAClockOfWholeSecondsIsNamed: those of fiber, gin-rate-limit and Laravel were OPEN, with counters of
 // 983 ms or pairs of limits left, each policy of which was refuted.
 func TestAClockOfWholeSecondsIsNamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
 	for _, k := range coarseKinds {
 		limit := parsed(t, fmt.Sprintf(k.spec, 5, 2*time.Second))
 		o := usualBudget()
@@ -285,6 +288,9 @@ func TestAClockOfWholeSecondsIsNamed(t *testing.T) {
 // TestAClockOfWholeSecondsIsNoWindowOfSeconds: Laravel's was named a window of 2 s by the clock, as all
 // requests came in every other second. A window by the clock is named still.
 func TestAClockOfWholeSecondsIsNoWindowOfSeconds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
 	for _, text := range []string{"fixed-window,rate=5/2s,align=first,tick=1s", "fixed-window,rate=5/2s"} {
 		s := simulate(t, parsed(t, text), 15)
 		s.jitter = 3 * time.Millisecond
