@@ -80,22 +80,19 @@ var golang = []Product{
 		Tested:  "ulule/limiter v3.11.2",
 	},
 	{
-		Name: "go-limiter", Title: "sethvargo/go-limiter, memory store", Example: "Tokens=100,Interval=1m",
+		Name: "go-limiter", Title: "sethvargo/go-limiter, memory or Redis store",
+		Example: "Tokens=100,Interval=1m",
 		Keys: []Key{
 			{Name: "Tokens", Read: count(1), Needed: true, Example: "100"},
 			{Name: "Interval", Read: span, Needed: true, Example: "1m"},
+			{Name: "store", Read: choice("memory", "redis"), Default: "memory", Example: "redis"},
 		},
-		Spec: func(w *Words) string {
-			n := w.N("Tokens")
-			if n > int64(w.Get("Interval").D)/n {
-				w.Refuse("Tokens", "above the root of Interval in nanoseconds only a part comes back", "")
-			}
-			return "token-bucket,rate=" + per(n, w.Get("Interval").D) +
-				fmt.Sprintf(",burst=%d,refill=interval,fill=%d", n, n)
-		},
-		Differs: "All tokens come back at once, at whole intervals after the first request of a client.",
-		Source:  "https://github.com/sethvargo/go-limiter, memorystore/store.go of v0.7.1",
-		Tested:  "go-limiter v0.7.1",
+		Spec: goLimiter,
+		Differs: "All tokens come back at once, at whole intervals after the first request of a client. " +
+			"Redis forgets that request three intervals after the last admission.",
+		Source: "https://github.com/sethvargo/go-limiter, memorystore/store.go of v0.7.1, lua.go of " +
+			"go-redisstore v0.3.0",
+		Tested: "go-limiter v0.7.1",
 	},
 	{
 		Name: "failsafe", Also: []string{"failsafe-go"}, Title: "failsafe-go, ratelimiter",
@@ -174,6 +171,25 @@ var golang = []Product{
 			"apis/middlewares_rate_limit.go of v0.28.4",
 		Tested: "PocketBase v0.28.4",
 	},
+}
+
+// goLimiter is a bucket that is filled at once. In Redis it is kept for three intervals, in whole seconds,
+// after an admission or the first request of an interval: for two to three after the last request.
+func goLimiter(w *Words) string {
+	n, interval := w.N("Tokens"), w.Get("Interval").D
+	redis := w.Get("store").Text == "redis"
+	kept := 3 * interval.Truncate(time.Second)
+	switch {
+	case n > int64(interval)/n:
+		w.Refuse("Tokens", "above the root of Interval in nanoseconds only a part comes back", "")
+	case redis && kept == 0:
+		w.Refuse("Interval", "Redis keeps it for 0 s: nothing is ever denied", "write 1s or more")
+	}
+	made := "token-bucket,rate=" + per(n, interval) + fmt.Sprintf(",burst=%d,refill=interval,fill=%d", n, n)
+	if redis {
+		made += fmt.Sprintf(",ttl=%s..%s", kept-interval, kept)
+	}
+	return made
 }
 
 // fiber is a window of whole seconds, or a counter of two. Where its versions differ, one must be said.
