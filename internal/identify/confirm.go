@@ -22,12 +22,12 @@ func (x *search) confirm(ctx context.Context) bool {
 	case len(x.regions) == 0:
 		return x.path == nil && x.widen(ctx)
 	}
-	const tries = 5
+	const early, tries = 2, 5 // what comes first has the budget for it
 	doubts := x.doubts()
 	if x.path != nil { // as many as the budget allows belie a path that is not steady
 		doubts = len(usualRests)
 	}
-	return x.gently(ctx) || x.partly(ctx) || x.unbanned(ctx, 1) || x.usual(ctx, doubts) ||
+	return x.gently(ctx) || x.partly(ctx) || x.unbanned(ctx, early) || x.usual(ctx, doubts) ||
 		x.unbanned(ctx, tries) || x.overrun(ctx)
 }
 
@@ -183,7 +183,11 @@ func (x *search) denials(made int) []Phase {
 		again, over := c.after(first)
 		last := once
 		if over <= to/2 || made%2 > 0 {
-			last.Rest = max(x.every, over+slack)
+			if last.Rest = max(x.every, over+slack); made > 0 && !x.regions[0].kind.counts() {
+				last.Admits, last.Requests = 1, rungs // what is denied tells more of its time
+				last.Every = max(x.every, (last.Rest-again)/(rungs-1))
+				last.Rest = max(x.every, again)
+			}
 			return []Phase{use, first, last}
 		}
 		second, third := once, once
