@@ -21,6 +21,8 @@ type Options struct {
 	// Think is how long the judge is asked after each phase, and some of MaxTime is kept for it; 0 for as
 	// long as it takes, also beyond MaxTime.
 	Think time.Duration
+	// Sharp asks what a recording leaves of each kind, not only which kinds: no experiment will narrow it.
+	Sharp bool
 	// Alike keeps clients that differ from being asked for: what tells them apart is not found.
 	Alike bool
 	// Told is called after each phase with what is left; may be nil.
@@ -329,6 +331,7 @@ func (x *search) narrow(asked int) {
 		now := x.clock()
 		share := now + (until-now)/time.Duration(len(x.regions)-i)
 		late := func() bool { return x.clock() > share }
+		r.sharp = x.o.Sharp
 		r.shallow, r.broad, r.over = shallow, x.far, func() bool { return x.ended() || late() }
 		parts, gone := r.narrowed(tl, asked)
 		left = append(left, parts...)
@@ -466,18 +469,6 @@ func (x *search) planner() *planner {
 		}
 	}
 	return p
-}
-
-// crowded tells whether so many requests were under way at once that an exact search would take long.
-func (x *search) crowded() bool {
-	const most = 8
-	all := x.judged().Observations
-	for i := range all {
-		if j := i + most; j < len(all) && all[i].FirstByte > all[j].Sent {
-			return true
-		}
-	}
-	return false
 }
 
 // trip is the middle time from a request to its answer, which waits in no queue.

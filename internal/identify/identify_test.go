@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -250,7 +251,7 @@ type harness struct {
 	// most is the largest quota. slow asks for round trips of 80 to 120 ms, of which one in twenty is lost.
 	// odd makes windows up to 3 % longer, to times that nobody would write.
 	most int64
-	// busy makes a third to two thirds of the answers late by up to 20 to 120 ms.
+	// busy makes any share of the answers late by up to 10 to 600 ms.
 	slow, odd, busy bool
 	// network tells that much of a round trip is the same for all, the way there a share of it.
 	network bool
@@ -310,7 +311,7 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 		s.trip, s.jitter, s.lost = 80*time.Millisecond, 40*time.Millisecond, 0.05
 	}
 	if h.busy {
-		s.busy, s.slow = 0.3+0.4*r.Float64(), time.Duration(20+r.IntN(100))*time.Millisecond
+		s.busy, s.slow = r.Float64(), time.Duration(10*math.Pow(60, r.Float64()))*time.Millisecond
 	}
 	if h.network {
 		s.forward = 1 + time.Duration(r.Int64N(int64(s.trip)))

@@ -3,9 +3,11 @@ package identify
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -15,8 +17,8 @@ import (
 // mostRecorded is how many observations of recordings are judged together.
 const mostRecorded = 5000
 
-// Recorded finds out which limit made recordings, and sends nothing. Of the options, Fresh and Think count,
-// for about twice as long the judge is asked. What tells nothing is Open.
+// Recorded finds out which limit made recordings, and sends nothing. Of the options, Fresh, Sharp and Think
+// count, for about twice as long the judge is asked. What tells nothing is Open.
 func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result {
 	tl := together(all)
 	o.MaxRequests, o.Every = max(1, len(tl.Observations)), time.Millisecond
@@ -37,13 +39,13 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 		if queued(tl, "") {
 			x.asQueue()
 		}
-		x.excludeAll(2 * o.Think)
+		x.bySamples(o.Think)
 		if x.aside != nil && len(x.regions) > 0 && !(x.settled(x.regions) && x.queueExplains()) {
 			if x.queuedSo() {
 				queue = x.result()
 			}
 			x.noQueue()
-			x.excludeAll(2 * o.Think)
+			x.bySamples(o.Think)
 		}
 	}
 	res := x.result().orElse(queue)
@@ -72,6 +74,50 @@ func (r *Result) orElse(queue *Result) *Result {
 // log most answers take long for other reasons.
 func (x *search) queuedSo() bool {
 	return !x.settled(x.regions) && !x.fails(x.candidate(x.regions[0]))
+}
+
+// bySamples excludes what parts of a recording refute, each larger than the one before, and then what all of
+// it does: so few requests are judged in no time, and leave little to ask of the whole.
+func (x *search) bySamples(think time.Duration) {
+	whole := x.tl
+	for n := 100; 3*n <= len(whole.Observations); n *= 4 {
+		if x.tl = sample(whole, n); x.tl.Counts().Denied > 0 {
+			x.excludeAll(think / 4)
+		}
+	}
+	x.tl = whole
+	x.excludeAll(think)
+}
+
+// sample is what the clients sent who were denied most, as many of them as have n observations together, or
+// the beginning of the first one.
+func sample(tl *timeline.Timeline, n int) *timeline.Timeline {
+	seen, denied := map[string]int{}, map[string]int{}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if seen[o.Partition]++; o.Outcome == timeline.Denied {
+			denied[o.Partition]++
+		}
+	}
+	clients := slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
+		return cmp.Or(denied[b]-denied[a], strings.Compare(a, b))
+	})
+	kept, sum := 1, seen[clients[0]]
+	for kept < len(clients) && sum+seen[clients[kept]] <= n {
+		sum += seen[clients[kept]]
+		kept++
+	}
+	out := &timeline.Timeline{Header: tl.Header}
+	for _, o := range tl.Observations {
+		if slices.Contains(clients[:kept], o.Partition) {
+			out.Observations = append(out.Observations, o)
+		}
+	}
+	if sum > n {
+		out.Header.CompleteUntil = max(out.Observations[n].Sent-max(tl.Header.Tick, time.Second), 1)
+		out.Observations = out.Observations[:n]
+	}
+	return out
 }
 
 // excludeAll excludes what the recording refutes until a round tells little more, for so long at most. The

@@ -3,6 +3,7 @@ package identify
 import (
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,66 @@ func TestRecordingsAreRead(t *testing.T) {
 		}
 		if !is || !res.Recorded {
 			t.Errorf("%s: got %s, want it among what is left", text, res.Summary())
+		}
+	}
+}
+
+// TestWhatARecordingLeavesIsToldSharply: of a bucket of 20 a log left "quota 6..34", as the judge was asked
+// about twelve parts of what was left, wherever they lay.
+func TestWhatARecordingLeavesIsToldSharply(t *testing.T) {
+	s, tl := simulate(t, parsed(t, "token-bucket,rate=10/s,burst=20"), 1), &timeline.Timeline{}
+	for range 4 {
+		burst := Phase{Rest: 10 * time.Second, Requests: 30, Every: 10 * time.Millisecond}
+		seen, _ := s.Send(t.Context(), burst)
+		tl.Observations = append(tl.Observations, seen...)
+	}
+	tl.Header = s.Header()
+	left := func(sharp bool) box {
+		r := &region{kind: kinds()[0], sharp: sharp, over: func() bool { return false },
+			live: []box{{q1: 1, q2: 100, t1: time.Millisecond, t2: time.Minute}}}
+		r.narrow(tl, manyAsked)
+
+		return r.hull()
+	}
+	if b, before := left(true), left(false); b.q1 < 18 || b.q2 > 23 || before.q1 >= 18 && before.q2 <= 23 {
+		t.Errorf("got a bucket of %d..%d, and %d..%d before, want 18..23", b.q1, b.q2, before.q1, before.q2)
+	}
+}
+
+// TestALogFromAmidTrafficSaysWhatWouldTell: 6,220 requests were to be sent.
+func TestALogFromAmidTrafficSaysWhatWouldTell(t *testing.T) {
+	tl := recordedOf(t, parsed(t, "token-bucket,rate=5/s,burst=6"))[0]
+	tl.Header.CompleteFrom, tl.Header.CompleteUntil = time.Millisecond, tl.End()
+	res := Recorded(t.Context(), []*timeline.Timeline{tl}, Options{Think: time.Second})
+	if res.Verdict != Open || !strings.Contains(res.Next, "--complete") {
+		t.Errorf("got %s and %q, want --complete named", res.Verdict, res.Next)
+	}
+}
+
+// TestASampleIsWhatWasDeniedMost: of whole clients, or the beginning of one, near whose end no denial counts.
+func TestASampleIsWhatWasDeniedMost(t *testing.T) {
+	tl := &timeline.Timeline{}
+	for i := range 400 {
+		o := timeline.Observation{Sent: time.Duration(i) * time.Second, Answered: true,
+			Outcome: timeline.Allowed}
+		o.Partition = string(rune('a' + i%4))
+		if o.Partition == "c" || o.Partition == "d" && i%2 == 1 && i > 40 {
+			o.Outcome = timeline.Denied
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	for n, want := range map[int]string{200: "cd", 250: "cd", 100: "c", 60: "c"} {
+		clients, got := "", sample(tl, n)
+		for _, o := range got.Observations {
+			if !strings.Contains(clients, o.Partition) {
+				clients += o.Partition
+			}
+		}
+		if clients != want || len(got.Observations) != min(n, 100*len(want)) {
+			t.Errorf("of %d: got %d of %q, want %q", n, len(got.Observations), clients, want)
+		}
+		if until := got.Header.CompleteUntil; (until > 0) != (n < 100) || until > 241*time.Second {
+			t.Errorf("of %d: got it complete until %s", n, until)
 		}
 	}
 }

@@ -36,6 +36,8 @@ type region struct {
 	// broad tells that what is doubtful is divided the largest first, up to mostBroad, as from far away.
 	// There so much is doubtful that what is large, and soon refuted, would never be asked about.
 	broad bool
+	// sharp asks for the ends of what is left too, as no experiment comes.
+	sharp bool
 	// over tells that the judge was asked for long enough.
 	over func() bool
 	// searches is how many exact searches may still be asked for.
@@ -65,6 +67,18 @@ func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 	least.q2, most.q1 = b.q1, b.q2
 	return r.everywhere(tl, parts[0].policy(most), verdict.UpperBound) ||
 		r.everywhere(tl, parts[len(parts)-1].policy(least), verdict.LowerBound)
+}
+
+// crowded tells whether so many requests were under way at once that an exact search would take long.
+func (x *search) crowded() bool {
+	const most = 8
+	all := x.judged().Observations
+	for i := range all {
+		if j := i + most; j < len(all) && all[i].FirstByte > all[j].Sent {
+			return true
+		}
+	}
+	return false
 }
 
 // with returns a policy of r, beside all that is left of the other limit.
@@ -185,7 +199,7 @@ func (r *region) narrow(tl *timeline.Timeline, asked int) {
 	r.live, r.doubtful = nil, nil
 	r.take(tl, all...)
 	for r.left > 0 && len(r.live) < mostLive && !r.over() {
-		i := largest(r.live)
+		i := largest(r.live, anyBox)
 		if i < 0 {
 			break
 		}
@@ -194,6 +208,37 @@ func (r *region) narrow(tl *timeline.Timeline, asked int) {
 		r.divide(tl, b)
 	}
 	r.doubt(tl)
+	if r.sharp {
+		r.sharpen(tl)
+	}
+}
+
+// sharpen divides what holds an end of all that is left, as no experiment will.
+func (r *region) sharpen(tl *timeline.Timeline) {
+	for r.left > 0 && len(r.live)+len(r.doubtful) < 4*mostLive && !r.over() {
+		boxes := &r.live
+		i := r.atEnd(*boxes)
+		if j := r.atEnd(r.doubtful); i < 0 || j >= 0 && r.doubtful[j].size() > r.live[i].size() {
+			boxes, i = &r.doubtful, j
+		}
+		if i < 0 {
+			return
+		}
+		b := (*boxes)[i]
+		*boxes = slices.Delete(*boxes, i, i+1)
+		r.divide(tl, b)
+	}
+}
+
+// atEnd returns the widest of boxes that holds an end of what is left; -1 where none does, or each is exact.
+func (r *region) atEnd(boxes []box) int {
+	if len(boxes) == 0 {
+		return -1
+	}
+	h := r.hull()
+	return largest(boxes, func(b box) bool {
+		return b.q1 == h.q1 || b.q2 == h.q2 || b.t1 == h.t1 || b.t2 == h.t2
+	})
 }
 
 // narrowed narrows r and the limit beside it, each in turn beside all that is left of the other. It returns
@@ -230,7 +275,7 @@ func (r *region) doubt(tl *timeline.Timeline) {
 	var kept []box
 	finest := r.finest(tl)
 	for r.broad && r.left > 0 && len(r.doubtful) < mostBroad && !r.over() {
-		i := largest(r.doubtful)
+		i := largest(r.doubtful, anyBox)
 		if i < 0 {
 			break
 		}
@@ -269,16 +314,18 @@ func (r *region) divide(tl *timeline.Timeline, b box) {
 	r.take(tl, upper, lower)
 }
 
-// largest returns the box with most to find out; -1 where each is exact.
-func largest(boxes []box) int {
+// largest returns the box with most to find out, of those that are wanted; -1 where each is exact.
+func largest(boxes []box, wanted func(box) bool) int {
 	widest := -1
 	for i, b := range boxes {
-		if !b.exact() && (widest < 0 || b.size() > boxes[widest].size()) {
+		if !b.exact() && wanted(b) && (widest < 0 || b.size() > boxes[widest].size()) {
 			widest = i
 		}
 	}
 	return widest
 }
+
+func anyBox(box) bool { return true }
 
 // cut leaves of r the times of an interval, where some are.
 func (r *region) cut(from, to time.Duration) {

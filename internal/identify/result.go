@@ -296,10 +296,16 @@ func (x *search) explaining(found []Candidate) []Candidate {
 	return slices.DeleteFunc(found, x.fails)
 }
 
-// next says which experiment would tell most of what is left, whatever the budget, and what it costs.
+// next says which experiment would tell most of what is left, whatever the budget, and what it costs. Of a
+// recording that was cut out of traffic most is open for that.
 func (x *search) next() string {
-	if x.overdue() {
+	switch {
+	case x.overdue():
 		return ""
+	case x.tl.Header.CompleteFrom > 0:
+		return fmt.Sprintf("a log of all that the limiter saw since it started (--complete, if this is "+
+			"one), as what came before explains denials; and finer times: each decision is known to %s",
+			quantity.Brief(x.trip()))
 	}
 	p := x.planner()
 	p.requests, p.left = 100_000, 48*time.Hour

@@ -391,7 +391,7 @@ func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(s
 		fresh = fresh && (len(tl.Header.Judged.Limits) > 0 || f.log.Complete) && tl.Header.CompleteFrom == 0
 	}
 	e.Say.Notef("%s: %s read, nothing is sent", name, quantity.Plural(len(all), "recording"))
-	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: thinkTime})
+	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: thinkTime, Sharp: true})
 	about := identify.About{Recording: name}
 	whole := output.EmitEach(e, outs, func(w io.Writer, format string) error {
 		return answerIn(e, w, format, nil, res, about)
