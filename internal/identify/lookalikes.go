@@ -22,14 +22,15 @@ const wholeSeconds = "the window that was measured lasts no whole number of seco
 	"seconds explains all answers too"
 
 // coarseKinds are the limiters of products whose clock has whole seconds (fiber, Laravel; gin-rate-limit and
-// PocketBase; the sliding windows of fiber), for a quota
-// and a window.
+// PocketBase; the sliding windows of fiber, of version 2 and of version 3), for a quota and a window.
 var coarseKinds = []struct{ text, spec string }{
 	{"a fixed window by the first request", "fixed-window,rate=%d/%s,align=first,tick=1s"},
 	{"a fixed window that every admitted request starts anew",
 		"fixed-window,rate=%d/%s,align=first,refresh=admitted,tick=1s"},
 	{"a sliding window counter that counts denied requests too",
 		"sliding-window-counter,rate=%d/%s,align=first,count=all,rounding=down,tick=1s"},
+	{"a sliding window counter that counts denied requests too and rounds up",
+		"sliding-window-counter,rate=%d/%s,align=first,count=all,rounding=up,tick=1s"},
 }
 
 // byTheSecond says of what clock such a limiter is.
