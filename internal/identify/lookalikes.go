@@ -36,6 +36,27 @@ var coarseKinds = []struct{ text, spec string }{
 // byTheSecond says of what clock such a limiter is.
 const byTheSecond = ", by a clock of whole seconds"
 
+// OfWholeSeconds are the limiters of products whose clock has whole seconds, of a quota, and of a window that
+// is shorter or longer by less than a second; none where the quota is below 1.
+func OfWholeSeconds(quota int64, window time.Duration) (out []verdict.Explanation) {
+	windows := []time.Duration{window.Truncate(time.Second)}
+	if windows[0] != window {
+		windows = append(windows, windows[0]+time.Second)
+	}
+	for _, k := range coarseKinds {
+		for _, w := range windows {
+			if limit, err := spec.Parse(fmt.Sprintf(k.spec, quota, w)); err == nil {
+				out = append(out, verdict.Explanation{Text: k.text + byTheSecond, Limit: limit})
+			}
+		}
+	}
+	return out
+}
+
+// ByOneClock tells whether one clock of whole seconds explains a recording with a limit of OfWholeSeconds,
+// where the judge finds nothing against it. Of several clients it does not know.
+func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool { return bySeconds(tl, limit) }
+
 // ofWholeSeconds returns the limiters of a clock of whole seconds that explain the recording as the window
 // does that was measured. Such a clock explains so much that it is asked for nowhere else: of a window by the
 // clock, unless requests of a recording alone tell of one of whole seconds; of any other where that lasts no

@@ -186,7 +186,8 @@ func (g *guesses) further(ctx context.Context, think time.Duration) {
 	for _, c := range identify.Recorded(ctx, recordings, identify.Options{Fresh: fresh, Think: think}).Found {
 		all = append(all, verdict.Explanation{Text: c.Text, Limit: c.Limit})
 	}
-	g.add(slices.Concat(all, bans(g.of), lives(g.of), batches(g.of[0].Limit))...)
+	g.add(slices.Concat(all, bans(g.of), seconds(g.of), lives(g.of),
+		batches(g.of[0].Limit))...)
 }
 
 // bans are the declared limit with a ban after a denial, for as long as denials told at most, the same with
@@ -211,12 +212,11 @@ func bans(of []*result.Scenario) []verdict.Explanation {
 	if longest == 0 {
 		return nil
 	}
-	p := of[0].Limit[0]
-	whole := time.Duration(float64(p.Rate.Per) * float64(p.Full()) / float64(p.Rate.N))
-	rate := fmt.Sprintf("%d/%s", p.Full(), whole)
+	quota, window := whole(of[0].Limit[0])
+	rate := fmt.Sprintf("%d/%s", quota, window)
 	first := "fixed-window,rate=" + rate + ",align=first"
 	for _, text := range []string{of[0].Limit.String(), of[0].Limit.String() + ",align=first",
-		fmt.Sprintf("token-bucket,rate=%s,burst=%d", rate, p.Full()), first, "fixed-window,rate=" + rate,
+		fmt.Sprintf("token-bucket,rate=%s,burst=%d", rate, quota), first, "fixed-window,rate=" + rate,
 		"sliding-window-log,rate=" + rate} {
 		if l, err := spec.Parse(fmt.Sprintf("%s,ban=%s", text, longest)); err == nil { // else it says so
 			out = append(out, verdict.Explanation{Limit: l,
@@ -224,6 +224,27 @@ func bans(of []*result.Scenario) []verdict.Explanation {
 		}
 	}
 	return out
+}
+
+// seconds are the limiters of the declared quota whose clock has whole seconds, as some products have one,
+// where one such clock explains each recording. None for a window of half a minute or more: a second of that
+// explains little.
+func seconds(of []*result.Scenario) []verdict.Explanation {
+	const longest = 30 * time.Second
+	quota, window := whole(of[0].Limit[0])
+	if window >= longest {
+		return nil
+	}
+	return slices.DeleteFunc(identify.OfWholeSeconds(quota, window), func(e verdict.Explanation) bool {
+		return slices.ContainsFunc(of, func(s *result.Scenario) bool {
+			return !identify.ByOneClock(s.Timeline, e.Limit)
+		})
+	})
+}
+
+// whole is how much a policy admits at once, and how long that takes to come back.
+func whole(p spec.Policy) (quota int64, window time.Duration) {
+	return p.Full(), time.Duration(float64(p.Rate.Per) * float64(p.Full()) / float64(p.Rate.N))
 }
 
 // lives are the declared limit where a client is forgotten early: after a silence that is longer than some

@@ -18,6 +18,16 @@ import (
 // the one before, and as many again after a rest.
 func made(t *testing.T, id, declared, truth string, n int, every, rest time.Duration) result.Scenario {
 	t.Helper()
+	return madeBy(t, id, declared, truth, n, every, rest, rightly)
+}
+
+// rightly is what a clock reads that is right.
+func rightly(at time.Duration) time.Duration { return at }
+
+// madeBy is made by a limiter with that clock.
+func madeBy(t *testing.T, id, declared, truth string, n int, every, rest time.Duration,
+	clock func(time.Duration) time.Duration) result.Scenario {
+	t.Helper()
 	l, err := spec.Parse(truth)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +47,7 @@ func made(t *testing.T, id, declared, truth string, n int, every, rest time.Dura
 			Outcome: timeline.Allowed}
 		o.Seq, o.Partition, o.Cost = i, id, 1
 		var d reference.Decision
-		if state, d = limiter.Step(state, at, 1); !d.Allow {
+		if state, d = limiter.Step(state, clock(at), 1); !d.Allow {
 			o.Status, o.Outcome = 429, timeline.Denied
 		}
 		tl.Observations = append(tl.Observations, o)
@@ -139,6 +149,36 @@ func TestABanIsOffered(t *testing.T) {
 		is := func(l spec.Limit) bool { return l.String() == banned }
 		if h == nil || !slices.ContainsFunc(h.Limits, is) {
 			t.Errorf("%s: got %+v, want %s", declared, h, banned)
+		}
+	}
+}
+
+// A clock of whole seconds, as some products have one, is offered where it explains all. A window of 1.8 s is
+// explained by none, wherever its seconds begin, although each request alone may be a second older.
+func TestAClockOfWholeSecondsIsOffered(t *testing.T) {
+	const ms = time.Millisecond
+	const log, bucket = "sliding-window-log,rate=5/2s", "token-bucket,rate=5/2s,burst=5"
+	seconds := func(at time.Duration) time.Duration { return (at + 370*ms).Truncate(time.Second) }
+	for _, x := range []struct {
+		declared, truth string
+		clock           func(time.Duration) time.Duration
+		want            bool
+	}{
+		{log, "fixed-window,rate=5/2s,align=first,refresh=admitted", seconds, true},
+		{log, "sliding-window-counter,rate=5/2s,align=first,count=all,rounding=up", seconds, true},
+		{bucket, "fixed-window,rate=5/1800ms,align=first", rightly, false},
+	} {
+		all := []result.Scenario{madeBy(t, "a", x.declared, x.truth, 20, 130*ms, 2500*ms, x.clock),
+			madeBy(t, "b", x.declared, x.truth, 30, 310*ms, 900*ms, x.clock)}
+		h, _ := Explain(t.Context(), all, 100*ms)
+		if h == nil {
+			t.Fatalf("%s: nothing fails", x.truth)
+		}
+		offered := slices.ContainsFunc(h.Limits, func(l spec.Limit) bool {
+			return l[0].Tick == time.Second && (!x.want || strings.HasPrefix(l.String(), x.truth))
+		})
+		if offered != x.want {
+			t.Errorf("%s: got %v, want a clock of whole seconds: %v", x.truth, h.Limits, x.want)
 		}
 	}
 }
