@@ -247,9 +247,9 @@ func (x *search) explore(ctx context.Context) {
 			x.stopped = "from here the requests that were sent refute too little"
 			return
 		}
-		if again, over := x.known(ctx); over {
+		if again, over := x.known(ctx); over && !x.otherwise(ctx) {
 			return
-		} else if again {
+		} else if again || over {
 			continue
 		}
 		planned := x.s.Now()
@@ -267,7 +267,7 @@ func (x *search) explore(ctx context.Context) {
 			e, ok = x.planner().best()
 			x.doubting = false
 		}
-		if !ok && (x.usual(ctx, ofAny) || x.rather(ctx, x.widen)) {
+		if !ok && (x.usual(ctx, ofAny) || x.rather(ctx, x.widen) || x.otherwise(ctx)) {
 			continue
 		}
 		if !ok && x.unlikely() && !x.o.Fresh && x.skip == 0 && 3*x.spare() > x.o.MaxRequests {

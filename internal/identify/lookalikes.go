@@ -60,10 +60,12 @@ func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool { return bySeconds
 // ofWholeSeconds returns the limiters of a clock of whole seconds that explain the recording as the window
 // does that was measured. Such a clock explains so much that it is asked for nowhere else: of a window by the
 // clock, unless requests of a recording alone tell of one of whole seconds; of any other where that lasts no
-// half seconds either, and an answer tells of a limit.
+// half seconds either, and an answer tells of a limit. What may last whole seconds, and is not named so, is
+// asked about too.
 func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	const longest = 30 * time.Second
-	if !c.Limit[0].HasWindow() || c.most > longest || c.lasts(time.Second) && !x.offbeats(c.Limit[0]) {
+	if p := c.Limit[0]; !p.HasWindow() || c.most > longest || c.lasts(time.Second) && !x.offbeats(p) &&
+		(x.recorded() || p.Rate.Per%time.Second == 0) {
 		return nil
 	}
 	if c.Limit[0].Align != spec.AlignUnknown && (len(Told(x.tl)) == 0 || c.lasts(time.Second/2)) {

@@ -308,22 +308,24 @@ func TestAClockOfWholeSecondsIsNoWindowOfSeconds(t *testing.T) {
 // TestAClockOfWholeSecondsIsNoWindowByTheClock: pocketbase, whose windows of two seconds are counted by whole
 // seconds, was named a window of 2.5 s by the clock, as its bursts came in every other second half.
 func TestAClockOfWholeSecondsIsNoWindowByTheClock(t *testing.T) {
-	const s = time.Second
+	const ms = time.Millisecond
 	coarse := parsed(t, "fixed-window,rate=5/2s,align=first,tick=1s")
 	for _, tt := range []struct {
-		named string
-		want  int
-	}{{"fixed-window,rate=5/2500ms,align=unknown", 1}, {"fixed-window,rate=5/3s,align=unknown", 1}} {
+		named       string
+		least, most time.Duration
+	}{
+		{"fixed-window,rate=5/2500ms,align=unknown", 2490 * ms, 2510 * ms},
+		{"fixed-window,rate=5/3s,align=unknown", 2990 * ms, 3010 * ms},
+		{"fixed-window,rate=5/1856ms,align=unknown", 1850 * ms, 2030 * ms}, // Laravel's
+	} {
 		sim := simulate(t, coarse, 1)
 		x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
 		for range 6 {
-			x.send(t.Context(), Phase{Rest: 26 * s / 10, Requests: 7, Every: 20 * time.Millisecond})
+			x.send(t.Context(), Phase{Rest: 2600 * ms, Requests: 7, Every: 20 * ms})
 		}
-		named := parsed(t, tt.named)
-		w := named[0].Rate.Per
-		got := x.ofWholeSeconds(Candidate{Limit: named, least: w - s/100, most: w + s/100})
-		if len(got) < tt.want {
-			t.Errorf("%s: got %d limits of whole seconds, want %d at least", tt.named, len(got), tt.want)
+		got := x.ofWholeSeconds(Candidate{Limit: parsed(t, tt.named), least: tt.least, most: tt.most})
+		if len(got) == 0 {
+			t.Errorf("%s: got no limit of whole seconds", tt.named)
 		}
 	}
 }
@@ -432,6 +434,36 @@ func TestATickerOfSecondsExplainsItself(t *testing.T) {
 					t.Errorf("%s, set %s after a second, seed %d: got itself refuted", limit, place, seed)
 				}
 			}
+		}
+	}
+}
+
+// TestARefutedNameMakesRoomForAClockOfWholeSeconds: of a real counter of fiber one of 3.85 s was left, which
+// the whole recording refuted, and nothing else was looked for.
+func TestARefutedNameMakesRoomForAClockOfWholeSeconds(t *testing.T) {
+	const ms = time.Millisecond
+	const coarse = "sliding-window-counter,rate=5/2s,align=first,count=all,rounding=up,tick=1s"
+	for left, want := range map[time.Duration]bool{3850 * ms: true, 0: false} {
+		x := &search{o: usualBudget(), s: simulate(t, parsed(t, coarse), 1), tl: &timeline.Timeline{},
+			made: map[string]int{}, every: ms, ended: func() bool { return false }}
+		x.clock = x.s.Now
+		x.begin()
+		for i := range time.Duration(20) {
+			x.send(t.Context(), Phase{Rest: i * i % 17 * 250 * ms, Requests: 2 + int(i)%6, Every: 30 * ms})
+		}
+		var regions []*region
+		for _, r := range x.regions {
+			if left > 0 && r.kind.base.Fixed() && r.kind.base.Refresh == "" {
+				regions = []*region{{kind: r.kind, live: []box{{q1: 5, q2: 5, t1: left, t2: left}}}}
+			}
+		}
+		if x.regions = regions; x.otherwise(t.Context()) != want {
+			t.Errorf("left with %s: got %v, want %v", left, !want, want)
+		}
+		if got := slices.ContainsFunc(x.regions, func(r *region) bool {
+			return r.kind.seconds && x.candidate(r).Limit.String() == coarse
+		}); got != want {
+			t.Errorf("left with %s: got the clock of whole seconds %v, want %v", left, got, want)
 		}
 	}
 }

@@ -94,6 +94,23 @@ func (x *search) rather(ctx context.Context, look func(context.Context) bool) bo
 	return false
 }
 
+// otherwise looks for a clock of whole seconds in place of the only class that is left, where the whole
+// recording refutes the policy that would be named: a region may be likely by what was asked of it.
+func (x *search) otherwise(ctx context.Context) bool {
+	likely := x.likely()
+	if x.stage > 0 || x.aside != nil || len(likely) == 0 || !x.settled(likely) ||
+		!x.fails(x.candidate(likely[0])) {
+		return false
+	}
+	left := x.regions
+	if x.bySecond(ctx) {
+		x.confirmed = false
+		return true
+	}
+	x.regions, x.stage = left, 0
+	return false
+}
+
 // rare are the stages of what is looked for.
 func (x *search) rare() [][]*region {
 	var bans []*region
