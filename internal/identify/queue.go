@@ -77,6 +77,10 @@ func queued(tl *timeline.Timeline, phase string) bool {
 	return slow > 0 && 3*slow >= admitted
 }
 
+// Waits tells whether a third of the admitted requests of a recording waited for their answers, as in a
+// queue.
+func Waits(tl *timeline.Timeline) bool { return queued(tl, "") }
+
 // slowAfter is from when on an answer is much later than the soonest one.
 func slowAfter(tl *timeline.Timeline) time.Duration { return soonest(tl)*3 + 10*time.Millisecond }
 

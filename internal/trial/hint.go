@@ -45,9 +45,7 @@ func Explain(ctx context.Context, recorded []result.Scenario, think time.Duratio
 		tried := len(g.all)
 		g.further(ctx, think)
 		try(g.all[tried:])
-		slices.SortStableFunc(h.Limits, func(a, b spec.Limit) int {
-			return cmp.Compare(g.ticks(a), g.ticks(b))
-		})
+		h.Limits = g.ordered(h.Limits)
 	}
 	for _, s := range of {
 		h.From = append(h.From, s.ID)
@@ -155,6 +153,43 @@ func (g *guesses) ticks(l spec.Limit) int {
 	return 0
 }
 
+// ordered has each limit once, whatever its name: queues first, as they explain how long answers wait, and
+// clocks that tick last.
+func (g *guesses) ordered(all []spec.Limit) (out []spec.Limit) {
+	for _, l := range all {
+		if !slices.ContainsFunc(out, func(o spec.Limit) bool { return alike(o, l) }) {
+			out = append(out, l)
+		}
+	}
+	rank := func(l spec.Limit) int {
+		if l[0].Queued() {
+			return -1
+		}
+		return g.ticks(l)
+	}
+	slices.SortStableFunc(out, func(a, b spec.Limit) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
+}
+
+// alike tells whether two limits differ by their names alone: buckets of one speed, and counters that do not
+// round or round down.
+func alike(a, b spec.Limit) bool {
+	if len(a) != 1 || len(b) != 1 {
+		return false
+	}
+	p, q := a[0], b[0]
+	if p.Rounding == spec.RoundDown {
+		p.Rounding = spec.RoundNone
+	}
+	if q.Rounding == spec.RoundDown {
+		q.Rounding = spec.RoundNone
+	}
+	if p.Bucketed() && q.Bucketed() && p.Rate.N*int64(q.Rate.Per) == q.Rate.N*int64(p.Rate.Per) {
+		q.Rate, q.Algorithm = p.Rate, p.Algorithm
+	}
+	return p == q
+}
+
 // nearby tells whether a limit is the declared one with other numbers: nothing is nearer.
 func (g *guesses) nearby(l spec.Limit) bool {
 	p, q := g.of[0].Limit[0], l[0]
@@ -182,12 +217,47 @@ func (g *guesses) further(ctx context.Context, think time.Duration) {
 		recordings = append(recordings, s.Timeline)
 		fresh = fresh && s.Timeline.Header.CompleteFrom == 0
 	}
-	var all []verdict.Explanation
+	all := forms(g.of)
 	for _, c := range identify.Recorded(ctx, recordings, identify.Options{Fresh: fresh, Think: think}).Found {
 		all = append(all, verdict.Explanation{Text: c.Text, Limit: c.Limit})
 	}
 	g.add(slices.Concat(all, bans(g.of), seconds(g.of), lives(g.of),
 		batches(g.of[0].Limit))...)
+}
+
+// forms are the declared quota under each algorithm, and as products are known to read it. The first say the
+// most: a queue how long each answer waits, a window where it begins.
+func forms(of []*result.Scenario) (out []verdict.Explanation) {
+	quota, window := whole(of[0].Limit[0])
+	add := func(text, algorithm, keys string) {
+		limit, err := spec.Parse(fmt.Sprintf("%s,rate=%d/%s%s", algorithm, quota, window, keys))
+		if err == nil { // else no SPEC says so
+			out = append(out, verdict.Explanation{Text: text, Limit: limit})
+		}
+	}
+	if slices.ContainsFunc(of, func(s *result.Scenario) bool { return identify.Waits(s.Timeline) }) {
+		const most = 8
+		for n := range min(most, max(1, quota-1)) {
+			add("a queue", "leaky-bucket-queue", fmt.Sprintf(",queue=%d,undelayed=%d", quota-1, n))
+		}
+	}
+	add("a token bucket", "token-bucket", fmt.Sprintf(",burst=%d", quota))
+	for _, refresh := range []string{"", ",refresh=admitted", ",refresh=all"} {
+		add("a fixed window that the first request opens", "fixed-window", ",align=first"+refresh)
+	}
+	add("a sliding window log", "sliding-window-log", "")
+	for _, count := range []string{"", ",count=all"} {
+		for _, align := range []string{"first", "shared", "unknown"} {
+			for _, rounding := range []string{"", ",rounding=up", ",rounding=nearest"} {
+				add("a sliding window counter", "sliding-window-counter", ",align="+align+count+rounding)
+			}
+		}
+	}
+	add("a sliding window log", "sliding-window-log", ",count=all")
+	for _, align := range []string{"clock", "shared", "unknown"} {
+		add("a fixed window", "fixed-window", ",align="+align)
+	}
+	return out
 }
 
 // bans are the declared limit with a ban after a denial, for as long as denials told at most, the same with

@@ -248,6 +248,44 @@ func TestAQueueThatIsDeclaredAsABucket(t *testing.T) {
 	}
 }
 
+// The declared quota is offered as each algorithm reads it, also where identify has no time.
+func TestTheDeclaredQuotaIsReadOtherwise(t *testing.T) {
+	const declared, ms = "token-bucket,rate=5/2s,burst=5", time.Millisecond
+	for _, truth := range []string{"sliding-window-counter,rate=5/2s,align=first,count=all,rounding=nearest",
+		"sliding-window-counter,rate=5/2s,align=first,rounding=up"} {
+		all := []result.Scenario{made(t, "a", declared, truth, 20, 130*ms, 2500*ms),
+			made(t, "b", declared, truth, 20, 310*ms, 900*ms)}
+		h, _ := Explain(t.Context(), all, 0)
+		is := func(l spec.Limit) bool { return l.String() == truth }
+		if h == nil || !slices.ContainsFunc(h.Limits, is) {
+			t.Errorf("%s: got %+v", truth, h)
+		}
+	}
+}
+
+// A limit is offered once, whatever its name: queues first, clocks that tick last.
+func TestHintsAreInOrder(t *testing.T) {
+	var all []spec.Limit
+	for _, text := range []string{"token-bucket,rate=5/2s,burst=5,tick=1s", "token-bucket,rate=5/2s,burst=5",
+		"gcra,rate=150/1m,burst=5", "sliding-window-counter,rate=5/2s",
+		"sliding-window-counter,rate=5/2s,rounding=down", "sliding-window-counter,rate=5/2s,rounding=up",
+		"leaky-bucket-queue,rate=5/2s,queue=4"} {
+		l, err := spec.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	g := guesses{of: []*result.Scenario{{Limit: all[5]}}}
+	var got []int
+	for _, l := range g.ordered(all) {
+		got = append(got, slices.IndexFunc(all, func(o spec.Limit) bool { return o.String() == l.String() }))
+	}
+	if !slices.Equal(got, []int{6, 1, 3, 5, 0}) {
+		t.Errorf("got %v, want 6 1 3 5 0", got)
+	}
+}
+
 // Nothing is looked for beyond the declared limit with other numbers; of all others something may be nearer.
 func TestNearbyLimits(t *testing.T) {
 	parse := func(text string) spec.Limit {
