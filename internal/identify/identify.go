@@ -270,29 +270,23 @@ func (x *search) explore(ctx context.Context) {
 		if !ok && (x.usual(ctx, ofAny) || x.rather(ctx, x.widen) || x.otherwise(ctx)) {
 			continue
 		}
-		if !ok && x.unlikely() && !x.o.Fresh && x.skip == 0 && 3*x.spare() > x.o.MaxRequests {
-			x.regions = nil // others may have used the quota before
+		if !ok && x.usedBefore() {
+			x.regions = nil
 			return
 		}
 		if !ok {
 			x.stopped = cmp.Or(x.stopped, "no experiment within the budget tells more")
 			return
 		}
-		x.made[family(e)]++
-		x.made[e.phases[0].Name]++
-		e.phases[0].Rest = x.rest(e.phases[0].Rest, planned)
-		for _, p := range e.phases {
-			if !x.send(ctx, p) {
-				x.exclude()
-				return
-			}
+		if !x.perform(ctx, e, planned) {
+			return
 		}
 	}
 }
 
-// rest is what is left of a rest that was planned some time ago: the time of planning is part of it.
-func (x *search) rest(rest, planned time.Duration) time.Duration {
-	return max(min(rest, x.every), rest-(x.s.Now()-planned))
+// usedBefore tells whether others may have used the quota before, and enough is left to begin anew.
+func (x *search) usedBefore() bool {
+	return x.unlikely() && !x.o.Fresh && x.skip == 0 && 3*x.spare() > x.o.MaxRequests
 }
 
 // known asks for what could refute the one class that is left. It tells whether that was done again, or there

@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -14,6 +15,25 @@ import (
 // experiment is one or several phases, and what they are to tell apart.
 type experiment struct {
 	phases []Phase
+}
+
+// perform makes an experiment that was planned some time ago. It reports false where nothing more is sent.
+func (x *search) perform(ctx context.Context, e experiment, planned time.Duration) bool {
+	x.made[family(e)]++
+	x.made[e.phases[0].Name]++
+	e.phases[0].Rest = x.rest(e.phases[0].Rest, planned)
+	for _, p := range e.phases {
+		if !x.send(ctx, p) {
+			x.exclude()
+			return false
+		}
+	}
+	return true
+}
+
+// rest is what is left of a rest that was planned some time ago: the time of planning is part of it.
+func (x *search) rest(rest, planned time.Duration) time.Duration {
+	return max(min(rest, x.every), rest-(x.s.Now()-planned))
 }
 
 // planner chooses the next experiment.
