@@ -44,19 +44,37 @@ func (x *search) nearer() {
 // bursts asks for the quota when it is surely whole: what little time passes tells it apart from that of a
 // short window. Of two bursts no answer of one is lost, mostly.
 func (x *search) bursts(ctx context.Context) bool {
-	asked := map[string]int{}
-	for i := range x.tl.Observations {
-		asked[x.tl.Observations[i].Phase]++
+	rest := 2 * x.s.Now()
+	if x.brisk() {
+		return x.overload(ctx, rest) && x.overload(ctx, rest)
 	}
-	most := cmp.Or(asked[fasterPhase], asked[quotaPhase])
-	for rest := 2 * x.s.Now(); x.made[burstPhase] < 2; x.made[burstPhase]++ {
+	for ; x.made[burstPhase] < 2; x.made[burstPhase]++ {
 		x.spaced()
-		burst := Phase{Name: burstPhase, Rest: rest, Requests: most + 2, Every: x.o.Every, Denials: 2}
+		burst := Phase{Name: burstPhase, Rest: rest, Requests: x.drained() + 2, Every: x.o.Every, Denials: 2}
 		if !x.send(ctx, burst) {
 			return false
 		}
 	}
 	return true
+}
+
+// drained is how many requests the quota was asked for with when some were denied.
+func (x *search) drained() int {
+	asked := map[string]int{}
+	for i := range x.tl.Observations {
+		asked[x.tl.Observations[i].Phase]++
+	}
+	return cmp.Or(asked[fasterPhase], asked[quotaPhase])
+}
+
+// overload asks for the quota after a rest, and then on and on: how often what comes too soon is admitted
+// tells the rate. Then it asks wider apart: of a limit of requests in flight few are under way then.
+func (x *search) overload(ctx context.Context, rest time.Duration) bool {
+	const more, wide = 10, 3
+	dense := Phase{Name: burstPhase, Rest: rest, Requests: x.drained() + more, Every: x.o.Every,
+		Denials: more}
+	sparse := Phase{Name: burstPhase, Rest: wide * x.o.Every, Requests: more, Every: wide * x.o.Every}
+	return x.send(ctx, dense) && x.send(ctx, sparse)
 }
 
 // hopeless tells whether two fifths of the requests refuted no kind, though the judge was asked some more, or

@@ -312,6 +312,10 @@ func (x *search) usual(ctx context.Context, most int) bool {
 	if x.s.Now()+rest > x.o.MaxTime/2 { // there would be no time for others
 		return false
 	}
-	return x.send(ctx, Phase{Name: "quota-after-" + brief(rest), Rest: rest, Requests: int(h.q2) + 3,
+	n := float64(h.q2)
+	if sure.kind.paced && x.path != nil && every < h.t1 {
+		n /= 1 - float64(every)/float64(h.t1)
+	}
+	return x.send(ctx, Phase{Name: "quota-after-" + brief(rest), Rest: rest, Requests: int(n) + 3,
 		Every: every, Denials: 2})
 }

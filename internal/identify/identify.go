@@ -99,29 +99,6 @@ func begun(s Sender, o Options, ended func() bool) *search {
 	return x
 }
 
-// answer asks until the question is answered, or the budget used. What stays open is asked on a steady path.
-func (x *search) answer(ctx context.Context) *Result {
-	if x.open(ctx) {
-		x.explore(ctx)
-	} else if x.tl.Counts().Denied > 0 { // at least the quota is known
-		x.exclude()
-	}
-	if !x.o.Fresh && len(x.regions) == 0 && x.stopped == "" {
-		x.afterRest(ctx)
-	}
-	res, sent := x.result(), len(x.tl.Observations)
-	if res.Verdict == Open {
-		if steady := x.steadily(ctx); steady != nil {
-			return steady
-		}
-	}
-	if len(x.tl.Observations) > sent {
-		x.exclude()
-		res = x.result()
-	}
-	return res
-}
-
 // begin supposes nothing.
 func (x *search) begin() {
 	x.regions, x.gone, x.aside, x.unlike = nil, nil, nil, nil
@@ -298,7 +275,12 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 	if !one(x.likely()) {
 		return false, false
 	}
-	if x.exclude(); !one(x.regions) || x.unlikely() {
+	if x.path != nil { // experiments come, which soon refute most of what is left
+		x.narrow(3 * fewAsked)
+	} else {
+		x.exclude()
+	}
+	if !one(x.regions) || x.unlikely() {
 		return false, false
 	}
 	if x.confirm(ctx) {
@@ -325,8 +307,8 @@ func (x *search) narrow(asked int) {
 		now := x.clock()
 		share := now + (until-now)/time.Duration(len(x.regions)-i)
 		late := func() bool { return x.clock() > share }
-		r.sharp = x.o.Sharp
-		r.shallow, r.broad, r.over = shallow, x.far, func() bool { return x.ended() || late() }
+		r.shallow, r.broad, r.steady = shallow, x.far || x.path != nil, x.path != nil
+		r.sharp, r.over = x.o.Sharp, func() bool { return x.ended() || late() }
 		parts, gone := r.narrowed(tl, asked)
 		left = append(left, parts...)
 		if gone != nil {

@@ -1,7 +1,11 @@
 package identify
 
 import (
+	"context"
+	"math/rand/v2"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -59,5 +63,118 @@ func TestALostAnswerHoldsNoPlaceForLong(t *testing.T) {
 	tl := &timeline.Timeline{Observations: []timeline.Observation{{Outcome: timeline.Unknown}, late}}
 	if n := underWay(tl, &late); n != 0 {
 		t.Errorf("got %d under way, want none", n)
+	}
+}
+
+// seats is a target far away with a limit of requests in flight, each of which takes least to most.
+type seats struct {
+	*simulated
+	places      int
+	least, most time.Duration
+	// streams tells that an answer begins at once, and ends when the request is complete; loiters that a
+	// denial comes as late as the soonest answer of those.
+	streams, loiters bool
+	// held are the instants at which the requests in flight are complete.
+	held []time.Duration
+}
+
+// randomSeats returns any such target: paths of 40 to 160 ms, and requests that take up to some of them.
+func randomSeats(t *testing.T, seed uint64) *seats {
+	r := rand.New(rand.NewPCG(seed, 4))
+	s := &seats{simulated: simulate(t, parsed(t, "token-bucket,rate=1/s,burst=1"), seed)}
+	s.trip, s.jitter = time.Duration(40+r.IntN(80))*ms, time.Duration(r.IntN(40))*ms
+	s.forward = 1 + time.Duration(r.Int64N(int64(s.trip)))
+	s.places = 1 + r.IntN(6)
+	s.least = time.Duration(r.IntN(1+s.places*40)) * ms
+	s.most = s.least + time.Duration(r.IntN(3)*r.IntN(60))*ms
+	s.streams, s.loiters = r.IntN(4) == 0, r.IntN(2) == 0
+	if r.IntN(2) == 0 {
+		s.lost = 0.05
+	}
+	return s
+}
+
+func (s *seats) Send(_ context.Context, p Phase) ([]timeline.Observation, error) {
+	var out []timeline.Observation
+	s.now += p.Rest
+	end := s.now
+	for len(out) == 0 || len(out) < p.Requests && !p.over(s.known(out)) {
+		_, late, back := s.legs()
+		s.decided = max(s.decided, s.now+late)
+		s.held = slices.DeleteFunc(s.held, func(at time.Duration) bool { return at <= s.decided })
+		o := timeline.Observation{Sent: s.now, Answered: true, Status: 200, FirstByte: s.decided + back,
+			Outcome: timeline.Allowed}
+		o.At, o.Done = s.now, o.FirstByte
+		if len(s.held) >= s.places {
+			if o.Outcome, o.Status = timeline.Denied, 429; s.loiters {
+				o.FirstByte += s.least
+				o.Done = o.FirstByte
+			}
+		} else {
+			hold := s.least + time.Duration(s.random.Int64N(int64(s.most-s.least)+1))
+			s.held = append(s.held, s.decided+hold)
+			if o.Done += hold; !s.streams {
+				o.FirstByte = o.Done
+			}
+		}
+		if s.random.Float64() < s.lost {
+			o = timeline.Observation{Arrival: o.Arrival, Sent: s.now, Outcome: timeline.Unknown,
+				Error: "timeout"}
+		}
+		end = max(end, o.Done)
+		out = append(out, o)
+		s.now += max(p.Every, time.Microsecond)
+	}
+	s.now = max(s.now, end)
+	return out, nil
+}
+
+// asFarAs returns the search of a target as far as all its answers came, on a steady path where one is
+// supposed.
+func asFarAs(t *testing.T, s Sender) (x *search, path *Steady) {
+	x = &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}, clock: s.Now, made: map[string]int{},
+		ended: func() bool { return false }}
+	x.o.MaxRequests = 400
+	x.begin()
+	if !x.open(t.Context()) || !x.brisk() {
+		return x, nil
+	}
+	return x, steady(x.tl)
+}
+
+// TestALimitOfRequestsInFlightExplainsItselfFromFarAway, however long each request takes, however much of
+// that is the path, and whatever is lost. Where a place was supposed to be held for no part of the path, some
+// of these were refuted.
+func TestALimitOfRequestsInFlightExplainsItselfFromFarAway(t *testing.T) {
+	n := 0
+	for seed := range uint64(map[bool]int{false: 16, true: 1000}[os.Getenv("RLCHECK_SOAK") != ""]) {
+		s := randomSeats(t, seed)
+		x, path := asFarAs(t, s)
+		if path == nil {
+			continue
+		}
+		n++
+		if x.path = path; !x.held(t.Context()) {
+			t.Errorf("seed %d: got %d places, each held for %s to %s, on a path of %s, refuted", seed,
+				s.places, s.least, s.most, s.trip)
+		}
+	}
+	if n < 6 {
+		t.Errorf("got %d limits that denied, want 6 at least", n)
+	}
+}
+
+// TestALimitOfRequestsInFlightIsNamedNothingElseFromFarAway: the answer is open, also on a steady path.
+func TestALimitOfRequestsInFlightIsNamedNothingElseFromFarAway(t *testing.T) {
+	if os.Getenv("RLCHECK_SOAK") == "" {
+		t.Skip("minutes: RLCHECK_SOAK=1")
+	}
+	for seed := range uint64(100) {
+		s, o := randomSeats(t, seed), usualBudget()
+		o.MaxRequests, o.Fresh = 400, seed%2 == 0
+		if res := Identify(t.Context(), s, o); res.Verdict != Open {
+			t.Errorf("seed %d: got %s of %d places, each held for %s to %s, on a path of %s", seed,
+				res.Summary(), s.places, s.least, s.most, s.trip)
+		}
 	}
 }

@@ -394,26 +394,78 @@ func underWay(tl *timeline.Timeline, o *timeline.Observation) (n int64) {
 	return n
 }
 
-// inFlight returns the largest limit of requests in flight that leaves every denial a reason, where it
-// explains the whole recording; nil where none does.
+// inFlight returns a limit of requests in flight that explains the whole recording; nil where none does. On
+// a steady path nobody knows how much of what each round trip takes is the path, and how much the request
+// holds its place for. That is divided, until each part is refuted, or one that is small enough is not.
 func (x *search) inFlight() *Candidate {
-	tl := x.judged()
+	if x.path == nil {
+		tl := x.judged()
+		return heldFor(tl, leastUnderWay(tl), "")
+	}
+	const parts = 32
+	all := *x.tl
+	all.Observations = all.Observations[x.skip:]
+	tl, floor := certain(&all), x.path.Floor
+	for open := [][2]time.Duration{{0, floor}}; len(open) > 0; {
+		held := open[len(open)-1]
+		open = open[:len(open)-1]
+		part := (&Steady{Floor: floor - held[1]}).decided(tl)
+		for n := leastUnderWay(part); n > 0; n-- {
+			c := heldFor(part, n, fmt.Sprintf(",hold=%s..,linger=0s", held[0]))
+			if c == nil {
+				continue
+			}
+			if held[1]-held[0] <= floor/parts || x.overdue() {
+				return c
+			}
+			middle := held[0] + (held[1]-held[0])/2
+			open = append(open, [2]time.Duration{held[0], middle}, [2]time.Duration{middle, held[1]})
+			break
+		}
+	}
+	return nil
+}
+
+// leastUnderWay is how many requests were under way at least, at most so many, whenever one was denied.
+func leastUnderWay(tl *timeline.Timeline) int64 {
 	least := int64(len(tl.Observations))
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
-			if least = min(least, underWay(tl, o)); least == 0 {
-				return nil
-			}
+			least = min(least, underWay(tl, o))
 		}
 	}
-	limit := spec.Limit{complete(spec.Policy{Algorithm: inFlightClass[0], Rate: spec.Rate{N: least}})}
-	if !explains(tl, limit) {
+	return least
+}
+
+// heldFor returns the limit of so many requests in flight, with what a SPEC says of how long each is, where
+// it explains a recording; nil where it does not.
+func heldFor(tl *timeline.Timeline, limit int64, held string) *Candidate {
+	l, err := spec.Parse(fmt.Sprintf("%s,limit=%d%s", inFlightClass[0], limit, held))
+	if err != nil {
+		return nil
+	}
+	if no, _ := check.Refuted(tl, l, verdict.Exact, true); no {
 		return nil
 	}
 	out := &Candidate{Text: "a limit of requests in flight", Class: inFlightClass,
-		Limit: limit}
-	out.Measured.Burst = verdict.Interval{Lo: 1, Hi: float64(least), LoSet: true, HiSet: true}
+		Limit: spec.Limit{complete(spec.Policy{Algorithm: inFlightClass[0], Rate: spec.Rate{N: limit}})}}
+	out.Measured.Burst = verdict.Interval{Lo: 1, Hi: float64(limit), LoSet: true, HiSet: true}
 	return out
+}
+
+// certain is a recording without lost answers, and without the denials that such a request may have caused.
+func certain(tl *timeline.Timeline) *timeline.Timeline {
+	out, free, late := *tl, time.Duration(-1), lateness(tl)
+	out.Observations = nil
+	for _, o := range tl.Observations {
+		switch {
+		case !o.Answered:
+			free = max(free, o.Sent+late)
+		case o.Outcome != timeline.Denied || o.Sent > free:
+			out.Observations = append(out.Observations, o)
+		}
+	}
+	return &out
 }
 
 // heldBack tells of a limit of requests in flight where one explains all. In a queue all that wait are under

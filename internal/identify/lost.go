@@ -76,19 +76,12 @@ func branched(tl *timeline.Timeline, l spec.Limit, ask func(*timeline.Timeline) 
 	late := lateness(tl)
 	sure, doubtful := *tl, []*timeline.Timeline{}
 	sure.Observations = nil
-	for all := tl.Observations; len(all) > 0; {
-		n := 1
-		for n < len(all) && all[n].Partition == all[0].Partition {
-			n++
-		}
-		part := *tl
-		part.Observations = all[:n]
+	for _, part := range parted(tl) {
 		if k := part.Counts().Unknown; k == 0 || k > mostBranched {
-			sure.Observations = append(sure.Observations, all[:n]...)
+			sure.Observations = append(sure.Observations, part.Observations...)
 		} else {
-			doubtful = append(doubtful, &part)
+			doubtful = append(doubtful, part)
 		}
-		all = all[n:]
 	}
 	if len(sure.Observations) > 0 && ask(&sure) {
 		return true
@@ -134,7 +127,7 @@ func stretches(tl *timeline.Timeline, l spec.Limit) (*timeline.Timeline, spec.Li
 	if several(tl) {
 		return tl, l
 	}
-	silence, all := time.Duration(0), slices.Clone(l)
+	all := slices.Clone(l)
 	for i := range all {
 		if p := &all[i]; p.Align == spec.AlignUnknown {
 			if tl.Counts().Unknown == 0 {
@@ -142,9 +135,16 @@ func stretches(tl *timeline.Timeline, l spec.Limit) (*timeline.Timeline, spec.Li
 			}
 			p.Align = spec.AlignShared
 		}
-		silence = max(silence, all[i].Recovery()+tl.Header.Tick+time.Millisecond)
 	}
-	return anew(tl, silence), all
+	return anew(tl, silence(tl, all)), all
+}
+
+// silence is how long nothing is asked until a limit surely recovers.
+func silence(tl *timeline.Timeline, l spec.Limit) (out time.Duration) {
+	for i := range l {
+		out = max(out, l[i].Recovery()+tl.Header.Tick+time.Millisecond)
+	}
+	return out
 }
 
 // anew is the recording of one client in which what comes after a silence is another one.
@@ -164,6 +164,35 @@ func anew(tl *timeline.Timeline, silence time.Duration) *timeline.Timeline {
 		out.Observations[i] = o
 	}
 	out.Header.Ended = max(tl.Header.Ended, tl.End())
+	return &out
+}
+
+// parted returns the recording of each client, one after the other.
+func parted(tl *timeline.Timeline) (out []*timeline.Timeline) {
+	for all := tl.Observations; len(all) > 0; {
+		n := 1
+		for n < len(all) && all[n].Partition == all[0].Partition {
+			n++
+		}
+		part := *tl
+		part.Observations = all[:n]
+		out, all = append(out, &part), all[n:]
+	}
+	return out
+}
+
+// fromZero is a recording whose first request is sent at 0.
+func fromZero(tl *timeline.Timeline) *timeline.Timeline {
+	out, begin := *tl, tl.Observations[0].Sent
+	out.Observations = slices.Clone(tl.Observations)
+	for i := range out.Observations {
+		o := &out.Observations[i]
+		o.At, o.Sent = o.At-begin, o.Sent-begin
+		if o.Answered {
+			o.FirstByte, o.Done = max(o.Sent, o.FirstByte-begin), max(0, o.Done-begin)
+		}
+	}
+	out.Header.Started, out.Header.Ended = out.Header.Started.Add(begin), out.End()
 	return &out
 }
 

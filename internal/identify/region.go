@@ -38,6 +38,9 @@ type region struct {
 	broad bool
 	// sharp asks for the ends of what is left too, as no experiment comes.
 	sharp bool
+	// steady tells that a steady path is supposed. There experiments soon refute what the judge takes long
+	// for.
+	steady bool
 	// over tells that the judge was asked for long enough.
 	over func() bool
 	// searches is how many exact searches may still be asked for.
@@ -52,14 +55,16 @@ type region struct {
 
 // refuted asks the judge about all policies of a box. Of a single quota it asks each part on both sides at
 // once, as each place of its windows may be refuted by another side. Of several, the largest admits no less,
-// so that it alone answers for what was admitted, and the smallest for what was denied.
+// so that it alone answers for what was admitted, and the smallest for what was denied. That leaves much of
+// windows that begin anywhere: on a steady path they are asked on both sides at once, too.
 func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 	r.left--
 	if r.kind.seconds {
 		return !bySeconds(tl, r.with(r.kind.policy(b)))
 	}
 	parts := r.kind.each()
-	if b.q1 == b.q2 && (len(parts) == 1 || b.narrow()) {
+	joint := r.steady && r.kind.base.Align == spec.AlignUnknown
+	if joint || b.q1 == b.q2 && (len(parts) == 1 || b.narrow()) {
 		return !slices.ContainsFunc(parts,
 			func(k *kind) bool { return !r.everywhere(tl, k.policy(b), verdict.Exact) })
 	}
@@ -96,6 +101,9 @@ func (r *region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.C
 	if (p.Weighs() || clocked) && r.looser(tl, p, side) {
 		return true
 	}
+	if r.steady && p.Align == spec.AlignUnknown && p.PerTo > 0 && r.alone(tl, p, side) {
+		return true
+	}
 	end := tl.End() + tl.Header.Tick + time.Millisecond
 	if p.Align != spec.AlignUnknown || p.Rate.Per < 2*end || several(tl) {
 		return refuted(tl, r.with(p), side, false)
@@ -104,6 +112,18 @@ func (r *region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.C
 	inside.Align, inside.PhaseFrom, inside.PhaseTo = spec.AlignPhase, 0, end
 	outside.Align, outside.PhaseFrom, outside.PhaseTo = spec.AlignPhase, end, p.Rate.Per-1
 	return refuted(tl, r.with(outside), side, false) && refuted(tl, r.with(inside), side, false)
+}
+
+// alone asks about each stretch alone, as if its windows began anywhere, whatever those of the others do:
+// after a while nobody knows the place of windows that may be longer or shorter.
+func (r *region) alone(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
+	l := r.with(p)
+	for i, part := range parted(anew(tl, silence(tl, l))) {
+		if i > 0 && refuted(fromZero(part), l, side, false) {
+			return true
+		}
+	}
+	return false
 }
 
 // looser asks about logs and a bucket that hold every limit of p, windows by the clock or counters, wherever
@@ -150,12 +170,22 @@ func (r *region) take(tl *timeline.Timeline, boxes ...box) {
 		switch {
 		case r.refuted(tl, b):
 			r.last = b
-		case !r.explains(tl, b.point()) && !(r.kind.searched && b.exact() && r.hit(tl, b)):
+		case !r.stands(tl, b) && !(r.kind.searched && b.exact() && r.hit(tl, b)):
 			r.doubtful = append(r.doubtful, b)
 		default:
 			r.live = append(r.live, b)
 		}
 	}
+}
+
+// stands tells whether nothing refutes a point of a box. On a steady path the exact search is asked only
+// about a box that is so small that others of it are like the point.
+func (r *region) stands(tl *timeline.Timeline, b box) bool {
+	const near = 1.1
+	if r.steady && (b.q1 < b.q2 || float64(b.t2) > float64(b.t1)*near) {
+		return !r.refuted(tl, b.point())
+	}
+	return r.explains(tl, b.point())
 }
 
 // explains tells whether nothing refutes a point: no bound, nor, where bounds alone miss much, the exact
@@ -245,7 +275,7 @@ func (r *region) atEnd(boxes []box) int {
 // what is left, apart where the parts of the kind are, or else which of both is gone.
 func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gone *region) {
 	if a := r.beside; a != nil {
-		a.shallow, a.broad, a.over = r.shallow, r.broad, r.over
+		a.shallow, a.broad, a.steady, a.over = r.shallow, r.broad, r.steady, r.over
 		if a.narrow(tl, asked); a.empty() {
 			if again := a.revived(); again != nil {
 				a.again = &region{kind: r.kind, beside: again, live: r.live, doubtful: r.doubtful, fine: true}
@@ -260,7 +290,7 @@ func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gon
 	parts := r.split(slowest(tl))
 	for _, part := range parts {
 		if len(parts) > 1 {
-			part.shallow, part.broad, part.over = r.shallow, r.broad, r.over
+			part.shallow, part.broad, part.steady, part.over = r.shallow, r.broad, r.steady, r.over
 			part.narrow(tl, asked)
 		}
 		if !part.empty() {

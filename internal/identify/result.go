@@ -370,7 +370,7 @@ func (x *search) ofOne(r *region) Candidate {
 // explained returns a policy of what is left of a kind that explains the recording, a round one where there
 // is one; where none is found the roundest.
 func (x *search) explained(r *region) box {
-	h, search := r.hull(), !x.crowded() // which an exact search would take seconds for
+	h, search := r.hull(), !x.crowded() && !x.brisk() // which an exact search would take seconds for
 	best := r.kind.usual(h)
 	explains := func(b box) bool {
 		return !x.overdue() && !refuted(x.shown(), r.with(r.kind.policy(b)), verdict.Exact, search)

@@ -100,11 +100,43 @@ func (s *Steady) sentence() string {
 		quantity.Brief(s.Floor), quantity.Plural(s.Answers, "answer"), quantity.Brief(s.Fastest))
 }
 
+// answer asks until the question is answered, or the budget used. What stays open is asked on a steady path.
+// Where units come back within a round trip that is asked at once, as it is open on any path.
+func (x *search) answer(ctx context.Context) *Result {
+	switch {
+	case !x.open(ctx):
+		if x.tl.Counts().Denied > 0 { // at least the quota is known
+			x.exclude()
+		}
+	case x.brisk():
+		if res := x.steadily(ctx); res != nil {
+			return res
+		}
+		x.excludeBy(2 * fewAsked)
+	default:
+		x.explore(ctx)
+	}
+	if !x.o.Fresh && len(x.regions) == 0 && x.stopped == "" {
+		x.afterRest(ctx)
+	}
+	res, sent := x.result(), len(x.tl.Observations)
+	if res.Verdict == Open && !x.brisk() {
+		if steady := x.steadily(ctx); steady != nil {
+			return steady
+		}
+	}
+	if len(x.tl.Observations) > sent {
+		x.exclude()
+		res = x.result()
+	}
+	return res
+}
+
 // steadily asks the question that is open once more of the same recording, and of what comes, on a steady
 // path. It returns nil where that names nothing: x is then as it was, with what was sent meanwhile.
 func (x *search) steadily(ctx context.Context) *Result {
 	path := steady(x.tl)
-	if !x.far || x.brisk() || path == nil || x.ended() || x.tl.Counts().Denied == 0 {
+	if !x.far || path == nil || x.ended() || x.tl.Counts().Denied == 0 {
 		return nil
 	}
 	y := *x
@@ -123,6 +155,10 @@ func (x *search) steadily(ctx context.Context) *Result {
 	if waited(y.judged()) {
 		y.asQueue()
 	}
+	if x.brisk() && y.held(ctx) {
+		x.unsteady = "; so it does " + path.sentence()
+		return nil
+	}
 	y.explore(ctx)
 	res := y.result()
 	if res.Verdict != Identified || path.belied(y.tl) {
@@ -134,6 +170,21 @@ func (x *search) steadily(ctx context.Context) *Result {
 		path.within(&res.Found[0], y.regions[0])
 	}
 	return res
+}
+
+// held tells whether a limit of requests in flight explains all answers on a steady path too, also after some
+// more that are to refute it.
+func (x *search) held(ctx context.Context) bool {
+	const tries, trips = 2, 100
+	for range tries {
+		if x.inFlight() == nil {
+			return false
+		}
+		if !x.overload(ctx, trips*(x.trip()+x.path.floor())) {
+			break
+		}
+	}
+	return x.inFlight() != nil
 }
 
 // within widens what was measured of the only limit that is left by as much as the fastest answer took longer

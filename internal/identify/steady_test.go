@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -122,5 +123,84 @@ func TestAShortWindowIsNamedOnASteadyPath(t *testing.T) {
 	fits(t, res)
 	if text := res.Text(About{Options: o}); !strings.Contains(text, "\n  "+res.Assuming.sentence()+"\n") {
 		t.Errorf("got %s, want it to say what it rests on", text)
+	}
+}
+
+// brisk is a sender in front of a limit of which units come back within a round trip of 90 to 110 ms.
+func brisk(t *testing.T, text string, seed uint64) (*simulated, Options) {
+	s := simulate(t, parsed(t, text), seed)
+	s.trip, s.jitter = 90*ms, 20*ms
+	s.forward = 1 + time.Duration(rand.New(rand.NewPCG(seed, 3)).Int64N(int64(s.trip)))
+	o := usualBudget()
+	o.MaxRequests, o.Fresh = 400, seed%2 == 0
+	return s, o
+}
+
+// TestWhatComesBackWithinARoundTripIsNamedOnASteadyPath: 10/s with a burst of 20 was open, as a limit of
+// requests in flight explains each of its denials.
+func TestWhatComesBackWithinARoundTripIsNamedOnASteadyPath(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
+	soak := os.Getenv("RLCHECK_SOAK") != ""
+	for i, text := range []string{"token-bucket,rate=10/s,burst=20", "fixed-window,rate=20/1s",
+		"fixed-window,rate=20/1s,align=first", "sliding-window-log,rate=20/1s"} {
+		for seed := range uint64(4) {
+			if i+int(seed) > 0 && !soak {
+				continue
+			}
+			s, o := brisk(t, text, seed)
+			if seed > 1 {
+				s.lost = 0.05
+			}
+			res := Identify(t.Context(), s, o)
+			t.Logf("seed %d: %s after %d requests: %s", seed, res.Summary(), res.Sent(), res.Stopped)
+			if res.Verdict != Identified || res.Assuming == nil {
+				t.Errorf("%s, seed %d: got %s, want it named on a steady path", text, seed, res.Summary())
+				continue
+			}
+			right(t, parsed(t, text), res)
+		}
+	}
+}
+
+// TestALimitOfRequestsInFlightIsSoonRefutedOfABucket, also where answers are lost.
+func TestALimitOfRequestsInFlightIsSoonRefutedOfABucket(t *testing.T) {
+	for seed := range uint64(20) {
+		s, _ := brisk(t, "token-bucket,rate=10/s,burst=20", seed)
+		s.lost = float64(seed%2) * 0.05
+		x, path := asFarAs(t, s)
+		if x.path = path; path == nil || x.held(t.Context()) {
+			t.Errorf("seed %d: got it explained by requests in flight on %v", seed, path)
+		}
+	}
+}
+
+// TestARangeOfWindowsHoldsEach: on a steady path, where stretches are asked alone, no range is refuted by the
+// answers of a limit of it, also where some are lost.
+func TestARangeOfWindowsHoldsEach(t *testing.T) {
+	for i, k := range []*kind{kinds()[1], counterKind(spec.AlignUnknown, spec.CountAdmitted),
+		counterKind(spec.AlignUnknown, spec.CountAll)} {
+		for seed := range uint64(12) {
+			r := rand.New(rand.NewPCG(seed, 6))
+			q, w := 1+r.Int64N(8), time.Duration(200+r.Int64N(800))*ms
+			at := box{q1: q, q2: q, t1: w, t2: w}
+			limit := spec.Limit{k.each()[0].policy(at)}
+			limit[0].Align = spec.AlignClock
+			s := simulate(t, limit, seed)
+			s.trip, s.jitter, s.lost = 5*ms, 30*ms, float64(seed%3)*0.03
+			x := &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}}
+			for range 5 {
+				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(3000)) * ms, Requests: 20,
+					Every: time.Duration(5+r.Int64N(60)) * ms})
+			}
+			wide := box{q1: 1 + r.Int64N(q), q2: q + r.Int64N(5), t1: w * 3 / 4, t2: w * 5 / 4}
+			one := &region{kind: k, steady: true, broad: true}
+			for _, b := range []box{at, wide} {
+				if one.refuted(x.tl, b) {
+					t.Errorf("kind %d, seed %d: got %v refuted by the answers of %d in %s", i, seed, b, q, w)
+				}
+			}
+		}
 	}
 }
