@@ -46,7 +46,12 @@ func (x *search) nearer() {
 func (x *search) bursts(ctx context.Context) bool {
 	rest := 2 * x.s.Now()
 	if x.brisk() {
-		return x.overload(ctx, rest) && x.overload(ctx, rest)
+		for range overloads {
+			if !x.overload(ctx, rest) {
+				return false
+			}
+		}
+		return true
 	}
 	for ; x.made[burstPhase] < 2; x.made[burstPhase]++ {
 		x.spaced()
@@ -65,16 +70,6 @@ func (x *search) drained() int {
 		asked[x.tl.Observations[i].Phase]++
 	}
 	return cmp.Or(asked[fasterPhase], asked[quotaPhase])
-}
-
-// overload asks for the quota after a rest, and then on and on: how often what comes too soon is admitted
-// tells the rate. Then it asks wider apart: of a limit of requests in flight few are under way then.
-func (x *search) overload(ctx context.Context, rest time.Duration) bool {
-	const more, wide = 10, 3
-	dense := Phase{Name: burstPhase, Rest: rest, Requests: x.drained() + more, Every: x.o.Every,
-		Denials: more}
-	sparse := Phase{Name: burstPhase, Rest: wide * x.o.Every, Requests: more, Every: wide * x.o.Every}
-	return x.send(ctx, dense) && x.send(ctx, sparse)
 }
 
 // hopeless tells whether two fifths of the requests refuted no kind, though the judge was asked some more, or

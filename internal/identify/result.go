@@ -370,7 +370,8 @@ func (x *search) ofOne(r *region) Candidate {
 // explained returns a policy of what is left of a kind that explains the recording, a round one where there
 // is one; where none is found the roundest.
 func (x *search) explained(r *region) box {
-	h, search := r.hull(), !x.crowded() && !x.brisk() // which an exact search would take seconds for
+	// An exact search takes seconds of what is crowded, and names nothing that is brisk on any path.
+	h, search := r.hull(), !x.crowded() && (x.path != nil || !x.brisk())
 	best := r.kind.usual(h)
 	explains := func(b box) bool {
 		return !x.overdue() && !refuted(x.shown(), r.with(r.kind.policy(b)), verdict.Exact, search)

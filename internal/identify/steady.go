@@ -108,11 +108,11 @@ func (x *search) answer(ctx context.Context) *Result {
 		if x.tl.Counts().Denied > 0 { // at least the quota is known
 			x.exclude()
 		}
-	case x.brisk():
+	case x.brisk() && x.aside == nil:
 		if res := x.steadily(ctx); res != nil {
 			return res
 		}
-		x.excludeBy(2 * fewAsked)
+		x.excludeBy(manyAsked / 2)
 	default:
 		x.explore(ctx)
 	}
@@ -120,7 +120,7 @@ func (x *search) answer(ctx context.Context) *Result {
 		x.afterRest(ctx)
 	}
 	res, sent := x.result(), len(x.tl.Observations)
-	if res.Verdict == Open && !x.brisk() {
+	if res.Verdict == Open && !x.brisk() { // else it was asked
 		if steady := x.steadily(ctx); steady != nil {
 			return steady
 		}
@@ -150,14 +150,18 @@ func (x *search) steadily(ctx context.Context) *Result {
 				doubtful: slices.Clone(r.doubtful), tried: slices.Clone(r.tried), fine: r.fine})
 		}
 	}
-	y.every = max(y.o.Every, y.trip()*5/4)
-	y.far = y.every > y.o.Every
+	if y.every = max(y.o.Every, y.trip()*5/4); x.brisk() { // further apart less is denied
+		y.every = y.o.Every
+	}
+	y.far = x.brisk() || y.every > y.o.Every
 	if waited(y.judged()) {
 		y.asQueue()
 	}
-	if x.brisk() && y.held(ctx) {
-		x.unsteady = "; so it does " + path.sentence()
-		return nil
+	if x.brisk() {
+		if y.usuals = overloads; y.held(ctx) {
+			x.unsteady = "; so it does " + path.sentence()
+			return nil
+		}
 	}
 	y.explore(ctx)
 	res := y.result()
@@ -172,19 +176,26 @@ func (x *search) steadily(ctx context.Context) *Result {
 	return res
 }
 
+// overloads is how often a quota is overloaded of which units come back within a round trip. Each is as good
+// as a usual experiment.
+const overloads = 2
+
+// overload asks for the quota after a rest, and then on and on: how often what comes too soon is admitted
+// tells the rate. Then it asks wider apart: of a limit of requests in flight few are under way then.
+func (x *search) overload(ctx context.Context, rest time.Duration) bool {
+	const more, wide = 10, 3
+	dense := Phase{Name: burstPhase, Rest: rest, Requests: x.drained() + more, Every: x.o.Every,
+		Denials: more}
+	sparse := Phase{Name: burstPhase, Rest: wide * x.o.Every, Requests: more, Every: wide * x.o.Every}
+	return x.send(ctx, dense) && x.send(ctx, sparse)
+}
+
 // held tells whether a limit of requests in flight explains all answers on a steady path too, also after some
 // more that are to refute it.
 func (x *search) held(ctx context.Context) bool {
-	const tries, trips = 2, 100
-	for range tries {
-		if x.inFlight() == nil {
-			return false
-		}
-		if !x.overload(ctx, trips*(x.trip()+x.path.floor())) {
-			break
-		}
-	}
-	return x.inFlight() != nil
+	const trips = 100
+	return x.inFlight() != nil &&
+		(!x.overload(ctx, trips*(x.trip()+x.path.floor())) || x.inFlight() != nil)
 }
 
 // within widens what was measured of the only limit that is left by as much as the fastest answer took longer
