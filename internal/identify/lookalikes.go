@@ -453,21 +453,6 @@ func heldFor(tl *timeline.Timeline, limit int64, held string) *Candidate {
 	return out
 }
 
-// certain is a recording without lost answers, and without the denials that such a request may have caused.
-func certain(tl *timeline.Timeline) *timeline.Timeline {
-	out, free, late := *tl, time.Duration(-1), lateness(tl)
-	out.Observations = nil
-	for _, o := range tl.Observations {
-		switch {
-		case !o.Answered:
-			free = max(free, o.Sent+late)
-		case o.Outcome != timeline.Denied || o.Sent > free:
-			out.Observations = append(out.Observations, o)
-		}
-	}
-	return &out
-}
-
 // heldBack tells of a limit of requests in flight where one explains all. In a queue all that wait are under
 // way.
 func (x *search) heldBack(res *Result) {

@@ -196,6 +196,21 @@ func fromZero(tl *timeline.Timeline) *timeline.Timeline {
 	return &out
 }
 
+// certain is a recording without lost answers, and without the denials that such a request may have caused.
+func certain(tl *timeline.Timeline) *timeline.Timeline {
+	out, free, late := *tl, time.Duration(-1), lateness(tl)
+	out.Observations = nil
+	for _, o := range tl.Observations {
+		switch {
+		case !o.Answered:
+			free = max(free, o.Sent+late)
+		case o.Outcome != timeline.Denied || o.Sent > free:
+			out.Observations = append(out.Observations, o)
+		}
+	}
+	return &out
+}
+
 // slowest is the most time from a request to its answer.
 func slowest(tl *timeline.Timeline) (out time.Duration) {
 	for i := range tl.Observations {
