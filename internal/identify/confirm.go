@@ -20,7 +20,7 @@ func (x *search) confirm(ctx context.Context) bool {
 		x.noQueue()
 		return true
 	case len(x.regions) == 0:
-		return x.path == nil && x.widen(ctx)
+		return x.path == nil && x.widen(ctx) || x.unshelve()
 	}
 	const early, tries = 2, 5 // what comes first has the budget for it
 	doubts := x.doubts()

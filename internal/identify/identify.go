@@ -68,6 +68,9 @@ type search struct {
 	// were looked for since.
 	trail []*region
 	stage int
+	// shelf is what was unlikely when something rare was found, nil where none was; spent tells that it was.
+	shelf []*region
+	spent bool
 	// overran tells that a quota was asked for that is told beside what was found.
 	overran bool
 	// usuals is how many of the usual experiments were made.
@@ -102,7 +105,7 @@ func begun(s Sender, o Options, ended func() bool) *search {
 // begin supposes nothing.
 func (x *search) begin() {
 	x.regions, x.gone, x.aside, x.unlike = nil, nil, nil, nil
-	x.trail, x.stage = nil, 0
+	x.trail, x.stage, x.shelf, x.spent = nil, 0, nil, false
 	for _, k := range kinds() {
 		x.regions = append(x.regions, &region{kind: k, live: []box{x.widest(k)}})
 	}
@@ -340,14 +343,15 @@ func (x *search) narrow(asked int) {
 }
 
 // revive takes back what was given up of kinds, where none is left: a policy that nobody tried may explain
-// all. It tells whether there is any.
+// all. Those are usual ones until what is rare is looked for, and then rare. It tells whether there is any.
 func (x *search) revive() bool {
 	x.regions = nil
-	x.gone = slices.DeleteFunc(x.gone, func(r *region) bool {
-		if r.again != nil {
+	x.gone = slices.DeleteFunc(slices.Clone(x.gone), func(r *region) bool {
+		back := r.again != nil && r.again.rare() == (x.stage > 0)
+		if back {
 			x.regions = append(x.regions, r.again)
 		}
-		return r.again != nil
+		return back
 	})
 	return len(x.regions) > 0
 }

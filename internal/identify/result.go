@@ -201,6 +201,9 @@ const unexplained = "every other kind is refuted, and so is each policy of what 
 // unchecked is why the only kind that is left is not named.
 const unchecked = "the budget of time ends before the whole recording was judged by what was found"
 
+// likelier is why a rare kind that is the only one left is not named.
+const likelier = "what is found more often explains all answers too, and was taken to be unlikely too soon"
+
 // overdue tells that what was found was checked for long enough: nothing is named that was not checked.
 func (x *search) overdue() bool { return x.late != nil && x.late() }
 
@@ -222,6 +225,7 @@ func (x *search) result() *Result {
 	x.laterStill()
 	x.byDelays()
 	x.doubtQueue()
+	x.rarelyExplained()
 	found := classes(x.regions)
 	if tl.Counts().Denied == 0 { // nothing is known of any
 		if res.Stopped == undenied {
@@ -278,6 +282,10 @@ func (x *search) name(res *Result) {
 		return
 	}
 	if x.mayBan(res) {
+		return
+	}
+	if x.unlikelyExplains() {
+		res.Stopped = likelier
 		return
 	}
 	if x.overdue() {

@@ -207,3 +207,33 @@ func TestALimitThatForgetsIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsUnlikelyIsKeptBesideWhatIsRare: 40 in 2 s was "none of these". Each policy of it that was tried
+// was refuted, so that a clock of whole seconds was looked for. For that one, two usual kinds were taken that
+// had been given up, which the next requests refuted (seed 244).
+func TestWhatIsUnlikelyIsKeptBesideWhatIsRare(t *testing.T) {
+	usual := &region{kind: kinds()[1], doubtful: []box{{q1: 1, q2: 9, t1: ms, t2: time.Minute}}}
+	seconds := *kinds()[1]
+	seconds.seconds = true
+	rare := &region{kind: &seconds, doubtful: usual.doubtful}
+	for stage, want := range []*region{usual, rare} {
+		x := &search{stage: stage, gone: []*region{{again: usual}, {again: rare}, {}}}
+		if !x.revive() || len(x.regions) != 1 || x.regions[0] != want || len(x.gone) != 2 {
+			t.Errorf("stage %d: got %d kinds back, want the one of it", stage, len(x.regions))
+		}
+	}
+	x := &search{regions: []*region{usual}}
+	found := func(context.Context) bool { x.regions, x.stage = []*region{rare}, 1; return true }
+	if !x.rather(t.Context(), found) {
+		t.Fatal("what is rare was not looked for")
+	}
+	if x.unshelve() || x.regions[0] != rare {
+		t.Error("got what is unlikely in place of what is left")
+	}
+	if x.regions = nil; !x.unshelve() || x.regions[0] != usual || x.stage != 0 {
+		t.Error("want what was unlikely, where nothing rare is left")
+	}
+	if x.rather(t.Context(), func(context.Context) bool { return true }) || x.unshelve() {
+		t.Error("got the rare looked for again")
+	}
+}

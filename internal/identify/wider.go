@@ -81,30 +81,61 @@ func (x *search) unlikely() bool {
 	return x.stage == 0 && x.aside == nil && len(x.regions) > 0 && len(x.likely()) == 0
 }
 
-// rather looks for what is rare in place of what is unlikely. Where it finds nothing, that stays.
+// rather looks for what is rare in place of what is unlikely. Where it finds nothing, that stays; else it is
+// put on a shelf, once.
 func (x *search) rather(ctx context.Context, look func(context.Context) bool) bool {
-	if !x.unlikely() {
+	if x.spent || !x.unlikely() {
 		return false
 	}
 	left := x.regions
 	if look(ctx) {
+		x.shelf, x.spent = left, true
 		return true
 	}
 	x.regions = left
 	return false
 }
 
+// unshelve goes on with what was unlikely, where all that is rare is refuted. It reports false where nothing
+// was.
+func (x *search) unshelve() bool {
+	if len(x.regions) > 0 || len(x.shelf) == 0 {
+		return false
+	}
+	x.regions, x.shelf, x.stage, x.confirmed = x.shelf, nil, 0, false
+	return true
+}
+
+// rarelyExplained takes what was unlikely for what is left, where nothing rare that is left explains all.
+func (x *search) rarelyExplained() {
+	explains := func(r *region) bool { return x.overdue() || !x.fails(x.candidate(r)) }
+	if len(x.shelf) > 0 && !slices.ContainsFunc(x.likely(), explains) {
+		x.regions = nil
+		x.unshelve()
+	}
+}
+
+// unlikelyExplains tells whether some of what was unlikely explains all answers, as what is rare does.
+func (x *search) unlikelyExplains() bool {
+	y := *x
+	y.regions, y.shelf, y.stage = x.shelf, nil, 0
+	if len(y.regions) > 0 {
+		y.exclude()
+	}
+	return slices.ContainsFunc(y.likely(), func(r *region) bool { return !y.fails(y.candidate(r)) })
+}
+
 // otherwise looks for a clock of whole seconds in place of the only class that is left, where the whole
 // recording refutes the policy that would be named: a region may be likely by what was asked of it.
 func (x *search) otherwise(ctx context.Context) bool {
 	likely := x.likely()
-	if x.stage > 0 || x.aside != nil || len(likely) == 0 || !x.settled(likely) ||
+	if x.spent || x.stage > 0 || x.aside != nil || len(likely) == 0 || !x.settled(likely) ||
 		!x.fails(x.candidate(likely[0])) {
 		return false
 	}
 	left := x.regions
 	if x.bySecond(ctx) {
-		x.confirmed = false
+		x.shelf, x.spent, x.confirmed = left, true, false
 		return true
 	}
 	x.regions, x.stage = left, 0
@@ -282,6 +313,9 @@ func (r *region) text() string {
 	}
 	return r.beside.kind.text + " and " + r.kind.text
 }
+
+// rare tells whether a region is of what is not looked for at first.
+func (r *region) rare() bool { return r.kind.seconds || r.kind.bans || r.beside != nil }
 
 // besides are the other limits of regions.
 func besides(regions []*region) (out []*region) {
