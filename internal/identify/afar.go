@@ -304,7 +304,7 @@ func (x *search) rehearsal(p *planner, m *model, phases []Phase, r *rand.Rand) *
 	for _, phase := range phases {
 		at += max(phase.Rest, x.path.floor())
 		end := at
-		for admitted, denied := 0, 0; !phase.over(admitted, denied); at += phase.Every {
+		for admitted, denied := 0, 0; !phase.Over(admitted, denied); at += phase.Every {
 			trip := trips[r.IntN(len(trips))]
 			var d reference.Decision
 			s, d = m.limiter.Step(s, at+time.Duration(r.Int64N(int64(trip)+1)), 1)

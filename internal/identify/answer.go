@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/identify/clients"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -121,7 +122,7 @@ func (r *Result) Text(a About) string {
 		line("  would tell more: %s", r.Next)
 	}
 	if r.Clients != nil {
-		for _, text := range r.Clients.lines() {
+		for _, text := range r.Clients.Lines() {
 			line("  %s", text)
 		}
 	}
@@ -243,11 +244,8 @@ func (r *Result) partition(a About) string {
 	if r.Clients == nil || a.Partition != "none" {
 		return a.Partition
 	}
-	for _, row := range r.Clients.Rows {
-		name, header := strings.CutPrefix(row.Attribute, "header ")
-		if header && row.Plain == noKey && row.Observed == separate {
-			return "header:" + name
-		}
+	if name := r.Clients.KeyField(); name != "" {
+		return "header:" + name
 	}
 	return a.Partition
 }
@@ -343,26 +341,26 @@ const Schema = "rlcheck.identity/v1"
 
 // jsonIdentity is the form of an answer, an API (rlcheck schema identity).
 type jsonIdentity struct {
-	Schema       string           `json:"schema"`
-	Verdict      Verdict          `json:"verdict"`
-	Spec         string           `json:"spec,omitempty"`
-	Class        []spec.Algorithm `json:"class,omitempty"`
-	Alternatives []string         `json:"alternatives"`
-	Measured     *jsonWorth       `json:"measured,omitempty"`
-	Assuming     *jsonSteady      `json:"assuming,omitempty"`
-	Sharper      *jsonSharper     `json:"sharper,omitempty"`
-	Unseen       *jsonBound       `json:"unseen_above,omitempty"`
-	Told         []string         `json:"told,omitempty"`
-	Also         []string         `json:"told_beside,omitempty"`
-	Stopped      string           `json:"stopped,omitempty"`
-	Next         string           `json:"next,omitempty"`
-	Against      []jsonRefuted    `json:"refuted,omitempty"`
-	Clients      *jsonApart       `json:"clients,omitempty"`
-	Partition    string           `json:"partition"`
-	Requests     int              `json:"requests"`
-	Before       int              `json:"requests_before,omitempty"`
-	Seconds      float64          `json:"seconds"`
-	Recording    string           `json:"recording"`
+	Schema       string             `json:"schema"`
+	Verdict      Verdict            `json:"verdict"`
+	Spec         string             `json:"spec,omitempty"`
+	Class        []spec.Algorithm   `json:"class,omitempty"`
+	Alternatives []string           `json:"alternatives"`
+	Measured     *jsonWorth         `json:"measured,omitempty"`
+	Assuming     *jsonSteady        `json:"assuming,omitempty"`
+	Sharper      *jsonSharper       `json:"sharper,omitempty"`
+	Unseen       *jsonBound         `json:"unseen_above,omitempty"`
+	Told         []string           `json:"told,omitempty"`
+	Also         []string           `json:"told_beside,omitempty"`
+	Stopped      string             `json:"stopped,omitempty"`
+	Next         string             `json:"next,omitempty"`
+	Against      []jsonRefuted      `json:"refuted,omitempty"`
+	Clients      *clients.JSONApart `json:"clients,omitempty"`
+	Partition    string             `json:"partition"`
+	Requests     int                `json:"requests"`
+	Before       int                `json:"requests_before,omitempty"`
+	Seconds      float64            `json:"seconds"`
+	Recording    string             `json:"recording"`
 }
 
 type jsonWorth struct {
@@ -401,7 +399,7 @@ func (r *Result) JSON(a About) ([]byte, error) {
 		Told: Told(r.Timeline), Also: r.Also,
 		Stopped: r.Stopped, Next: r.Next, Partition: a.Partition,
 		Requests: r.Sent(), Before: r.Before, Seconds: r.Timeline.End().Seconds(), Recording: a.Recording,
-		Clients: r.Clients.json()}
+		Clients: r.Clients.JSON()}
 	for _, c := range r.Found {
 		if r.Verdict == Identified {
 			j.Spec, j.Class, j.Measured = c.Limit.String(), c.Class, measured(c.Measured)

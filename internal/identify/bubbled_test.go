@@ -43,7 +43,7 @@ func (s *bubbled) Send(ctx context.Context, p Phase) ([]timeline.Observation, er
 	var out []timeline.Observation
 	time.Sleep(p.Rest)
 	begin := s.Now()
-	for admitted, denied := 0, 0; !p.over(admitted, denied); {
+	for admitted, denied := 0, 0; !p.Over(admitted, denied); {
 		time.Sleep(begin + time.Duration(len(out))*p.Every - s.Now())
 		o := timeline.Observation{Sent: s.Now(), Answered: true, Outcome: timeline.Allowed}
 		way()

@@ -194,9 +194,9 @@ func (x *search) askQuota(ctx context.Context, p Phase) bool {
 		if !x.send(ctx, part) {
 			return false
 		}
-		seen := x.tl.Observations[before:]
+		seen := timeline.Timeline{Observations: x.tl.Observations[before:]}
 		late := x.s.Now()+p.Every >= x.sendUntil()
-		if late || count(seen, answeredAs(timeline.Denied)) > 0 ||
+		if late || seen.Counts().Denied > 0 ||
 			queued(x.shown(), p.Name) && x.waiting(some-2) {
 			break
 		}

@@ -65,7 +65,7 @@ func (s *simulated) Send(_ context.Context, p Phase) ([]timeline.Observation, er
 	var out []timeline.Observation
 	s.now += p.Rest
 	end := s.now
-	for len(out) == 0 || len(out) < p.Requests && !p.over(s.known(out)) {
+	for len(out) == 0 || len(out) < p.Requests && !p.Over(s.known(out)) {
 		trip, late, back := s.legs()
 		decided := max(s.decided, s.now+late)
 		s.decided = decided
@@ -404,8 +404,8 @@ func TestUnreachableStopsAtOnce(t *testing.T) {
 	s := simulate(t, limit, 1)
 	s.lost = 1
 	res := Identify(t.Context(), s, budget(limit))
-	if n := len(res.Timeline.Observations); res.Verdict != Open || n != mostLost {
-		t.Errorf("nothing answers: got %s after %d requests, want open after %d", res.Verdict, n, mostLost)
+	if n := len(res.Timeline.Observations); res.Verdict != Open || n != MostLost {
+		t.Errorf("nothing answers: got %s after %d requests, want open after %d", res.Verdict, n, MostLost)
 	}
 }
 

@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"github.com/rlcheck/rlcheck/internal/identify/clients"
 	"strings"
 	"testing"
 	"time"
@@ -93,23 +94,24 @@ func TestAnOpenAnswerSaysWhatIsKnown(t *testing.T) {
 // TestARunHasTheKeysThatWereSeen: where another key was seen to have a limit of its own, and none was given,
 // the clients of a run differ in it. Of the key that was given another one may be refused.
 func TestARunHasTheKeysThatWereSeen(t *testing.T) {
-	row := func(plain, observed string) *Clients {
-		return &Clients{Rows: []verdict.Comparison{{Attribute: "address", Plain: noKey, Observed: separate},
+	row := func(plain, observed string) *clients.Found {
+		return &clients.Found{Rows: []verdict.Comparison{{Attribute: "address", Plain: clients.NoKey,
+			Observed: clients.Separate},
 			{Attribute: "header X-Api-Key", Plain: plain, Observed: observed}}}
 	}
 	for _, tt := range []struct {
-		clients         *Clients
+		told            *clients.Found
 		partition, want string
 	}{
 		{nil, "none", "none"},
-		{row(noKey, separate), "none", "header:X-Api-Key"},
-		{row(noKey, shared), "none", "none"},
-		{row("its own", separate), "none", "none"},
-		{row(noKey, separate), "address", "address"},
+		{row(clients.NoKey, clients.Separate), "none", "header:X-Api-Key"},
+		{row(clients.NoKey, clients.Shared), "none", "none"},
+		{row("its own", clients.Separate), "none", "none"},
+		{row(clients.NoKey, clients.Separate), "address", "address"},
 	} {
-		r := &Result{Clients: tt.clients}
+		r := &Result{Clients: tt.told}
 		if got := r.partition(About{Partition: tt.partition}); got != tt.want {
-			t.Errorf("%+v of %s: got %s, want %s", tt.clients, tt.partition, got, tt.want)
+			t.Errorf("%+v of %s: got %s, want %s", tt.told, tt.partition, got, tt.want)
 		}
 	}
 }

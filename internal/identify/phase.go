@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/clients"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -30,8 +31,8 @@ type Phase struct {
 	Crowded bool
 }
 
-// over tells whether a phase ends after so many outcomes.
-func (p Phase) over(admitted, denied int) bool {
+// Over tells whether a phase ends after so many outcomes.
+func (p Phase) Over(admitted, denied int) bool {
 	return admitted+denied >= p.Requests || p.Denials > 0 && denied >= p.Denials ||
 		p.Admits > 0 && admitted >= p.Admits
 }
@@ -70,7 +71,7 @@ type Sender interface {
 // all is kept for what tells clients apart, where that is asked.
 func (x *search) spare() int {
 	most := x.o.MaxRequests
-	if _, ok := x.s.(Teller); ok && !x.o.Alike && x.tl.Counts().Denied > 0 {
+	if _, ok := x.s.(clients.Asker); ok && !x.o.Alike && x.tl.Counts().Denied > 0 {
 		most -= most / 4
 	}
 	return most - len(x.tl.Observations)
@@ -138,8 +139,8 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	return x.stopped == ""
 }
 
-// mostLost is how many requests in a row may have no outcome.
-const mostLost = 3
+// MostLost is how many requests in a row may have no outcome: more end the search.
+const MostLost = 3
 
 // trouble says why a phase is the last one: its last requests have no outcome. Empty: go on.
 func trouble(tl *timeline.Timeline) string {
@@ -158,7 +159,7 @@ func trouble(tl *timeline.Timeline) string {
 		unknown++
 	}
 	refused := unknown > 0 && unknown == len(all) && last.Error != "timeout"
-	if errors < mostLost && unknown < mostLost && !refused {
+	if errors < MostLost && unknown < MostLost && !refused {
 		return ""
 	}
 	if why, down := cause.Unreachable(tl); down {

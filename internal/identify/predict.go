@@ -190,7 +190,7 @@ func (m *model) predict(at, late time.Duration, phases []Phase) (seen, reference
 	out, s := seen{}, m.state
 	for i, p := range phases {
 		n := &out[i]
-		for at += p.Rest; !p.over(n.admitted, n.denied); at += p.Every {
+		for at += p.Rest; !p.Over(n.admitted, n.denied); at += p.Every {
 			var d reference.Decision
 			if s, d = m.limiter.Step(s, at+late, 1); d.Allow {
 				n.admitted++

@@ -139,7 +139,7 @@ func (s serial) Send(ctx context.Context, p Phase) (all []timeline.Observation, 
 		return s.simulated.Send(ctx, p)
 	}
 	one, admitted := p, 0
-	for one.Requests = 1; !p.over(admitted, len(all)-admitted); one.Rest = time.Microsecond {
+	for one.Requests = 1; !p.Over(admitted, len(all)-admitted); one.Rest = time.Microsecond {
 		sent := s.now
 		seen, _ := s.simulated.Send(ctx, one)
 		if s.now = max(s.now, sent+one.Rest+p.Every); seen[0].Outcome == timeline.Allowed {

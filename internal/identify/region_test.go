@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -73,4 +74,19 @@ func TestWhatIsLeftIsDividedUntilSomeOfItExplains(t *testing.T) {
 			t.Errorf("%s to %s: got %s, %v, want %s", tt.from, tt.to, got.t1, ok, tt.want)
 		}
 	}
+}
+
+// known is the region of one policy.
+func known(p spec.Policy) *region {
+	for _, k := range kinds() {
+		if k.base.Algorithm == p.Algorithm && (!p.Windowed() || k.base.Align == p.Align) {
+			b := box{q1: p.Full(), q2: p.Full(), t1: p.Rate.Per, t2: p.Rate.Per}
+			if k.paced {
+				b.t1 /= time.Duration(p.Rate.N)
+				b.t2 = b.t1
+			}
+			return &region{kind: k, live: []box{b}}
+		}
+	}
+	panic("no kind of " + p.String())
 }

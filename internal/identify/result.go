@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/identify/clients"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -46,7 +47,7 @@ type Result struct {
 	// Gone are, where nothing is left, the nearest of the kinds.
 	Gone []Candidate
 	// Clients is what tells clients apart; nil where nobody asked.
-	Clients *Clients
+	Clients *clients.Found
 }
 
 // Sent is how many requests were sent in all, 0 of a recording.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/identify/endpoint"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	product "github.com/rlcheck/rlcheck/internal/trial"
@@ -128,7 +129,7 @@ func (n named) ask(t *testing.T) *identify.Result {
 	}
 	defer stop()
 	opts.Partition = load.Partition{}
-	return identify.Identify(ctx, &identify.Live{Load: opts, DriftPPM: drift}, identify.Options{
+	return identify.Identify(ctx, &endpoint.Endpoint{Load: opts, DriftPPM: drift}, identify.Options{
 		MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute, Think: 10 * time.Second,
 		Alike: true})
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/identify/clients"
+	"github.com/rlcheck/rlcheck/internal/identify/endpoint"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/quantity"
@@ -219,7 +221,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 		return err
 	}
 	defer dir.Close()
-	live := &identify.Live{Load: opts, DriftPPM: drift, Polite: f.polite, Partition: m.ID}
+	live := &endpoint.Endpoint{Load: opts, DriftPPM: drift, Polite: f.polite, Partition: m.ID}
 	if f.Partition == "none" {
 		live.Load.Partition, live.Partition = load.Partition{}, ""
 	}
@@ -309,7 +311,7 @@ func keepIdentified(e *cli.Env, dir *rundir.Dir, r *result.Run, res *identify.Re
 			res.Timeline)
 	})
 	if err == nil && res.Clients != nil && len(res.Clients.Timeline.Observations) > 0 {
-		err = dir.Keep("", identify.ClientsFile, func(w io.Writer) error {
+		err = dir.Keep("", clients.File, func(w io.Writer) error {
 			return ndjson.Write(w, res.Clients.Timeline)
 		})
 	}

@@ -1,27 +1,30 @@
-package identify
+package endpoint
 
 import (
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/identify/clients"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // sending lets use send to a handler, with the requests of Identify.
-func sending(t *testing.T, h http.HandlerFunc, use func(*testing.T, *Live)) {
+func sending(t *testing.T, h http.HandlerFunc, use func(*testing.T, *Endpoint)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 		server := &http.Server{Handler: h}
 		go func() { _ = server.Serve(p) }()
-		use(t, &Live{Load: load.Options{Dial: p.dial, Classify: statuses, Pacer: pacing.Sleep(),
+		use(t, &Endpoint{Load: load.Options{Dial: p.dial, Classify: statuses, Pacer: pacing.Sleep(),
 			Timeout: 5 * time.Second, URL: &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/"}}})
 		close(p.done)
 		_ = server.Close()
@@ -29,10 +32,10 @@ func sending(t *testing.T, h http.HandlerFunc, use func(*testing.T, *Live)) {
 }
 
 // asked is what Identify finds of a handler by requests 20 ms apart or more.
-func asked(t *testing.T, h http.HandlerFunc, within time.Duration) (res *Result) {
+func asked(t *testing.T, h http.HandlerFunc, within time.Duration) (res *identify.Result) {
 	t.Helper()
-	sending(t, h, func(t *testing.T, l *Live) {
-		res = Identify(t.Context(), l, Options{MaxRequests: 400, MaxTime: within,
+	sending(t, h, func(t *testing.T, l *Endpoint) {
+		res = identify.Identify(t.Context(), l, identify.Options{MaxRequests: 400, MaxTime: within,
 			Every: 20 * time.Millisecond, Alike: true})
 	})
 	return res
@@ -52,8 +55,8 @@ func TestErrorsEndTheSearch(t *testing.T) {
 				fail(w)
 			}
 		}, time.Minute)
-		if c := res.Timeline.Counts(); c.Sent != 7+mostLost || !strings.Contains(res.Stopped, name) {
-			t.Errorf("%s: got %d requests and %q, want %d", name, c.Sent, res.Stopped, 7+mostLost)
+		if c := res.Timeline.Counts(); c.Sent != 7+identify.MostLost || !strings.Contains(res.Stopped, name) {
+			t.Errorf("%s: got %d requests and %q, want %d", name, c.Sent, res.Stopped, 7+identify.MostLost)
 		}
 	}
 }
@@ -72,13 +75,13 @@ func TestSlowAnswersEndWithTheTime(t *testing.T) {
 // TestThePhaseEndsWithTheTime: what is due after the time is over is not waited for.
 func TestThePhaseEndsWithTheTime(t *testing.T) {
 	sending(t, func(http.ResponseWriter, *http.Request) { time.Sleep(900 * time.Millisecond) },
-		func(t *testing.T, l *Live) {
-			all, err := l.Send(t.Context(), Phase{Name: "seldom", Requests: 4, Every: 12 * time.Second,
-				Until: 20 * time.Second})
+		func(t *testing.T, l *Endpoint) {
+			all, err := l.Send(t.Context(), identify.Phase{Name: "seldom", Requests: 4,
+				Every: 12 * time.Second, Until: 20 * time.Second})
 			if now := l.Now(); err != nil || len(all) != 2 || now > 20*time.Second {
 				t.Errorf("%d requests took %s, %v, want 2 within 20s", len(all), now, err)
 			}
-			turns := []Turn{{Name: "seldom", Requests: 4, Every: 12 * time.Second}}
+			turns := []clients.Turn{{Name: "seldom", Requests: 4, Every: 12 * time.Second}}
 			all, err = l.Turns(t.Context(), 0, 40*time.Second, turns)
 			if now := l.Now(); err != nil || len(all) != 1 || now > 40*time.Second {
 				t.Errorf("%d requests of a round took until %s, %v, want 1 within 40s", len(all), now, err)
@@ -97,12 +100,13 @@ func TestProgressIsThatOfAllRounds(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	}
-	sending(t, every, func(t *testing.T, l *Live) {
+	sending(t, every, func(t *testing.T, l *Endpoint) {
 		var got load.Progress
 		l.Load.Progress = func(p load.Progress) { got = p }
 		for range 2 {
-			_, _ = l.Send(t.Context(), Phase{Name: "fill", Requests: 4, Every: time.Second})
-			_, _ = l.Turns(t.Context(), 0, time.Hour, []Turn{{Name: "fill", Requests: 2, Every: time.Second},
+			_, _ = l.Send(t.Context(), identify.Phase{Name: "fill", Requests: 4, Every: time.Second})
+			_, _ = l.Turns(t.Context(), 0, time.Hour, []clients.Turn{
+				{Name: "fill", Requests: 2, Every: time.Second},
 				{Name: "other", Requests: 3, Every: time.Second}})
 		}
 		if got.Sent != 18 || got.Allowed != 12 || got.Denied != 6 || got.Unknown != 0 {
@@ -124,11 +128,11 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 				w.Header().Set("Retry-After", x.wait)
 			}
 			w.WriteHeader(http.StatusTooManyRequests)
-		}, func(t *testing.T, l *Live) {
+		}, func(t *testing.T, l *Endpoint) {
 			l.Polite = x.polite
 			for range 2 { // the first one shows whether waits are told
-				all, err := l.Send(t.Context(), Phase{Name: "denied", Requests: 5, Every: time.Second,
-					Denials: 3})
+				all, err := l.Send(t.Context(), identify.Phase{Name: "denied", Requests: 5,
+					Every: time.Second, Denials: 3})
 				if now := l.Now(); err != nil || x.polite && x.wait != "" && all[0].Sent+time.Second < now {
 					t.Errorf("%+v: sent at %s, it is %s, %v", x, all[0].Sent, now, err)
 				}
@@ -140,26 +144,41 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-// TestRequestsAreKeptForClients: once a request was denied, a quarter is kept for what tells clients apart,
-// where that is asked and the sender can.
-func TestRequestsAreKeptForClients(t *testing.T) {
-	denied := timeline.Observation{Answered: true, Outcome: timeline.Denied}
-	admitted := timeline.Observation{Answered: true, Outcome: timeline.Allowed}
-	for name, x := range map[string]struct {
-		sender Sender
-		alike  bool
-		seen   timeline.Observation
-		want   int
-	}{
-		"asked":                    {&Live{}, false, denied, 299},
-		"nothing was denied":       {&Live{}, false, admitted, 399},
-		"not asked":                {&Live{}, true, denied, 399},
-		"a sender that cannot ask": {&bubbled{}, false, denied, 399},
-	} {
-		s := &search{o: Options{MaxRequests: 400, Alike: x.alike}, s: x.sender,
-			tl: &timeline.Timeline{Observations: []timeline.Observation{x.seen}}}
-		if got := s.spare(); got != x.want {
-			t.Errorf("%s: got %d requests for the name, want %d", name, got, x.want)
+// TestALimitOfRequestsInFlightHasNoOtherName: four at once, of 300 ms each, are no four in 300 ms.
+func TestALimitOfRequestsInFlightHasNoOtherName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
+	var busy atomic.Int64
+	var res *identify.Result
+	sending(t, func(w http.ResponseWriter, _ *http.Request) {
+		defer busy.Add(-1)
+		if busy.Add(1) > 4 {
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
 		}
+		time.Sleep(300 * time.Millisecond)
+	}, func(t *testing.T, e *Endpoint) {
+		res = identify.Identify(t.Context(), e, identify.Options{MaxRequests: 60, MaxTime: time.Minute,
+			Every: 20 * time.Millisecond, Alike: true, Fresh: true})
+	})
+	text := res.Text(identify.About{})
+	t.Log(text)
+	if res.Verdict != identify.Open || !strings.Contains(text, "in flight at once") {
+		t.Errorf("got %s, want it open, with the limit of requests in flight", text)
+	}
+	for _, c := range res.Found {
+		if l := c.Limit[0]; l.Algorithm == spec.Concurrency && l.Rate.N != 4 {
+			t.Errorf("got %s, want 4 in flight", l)
+		}
+	}
+}
+
+// TestWhatDeniesNothingSaysWhatWasNotSeen: also how many were under way at once.
+func TestWhatDeniesNothingSaysWhatWasNotSeen(t *testing.T) {
+	res := asked(t, func(http.ResponseWriter, *http.Request) {}, 2*time.Second)
+	const want = "or of more than 1 in flight"
+	if res.Verdict != identify.Open || !strings.Contains(res.Stopped, want) {
+		t.Errorf("got %s %q, want it open: %s", res.Verdict, res.Stopped, want)
 	}
 }

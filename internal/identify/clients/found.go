@@ -1,0 +1,124 @@
+package clients
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// Found is what tells clients apart.
+type Found struct {
+	// Rows are the ways in which two clients may differ, and what was observed of each.
+	Rows []verdict.Comparison
+	// Stopped says why some ways were not asked; empty: all were.
+	Stopped string
+	// Timeline is the recording of all rounds, in which each way has a partition.
+	Timeline *timeline.Timeline
+}
+
+// File is the name of the recording of Found, beside that of the limit.
+const File = "clients.ndjson"
+
+// What is observed of a way, in the words of timeline.Attributes: the other client draws on the quota of the
+// plain client, on a quota of its own, or is not limited.
+const (
+	Shared    = "shared"
+	Separate  = "separate"
+	Unlimited = "unlimited"
+	NotShown  = "not shown"
+)
+
+// Named are the names of the ways of which something was observed; never nil.
+func (f *Found) Named(observed string) []string {
+	out := []string{}
+	for _, row := range f.Rows {
+		if row.Observed == observed {
+			out = append(out, row.Attribute)
+		}
+	}
+	return out
+}
+
+// Lines say it for people.
+func (f *Found) Lines() []string {
+	var out []string
+	say := func(format string, names []string) {
+		if len(names) > 0 {
+			out = append(out, fmt.Sprintf(format, strings.Join(names, ", ")))
+		}
+	}
+	say("clients are told apart by: %s", f.Named(Separate))
+	say("not told apart by: %s", f.Named(Shared))
+	say("not limited with another: %s", f.Named(Unlimited))
+	var reasons []string
+	for _, row := range f.Rows {
+		if row.Observed == NotShown && !slices.Contains(reasons, row.Detail) {
+			reasons = append(reasons, row.Detail)
+		}
+	}
+	for _, why := range reasons {
+		var names []string
+		for _, row := range f.Rows {
+			if row.Observed == NotShown && row.Detail == why {
+				names = append(names, row.Attribute)
+			}
+		}
+		say("not known whether clients are told apart by: %s ("+strings.ReplaceAll(why, "%", "%%")+")", names)
+	}
+	return out
+}
+
+// Claim is the same as a claim of a scenario.
+func (f *Found) Claim() verdict.Claim {
+	out := verdict.Claim{ID: string(verdict.ClaimAttributes), Kind: verdict.ClaimAttributes,
+		Verdict: verdict.Pass, Text: strings.Join(f.Lines(), "; "), Compared: f.Rows}
+	if len(f.Named(NotShown)) == len(f.Rows) {
+		out.Verdict, out.Reason = verdict.Inconclusive, verdict.TooFew
+	}
+	return out
+}
+
+// KeyField is the header field with the key that tells clients apart, where the plain client has none; empty
+// where none was found.
+func (f *Found) KeyField() string {
+	for _, row := range f.Rows {
+		name, header := strings.CutPrefix(row.Attribute, "header ")
+		if header && row.Plain == NoKey && row.Observed == Separate {
+			return name
+		}
+	}
+	return ""
+}
+
+// JSONApart is Found for programs, as it stands in the identity document.
+type JSONApart struct {
+	ToldApartBy []string      `json:"told_apart_by"`
+	NotBy       []string      `json:"not_by"`
+	NotLimited  []string      `json:"not_limited"`
+	Unknown     []JSONUnshown `json:"unknown"`
+	Requests    int           `json:"requests"`
+}
+
+// JSONUnshown is a way of which nothing was observed.
+type JSONUnshown struct {
+	Attribute string `json:"attribute"`
+	Why       string `json:"why"`
+}
+
+// JSON returns f for programs; nil where f is.
+func (f *Found) JSON() *JSONApart {
+	if f == nil {
+		return nil
+	}
+	out := &JSONApart{ToldApartBy: f.Named(Separate), NotBy: f.Named(Shared), NotLimited: f.Named(Unlimited),
+		Unknown: []JSONUnshown{}, Requests: len(f.Timeline.Observations)}
+	for _, row := range f.Rows {
+		if row.Observed == NotShown {
+			out.Unknown = append(out.Unknown, JSONUnshown{row.Attribute, row.Detail})
+		}
+	}
+	return out
+}
