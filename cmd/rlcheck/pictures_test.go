@@ -18,7 +18,7 @@ func TestPicturesOfKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(text), "## A picture a key\n")
+	_, rest, found := strings.Cut(string(text), "## One picture for each key\n")
 	pictures, _, ends := strings.Cut(rest, "\n## ")
 	if !found || !ends {
 		t.Fatal("no section with pictures")
