@@ -30,20 +30,22 @@ func newCompareCmd(e *cli.Env) *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare OLD NEW",
-		Short: "Compare two runs, or several a side: verdicts, measured policies, latencies",
-		Long: `Compare tells what two sides differ in, and only what is shown. A side is a kept run
-(its folder, or its report.json), a folder of kept runs, or several of them with commas between them or as a
-quoted glob.
+		Short: "Compare two runs, or several on each side: verdicts, measured limits, latencies",
+		Long: `Compare prints the differences between two sides, and only those that the runs prove. A side is a
+kept run (its folder, or its report.json), a folder of kept runs, or several of them, with commas between them
+or as a quoted glob.
 
-Of verdicts and measured policies one run a side suffices: they are proved. A latency differs from run to
-run. One run a side shows no difference of it; several do, by a rank test that holds for all rows together.
+Verdicts and measured limits are proved, so one run on each side suffices for them. Latencies differ from run
+to run: one run on each side shows no difference, several do. A rank test, which holds for all rows together,
+decides.
 
 Exit status: 1 if a verdict became worse, or if a latency surely grew by more than --max-regression; 3 if
-that could not be shown either way: a scenario is missing or no longer judged, or too few runs were made for
+the runs show neither: a scenario is missing or no longer judged, or there are too few runs for
 --max-regression.`,
 		Example: `  rlcheck compare baseline reports/2026-11-20T10-00-00
   rlcheck compare 'reports/old-*' 'reports/new-*' --max-regression 10% -o markdown=compare.md`,
-		Args: cli.Needs(2, 2, "the old side and the new one: folders of kept runs, or their report.json"),
+		Args: cli.Needs(2, 2, "the old side and the new side: folders of kept runs, or their "+
+			"report.json"),
 		RunE: func(_ *cobra.Command, args []string) error { return compareSides(e, args[0], args[1], f) },
 	}
 	fl := cmd.Flags()
@@ -51,11 +53,11 @@ that could not be shown either way: a scenario is missing or no longer judged, o
 		strings.Join(report.ComparisonFormats(), ", ")+
 		" (repeatable; default table; json is rlcheck.compare/v1)")
 	fl.StringVar(&f.maxRegression, "max-regression", "",
-		"fail if a latency surely grew by more than this, as 10%")
+		"fail if a latency surely grew by more than this share, such as 10%")
 	fl.StringSliceVar(&f.only, "only", nil, "compare only these scenarios: ID or GLOB")
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID or GLOB")
-	fl.StringVar(&f.failOn, "fail-on", "", "fail: what could not be shown is exit status 0; "+
-		"inconclusive: it is 1 (default 3)")
+	fl.StringVar(&f.failOn, "fail-on", "", "fail: exit 0 if the runs show too little; inconclusive: "+
+		"exit 1 (default exit 3)")
 	fl.BoolVar(&f.strict, "strict", false, "recommended scenarios count too")
 	return cmd
 }
@@ -102,7 +104,7 @@ func parsePercent(flag, text string) (float64, error) {
 	number, ok := strings.CutSuffix(text, "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if !ok || err != nil || !(x >= 0) || math.IsInf(x, 0) {
-		return 0, cli.Usagef("%s %q: a percentage belongs here, as 10%%", flag, text)
+		return 0, cli.Usagef("%s %q: a percentage is needed, such as 10%%", flag, text)
 	}
 	return x / 100, nil
 }
@@ -152,7 +154,7 @@ func sidePaths(name string) (out []string, err error) {
 			}
 		}
 		if len(found) == 0 || word == "" {
-			return nil, fmt.Errorf("%q: nothing has such a name", word)
+			return nil, fmt.Errorf("%q: nothing has that name", word)
 		}
 		for _, path := range found {
 			out = append(out, runsIn(path)...)

@@ -125,7 +125,7 @@ func completePartition(c *cobra.Command, _ []string, _ string) ([]string, cobra.
 		"cookie:\ta cookie, such as cookie:session",
 		"body:\ta field of a JSON or form body, such as body:user",
 		"query:\ta query parameter, such as query:key",
-		"path\tthe path: each client has a path of its own", "address\tthe address of the client",
+		"path\tthe path: each client has its own path", "address\tthe address of the client",
 		"none\tall clients share one quota"}, noSpace
 }
 

@@ -24,7 +24,7 @@ import (
 func newExplainCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:     "explain [WORD]",
-		Short:   "What a word of a report, of a SPEC or of a scenario means",
+		Short:   "Explain a word of a report, of a SPEC or of a scenario",
 		Long:    explainLong,
 		Example: "  rlcheck explain too-few\n  rlcheck explain align\n  rlcheck explain reasons",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -43,8 +43,8 @@ func newExplainCmd(e *cli.Env) *cobra.Command {
 
 const explainLong = `Explain knows every word of the reports, the algorithms and keys of a SPEC, the products
 that a SPEC may name, the rules of header fields, the faults, the bundled scenarios, the commands, their
-flags and the members of JSON documents. Without a word it lists them by group. The name of a group
-(reasons, keys) lists its words with what they mean.`
+flags and the members of JSON documents. Without a word it lists all words by group. With the name of a group
+(reasons, keys) it explains each word of the group.`
 
 // explainWord prints what there is of a word: the words of a group, or every entry of that name. A fault and
 // the scenario that is for it may share a name.
@@ -65,7 +65,7 @@ func explainWord(e *cli.Env, word string, entries []entry) error {
 		return explainWord(e, name, entries)
 	}
 	if i < 0 {
-		return cli.Usagef("%q: there is nothing of that name%s", word, cli.Mend(nearestEntry(plain(word),
+		return cli.Usagef("%q: there is no such word%s", word, cli.Mend(nearestEntry(plain(word),
 			entries)))
 	}
 	for _, en := range entries {
@@ -144,7 +144,7 @@ func nearestEntry(word string, entries []entry) string {
 	if near := spell.Suggest(word, ids); near != "" {
 		return near
 	}
-	return "rlcheck explain lists them all"
+	return "rlcheck explain lists all words"
 }
 
 // entry explains one word of rlcheck.

@@ -20,7 +20,7 @@ import (
 func newLintCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint SCENARIO|DIR|builtin:NAME...",
-		Short: "Check scenario files: every mistake, and what could be better",
+		Short: "Find every mistake in scenario files, and what could be better",
 		Args:  cli.Needs(1, -1, "a scenario file, a folder or builtin:NAME"),
 		RunE:  func(_ *cobra.Command, args []string) error { return lintFiles(e, args) },
 	}
@@ -53,11 +53,12 @@ func lintFiles(e *cli.Env, args []string) error {
 func newListCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [presets|SCENARIO|DIR|builtin:NAME...]",
-		Short: "List scenarios: the bundled ones, or those of files and folders; or presets",
+		Short: "List scenarios (bundled, or in files and folders), or presets",
 		Long: `List prints scenarios: the bundled ones, or those of files and folders.
 
-list presets prints the products whose own words --limit understands, such as nginx:rate=10r/s,burst=20: what
-is written, the SPEC that it becomes, and whether that was tested on the product.`,
+list presets prints the products whose own words --limit understands, such as nginx:rate=10r/s,burst=20. For
+each product it prints an example, the SPEC that the example becomes, and whether the SPEC was tested on the
+product.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && (args[0] == "presets" || args[0] == "preset") {
 				listPresets(e)
@@ -97,7 +98,7 @@ func newShowCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
 		Short: "Print a scenario file",
-		Args:  cli.Needs(1, 1, "one scenario (rlcheck list shows the bundled ones)"),
+		Args:  cli.Needs(1, 1, "one scenario (rlcheck list shows the bundled scenarios)"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if _, err := os.Stat(name); err != nil && !strings.HasPrefix(name, sources.BuiltinPrefix) {
@@ -118,7 +119,7 @@ func newShowCmd(e *cli.Env) *cobra.Command {
 func newInitCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [FILE]",
-		Short: "Write a commented scenario, or rlcheck.yaml, to begin with",
+		Short: "Write a commented scenario, or rlcheck.yaml, to start from",
 		Args:  cli.Needs(0, 1, "the file to write"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -142,7 +143,7 @@ func writeInit(e *cli.Env, name string) error {
 		text = grammar.ConfigTemplate()
 	}
 	if err := createFile(name, text); errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s: it exists already (choose another name)", name)
+		return fmt.Errorf("%s: the file exists (choose another name)", name)
 	} else if err != nil {
 		return fmt.Errorf("%s: not written: %w", name, cli.Cause(err))
 	}
@@ -158,11 +159,12 @@ func writeInit(e *cli.Env, name string) error {
 	err = createFile(beside, schema)
 	switch old, unread := os.ReadFile(beside); {
 	case err == nil:
-		e.Say.Notef("wrote %s, by which editors check scenarios", beside)
+		e.Say.Notef("wrote %s, the schema for editors", beside)
 	case !errors.Is(err, os.ErrExist):
 		return fmt.Errorf("%s: not written: %w", beside, cli.Cause(err))
 	case unread != nil || !bytes.Equal(old, schema):
-		e.Say.Notef("%s is another one and stays as it is (rlcheck schema prints this version's)", beside)
+		e.Say.Notef("%s is a different schema and was not changed (rlcheck schema prints the schema of "+
+			"this version)", beside)
 	}
 	return nil
 }

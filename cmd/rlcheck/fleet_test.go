@@ -117,7 +117,7 @@ func tries(t *testing.T, do func() (why string, done bool)) {
 // phase too late: then what agents sent is not recorded.
 func parted(out []byte) bool {
 	for _, why := range []string{"too late", "no sign of life", "lost the coordinator",
-		"of the coordinator for", "renew its lease", "did not answer for", "ended before the others",
+		"from the coordinator for", "renew its lease", "did not answer for", "ended before the others",
 		"its clock is known", "agents came within", "no agent came", "redis: "} {
 		if bytes.Contains(bytes.Join(bytes.Fields(out), []byte(" ")), []byte(why)) {
 			return true

@@ -13,41 +13,45 @@ import (
 
 // words are the closed lists of verdicts, reasons and promises.
 var words = []entry{
-	{"pass", "verdict", "The recording can be explained by the declared limit, " +
-		"and could have shown a fault. The measured policy tells how small."},
-	{"fail", "verdict", "No decision times inside the recorded intervals, no order and no hidden window " +
-		"phase explain the recording. The witness alone proves it."},
-	{"inconclusive", "verdict", "Neither: the reason says why."},
+	{"pass", "verdict", "The declared limit explains the recording, and the recording could have shown " +
+		"a fault. The measured limit says how small a fault."},
+	{"fail", "verdict", "No decision times inside the recorded intervals, no order and no hidden start " +
+		"of windows explain the recording. The witness alone proves it."},
+	{"inconclusive", "verdict", "The recording proves neither. The reason says why."},
 	{"schedule-missed", "reason",
-		"The load was not sent as planned, or not all of it. Mend: a quieter machine, a lower rate."},
-	{"unreachable", "reason", "No request was answered. Mend: is the target up, is the URL right?"},
+		"The load was not sent as planned, or not all of it. Mend: use a quieter machine or a lower " +
+			"rate."},
+	{"unreachable", "reason", "No request was answered. Mend: start the target, or check the URL."},
 	{"setup-failed", "reason",
-		"Something that had to be there before the load was not: the embedded target, a certificate, a " +
-			"boundary to aim at."},
+		"Something that the load needs was missing before it began: the embedded target, a " +
+			"certificate, or a window boundary."},
 	{"needs-failed", "reason", "The scenario needs something that the target neither has nor promised, " +
-		"such as Retry-After, or an origin behind a proxy.\n" +
-		"It is named and does not count: the exit status is that of the other scenarios."},
+		"such as Retry-After, or an origin behind a proxy.\nThe report names it. The scenario does not " +
+		"count: the other scenarios set the exit status."},
 	{"too-few", "reason",
-		"The recording was not able to show a fault as small as demanded. Mend: more requests, a longer " +
-			"phase."},
+		"The recording could not have shown a fault as small as demanded. Mend: send more requests, or " +
+			"make a phase longer."},
 	{"foreign-traffic", "reason",
-		"A denial is unexplained, or so many admissions in windows that requests open, and others may use " +
-			"the same key (exclusive: false). Or a scenario passes alone, and fails where others are " +
-			"recorded at the same time."},
+		"A denial is unexplained, or there are unexplained admissions in windows that requests open, " +
+			"and others may use the same key (exclusive: false). Or a scenario passes alone, and fails " +
+			"when others are recorded at the same time."},
 	{"unclassified-status", "reason",
-		"Answers had a status that no rule calls an admission or a denial. Mend: denied: {status: [...]}."},
-	{"search-limit", "reason", "The search for an explanation was stopped at its limit; nothing was proved."},
-	{"interrupted", "reason", "The recording was stopped before its plan was done."},
+		"Answers had a status that no rule calls an admission or a denial. Mend: name it with denied: " +
+			"{status: [...]}."},
+	{"search-limit", "reason", "The search for an explanation stopped at its limit of work. Nothing " +
+		"was proved."},
+	{"interrupted", "reason", "The recording stopped before its plan was done."},
 	{"retry-after", "promise", "Denials carry Retry-After (RFC 6585 section 4: MAY)." +
 		request.UnpromisedField},
-	{"ratelimit", "promise", "Answers tell their quota in RateLimit or X-RateLimit fields (conventions)." +
+	{"ratelimit", "promise", "Answers report their quota in RateLimit or X-RateLimit fields " +
+		"(conventions)." +
 		request.UnpromisedField},
 	{"problem", "promise", "Denials have a body of type application/problem+json (RFC 9457)." +
 		request.UnpromisedField},
-	{"cost", "promise", "A request takes as many units as its field X-Cost says.\n" +
-		"Without the promise, costs are asked only of a target that was seen to charge them."},
-	{"methods", "promise", "The route takes the methods that are sent, such as HEAD and POST.\n" +
-		"Without the promise, one that is answered 404, 405 or 501 is not judged."},
+	{"cost", "promise", "A request takes as many units as its field X-Cost says.\nWithout the promise, " +
+		"costs are tested only at a target that was seen to charge them."},
+	{"methods", "promise", "The route takes the methods that are sent, such as HEAD and POST.\nWithout " +
+		"the promise, a method that the target answers with 404, 405 or 501 is not judged."},
 }
 
 // findingWords are the kinds of findings, for explain.

@@ -39,7 +39,7 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 		e.Say.Problem(err)
 	}
 	if f, ok := out.(*os.File); ok && cli.Nowhere(f) {
-		e.Say.Notef("standard output is closed, or /dev/null: what belongs there was not shown")
+		e.Say.Notef("standard output is closed, or /dev/null: results were not shown")
 	}
 	if lost := e.Say.Lost(); lost != nil {
 		e.Say.Problem(lost)
@@ -53,10 +53,11 @@ func newRootCmd(e *cli.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "rlcheck",
 		Short: "Load-test rate limiters and judge whether they keep the limit they declare",
-		Long: `rlcheck sends load to an HTTP endpoint, records when each request could have been decided, and fails a
-limiter only when no decision times, no order and no hidden phase can explain the recording.
+		Long: `rlcheck sends load to an HTTP endpoint and records when each request could have been decided. It fails a
+limiter only if no decision times, no order and no hidden start of windows explain the recording.
 
-Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something was inconclusive, 130 interrupted.`,
+Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something was inconclusive,
+130 interrupted.`,
 		SilenceErrors:      true,
 		SilenceUsage:       true,
 		DisableSuggestions: true, // unknownCommand has its own, in one line
@@ -76,8 +77,8 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 	root.SetErr(e.Say.Err)
 	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
-	flags.BoolVarP(&e.Quiet, "quiet", "q", false, "print results only")
-	flags.BoolVarP(&e.Verbose, "verbose", "v", false, "print more of what is done")
+	flags.BoolVarP(&e.Quiet, "quiet", "q", false, "print only results")
+	flags.BoolVarP(&e.Verbose, "verbose", "v", false, "print more details")
 	flags.StringVar(&e.Color, "color", "auto", "colours: auto, always or never (NO_COLOR is honoured)")
 	flags.BoolVar(&e.NoProgress, "no-progress", false, "no progress bar")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return settle(e, cmd) }
@@ -105,13 +106,13 @@ func settle(e *cli.Env, cmd *cobra.Command) error {
 	}
 	e.Unspoken = unspoken
 	for _, name := range stray {
-		e.Say.Line(name + ": no flag has this variable: it changes nothing (--help lists the flags)")
+		e.Say.Line(name + ": no flag has this variable, so it changes nothing (--help lists the flags)")
 	}
 	switch e.Color {
 	case "auto", "always", "never":
 		e.Say.Quiet = e.Quiet
 		return nil
 	default:
-		return cli.Usagef("--color %q: it is auto, always or never", e.Color)
+		return cli.Usagef("--color %q: the values are auto, always and never", e.Color)
 	}
 }

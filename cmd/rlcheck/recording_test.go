@@ -43,7 +43,7 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"only those around the first findings are drawn", "The witness, request by request",
+		"only the requests around the first findings are drawn", "The witness, request by request",
 		"201,000 allowed",
 	} {
 		if !bytes.Contains(text, []byte(want)) {

@@ -25,9 +25,9 @@ func newReportCmd(e *cli.Env) *cobra.Command {
 	var strict bool
 	cmd := &cobra.Command{
 		Use:   "report RUN -o FORMAT[=PATH]",
-		Short: "Other formats from a kept run",
-		Long: `Report writes a kept run (its folder, or its report.json) in other formats. What is missing of the recordings is left out.
-The exit status tells only whether they were written: 0, or 2.`,
+		Short: "Write other formats of a kept run",
+		Long: `Report writes a kept run (its folder, or its report.json) in other formats. What is missing from the
+recordings is left out. The exit status says only whether the files were written: 0 or 2.`,
 		Example: "  rlcheck report reports/2026-11-20T10-00-00 -o html=run.html",
 		Args:    cli.Needs(1, 1, "one kept run: its folder, or its report.json"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -24,7 +24,7 @@ func newRetryAfterCmd(e *cli.Env) *cobra.Command {
 	client := ""
 	cmd := &cobra.Command{
 		Use:   "retry-after VALUE",
-		Short: "What a Retry-After value means, as a time and a wait",
+		Short: "Print what a Retry-After value means, as a time and a wait",
 		Example: "  rlcheck retry-after 120\n  rlcheck retry-after 'Fri, 20 Nov 2026 10:00:00 GMT'\n" +
 			"  rlcheck retry-after 120 --client python",
 		Args: cli.Needs(1, 1, "one value, such as 120 or 'Fri, 20 Nov 2026 10:00:00 GMT'"),
@@ -48,7 +48,7 @@ func newRetryAfterCmd(e *cli.Env) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&client, "client", "", "print a client that honors it: "+
+	cmd.Flags().StringVar(&client, "client", "", "print a client that honours it: "+
 		strings.Join(languages, ", "))
 	completeFlag(cmd, "client", languages)
 	return cmd

@@ -15,8 +15,8 @@ var schemaNames = []string{"scenario", "report", "verdict", "compare", "identity
 func newSchemaCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [scenario|report|verdict|compare|identity]",
-		Short: "Print the JSON Schema of scenario files, and of JSON outputs",
-		Long: `Schema prints a JSON Schema. That of scenario files is for editors; the others are for programs:
+		Short: "Print the JSON Schema of scenario files, or of JSON outputs",
+		Long: `Schema prints a JSON Schema. The schema of scenario files is for editors; the others are for programs:
 report is what run -o json prints, verdict what check -o json prints, compare what compare -o json prints
 and identity what identify -o json prints.`,
 		Example:   "  rlcheck schema > scenario.schema.json\n  rlcheck schema report > report.schema.json",
@@ -47,7 +47,8 @@ func schemaText(name string) ([]byte, error) {
 	case "identity":
 		return document.IdentitySchema()
 	default:
-		return nil, cli.Usagef("schema %q: it is scenario, report, verdict, compare or identity%s", name,
+		return nil, cli.Usagef("schema %q: the schemas are scenario, report, verdict, compare and "+
+			"identity%s", name,
 			cli.Mend(spell.Suggest(name, schemaNames)))
 	}
 }

@@ -11,10 +11,10 @@ func newSelftestCmd(e *cli.Env) *cobra.Command {
 	var quick bool
 	cmd := &cobra.Command{
 		Use:   "selftest",
-		Short: "Prove on this machine that right targets pass and every claimed fault fails",
-		Long: `Selftest runs every bundled scenario over loopback against the embedded target: the right one, which must pass, and one
-with each fault that the scenario claims to catch, which must fail. It prints the kill score and the faults that no scenario
-claims.`,
+		Short: "Prove on this machine that correct targets pass and every claimed fault fails",
+		Long: `Selftest runs every bundled scenario over loopback against the embedded target. The correct target
+must pass, and the target with each fault that the scenario claims to catch must fail. It prints the share of
+faults caught, and the faults that no scenario claims.`,
 		Example: "  rlcheck selftest --quick",
 		Args:    cli.Needs(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
@@ -29,7 +29,7 @@ claims.`,
 			return cli.StatusFor(r.Verdict(), r.Interrupted, "")
 		},
 	}
-	cmd.Flags().BoolVar(&quick, "quick", false, "try each fault in one scenario only")
+	cmd.Flags().BoolVar(&quick, "quick", false, "try each fault in only one scenario")
 	return cmd
 }
 

@@ -47,18 +47,18 @@ func newSimulateCmd(e *cli.Env) *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
 		Use:   "simulate [SCENARIO|DIR|builtin:NAME...] [--limit SPEC]",
-		Short: "What a right limiter would do with a load, in virtual time",
-		Long: `Simulate decides the requests of scenarios by the reference limiters in virtual time. It
-sends nothing and needs no target. Clients that wait for an answer, or retry, do so as in a run; commands of
+		Short: "Show what a correct limiter would do with a load, in virtual time",
+		Long: `Simulate decides the requests of scenarios with the reference limiters in virtual time. It
+sends nothing and needs no target. Clients that wait for an answer, or retry, do so as in a run. Commands of
 hook phases do nothing.
 
-With --from it decides the requests of an access log, or of a recording, in place of a scenario: how many
-requests of whom a limit would deny. Each --limit is tried. Who is denied would send other requests later
-than the log has; only those of the log are counted.
+With --from it decides the requests of an access log or a recording instead of a scenario: how many requests
+of which clients a limit would deny. Each --limit is tried. A denied client would send other requests later
+than the log has; only the requests of the log are counted.
 
 With --beside it decides the requests of a kept run (its folder, its report.json, or one recording), each
-between its begin and its answer, and draws that beside what was observed. A difference alone proves nothing:
-only the judge does.`,
+between its start and its answer, and draws the result beside what was observed. A difference alone proves
+nothing: only the judge does.`,
 		Example: `  rlcheck simulate builtin:burst --limit fixed-window,rate=20/2s -o html=simulated.html
   rlcheck simulate --from access.log --format nginx --limit fixed-window,rate=100/1m
   rlcheck simulate --beside reports/2026-11-20T10-00-00 -o html=beside.html`,
@@ -74,9 +74,9 @@ only the judge does.`,
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.limits, "limit", nil, "the limit, as a SPEC (repeatable with --from; default "+
 		"that of the scenario)")
-	fl.StringVar(&f.from, "from", "", "access log or recording whose requests are decided, - for "+
+	fl.StringVar(&f.from, "from", "", "access log or recording whose requests are decided; - for "+
 		"standard input")
-	fl.StringVar(&f.beside, "beside", "", "kept run, or recording, whose requests are decided and drawn "+
+	fl.StringVar(&f.beside, "beside", "", "kept run or recording whose requests are decided, and drawn "+
 		"beside what was observed (table, html)")
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(simulationFormats,
 		", ")+
@@ -84,13 +84,12 @@ only the judge does.`,
 	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
 	fl.StringSliceVar(&f.only, "only", nil, "simulate only these scenarios: ID, GLOB or TAG")
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of all random choices")
 	fl.DurationVar(&f.answer, "answer", time.Millisecond, "how long an answer takes")
-	fl.StringVar(&f.read.Format, "format", "ndjson", "of --from: ndjson, csv, nginx, nginx-json, "+
-		"haproxy, envoy, envoy-json, "+
-		"caddy or alb")
+	fl.StringVar(&f.read.Format, "format", "ndjson", "for --from: ndjson, csv, nginx, nginx-json, "+
+		"haproxy, envoy, envoy-json, caddy or alb")
 	fl.StringToStringVar(&f.read.Columns, "columns", nil,
-		"of --from: names in the file that are others: sent_ns=start,...")
+		"for --from: names that the file uses instead: sent_ns=start,...")
 	f.read.Log.AddReading(cmd)
 	return cmd
 }
@@ -105,9 +104,9 @@ func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
 	case f.answer <= 0:
 		return cli.Usagef("--answer %s: an answer takes time", f.answer)
 	case f.from != "" && len(args) > 0:
-		return cli.Usagef("simulate: %q: with --from no scenario is named", args[0])
+		return cli.Usagef("simulate: %q: with --from, no scenario can be named", args[0])
 	case f.from == "" && len(f.limits) > 1:
-		return cli.Usagef("--limit: a scenario has one (several are tried with --from)")
+		return cli.Usagef("--limit: a scenario has one limit (several limits need --from)")
 	case f.from != "" && len(f.limits) == 0:
 		return cli.Usagef("simulate: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
@@ -173,7 +172,7 @@ func simulateScenarios(e *cli.Env, args []string, f simulateFlags) (out []result
 		out = append(out, x)
 	}
 	if len(out)+len(errs) == 0 {
-		return nil, cli.Usagef("simulate: no scenario is for such a limit")
+		return nil, cli.Usagef("simulate: no scenario applies to this limit")
 	}
 	return out, errors.Join(errs...)
 }
@@ -256,7 +255,7 @@ func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Dur
 // scenario is what reports show of it. A large file has its numbers alone.
 func (t *try) scenario(name string, h timeline.Header) (result.Scenario, error) {
 	h = timeline.Header{Started: h.Started, Notes: append(h.Notes, "simulated: the requests are those of "+
-		name+", the answers those of a right limiter")}
+		name+", the answers those of a correct limiter")}
 	if t.counts.Sent > len(t.kept) {
 		return result.Scenario{ID: name, Limit: t.limit, Kind: result.Informative, Counts: t.counts,
 			Clients: t.clients.Clients(), Header: h, Excerpt: "too many requests to draw: " +
@@ -300,9 +299,8 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 	open := map[string]checkcmd.Opener{"ndjson": ndjson.NewReader,
 		"csv": ndjson.NewCSVReader}[f.read.Format]
 	if open == nil {
-		return timeline.Header{}, cli.Usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, "+
-			"envoy, envoy-json, "+
-			"caddy or alb", f.read.Format)
+		return timeline.Header{}, cli.Usagef("--format %q: the formats are ndjson, csv, nginx, "+
+			"nginx-json, haproxy, envoy, envoy-json, caddy and alb", f.read.Format)
 	}
 	var caches headers.Caches
 	r := open(in, name, ndjson.Options{Columns: f.read.Columns, Outcome: ndjson.StatusOutcome})
@@ -322,8 +320,8 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 func withoutCached(h timeline.Header, c headers.Caches) timeline.Header {
 	h.Notes = nil // those of the recording are of its answers
 	if c.Hits > 0 {
-		h.Notes = []string{fmt.Sprintf("%s: %d of %d (%s); a limiter behind the cache does not see such "+
-			"requests, and they were left out", result.FromCaches, c.Hits, c.Answers, c.First)}
+		h.Notes = []string{fmt.Sprintf("%s: %d of %d (%s) left out: a limiter behind the cache does "+
+			"not see such requests", result.FromCaches, c.Hits, c.Answers, c.First)}
 	}
 	return h
 }
@@ -336,13 +334,14 @@ func simulateBeside(e *cli.Env, args []string, f simulateFlags) error {
 	}
 	switch {
 	case f.from != "" || len(args) > 0:
-		return cli.Usagef("--beside: its requests are those of a run: name no scenario, and no --from")
+		return cli.Usagef("--beside: the requests are those of the run: leave out scenarios and --from")
 	case len(f.limits) > 1:
-		return cli.Usagef("--limit: one limit is drawn beside a run")
+		return cli.Usagef("--limit: only one limit can be drawn beside a run")
 	}
 	for _, flag := range []string{"set", "seed", "answer", "format", "columns"} {
 		if f.read.Changed(flag) {
-			return cli.Usagef("--%s: it has no meaning with --beside: a run is as it was recorded", flag)
+			return cli.Usagef("--%s: the flag has no meaning with --beside: a run is as it was recorded",
+				flag)
 		}
 	}
 	r, err := readBeside(e, f.beside)
@@ -414,10 +413,11 @@ func readBeside(e *cli.Env, name string) (*result.Run, error) {
 func besideLimits(s *result.Scenario, given []string) (limits []timeline.PhaseLimit, why string) {
 	switch declared := s.Timeline; {
 	case declared != nil && s.Counts.Sent > recording.Most && len(declared.Observations) <= recording.Most:
-		return nil, fmt.Sprintf("it has over %s: its recording alone is read whole (write --beside %s)",
+		return nil, fmt.Sprintf("it has over %s: only its recording can be read whole (write --beside "+
+			"%s)",
 			quantity.Plural(recording.Most, "request"), s.TimelinePath)
 	case declared == nil || len(declared.Observations) == 0:
-		return nil, "its recording is not there"
+		return nil, "its recording is missing"
 	case len(declared.Header.Judged.Limits) > 0:
 		limits = declared.Header.Judged.Limits
 	case len(given) == 0:

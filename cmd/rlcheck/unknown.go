@@ -81,7 +81,7 @@ func flagError(cmd *cobra.Command, err error) error {
 // badValue says what belongs where a value was not understood; where is the flag or the variable.
 func badValue(where string, err *pflag.InvalidValueError) error {
 	what := map[string]string{
-		"bool": "true or false", "int": "a whole number", "uint64": "a whole number from 0",
+		"bool": "true or false", "int": "a whole number", "uint64": "a whole number, 0 or more",
 		"float64":  "a number",
 		"duration": "a duration such as 10ms", "intSlice": "a list of whole numbers with commas between them",
 		"stringToString": "a list of pairs NAME=VALUE with commas between them",
@@ -90,5 +90,5 @@ func badValue(where string, err *pflag.InvalidValueError) error {
 	if what == "" {
 		return cli.Usagef("%s %q: %w", where, err.GetValue(), err.Unwrap())
 	}
-	return cli.Usagef("%s %q: %s belongs here", where, err.GetValue(), what)
+	return cli.Usagef("%s %q: the value must be %s", where, err.GetValue(), what)
 }

@@ -37,7 +37,7 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) (ma
 		}
 		set[f.Name] = true
 		if f.Name == "set" && commands(v) {
-			const why = "a command does not come from the environment (write --set, or a scenario)"
+			const why = "a command cannot come from the environment (write --set, or a scenario)"
 			errs = append(errs, cli.Usagef("%s: "+why, variable(f.Name)))
 			return
 		}

@@ -44,7 +44,8 @@ type albLayout struct {
 
 func newALB(o Options, w widths) (layout, *table, error) {
 	if len(o.Columns) > 0 {
-		return nil, nil, &OptionError{"Columns", "columns", "the fields of an ALB log have places, not names",
+		return nil, nil, &OptionError{"Columns", "columns", "the fields of an ALB log have positions, " +
+			"not names",
 			""}
 	}
 	t, err := newTable(nil, nil)
@@ -73,7 +74,7 @@ func (a *albLayout) split(line []byte, v values) flaw {
 	for rest := line; len(rest) > 0; n++ {
 		value, after, ok := word(rest)
 		if !ok {
-			return flaw{what: "line " + quote(line), why: "a quote is not closed: it is cut"}
+			return flaw{what: "line " + quote(line), why: "a quote is not closed: the line is cut"}
 		}
 		rest = after
 		if none(value) {
@@ -114,12 +115,12 @@ func (a alb) span(v values) (span, flaw) {
 	start, ok := iso(v[slotISO], nil)
 	if !ok {
 		return span{}, flaw{what: "request_creation_time " + quote(v[slotISO]),
-			why: "a time such as 2026-11-20T10:00:00.000000Z belongs here"}
+			why: "a time such as 2026-11-20T10:00:00.000000Z is needed"}
 	}
 	end, ok := iso(v[slotEnd], nil)
 	if !ok {
 		return span{}, flaw{what: "time " + quote(v[slotEnd]),
-			why: "a time such as 2026-11-20T10:00:00.000000Z belongs here"}
+			why: "a time such as 2026-11-20T10:00:00.000000Z is needed"}
 	}
 	if end.ns < start.ns {
 		return span{}, flaw{what: "time " + quote(v[slotEnd]),

@@ -43,7 +43,7 @@ func (c caddyTimes) span(v values) (span, flaw) {
 	end, local, ok := c.end(v[slotISO])
 	if !ok {
 		return span{}, flaw{what: "ts " + quote(v[slotISO]),
-			why: "a number of seconds since 1970 belongs here, or a time"}
+			why: "a number of seconds since 1970, or a time, is needed"}
 	}
 	lag := c.or(readingsApart)
 	if s := v[slotStatus]; len(s) == 3 && s[0] >= '4' {
@@ -54,10 +54,11 @@ func (c caddyTimes) span(v values) (span, flaw) {
 	case none(v[slotDuration]) && c.max > 0:
 		duration = int64(c.max)
 	case none(v[slotDuration]):
-		return span{}, missingDuration("give --max-duration D, longer than any request took")
+		return span{}, missingDuration("give --max-duration D, an upper bound of how long a request " +
+			"took")
 	case !ok:
 		return span{}, flaw{what: "duration " + quote(v[slotDuration]),
-			why: "a number of seconds belongs here"}
+			why: "a number of seconds is needed"}
 	}
 	return span{from: end.ns - duration - drift(duration) - lag - microsecond,
 		to: end.ns + end.step + microsecond, end: end.ns - microsecond,

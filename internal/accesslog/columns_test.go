@@ -12,7 +12,7 @@ func TestNamesThatCollide(t *testing.T) {
 		}
 	}
 	_, err := newTable(nginxNames, map[string]string{"request_time": "t", "msec": "t"})
-	const want = `column "t": it is to be msec and request_time, and a name means one value`
+	const want = `column "t": two names (msec and request_time) cannot map to one value`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

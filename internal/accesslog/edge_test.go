@@ -54,7 +54,7 @@ var edgeCases = []struct {
 		partition: "10.0.0.1",
 		status:    200},
 	{name: "nginx: no duration", line: combined, o: Options{Format: Nginx},
-		wrong: "1: no duration: without it there is no telling"},
+		wrong: "1: no duration: without it the start of a request is unknown"},
 	{name: "nginx: an address of version 6", line: strings.Replace(combined, "10.0.0.1", "2001:db8::1", 1),
 		o:    Options{Format: Nginx, MaxDuration: time.Second},
 		from: 6000, to: 8100, partition: "2001:db8::1", status: 200},
@@ -79,9 +79,9 @@ var edgeCases = []struct {
 	{name: "nginx: text behind the line", line: combined + ` 0.250`, o: Options{Format: Nginx},
 		wrong: "1: line"},
 	{name: "nginx: cut in the middle", line: combined[:60], o: Options{Format: Nginx},
-		wrong: "it is the last one and has no end"},
+		wrong: "it is the last line and has no end"},
 	{name: "nginx: a status that is none", line: strings.Replace(combined, " 200 ", " 2000 ", 1),
-		o: Options{Format: Nginx}, wrong: `1: status "2000": a status of three digits belongs here`},
+		o: Options{Format: Nginx}, wrong: `1: status "2000": a status of three digits is needed`},
 	{name: "nginx: an aborted request", line: strings.Replace(combined, " 200 ", " 000 ", 1),
 		o:    Options{Format: Nginx, MaxDuration: time.Second},
 		from: 6000, to: 8100, partition: "10.0.0.1", status: 0},
@@ -98,7 +98,7 @@ var edgeCases = []struct {
 	{name: "nginx: a line that lost its beginning", line: "95168807.900 0.250 429 /x?y=1",
 		o: Options{Format: Nginx, Layout: "$msec $request_time $status $request_uri",
 			PartitionBy: "path"},
-		wrong: `1: msec "95168807.900": it is before the year 2001: the beginning of the line is cut`},
+		wrong: `1: msec "95168807.900": it is before the year 2001: the start of the line is cut`},
 	{name: "nginx: a layout that a client has made ambiguous", line: "0.250|1795168807.900|key|200|/x|429|/y",
 		o: Options{Format: Nginx, Layout: "$request_time|$msec|$http_x_api_key|$status|$request_uri",
 			PartitionBy: "none"}, wrong: "or can be read in two ways"},
@@ -117,7 +117,7 @@ var edgeCases = []struct {
 		line: `{"msec":"1795168807.900","request_time":,"status":"200"}`, o: Options{Format: NginxJSON},
 		wrong: "1: line"},
 	{name: "nginx-json: a list", line: `[1]`, o: Options{Format: NginxJSON},
-		wrong: `1: line "[1]": a JSON object belongs here`},
+		wrong: `1: line "[1]": a JSON object is needed`},
 	{name: "nginx-json: escapes",
 		line: `{"msec":"1795168807.900","request_time":"0.250","status":"200","http_x_api_key":"\u00e9\ud83d\ude00\"\\\/\n"}`, o: Options{Format: NginxJSON, PartitionBy: "X-Api-Key"},
 		from: 7650, to: 8001, partition: "é😀\"\\/\n", status: 200},
@@ -132,7 +132,7 @@ var edgeCases = []struct {
 	{name: "haproxy: a last timer of -1",
 		line:  `10.0.0.1:1 [20/Nov/2026:10:00:07.100] f f/<NOSRV> -1/-1/-1/-1/-1 400 0 - - CR-- 1/1/0/0/0 0/0 "<BADREQ>"`,
 		o:     Options{Format: HAProxy},
-		wrong: `1: last timer "-1": a number of milliseconds belongs here (for -1 give --max-duration D, longer than any request took)`},
+		wrong: `1: last timer "-1": a number of milliseconds is needed (for -1 give --max-duration D, an upper bound of how long a request took)`},
 	{name: "haproxy: a last timer of -1, with a longest duration",
 		line: `10.0.0.1:1 [20/Nov/2026:10:00:07.100] f f/<NOSRV> -1/-1/-1/-1/-1 400 0 - - CR-- 1/1/0/0/0 0/0 "<BADREQ>"`,
 		o:    Options{Format: HAProxy, MaxDuration: time.Second}, from: 7100, to: 7100 + 1 + 1000 + 2 + 1 +
@@ -151,7 +151,7 @@ var edgeCases = []struct {
 		status: 200},
 	{name: "haproxy: cut by the syslog",
 		line: `10.0.0.1:1 [20/Nov/2026:10:00:07.100] f f/s 0/0/0/0/0 200 0 - - PR-- 1/1/0/0/0 0/0 "GET /long`,
-		o:    Options{Format: HAProxy}, wrong: "it is the last one"},
+		o:    Options{Format: HAProxy}, wrong: "it is the last line"},
 	{name: "haproxy: a line of option tcplog",
 		line: `10.0.0.1:1 [20/Nov/2026:10:00:07.100] f f/s 0/0/5007 212 -- 0/0/0/0/3 0/0`,
 		o:    Options{Format: HAProxy}, wrong: "1: line"},
@@ -230,7 +230,7 @@ func TestEdgeCases(t *testing.T) {
 	for _, c := range edgeCases {
 		t.Run(c.name, func(t *testing.T) {
 			text := c.line
-			if !strings.Contains(c.wrong, "last one") {
+			if !strings.Contains(c.wrong, "last line") {
 				text += "\n"
 			}
 			l, err := Read(strings.NewReader(text), "x.log", c.o)
@@ -271,7 +271,7 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 		{"a format that is none", Options{Format: "apache"},
 			`format "apache": it is one of [nginx nginx-json haproxy envoy envoy-json caddy alb]`},
 		{"a layout where there is one", Options{Format: HAProxy, Layout: "x"},
-			`layout "x": the form of haproxy is always the same`},
+			`layout "x": the form of haproxy is fixed`},
 		{"a log_format without a time", Options{Format: Nginx, Layout: "$remote_addr $status"},
 			`log_format: it has no $msec, $time_iso8601 or $time_local`},
 		{"a log_format without a status", Options{Format: Nginx, Layout: "$remote_addr $msec"},
@@ -282,9 +282,9 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 			Options{Format: Nginx, Layout: "$remote_addr $msec $status", Match: []Match{{Field: "path"}}},
 			`field "path": the log_format does not have it`},
 		{"variables side by side", Options{Format: Nginx, Layout: "$remote_addr$msec $status"},
-			`"msec": there is nothing between it and the variable before it`},
+			`"msec": nothing separates it from the variable before it`},
 		{"a dollar that begins no variable", Options{Format: Nginx, Layout: "$ $msec"},
-			`"$": the name of a variable follows it`},
+			`"$": a variable name must follow`},
 		{"an operator without an end", Options{Format: Envoy, Layout: "%START_TIME"},
 			`"%START_TIME": a second % ends the name of an operator`},
 		{"the address in the default format of Envoy", Options{Format: Envoy, Layout: envoyDefault},
@@ -298,11 +298,11 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 		{"a column that is none", Options{Format: NginxJSON, Columns: map[string]string{"latency": "l"}},
 			`column "latency": this format has host, http_host, msec,`},
 		{"a negative duration", Options{Format: ALB, Lag: -1},
-			"a lag of -1ns: it is never negative, and at most 87600h0m0s"},
+			"a lag of -1ns: it may not be negative, and is at most 87600h0m0s"},
 		{"a lag that overflows", Options{Format: Nginx, Lag: math.MaxInt64},
-			"a lag of 2562047h47m16.854775807s: it is never negative, and at most"},
+			"a lag of 2562047h47m16.854775807s: it may not be negative, and is at most"},
 		{"a longest duration that overflows", Options{Format: HAProxy, MaxDuration: math.MaxInt64},
-			"the longest duration of 2562047h47m16.854775807s: it is never"},
+			"the longest duration of 2562047h47m16.854775807s: it may not"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(""), "x.log", c.o)
@@ -349,11 +349,11 @@ func TestBadLines(t *testing.T) {
 		"nothing": {"\n \n", "x.log:2: no request: there is nothing to judge",
 			Options{Format: Nginx}},
 		"nothing but bad lines": {"bad\nworse\n",
-			`x.log:2: no request: none of 2 lines can be read; line 1 has line "bad": it has not`,
+			`x.log:2: no request: none of 2 lines can be read; line 1 has line "bad": it does not have`,
 			Options{Format: Nginx, SkipBad: true}},
 		"nothing that matches": {good, "x.log:1: no request: none of 1 matches",
 			Options{Format: Nginx, Match: []Match{{Field: "path", Glob: "/b"}}}},
-		"nobody": {good, "x.log:1: no request: 1 have no X-Api-Key (name the field",
+		"nobody": {good, "x.log:1: no request: 1 have no X-Api-Key (use --partition-by to name the field",
 			Options{Format: Nginx, PartitionBy: "X-Api-Key"}},
 		"no status in JSON": {`{"msec":"1795168807.900","request_time":"0.250","code":"200","remote_addr":"10.0.0.1"}` + "\n", `x.log:1: no status: none of 1 lines has "status"`, Options{Format: NginxJSON}},
 		"no status in JSON of " +

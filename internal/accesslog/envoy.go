@@ -136,7 +136,7 @@ func (e *envoy) variable(format string) (before, name, after string, found bool,
 func (e *envoy) split(line []byte, v values) flaw {
 	if !e.patterns.split(line, v, nil) {
 		return flaw{what: "line " + quote(line),
-			why:  "it has not the form of the format string, or can be read in two ways",
+			why:  "it does not have the form of the format string, or can be read in two ways",
 			mend: "give the format string of this log as --log-format"}
 	}
 	for s := range v {
@@ -157,7 +157,7 @@ func (e *envoy) lost(f field, value []byte) flaw {
 		return flaw{}
 	}
 	return flaw{what: f.name + " " + quote(value),
-		why:  fmt.Sprintf("the format leaves %d bytes of it, with which others may begin, too", most),
+		why:  fmt.Sprintf("the format keeps only its first %d bytes, which other values may share", most),
 		mend: fmt.Sprintf("log it without :%d", most)}
 }
 
@@ -186,7 +186,7 @@ func (e envoyTimes) span(v values) (span, flaw) {
 	}
 	if !ok {
 		return span{}, flaw{what: "start time " + quote(v[slotISO]),
-			why: "a time such as 2026-11-20T10:00:00.000Z belongs here"}
+			why: "a time such as 2026-11-20T10:00:00.000Z is needed"}
 	}
 	if start.ns < earliest {
 		return span{}, earlyFlaw("start time", v[slotISO])
@@ -196,11 +196,11 @@ func (e envoyTimes) span(v values) (span, flaw) {
 	case none(v[slotDuration]) && e.max > 0:
 		duration = moment{int64(e.max), 0}
 	case none(v[slotDuration]):
-		return span{}, flaw{what: "no duration", why: "without it there is no telling when the request ended",
-			mend: "log %DURATION%, or give --max-duration D, longer than any request took"}
+		return span{}, flaw{what: "no duration", why: "without it the end of the request is unknown",
+			mend: "log %DURATION%, or give --max-duration D, an upper bound of how long a request took"}
 	case !ok:
 		return span{}, flaw{what: "duration " + quote(v[slotDuration]),
-			why: "a number of milliseconds belongs here"}
+			why: "a number of milliseconds is needed"}
 	}
 	end := start.ns + duration.ns
 	return span{from: start.ns, to: end + start.step + duration.step + drift(duration.ns) +

@@ -79,7 +79,7 @@ const dateLength = 27
 func (h *haproxy) split(line []byte, v values) flaw {
 	at := dateAt(line)
 	if at < 0 {
-		return flaw{what: "line " + quote(line), why: "it is no line of option httplog"}
+		return flaw{what: "line " + quote(line), why: "it is not a line of option httplog"}
 	}
 	client := bytes.TrimRight(line[:at], " ")
 	if _, last, ok := cutLast(client, ' '); ok {
@@ -93,7 +93,7 @@ func (h *haproxy) split(line []byte, v values) flaw {
 	for i := range f {
 		if f[i], rest, ok = bytes.Cut(rest, []byte(" ")); !ok {
 			return flaw{what: "line " + quote(line),
-				why: "it ends before the request: it is cut, or no line of option httplog"}
+				why: "it ends before the request: it is cut, or not a line of option httplog"}
 		}
 	}
 	_, rest, _ = bytes.Cut(rest, []byte(" ")) // the queues
@@ -110,11 +110,12 @@ func (h *haproxy) split(line []byte, v values) flaw {
 		v[slotCompletion] = f[7]
 	}
 	if rest, ok = h.capture(rest, v); !ok {
-		return flaw{what: "line " + quote(line), why: "a brace of its captures is not closed: it is cut"}
+		return flaw{what: "line " + quote(line), why: "a brace of its captures is not closed: the line " +
+			"is cut"}
 	}
 	if len(rest) < 2 || rest[0] != '"' {
 		return flaw{what: "line " + quote(line),
-			why: "the request in quotes is missing: it is cut, or no line of option httplog"}
+			why: "the request in quotes is missing: the line is cut, or not a line of option httplog"}
 	}
 	request, _, ok := bytes.Cut(rest[1:], []byte(`"`))
 	if !ok {
@@ -169,7 +170,7 @@ func (h *haproxy) span(v values) (span, flaw) {
 	start, ok := commonLog(v[slotCLF], h.zone)
 	if !ok {
 		return span{}, flaw{what: "date " + quote(v[slotCLF]),
-			why: "a date such as 20/Nov/2026:10:00:00.000 belongs here"}
+			why: "a date such as 20/Nov/2026:10:00:00.000 is needed"}
 	}
 	duration, ok := decimal(v[slotDuration], millisecond)
 	switch {
@@ -178,8 +179,8 @@ func (h *haproxy) span(v values) (span, flaw) {
 		duration = moment{int64(h.max), 0}
 	default:
 		return span{}, flaw{what: "last timer " + quote(v[slotDuration]),
-			why:  "a number of milliseconds belongs here",
-			mend: "for -1 give --max-duration D, longer than any request took"}
+			why:  "a number of milliseconds is needed",
+			mend: "for -1 give --max-duration D, an upper bound of how long a request took"}
 	}
 	end := start.ns + duration.ns
 	const cutOff = 2 * millisecond

@@ -67,7 +67,7 @@ func (j *object) lost(f field, value []byte) flaw {
 	for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie"} {
 		if own, _ := j.own(name); f.name == own || strings.EqualFold(f.name, name) {
 			return flaw{what: name + " " + quote(value),
-				why:   "Caddy leaves it out of its log, so that all clients would count as one",
+				why:   "Caddy leaves it out of its log, so all clients would count as one",
 				mend:  "set log_credentials under servers, or tell clients apart by another field",
 				final: true}
 		}
@@ -78,10 +78,10 @@ func (j *object) lost(f field, value []byte) flaw {
 func (j *object) split(line []byte, v values) flaw {
 	if !json.Valid(line) {
 		return flaw{what: "line " + quote(line),
-			why: "it is no JSON: cut, or a value without quotes is empty"}
+			why: "it is not JSON: the line is cut, or a value without quotes is empty"}
 	}
 	if line[skipSpace(line, 0)] != '{' {
-		return flaw{what: "line " + quote(line), why: "a JSON object belongs here"}
+		return flaw{what: "line " + quote(line), why: "a JSON object is needed"}
 	}
 	j.key, j.text = j.key[:0], j.text[:0]
 	j.walk(line, skipSpace(line, 0), v)

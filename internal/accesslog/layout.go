@@ -130,7 +130,7 @@ func newTable(names map[string]slot, columns map[string]string) (*table, error) 
 		theirs := columns[name]
 		if other, twice := given[theirs]; twice && names[other] != s {
 			return nil, &OptionError{"Columns", fmt.Sprintf("column %q", theirs),
-				fmt.Sprintf("it is to be %s and %s, and a name means one value", other, name), ""}
+				fmt.Sprintf("two names (%s and %s) cannot map to one value", other, name), ""}
 		}
 		given[theirs] = name
 		t.slots[theirs] = s // also where the format has a name like that
@@ -174,7 +174,7 @@ func (t *table) name(s slot) string {
 func newLayout(o Options) (layout, *table, error) {
 	if o.Layout != "" && o.Format != Nginx && o.Format != Envoy {
 		return nil, nil, &OptionError{"Layout", "layout " + quote(o.Layout),
-			fmt.Sprintf("the form of %s is always the same", o.Format), ""}
+			fmt.Sprintf("the form of %s is fixed", o.Format), ""}
 	}
 	w := widths{max: o.MaxDuration, lag: o.Lag, lagSet: o.LagSet}
 	switch o.Format {
@@ -218,7 +218,7 @@ func drift(duration int64) int64 { return duration / 1000 }
 
 // missingDuration is the flaw of a log without durations.
 func missingDuration(mend string) flaw {
-	return flaw{what: "no duration", why: "without it there is no telling when a request began", mend: mend,
+	return flaw{what: "no duration", why: "without it the start of a request is unknown", mend: mend,
 		final: true}
 }
 

@@ -24,7 +24,7 @@ func TestPartitionsThatAreNotWhole(t *testing.T) {
 			`x:1: Authorization "REDACTED"`},
 		{"caddy: a key of that name", caddy, Options{Format: Caddy, PartitionBy: "X-Api-Key"}, ""},
 		{"envoy: a value that may have been cut", "1795168807.100 250 abcdef 429", cut,
-			`x:1: X-Api-Key "abcdef": the format leaves 6 bytes of it, with which others may begin, too (log it without :6)`},
+			`x:1: X-Api-Key "abcdef": the format keeps only its first 6 bytes, which other values may share (log it without :6)`},
 		{"envoy: a shorter value", "1795168807.100 250 abcde 429", cut, ""},
 		{"caddy: a condition", caddy,
 			Options{Format: Caddy, Match: []Match{{Field: "Authorization", Glob: "*"}}}, ""},
@@ -43,7 +43,7 @@ func TestALastLineWithoutEnd(t *testing.T) {
 		PartitionBy: "X-Api-Key"}
 	const text = "1795168807.900 0.001 200 user1\n1795168808.900 0.001 200 user1" // user12 was admitted
 	_, err := Read(strings.NewReader(text), "x", o)
-	const want = `x:2: line "1795168808.900 0.001 200 user1": it is the last one and has no end: the log was being written, or is cut (leave it out`
+	const want = `x:2: line "1795168808.900 0.001 200 user1": it is the last line and has no end: the log was being written, or is cut (leave the line out`
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -22,7 +22,8 @@ func ParseMatch(text string) (Match, error) {
 	m := Match{Field: name, Glob: glob}
 	m.Field, m.Not = strings.CutSuffix(m.Field, "!")
 	if !ok || m.Field == "" {
-		return Match{}, &OptionError{"Match", "condition " + quote(text), "a field and a pattern belong here",
+		return Match{}, &OptionError{"Match", "condition " + quote(text),
+			"a field and a pattern are needed",
 			"write path=/api/* or method!=OPTIONS"}
 	}
 	return m, nil

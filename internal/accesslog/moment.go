@@ -26,7 +26,7 @@ const earliest = 1_000_000_000 * second
 // earlyFlaw is the flaw of a time before earliest.
 func earlyFlaw(name string, b []byte) flaw {
 	return flaw{what: name + " " + quote(b),
-		why:  "it is before the year 2001: the beginning of the line is cut, or the clock was not set",
+		why:  "it is before the year 2001: the start of the line is cut, or the clock was not set",
 		mend: "leave the line out"}
 }
 

@@ -98,7 +98,7 @@ func nginxVariable(format string) (before, name, after string, found bool, err e
 		n++
 	}
 	if n == 0 {
-		return "", "", "", false, &OptionError{"Layout", `"$"`, "the name of a variable follows it", ""}
+		return "", "", "", false, &OptionError{"Layout", `"$"`, "a variable name must follow", ""}
 	}
 	return before, rest[:n], rest[n:], true, nil
 }
@@ -110,7 +110,7 @@ func (n *nginx) split(line []byte, v values) flaw {
 			mend = "give the log_format of this log as --log-format"
 		}
 		return flaw{what: "line " + quote(line),
-			why: "it has not the form of the log_format, or can be read in two ways", mend: mend}
+			why: "it does not have the form of the log_format, or can be read in two ways", mend: mend}
 	}
 	for s := range v {
 		v[s] = unescape(v[s], `\x`)
@@ -153,12 +153,12 @@ func (n nginxTimes) span(v values) (span, flaw) {
 	duration, ok := decimal(v[slotDuration], second)
 	if v[slotDuration] != nil && !ok {
 		return span{}, flaw{what: "request_time " + quote(v[slotDuration]),
-			why: "a number of seconds belongs here"}
+			why: "a number of seconds is needed"}
 	}
 	if !ok {
 		if n.max <= 0 {
-			return span{}, missingDuration("log $request_time, or give --max-duration D, longer than any " +
-				"request took")
+			return span{}, missingDuration("log $request_time, or give --max-duration D, an upper " +
+				"bound of how long a request took")
 		}
 		return span{from: end.ns - int64(n.max), to: to, end: end.ns, whole: whole}, flaw{}
 	}
@@ -177,7 +177,7 @@ func (n nginxTimes) end(v values) (moment, flaw) {
 			return m, earlyFlaw("msec", b)
 		}
 		if !ok {
-			return m, flaw{what: "msec " + quote(b), why: "a number of seconds since 1970 belongs here"}
+			return m, flaw{what: "msec " + quote(b), why: "a number of seconds since 1970 is needed"}
 		}
 		return m, flaw{}
 	}
@@ -185,7 +185,7 @@ func (n nginxTimes) end(v values) (moment, flaw) {
 		m, ok := iso(b, nil)
 		if !ok {
 			return m, flaw{what: "time " + quote(b),
-				why: "a time such as 2026-11-20T10:00:00+00:00 belongs here"}
+				why: "a time such as 2026-11-20T10:00:00+00:00 is needed"}
 		}
 		return m, flaw{}
 	}
@@ -196,7 +196,7 @@ func (n nginxTimes) end(v values) (moment, flaw) {
 	m, ok := commonLog(v[slotCLF], nil)
 	if !ok {
 		return m, flaw{what: "time " + quote(v[slotCLF]),
-			why: "a time such as 20/Nov/2026:10:00:00 +0000 belongs here"}
+			why: "a time such as 20/Nov/2026:10:00:00 +0000 is needed"}
 	}
 	return m, flaw{}
 }

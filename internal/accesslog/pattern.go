@@ -43,7 +43,7 @@ func compile(format string, next variable, wanted func(name string) slot) (*patt
 		}
 		if before == "" && len(p.pieces) > 0 {
 			return nil, &OptionError{"Layout", strconv.Quote(name),
-				"there is nothing between it and the variable before it, so that they cannot be told apart",
+				"nothing separates it from the variable before it",
 				""}
 		}
 		s := wanted(name)

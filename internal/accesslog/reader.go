@@ -68,7 +68,7 @@ func newReader(name string, o Options) (*reader, error) {
 		{"WallError", "an error of the clock", o.WallError}} {
 		if x.d < 0 || x.d > widest {
 			return nil, &OptionError{x.option, fmt.Sprintf("%s of %s", x.what, x.d),
-				fmt.Sprintf("it is never negative, and at most %s", widest), ""}
+				fmt.Sprintf("it may not be negative, and is at most %s", widest), ""}
 		}
 	}
 	if o.Outcome == nil {
@@ -165,8 +165,9 @@ func (r *reader) readAll(in io.Reader) error {
 		} else if f.found() {
 			if !ended && !f.final {
 				r.cut = true
-				f.why, f.mend = "it is the last one and has no end: the log was being written, or is cut",
-					"leave it out, or end it if it is whole"
+				f.why, f.mend = "it is the last line and has no end: the log was being written, or is "+
+					"cut",
+					"leave the line out, or end it if it is complete"
 			}
 			r.bad(number, f)
 			if f.final {
@@ -203,7 +204,7 @@ func (r *reader) take(line []byte, number int) flaw {
 	}
 	status, ok := statusOf(r.v[slotStatus])
 	if !ok {
-		return flaw{what: "status " + quote(r.v[slotStatus]), why: "a status of three digits belongs here"}
+		return flaw{what: "status " + quote(r.v[slotStatus]), why: "a status of three digits is needed"}
 	}
 	r.stated = r.stated || r.v[slotStatus] != nil
 	s, f := r.layout.span(r.v)
@@ -223,7 +224,7 @@ func (r *reader) take(line []byte, number int) flaw {
 		return f
 	}
 	if r.keep == nil && len(r.out.records) == maxRequests || number > math.MaxUint32 {
-		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more are not held in memory",
+		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more cannot be held in memory",
 			mend: "split the log by time", final: true}
 	}
 	hits := r.out.Caches.Hits
@@ -334,10 +335,10 @@ func (r *reader) follow(s span) flaw {
 			return flaw{what: fmt.Sprintf("time that runs back by %s",
 				time.Duration(-leap).Round(time.Second)),
 				why:  "local time was set back, or files are in the wrong order",
-				mend: "judge the parts apart, or log in UTC", final: true}
+				mend: "judge the parts separately, or log in UTC", final: true}
 		case leap > backwards && r.o.Zone == nil:
 			return flaw{what: fmt.Sprintf("time that leaps by %s", time.Duration(leap).Round(time.Second)),
-				why:  "without its zone it cannot be told from local time that was set forward",
+				why:  "without its zone it may be local time that was set forward",
 				mend: "give the zone: --zone UTC, or --zone Europe/Berlin", final: true}
 		}
 	}
@@ -363,7 +364,7 @@ func (r *reader) finish(last int) error {
 	case r.order.n > lone && isJSON && !r.stated: // the other formats have a place for it
 		name := j.t.name(slotStatus)
 		r.problems.add(ndjson.ParseError{Line: last, What: "no status",
-			Why:  fmt.Sprintf("none of %d lines has %q, and without it no outcome is known", n, name),
+			Why:  fmt.Sprintf("none of %d lines has %q, so no outcome is known", n, name),
 			Mend: "log it, or name the member that has it with --columns"})
 	case r.order.n > lone:
 	case n > 0 && r.out.Skipped == n:
@@ -372,13 +373,13 @@ func (r *reader) finish(last int) error {
 		r.problems.add(nothing)
 	case r.out.Keyless > 0:
 		nothing.Why = fmt.Sprintf("%d have no %s", r.out.Keyless, r.by.name)
-		nothing.Mend = "name the field that clients are told apart by with --partition-by"
+		nothing.Mend = "use --partition-by to name the field that identifies a client"
 		r.problems.add(nothing)
 	case r.out.Unmatched+lone > 0:
 		nothing.Why = fmt.Sprintf("none of %d matches", r.out.Unmatched+lone)
 		if none := r.absent(); len(none) > 0 {
 			nothing.Why += ", and none has " + strings.Join(none, " or ")
-			nothing.Mend = "name fields that the log has with --match"
+			nothing.Mend = "with --match, name fields that the log has"
 		}
 		r.problems.add(nothing)
 	default:

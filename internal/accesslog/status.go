@@ -23,7 +23,7 @@ func ParseStatuses(list []string) (*Statuses, error) {
 			s.has[n] = true
 		default:
 			return nil, &OptionError{"Statuses", "status " + quote(text),
-				"a status has three digits, a class of them is written 2xx", ""}
+				"a status has three digits, and a class of statuses is written 2xx", ""}
 		}
 	}
 	return s, nil

@@ -70,7 +70,7 @@ type again struct {
 }
 
 // errChanged tells that a log was another one when it was read again.
-var errChanged = errors.New("its lines are not those of the first reading")
+var errChanged = errors.New("its lines differ from those of the first reading")
 
 // Each calls take for every observation, ascending by Sent, those that began at the same instant ascending by
 // line, until it returns false. The observation is overwritten by the next one. A log that Survey returned is

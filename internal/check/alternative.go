@@ -93,9 +93,9 @@ func openedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 
 func refreshedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	admitted := q.windows(p, refreshing(spec.RefreshAdmitted),
-		"a fixed window of %s that every admitted request starts anew")
+		"a fixed window of %s that every admitted request restarts")
 	return append(admitted, q.windows(p, refreshing(spec.RefreshAll),
-		"a fixed window of %s that every request, denied or not, starts anew")...)
+		"a fixed window of %s that every request restarts, denied or not")...)
 }
 
 // timedWindows end for all partitions at once: where there are several.
@@ -103,7 +103,8 @@ func timedWindows(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 	if len(j.Partitions) < 2 {
 		return nil
 	}
-	return q.windows(p, fixedKind(spec.AlignShared), "a fixed window of %s that one timer ends for all")
+	return q.windows(p, fixedKind(spec.AlignShared), "a fixed window of %s that one timer ends for all "+
+		"clients")
 }
 
 func unknownWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {

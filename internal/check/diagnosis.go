@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	sharedText = "all clients seem to share one quota: does it count addresses, or all requests together? " +
-		"try --partition address or none"
+	sharedText = "all clients seem to share one quota: does the limiter count addresses, or all " +
+		"requests together? try --partition address or none"
 	emptyText = "; or does a new client start with an empty quota (start=empty)?"
 )
 
@@ -31,8 +31,8 @@ func diagnose(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o O
 	several := len(j.Partitions) > 1
 	why := ""
 	if several && tried(one, limit, o).verdict == verdict.Pass {
-		why = fmt.Sprintf("as one client, all %d clients are explained by the declared limit; as clients of "+
-			"their own they are not", len(j.Partitions))
+		why = fmt.Sprintf("if all %d clients are one client, the declared limit explains them; if they "+
+			"are separate clients, it does not", len(j.Partitions))
 	}
 	if why == "" && tl.Header.CompleteFrom == 0 && deniedNew(tl, limit) && explainedByEarlier(one, limit, o) {
 		why = usedEarlier(len(j.Partitions))
@@ -96,8 +96,8 @@ func usedEarlier(clients int) string {
 	if clients == 1 {
 		return "the client is new, and the declared limit explains its denials only if others used it before"
 	}
-	return fmt.Sprintf("as one client, whose quota was in use before, all %d clients are explained by the "+
-		"declared limit; as new clients they are not", clients)
+	return fmt.Sprintf("if all %d clients are one client whose quota was in use before, the declared "+
+		"limit explains them; if they are new clients, it does not", clients)
 }
 
 // deniesTooMuch tells whether some finding is one of a denial: a quota that is shared admits too little.

@@ -130,7 +130,8 @@ func (q *inquiry) explain(limit spec.Limit, j *verdict.Judgement) ([]verdict.Exp
 // sentence names what was found.
 func (q *inquiry) sentence() string {
 	if len(q.found) == 0 {
-		return fmt.Sprintf("something else: none of the %d other limits tried explains all of this%s",
+		return fmt.Sprintf("something else: none of the %d other limits that were tried explains all "+
+			"of this%s",
 			q.tries, q.ended())
 	}
 	first, word := q.found[0], "would"
@@ -166,5 +167,5 @@ func (q *inquiry) usedBefore() string {
 	if q.tl.Header.CompleteFrom > 0 || !slices.ContainsFunc(q.found, unknown) {
 		return ""
 	}
-	return "; or others used the quota before: is it counted by address?"
+	return "; or others used the quota before: does the limiter count addresses?"
 }

@@ -18,7 +18,7 @@ func TestAStopIsNoReasonToCallATargetDown(t *testing.T) {
 		text string
 	}{
 		{[]timeline.Observation{waiting, waiting}, verdict.Interrupted,
-			"the recording was stopped while 2 requests waited for an answer, and none had come"},
+			"the recording stopped while 2 requests waited for an answer, and none had come"},
 		{[]timeline.Observation{refused, waiting}, verdict.Unreachable,
 			"none of 2 requests was answered: refused"},
 		{[]timeline.Observation{waiting, refused}, verdict.Unreachable,

@@ -127,7 +127,8 @@ func starts(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	}
 	empty, unknown := p, p
 	empty.Start, unknown.Start = spec.StartEmpty, spec.StartUnknown
-	return changed(p, guess{empty, "a start without any quota"}, guess{unknown, "a start of unknown level"})
+	return changed(p, guess{empty, "a start with no quota"}, guess{unknown,
+		"a start with an unknown part of the quota"})
 }
 
 // countings count denied requests too.

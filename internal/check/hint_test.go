@@ -96,9 +96,9 @@ func TestHintOfRefreshedWindow(t *testing.T) {
 		want string
 	}{
 		{"fixed-window,rate=3/s,align=first,refresh=all", slow,
-			"a fixed window of 3/s that every request, denied or not, starts anew"},
+			"a fixed window of 3/s that every request restarts, denied or not"},
 		{"fixed-window,rate=3/s,align=first,refresh=admitted", slow,
-			"a fixed window of 3/s that every admitted request starts anew"},
+			"a fixed window of 3/s that every admitted request restarts"},
 		{"fixed-window,rate=20/s,align=unknown,slots=10", even, "a window of 20/s in 10 slots"},
 	} {
 		tl := answered(t, mustPolicy(t, c.spec), c.at)

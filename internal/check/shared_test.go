@@ -145,7 +145,8 @@ func TestHintOfOneTimer(t *testing.T) {
 	tl.Header.Ended = tl.End()
 	tl.Header.Started = time.Unix(1_000_000_000, 0) // a window of the clock begins
 	for text, want := range map[string]string{
-		"fixed-window,rate=3/1s,align=first": "a fixed window of 3/s that one timer ends for all",
+		"fixed-window,rate=3/1s,align=first": "a fixed window of 3/s that one timer ends for all " +
+			"clients",
 	} {
 		j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
 		if err != nil || j.Verdict != verdict.Fail ||

@@ -35,15 +35,15 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 	switch {
 	case len(bad) > 0:
 		return finding.Settle(id, text, finding.Count(verdict.AnsweredOtherwise, bad,
-			fmt.Sprintf("%d of %s of phase %s have status %s where %s is expected: %s", len(bad),
+			fmt.Sprintf("%d of %s of phase %s have status %s, expected is %s: %s", len(bad),
 				quantity.Plural(len(answered), "answer"), phrase.Quote(b.Phase),
 				phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(b.Status), phrase.Seqs(bad))))
 	case r.wentSilent(b.Phase, len(answered), lost):
-		text = fmt.Sprintf("%d of %s of phase %s got no answer (%s) where status %s is expected", len(lost),
+		text = fmt.Sprintf("%d of %s of phase %s got no answer (%s), expected is status %s", len(lost),
 			quantity.Plural(len(answered)+len(lost), "request"), phrase.Quote(b.Phase), lost[0].Error,
 			phrase.OneOf(b.Status))
 		return finding.Settle(id, text, finding.Count(verdict.Unanswered, lost,
-			text+", and all requests before were answered: "+phrase.Seqs(lost)))
+			text+", and all earlier requests were answered: "+phrase.Seqs(lost)))
 	case len(answered) == 0:
 		return finding.TooFew(id, "no request of phase "+phrase.Quote(b.Phase)+" was answered")
 	case len(lost) > 0:
@@ -94,12 +94,12 @@ func Unheard(tl *timeline.Timeline, limit string) verdict.Claim {
 			lost = append(lost, o)
 		}
 	}
-	text := fmt.Sprintf("%d of %s got no answer (%s): exactly those that %s denies, and none was "+
-		"answered with a denial",
+	text := fmt.Sprintf("%d of %s got no answer (%s): exactly the requests that %s denies, and no "+
+		"answer was a denial",
 		len(lost), quantity.Plural(len(tl.Observations), "request"), lost[0].Error, limit)
 	c := finding.Settle(string(verdict.ClaimAnswered), text, finding.Count(verdict.Unanswered, lost,
-		text+": "+phrase.Seqs(lost)+"; a target that means it declares denied: {unanswered: true} "+
-			"(--set denied.unanswered=true)"))
+		text+": "+phrase.Seqs(lost)+"; if the target does that on purpose, declare denied: "+
+			"{unanswered: true} (--set denied.unanswered=true)"))
 	c.Kind = verdict.ClaimAnswered
 	return c
 }

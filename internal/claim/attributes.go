@@ -57,8 +57,9 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 		return n
 	}
 	shared, apart := count(string(OneQuota)), count(string(TwoQuotas), unlimited)
-	c.Text = fmt.Sprintf("of %s, requests of one client that differ in it draw on one quota in %d, on "+
-		"another in %d, and %d are not shown", quantity.Plural(len(c.Compared), "attribute"), shared, apart,
+	c.Text = fmt.Sprintf("of %s, %d share one quota between requests that differ in the attribute, %d "+
+		"have separate quotas, and %d are not shown",
+		quantity.Plural(len(c.Compared), "attribute"), shared, apart,
 		len(c.Compared)-shared-apart)
 	switch {
 	case len(c.Findings) > 0:
@@ -68,7 +69,8 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 		}
 	case shared+apart == 0 && control(timeline.Accept) != "": // whatever it is, but a connection
 		c.Reason = verdict.TooFew
-		c.Text = fmt.Sprintf("nothing is known of %s: %s", quantity.Plural(len(c.Compared), "attribute"),
+		c.Text = fmt.Sprintf("nothing was learned about %s: %s",
+			quantity.Plural(len(c.Compared), "attribute"),
 			control(timeline.Accept))
 	case len(open) > 0 || shared+apart == 0:
 		c.Reason, c.Text = verdict.TooFew, c.Text+r.open(slices.Concat(open, c.Compared))
@@ -123,7 +125,7 @@ func (r *recording) compare(x AttributeExpect,
 	}
 	switch {
 	case row.Observed == notShown && r.outpaced(x.Attribute, slices.Concat(s.plain, s.other)):
-		row.Detail = "one request after the other, as it must be: " + detail
+		row.Detail = "one request after the other, as the test needs: " + detail
 		return row, nil, false
 	case row.Observed == notShown:
 		return row, nil, true
@@ -134,11 +136,10 @@ func (r *recording) compare(x AttributeExpect,
 	row.Verdict = verdict.Fail
 	found := *witnessed
 	found.Kind, found.Partition = verdict.MintsQuota, s.plain[0].Partition
-	draws := "do not draw on the quota of its plain requests"
+	draws := "do not share the quota of its plain requests"
 	if observed == string(OneQuota) {
 		found.Kind = verdict.SharesQuota
-		draws = "draw on the quota of its plain requests, and are declared to have " +
-			"another"
+		draws = "share the quota of its plain requests, but are declared to have another quota"
 	}
 	found.Text = fmt.Sprintf("%s: requests of one client with %s%s %s: %s", row.Attribute,
 		row.Other, inPlaceOf(row.Plain), draws, detail)
@@ -174,7 +175,7 @@ func (r *recording) control(all []AttributeExpect, of timeline.Attribute) string
 	for _, x := range all {
 		if s := r.sidesOf(x.Phase); x.Attribute == alike && s.unreached(alike) == "" {
 			if observed, detail, _ := r.quotas(s); observed != string(OneQuota) {
-				return "requests that do not differ are not seen to draw on one quota either: " + detail
+				return "even requests that do not differ are not seen to share one quota: " + detail
 			}
 		}
 	}
@@ -219,7 +220,7 @@ func (s sides) unreached(a timeline.Attribute) string {
 	}
 	typed := func(o *timeline.Observation) string { v, _ := o.Fields.Get("Content-Type"); return v }
 	if p, o := plain[0], admitted[0]; p.Status != o.Status || typed(p) != typed(o) {
-		return fmt.Sprintf("answered %d %s in place of %d %s: another resource, perhaps", o.Status, typed(o),
+		return fmt.Sprintf("answered %d %s instead of %d %s: perhaps another resource", o.Status, typed(o),
 			p.Status, typed(p))
 	}
 	return ""
@@ -255,7 +256,7 @@ func (r *recording) quotas(s sides) (observed, detail string, proof *verdict.Fin
 				admissions(s.plain), admissions(s.other), len(all)), f
 		}
 	}
-	return notShown, fmt.Sprintf("%d and %d of %d admitted: one quota and two explain it",
+	return notShown, fmt.Sprintf("%d and %d of %d admitted: one quota explains it, and two quotas do",
 		admissions(s.plain), admissions(s.other), len(all)), nil
 }
 

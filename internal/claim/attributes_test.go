@@ -62,9 +62,9 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 		{"one quota", pair{timeline.Accept, "aaadd", "adddd", OneQuota, ""}, held, "shared",
 			verdict.Pass, ""},
 		{"two quotas", pair{timeline.Accept, "aaaad", "aaaad", OneQuota, ""}, held, "separate", verdict.Fail,
-			"accept: requests of one client with Accept: text/html, */* in place of its own do not draw on"},
+			"accept: requests of one client with Accept: text/html, */* in place of its own do not share"},
 		{"two quotas, by what others lack", pair{timeline.Cookie, "aaaad", "aaaad", OneQuota, ""}, held,
-			"separate", verdict.Fail, "client with Cookie: rlcheck=1 do not draw on"},
+			"separate", verdict.Fail, "client with Cookie: rlcheck=1 do not share"},
 		{"no limit for the other side", pair{timeline.MethodHead, "aaaad", "aaaaaa", OneQuota, ""}, held,
 			"unlimited", verdict.Fail, "head:"},
 		{"two, and declared", pair{timeline.HostName, "aaaad", "aaaad", TwoQuotas, ""}, held, "separate",
@@ -74,7 +74,7 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 		{"two, and nobody cares", pair{timeline.KeyCase, "aaaad", "aaaad", Either, ""}, held, "separate",
 			verdict.Pass, ""},
 		{"too few to tell", pair{timeline.Accept, "aa", "aa", OneQuota, ""}, held, "not shown",
-			verdict.Inconclusive, "one quota and two explain it"},
+			verdict.Inconclusive, "one quota explains it, and two quotas do"},
 		{"found nowhere", pair{timeline.PathCase, "aaaad", "nnnnn", OneQuota, ""}, held, "not shown",
 			verdict.Pass, ""},
 		{"found nowhere, and counted", pair{timeline.PathCase, "aaddd", "nnddd", OneQuota, ""}, held,
@@ -83,7 +83,7 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 			"not shown", verdict.Pass, ""},
 		{"a limit that is larger than declared", pair{timeline.Accept, "aaaad", "aaaad", OneQuota, ""},
 			pair{timeline.Nothing, "aaaad", "aaddd", OneQuota, ""}, "not shown", verdict.Inconclusive,
-			"nothing is known of 2 attributes: requests that do not differ are not seen to draw on"},
+			"nothing was learned about 2 attributes: even requests that do not differ are not seen to share"},
 		{"a quota a connection", pair{timeline.Connection, "aaaad", "aaaad", OneQuota, ""},
 			pair{timeline.OneConnection, "aaaad", "", OneQuota, ""}, "separate", verdict.Fail, "connection:"},
 		{"a larger quota on each connection", pair{timeline.Connection, "aaaad", "aaaad", OneQuota, ""},
@@ -139,7 +139,8 @@ func TestTheReasonIsOfWhatIsOpen(t *testing.T) {
 		pair{timeline.PathCase, "a", "a", OneQuota, "the path / has no letters to write so"},
 		pair{timeline.Accept, "aa", "aa", OneQuota, ""})
 	c := Judge(tl, parse(t, "token-bucket,rate=1/10s,burst=4"), e)[0]
-	const want = "are not shown: accept, path-case (2 and 2 of 4 admitted: one quota and two explain it)"
+	const want = "are not shown: accept, path-case (2 and 2 of 4 admitted: one quota explains it, and " +
+		"two quotas do)"
 	if !strings.Contains(c.Text, want) {
 		t.Errorf("got %q, want %q", c.Text, want)
 	}

@@ -29,7 +29,7 @@ func (r *recording) barred(phase string) verdict.Claim {
 			admitted = append(admitted, o)
 		}
 	}
-	text := fmt.Sprintf("%d of %s of phase %s were admitted, none may be", len(admitted),
+	text := fmt.Sprintf("%d of %s of phase %s were admitted, expected none", len(admitted),
 		quantity.Plural(asked, "request"), phrase.Quote(phase))
 	switch {
 	case len(admitted) > 0:

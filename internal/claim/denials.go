@@ -47,7 +47,7 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 			unclassified++
 		}
 	}
-	text := fmt.Sprintf("%d of %s of phase %s were denied, at most %d may be", len(denials),
+	text := fmt.Sprintf("%d of %s of phase %s were denied, expected at most %d", len(denials),
 		quantity.Plural(all, "request"), phrase.Quote(b.Phase), b.Max)
 	inconclusive := func(reason verdict.Reason, text string) verdict.Claim {
 		return verdict.Claim{ID: id, Reason: reason, Text: text}

@@ -16,7 +16,7 @@ func TestDeniedStatus(t *testing.T) {
 		{"as expected", record(req(1, 0, 1, 429), req(2, 1, 2, 403)), "pass",
 			"2 of 2 denials have status 429 or 403"},
 		{"one is another", record(req(1, 0, 1, 429), req(2, 1, 2, 503)), "fail",
-			"1 of 2 denials have status 503 where 429 or 403 is expected: #2"},
+			"1 of 2 denials have status 503, expected is 429 or 403: #2"},
 		{"the origin does not count", record(req(1, 0, 1, 429), origin(req(2, 1, 2, 503))), "pass", "1 of 1"},
 		{"an admission does not count", record(req(1, 0, 1, 429), req(2, 1, 2, 200)), "pass", "1 of 1"},
 		{"an unknown outcome does not count", record(req(1, 0, 1, 500)), "too-few", ""},
@@ -51,7 +51,7 @@ func TestDenialsOfAPhase(t *testing.T) {
 	for max, want := range []string{"fail", "fail", "pass", "pass"} {
 		run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: max}}},
 			[]row{{fmt.Sprintf("two denials, %d allowed for", max), more(), want,
-				fmt.Sprintf("2 of 3 requests of phase \"p\" were denied, at most %d may be", max)}})
+				fmt.Sprintf("2 of 3 requests of phase \"p\" were denied, expected at most %d", max)}})
 	}
 	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 1}}}, []row{
 		{"another phase", record(other(req(4, 0, 1, 429)), other(req(5, 0, 1, 429)), req(1, 0, 1, 429)),

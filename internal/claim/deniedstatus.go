@@ -34,7 +34,7 @@ func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 		return finding.Settle(deniedStatusID, text)
 	}
 	return finding.Settle(deniedStatusID, text, finding.Count(verdict.DeniedStatus, bad,
-		fmt.Sprintf("%d of %s have status %s where %s is expected: %s", len(bad),
+		fmt.Sprintf("%d of %s have status %s, expected is %s: %s", len(bad),
 			quantity.Plural(len(obs), "denial"), phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(expected),
 			phrase.Seqs(bad))))
 }

@@ -71,8 +71,8 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 			fmt.Sprintf("%d of %d clients that waited as told were denied again%s",
 				lies, lies+kept, finding.Shown(lies)), findings...)
 	case kept > 0 && kept < fewest:
-		return finding.TooFew(honoredID, fmt.Sprintf("%s of %s to %s honored, and at least %d are needed: "+
-			"what is cut to the second holds at some phases of it",
+		return finding.TooFew(honoredID, fmt.Sprintf("%s of %s to %s honored, but at least %d are "+
+			"needed: a wait cut to whole seconds is long enough by chance at some starts of the second",
 			quantity.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
 			phrase.Seconds(longest, time.Second), fewest))
 	case kept > 0:
@@ -87,7 +87,7 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 			"a Retry-After to honor")
 	default:
 		return finding.TooFew(honoredID,
-			fmt.Sprintf("no client waited as one of %s told it and came back alone on its partition",
+			fmt.Sprintf("no client waited as one of %s told it to, and came back alone on its partition",
 				quantity.Plural(denials, "denial")))
 	}
 }

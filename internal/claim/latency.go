@@ -29,7 +29,8 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	name := quantileName(b.Quantile)
 	id := verdict.ClaimLatency.ID(b.Outcome.String() + "-" + name)
 	if !(b.Quantile > 0 && b.Quantile <= 1) {
-		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "a quantile is above 0 and at most 1"}
+		return verdict.Claim{ID: id, Reason: verdict.SetupFailed,
+			Text: "a quantile must be above 0 and at most 1"}
 	}
 	obs := answer.Only(r.Target, func(o *timeline.Observation) bool { return o.Outcome == b.Outcome })
 	if len(obs) == 0 {
@@ -46,29 +47,30 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	}
 	if why := r.overloaded(); why != "" {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + why +
-			", so the time may be ours"}
+			", so rlcheck may have taken the time"}
 	}
 	way := r.way()
 	if seen <= b.Max+way {
-		return finding.TooFew(id, fmt.Sprintf("%s; but the fastest of all answers took %s, which may be "+
-			"the way there and back", text, phrase.Millis(way)))
+		return finding.TooFew(id, fmt.Sprintf("%s; but the fastest of all answers took %s, which may "+
+			"be the round trip", text, phrase.Millis(way)))
 	}
 	if late, _ := r.lateP99(); seen <= b.Max+way+waits*late {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
 			Text: fmt.Sprintf("%s; but one request in a hundred was sent %s late or more, and may wait "+
-				"as long again before it is written and before it is read, so the time may be ours",
+				"as long again before it is written and before its answer is read, so rlcheck may have "+
+				"taken the time",
 				text, phrase.Millis(late))}
 	}
 	away := union(append(r.stalls(), r.standstills(b.Max+way, b.Outcome)...))
 	if over := slowerThan(b.Max+way, obs, away); over <= len(obs)-rank {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
-			Text: fmt.Sprintf("%s; but of those over it only %d are so without the time in which requests "+
-				"were sent late, the recorder stood still, or nothing at all was answered, so the time may "+
-				"be that of a machine", text, over)}
+			Text: fmt.Sprintf("%s; but without the times in which requests were sent late, the "+
+				"recorder stood still, or nothing was answered, only %d are over it, so a busy machine "+
+				"may have taken the time", text, over)}
 	}
 	if b.Quantile < 1 && rank == len(obs) {
 		return finding.TooFew(id,
-			fmt.Sprintf("%s; but so few answers have no %s below their largest", text, name))
+			fmt.Sprintf("%s; but there are too few answers for a %s below their maximum", text, name))
 	}
 	first := slices.IndexFunc(obs, func(o *timeline.Observation) bool { return service(o) > b.Max })
 	over := obs[first:]

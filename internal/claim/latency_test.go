@@ -57,7 +57,7 @@ func TestTheWayIsNoLatencyOfTheTarget(t *testing.T) {
 
 func TestLatencyOfFew(t *testing.T) {
 	run(t, bound(0.99, 98*ms),
-		[]row{{"99 answers have no p99 below their largest", spread(99), "too-few", "so few answers"}})
+		[]row{{"99 answers have no p99 below their largest", spread(99), "too-few", "too few answers"}})
 	run(t, bound(0.99, 99*ms), []row{{"but if even that is fast", spread(99), "pass", ""}})
 	run(t, bound(0.99, ms), []row{
 		{"none", record(req(1, 0, 9, 200), req(2, 0, 9, 500), req(3, 9, 0, 0)), "too-few",
@@ -84,7 +84,8 @@ func TestLatencyIsNotBlamedOnTheTarget(t *testing.T) {
 	unsent.Header.Unsent = 1
 	run(t, e, []row{
 		{"in time", tl, "fail", ""},
-		{"two in a hundred over 5 ms late", late(5*ms+1, 2), "schedule-missed", "so the time may be ours"},
+		{"two in a hundred over 5 ms late", late(5*ms+1, 2), "schedule-missed",
+			"so rlcheck may have taken the time"},
 		{"one in a hundred", late(5*ms+1, 1), "fail", ""},
 		{"two at 5 ms", late(5*ms, 2), "fail", ""},
 		{"some not sent", unsent, "schedule-missed", "1 planned request could not be sent"},
@@ -127,7 +128,7 @@ func TestLatencyWithoutStalls(t *testing.T) {
 		{"sent in time", slow(), "fail", "20 of 100 took longer than 10.000 ms"},
 		{"late before and after", slow(append(every(0, 30), every(80, 100)...)...), "fail", ""},
 		{"late in all of it", slow(every(30, 80)...), "schedule-missed",
-			"only 0 are so without the time in which requests were sent late"},
+			"without the times in which requests were sent late"},
 		{"late in a third of it", slow(every(60, 64)...), "fail", ""},
 	})
 	still := slow()
@@ -186,7 +187,7 @@ func TestLatencyWithoutStandstills(t *testing.T) {
 	}
 	run(t, bound(0.9, 10*ms), []row{
 		{"a standstill", answered(func(i int) time.Duration { return from(i, time.Duration(70-i)*ms) }),
-			"schedule-missed", "sent late, the recorder stood still, or nothing at all was answered"},
+			"schedule-missed", "sent late, the recorder stood still, or nothing was answered"},
 		{"a target that hangs beside a quiet recorder", quiet(answered(func(i int) time.Duration {
 			return from(i, time.Duration(70-i)*ms)
 		})), "fail", ""},

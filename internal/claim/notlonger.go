@@ -21,7 +21,7 @@ const notLongerID = string(verdict.ClaimRetryAfterNotLonger)
 func (r *recording) notLonger(*Expect) verdict.Claim {
 	if len(r.Limit) == 0 {
 		return verdict.Claim{ID: notLongerID, Reason: verdict.NeedsFailed,
-			Text: "how long a wait is needed follows from a limit, and none is declared"}
+			Text: "the wait that is needed follows from a limit, and no limit is declared"}
 	}
 	denials := answer.Denied(r.Target)
 	var findings []verdict.Finding
@@ -55,10 +55,11 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 				quantity.Plural(len(denials), "denial")))
 	case late > 0:
 		return finding.Settle(notLongerID,
-			fmt.Sprintf("%d of %s told a longer wait than the limit can need%s",
+			fmt.Sprintf("%d of %s stated a longer wait than the limit can need%s",
 				late, quantity.Plural(judged, "denial"), finding.Shown(late)), findings...)
 	default:
-		return finding.Settle(notLongerID, fmt.Sprintf("%s told no longer wait than the limit can need",
+		return finding.Settle(notLongerID, fmt.Sprintf("%s stated no longer wait than the limit can "+
+			"need",
 			quantity.Plural(judged, "denial")))
 	}
 }
@@ -67,8 +68,8 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 func tooLong(d *timeline.Observation, t answer.Wait, need, wait time.Duration) verdict.Finding {
 	return finding.Witness(verdict.Finding{
 		Kind: verdict.RetryAfterLate, Seen: int64(t.For), Bound: int64(need),
-		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be needed, so "+
-			"it may tell at most %d s",
+		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be "+
+			"needed, so at most %d s may be stated",
 			d.Seq, t, phrase.Seconds(d.Sent, time.Millisecond), phrase.Seconds(d.FirstByte, time.Millisecond),
 			phrase.Seconds(wait, time.Microsecond), need/time.Second),
 	}, d)

@@ -22,10 +22,10 @@ func TestNotLonger(t *testing.T) {
 		want verdict.Verdict
 		text string
 	}{
-		{"rounded up", seconds("3"), 2001 * ms, verdict.Pass, "1 denial told no longer wait"},
+		{"rounded up", seconds("3"), 2001 * ms, verdict.Pass, "1 denial stated no longer wait"},
 		{"one second more", seconds("4"), 2001 * ms, verdict.Fail,
 			"#7 was denied with Retry-After: 4 (sent 0.005 s, first byte 0.006 s); at most 2.001000 s " +
-				"could be needed, so it may tell at most 3 s"},
+				"could be needed, so at most 3 s may be stated"},
 		{"a whole second", seconds("2"), 2000 * ms, verdict.Pass, ""},
 		{"a whole second and one more", seconds("3"), 2000 * ms, verdict.Fail, ""},
 		{"less than a second", seconds("1"), 1, verdict.Pass, ""},

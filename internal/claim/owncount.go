@@ -21,12 +21,12 @@ func (r *recording) ownCount(e *Expect) verdict.Claim {
 	total, counted, more := 0, int64(0), int64(0)
 	for i, phases := range e.Counted {
 		if i+1 >= len(counts) {
-			return finding.TooFew(id, fmt.Sprintf("the target told its count %d of %d times", len(counts),
+			return finding.TooFew(id, fmt.Sprintf("the target reported its count %d of %d times", len(counts),
 				len(e.Counted)+1))
 		}
 		n := counts[i+1] - counts[i]
 		if n < 0 {
-			return finding.TooFew(id, fmt.Sprintf("the target's count fell from %d to %d: it began anew",
+			return finding.TooFew(id, fmt.Sprintf("the target's count fell from %d to %d: it was reset",
 				counts[i], counts[i+1]))
 		}
 		denials, doubtful := r.deniedIn(phases)

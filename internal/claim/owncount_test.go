@@ -19,7 +19,7 @@ func TestOwnCount(t *testing.T) {
 		{"all", counted([]int64{7, 9}, two...), "pass", "2 of 2"},
 		{"one is missing", counted([]int64{7, 8}, two...), "fail",
 			"counted 1 of 2 denials (its count went from 7 to 8)"},
-		{"it began anew", counted([]int64{7, 0}, two...), "too-few", "from 7 to 0"},
+		{"it was reset", counted([]int64{7, 0}, two...), "too-few", "from 7 to 0"},
 		{"one more may be of others", counted([]int64{7, 10}, two...), "foreign-traffic", "1 more"},
 		{"what had no answer may be counted or not", counted([]int64{0, 1}, lost...), "pass", ""},
 		{"or all of it", counted([]int64{0, 3}, lost...), "pass", ""},

@@ -43,8 +43,9 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 			}
 			if len(lacks) > 0 {
 				findings = append(findings, finding.Count(verdict.FieldMissing, lacks,
-					fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d) and not in %d of %d of "+
-						"phase %s: %s", name, quantity.Plural(len(like), "answer"), phrase.Quote(e.Like),
+					fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d), but missing in %d "+
+						"of %d of phase %s: %s",
+						name, quantity.Plural(len(like), "answer"), phrase.Quote(e.Like),
 						outcome, like[0].Seq, len(lacks), len(mine), phrase.Quote(e.Phase),
 						phrase.Seqs(lacks))))
 			}

@@ -85,7 +85,7 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 	switch {
 	case h.Interrupted:
 		c.Reason = verdict.Interrupted
-		c.Text = fmt.Sprintf("the recording was stopped after %s", quantity.Plural(n, "request"))
+		c.Text = fmt.Sprintf("the recording stopped after %s", quantity.Plural(n, "request"))
 	case h.Unsent > 0:
 		c.Reason = verdict.ScheduleMissed
 		c.Text = fmt.Sprintf("%d of %s could not be sent", h.Unsent,
@@ -98,7 +98,7 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 			quantity.Plural(n, "request"), phrase.Millis(late), of, phrase.Millis(bound))
 	default:
 		c.Verdict = verdict.Pass
-		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s was allowed for",
+		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s is allowed",
 			quantity.Plural(n, "request"), phrase.Millis(late), phrase.Millis(bound))
 	}
 	return c

@@ -44,14 +44,14 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 		return finding.Settle(id, text)
 	case r.Header.Interrupted:
 		return verdict.Claim{ID: id, Reason: verdict.Interrupted,
-			Text: text + "; but the recording was stopped before its plan was done"}
+			Text: text + "; but the recording stopped before its plan was done"}
 	case r.overloaded() != "":
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + r.overloaded()}
 	case len(refused) == 0:
 		return finding.TooFew(id, text)
 	case r.explained(refused):
 		return finding.TooFew(id, text+
-			"; but the limit explains all of them: its clients did not come when there was room")
+			"; but the limit explains all of them: the clients did not come when there was room")
 	default:
 		last := refused[len(refused)-1]
 		return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: verdict.NotDrained,

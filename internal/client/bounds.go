@@ -18,7 +18,7 @@ func (s *session) attempts() verdict.Claim {
 		most = max(most, len(r.tries))
 		switch n := len(r.tries); {
 		case n > s.opts.MaxAttempts && r.sure:
-			text := fmt.Sprintf("%s was tried %s: at most %d are declared", url(r.tries[0]),
+			text := fmt.Sprintf("%s was tried %s, declared are at most %d", url(r.tries[0]),
 				quantity.Plural(n, "time"), s.opts.MaxAttempts)
 			found = append(found, finding(ManyAttempts, int64(n), int64(s.opts.MaxAttempts), text,
 				r.tries[:s.opts.MaxAttempts+1]...))
@@ -34,10 +34,10 @@ func (s *session) attempts() verdict.Claim {
 	case len(found) > 0:
 		return settle(kind, text, found[:min(len(found), findingsMax)])
 	case doubtful > 0:
-		return tooFew(kind, text+"; whether more tries are of one request cannot be told")
+		return tooFew(kind, text+"; whether more tries belong to one request is unknown")
 	case given == 0:
-		return tooFew(kind, text+": whether a request is ever given up was not seen (let the "+
-			"recording go on for twice the longest wait)")
+		return tooFew(kind, text+": no request was seen to be given up (record for at least twice the "+
+			"longest wait)")
 	}
 	return settle(kind, text, nil)
 }
@@ -74,7 +74,7 @@ func (s *session) budget() verdict.Claim {
 		retries = append(retries, r.tries[1:]...)
 	}
 	n, budget := len(retries), s.opts.Budget
-	text := fmt.Sprintf("%d retries of %s, %d %%; declared are %d %%", n+doubtful,
+	text := fmt.Sprintf("%d retries of %s, %d %%; declared are at most %d %%", n+doubtful,
 		quantity.Plural(first, "request"), (n+doubtful)*100/max(first, 1), budget)
 	switch {
 	case n*100 > budget*(first+doubtful):
@@ -82,7 +82,7 @@ func (s *session) budget() verdict.Claim {
 		f.Partition = ""
 		return settle(kind, text, []verdict.Finding{f})
 	case (n+doubtful)*100 > budget*first:
-		return tooFew(kind, text+"; but which of them are new requests cannot be told")
+		return tooFew(kind, text+"; but which of them are new requests is unknown")
 	case n+doubtful == 0:
 		return tooFew(kind, text)
 	}

@@ -124,7 +124,7 @@ func (s *session) partition(name string, claims []verdict.Claim) verdict.Partiti
 		p.Verdict, p.Reason, p.Detail = verdict.Inconclusive, verdict.TooFew, n.doubt()
 	case n.kept == 0:
 		p.Verdict, p.Reason = verdict.Inconclusive, verdict.TooFew
-		p.Detail = "it was denied, and no retry after a denial that tells a wait was seen"
+		p.Detail = "it was denied, and no retry after a denial with a wait was seen"
 	}
 	return p
 }

@@ -54,7 +54,7 @@ func identity(o *timeline.Observation, same string) (by, name string, sure bool)
 			return same, v, true
 		}
 	}
-	return methodAndURL + " (it may be a new request: nobody is accused by it)", url(o), false
+	return methodAndURL + " (it may be a new request, which accuses nobody)", url(o), false
 }
 
 // url is the method and the URL of a request; of a recording without them, its phase.

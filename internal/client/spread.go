@@ -83,11 +83,11 @@ func (s *session) jitter() verdict.Claim {
 	}
 	switch {
 	case judged == 0:
-		return tooFew(kind, fmt.Sprintf("at most %s of one kind; jitter shows in %d or more",
+		return tooFew(kind, fmt.Sprintf("at most %s are comparable; jitter shows in %d or more",
 			quantity.Plural(most, "wait"), leastWaits))
 	case len(found) == 0 && between > 0:
-		return tooFew(kind, "waits are somewhat alike: by little jitter, by noise, or because the client "+
-			"stood still")
+		return tooFew(kind, "waits are somewhat alike: the cause may be little jitter, noise, or a "+
+			"client that stood still")
 	}
 	return settle(kind, fmt.Sprintf("%s looked at", quantity.Plural(judged, "wait")), found)
 }
@@ -180,12 +180,13 @@ func (g *group) finding() verdict.Finding {
 		}
 		low, high = min(low, past), max(high, past)
 	}
-	behind := "after the time told"
+	behind := "after the stated time"
 	if !g.waits[0].told {
-		behind = "after their denials, which told no wait"
+		behind = "after their denials, which stated no wait"
 	}
-	text := fmt.Sprintf("%d of %d retries came %s to %s %s: they differ by no more than %g %% of the wait, "+
-		"nothing spreads them", len(g.waits), g.of, quantity.Brief(low), quantity.Brief(high), behind,
+	text := fmt.Sprintf("%d of %d retries came %s to %s %s: they differ by no more than %g %% of the "+
+		"wait, so nothing spreads them",
+		len(g.waits), g.of, quantity.Brief(low), quantity.Brief(high), behind,
 		alike*100)
 	f := finding(NoJitter, (high - low).Milliseconds(), 0, text, of...)
 	if g.client != "" {
@@ -220,8 +221,8 @@ func (s *session) storm() (verdict.Claim, bool) {
 	}
 	text := fmt.Sprintf("up to %s over at once", quantity.Plural(largest, "wait"))
 	if len(found) == 0 && between > 0 {
-		return tooFew(kind, text+", which came neither at once and on time, nor apart: by "+
-			"little jitter, by noise, or because the client stood still"), true
+		return tooFew(kind, text+", which came neither at once and on time, nor apart: the cause may "+
+			"be little jitter, noise, or a client that stood still"), true
 	}
 	return settle(kind, text, found[:min(len(found), findingsMax)]), largest >= leastWaits
 }

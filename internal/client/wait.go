@@ -117,9 +117,9 @@ func tally(waits []wait, client string) (n tallied) {
 
 // doubt says why early requests prove nothing.
 func (n tallied) doubt() string {
-	return fmt.Sprintf("%s before the time that a denial told; whether it is a retry or a new request "+
-		"cannot be told (send an Idempotency-Key with each request, or, where each has a URL of its own, "+
-		"say so: --same-request url)", came(n.doubtful))
+	return fmt.Sprintf("%s before the time that a denial stated; it may be a retry or a new request "+
+		"(send an Idempotency-Key with each request, or, if each request has its own URL, use "+
+		"--same-request url)", came(n.doubtful))
 }
 
 func came(n int) string {
@@ -132,13 +132,13 @@ func came(n int) string {
 // kept tells whether the waits that denials told were kept.
 func (s *session) kept() verdict.Claim {
 	n := tally(s.waits, "")
-	text := fmt.Sprintf("%d of %s kept that a denial told", n.kept,
+	text := fmt.Sprintf("kept %d of %s that denials stated", n.kept,
 		quantity.Plural(n.kept+n.early+n.doubtful, "wait"))
 	if n.dates > 0 {
 		text += fmt.Sprintf(", %d of them dates", n.dates)
 	}
 	if n.untold > 0 {
-		text += fmt.Sprintf("; %s where it told none", quantity.Plural(n.untold, "wait"))
+		text += fmt.Sprintf("; %s where a denial stated none", quantity.Plural(n.untold, "wait"))
 	}
 	var found []verdict.Finding
 	per := map[string]int{}
@@ -157,7 +157,7 @@ func (s *session) kept() verdict.Claim {
 	case n.doubtful > 0:
 		return tooFew(verdict.ClaimClientWaits, text+"; "+n.doubt())
 	case n.kept == 0:
-		return tooFew(verdict.ClaimClientWaits, "no retry after a denial that tells a wait was seen")
+		return tooFew(verdict.ClaimClientWaits, "no retry after a denial with a wait was seen")
 	}
 	return settle(verdict.ClaimClientWaits, text, nil)
 }

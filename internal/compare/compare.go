@@ -160,7 +160,7 @@ func (c *Comparison) conclude() {
 			"both sides")
 	case n > 0:
 		c.because(verdict.Inconclusive, fmt.Sprintf("too few runs to show a difference in %d of %d "+
-			"latencies: %d runs a side can", n, c.Rows, c.Needed))
+			"latencies: %d runs on each side can", n, c.Rows, c.Needed))
 	}
 }
 

@@ -15,10 +15,10 @@ func notes(old, new []*result.Run) (out []string) {
 		of   func(*result.Run) []string
 		why  string
 	}{
-		{"machine", machine, "latencies compare the machines too"},
+		{"machine", machine, "the latencies also compare the two machines"},
 		{"version of rlcheck", func(r *result.Run) []string { return []string{r.Version} }, ""},
 		{"target", targets, ""},
-		{"declared limit", limits, "verdicts are on different limits"},
+		{"declared limit", limits, "the verdicts are about different limits"},
 	} {
 		a, b := words(old, x.of), words(new, x.of)
 		if a == b {

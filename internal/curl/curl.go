@@ -62,7 +62,7 @@ func Parse(text string, lookup Lookup) (*Request, error) {
 		words = words[1:]
 	}
 	if len(words) == 0 || words[0] != "curl" {
-		return nil, problem("the command", `it begins with the word curl`, `choose "Copy as cURL"`)
+		return nil, problem("the command", "it must begin with the word curl", `choose "Copy as cURL"`)
 	}
 	p := parser{words: words[1:]}
 	for len(p.words) > 0 {
@@ -164,7 +164,9 @@ var ownFields = []string{"accept-encoding", "connection", "content-length", "kee
 // field reads a header field.
 func (p *parser) field(_, text string) error {
 	if strings.HasPrefix(text, "@") {
-		return problem("-H @", "a file is not read from here", "write its fields with -H behind the command")
+		return problem("-H @", "rlcheck reads no file for curl options",
+			"write its fields with -H after the "+
+				"command")
 	}
 	name, value, found := strings.Cut(text, ":")
 	value = strings.TrimSpace(value)
@@ -187,8 +189,9 @@ func (p *parser) finish() (*Request, error) {
 	case len(p.urls) == 0:
 		return nil, problem("the command", "it has no URL", "")
 	case len(p.urls) > 1:
-		return nil, problem("the command", "it has "+strconv.Itoa(len(p.urls))+" URLs, and one is loaded",
-			"put what is one word into quotes")
+		return nil, problem("the command", "it has "+strconv.Itoa(len(p.urls))+
+			" URLs, but one is loaded",
+			"put a word with spaces into quotes")
 	}
 	if err := p.setURL(p.urls[0]); err != nil {
 		return nil, err
@@ -212,7 +215,7 @@ func (p *parser) setURL(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return problem("the URL", "it begins with http:// or https:// and names a host", "")
+		return problem("the URL", "it must begin with http:// or https:// and name a host", "")
 	}
 	if u.User != nil {
 		password, _ := u.User.Password()

@@ -90,10 +90,10 @@ func refusals(all map[string]option) {
 	}
 	refuse("forms with files cannot be sent", "write the body into a file, and -d @FILE", "-F", "--form")
 	refuse("an upload cannot be sent", "write -X PUT, and -d @FILE", "-T", "--upload-file")
-	refuse("requests go to the target, through no proxy", "", "-x", "--proxy")
-	refuse("the address is that of the URL", "write it in the URL, and the name with --host",
+	refuse("with this option requests go to the target without a proxy", "", "-x", "--proxy")
+	refuse("the address is the one in the URL", "write the address in the URL, and the name with --host",
 		"--resolve", "--connect-to", "--unix-socket")
-	refuse("options are not read from a file", "", "-K", "--config")
+	refuse("rlcheck reads no options from a file", "", "-K", "--config")
 	names(all, option{refused: "one command sends one request"}, "-:", "--next")
 }
 
@@ -114,13 +114,13 @@ func unknown(word string) error {
 	if best != "" {
 		mend = fmt.Sprintf("did you mean %q?", best)
 	}
-	return problem(strconv.Quote(name), "this option is not known here", mend)
+	return problem(strconv.Quote(name), "rlcheck does not know this option", mend)
 }
 
 // cookie reads -b NAME=VALUE; more of them are one field.
 func (p *parser) cookie(name, value string) error {
 	if !strings.Contains(value, "=") {
-		return problem(name, "a file of cookies is not read from here", "write them as NAME=VALUE")
+		return problem(name, "rlcheck reads no file of cookies", "write them as NAME=VALUE")
 	}
 	for i := range p.r.Header {
 		if strings.EqualFold(p.r.Header[i].Name, "Cookie") {
@@ -142,7 +142,7 @@ func (p *parser) user(name, value string) error {
 // body reads a part of the body.
 func (p *parser) body(name, value string) error {
 	if strings.HasPrefix(value, "@") {
-		return problem(name+" @", "a file is not read from here",
+		return problem(name+" @", "rlcheck reads no file for curl options",
 			"leave it out, and write -d @FILE behind the command")
 	}
 	if name == "--json" {
@@ -159,7 +159,7 @@ func (p *parser) encoded(name, value string) error {
 		key, content = "", value
 	}
 	if strings.Contains(key, "@") || !named && strings.Contains(value, "@") {
-		return problem(name+" @", "a file is not read from here", "write its content")
+		return problem(name+" @", "rlcheck reads no file for curl options", "write its content")
 	}
 	content = strings.ReplaceAll(url.QueryEscape(content), "+", "%20")
 	if key != "" {

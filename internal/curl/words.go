@@ -77,8 +77,9 @@ func (l *lexer) next() error {
 	case c == '$' || c == '`':
 		return l.variable()
 	case strings.IndexByte(";|&<>()", c) >= 0:
-		return problem(strconv.Quote(string(c)), "it ends the command of curl, and rlcheck runs no other",
-			"put a URL with it into quotes, and leave out what follows the command")
+		return problem(strconv.Quote(string(c)), "it ends the curl command, and rlcheck runs no other "+
+			"command",
+			"put a URL with it into quotes, and leave out everything after the command")
 	default:
 		l.add(l.take(1))
 	}
@@ -124,8 +125,8 @@ func (l *lexer) double() error {
 // variable reads $NAME and ${NAME}. A dollar before anything else stands for itself.
 func (l *lexer) variable() error {
 	if l.rest[0] == '`' || strings.HasPrefix(l.rest, "$(") {
-		return problem(l.take(1), "a command would be run here, and rlcheck runs none",
-			"write what it prints, or a variable")
+		return problem(l.take(1), "a shell would run a command here, and rlcheck runs none",
+			"write its output, or a variable")
 	}
 	name, after := l.rest[1:], ""
 	if strings.HasPrefix(name, "{") {

@@ -76,7 +76,7 @@ func Serve(ctx context.Context, conn Conn, o AgentOptions) error {
 			gone = -1
 		case a.run == "" && gone >= 0:
 			if a.Now()-gone > patience {
-				a.Say("it waits for a run, and hears of none: %v", err)
+				a.Say("it waits for a run, but cannot ask for one: %v", err)
 				gone = math.MaxInt64 // once
 			}
 		case err == nil && state == runOver:
@@ -203,7 +203,8 @@ func (t *Turns) report(ctx context.Context, r report) bool {
 // do prepares, sends and delivers a part.
 func (t *Turns) do(ctx context.Context) error {
 	if t.job.Version != t.a.Version {
-		return fmt.Errorf("it is version %s, and the coordinator is version %s", t.a.Version, t.job.Version)
+		return fmt.Errorf("it has version %s, and the coordinator has version %s",
+			t.a.Version, t.job.Version)
 	}
 	w := Work{Order: []byte(t.job.order), Part: t.job.Part, Of: t.job.Of, Turns: t}
 	s, digest, send, err := t.a.Sender.Prepare(ctx, w)
@@ -257,7 +258,7 @@ func (t *Turns) deliver(ctx context.Context, tl *timeline.Timeline) (err error) 
 		Shift: t.a.At(t.start) + offset.Middle(), Firsts: map[string]time.Duration{}}
 	if tl.Header.Interrupted && !t.stopped.Load() {
 		if r.Why = "it was told to end"; t.lapsed.Load() {
-			r.Why = "it heard nothing of the coordinator for too long"
+			r.Why = "it heard nothing from the coordinator for too long"
 		}
 	}
 	first := true
@@ -273,13 +274,13 @@ func (t *Turns) deliver(ctx context.Context, tl *timeline.Timeline) (err error) 
 		return errors.New(t.late)
 	}
 	if r.Clock > worstClock {
-		return fmt.Errorf("its clock is known to %s only, at most %s is of use", r.Clock, worstClock)
+		return fmt.Errorf("its clock is known only to %s, at most %s is usable", r.Clock, worstClock)
 	}
 	if err := deliver(ctx, t.a.conn, resultsKey(t.job.run, t.job.round, t.job.Part), tl, r); err != nil {
 		return err
 	}
 	if !t.report(ctx, report{Kind: saysDone, Result: r}) {
-		return errors.New("the coordinator cannot be told that the results are there")
+		return errors.New("the coordinator cannot be told that the results are ready")
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func (x *round) soon(d time.Duration) time.Duration {
 // Check refuses options that cannot be used.
 func (o *Options) Check() error {
 	if o.Agents < 1 || o.Agents > mostAgents {
-		return fmt.Errorf("%d agents: it is 1 to %d", o.Agents, mostAgents)
+		return fmt.Errorf("%d agents: the number is 1 to %d", o.Agents, mostAgents)
 	}
 	return CheckDeal(o.Deal)
 }

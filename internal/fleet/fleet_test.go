@@ -375,7 +375,7 @@ func TestAnAgentSaysThatItHearsOfNoRun(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		end()
 		w.left.Wait()
-		if len(said) != 1 || !strings.Contains(said[0], "hears of none: redis: no route") {
+		if len(said) != 1 || !strings.Contains(said[0], "cannot ask for one: redis: no route") {
 			t.Errorf("got %q", said)
 		}
 	})
@@ -406,8 +406,8 @@ var faults = map[string]struct {
 	"dead Redis":    {nil, func(w *world) { w.set(func(s *server) { s.down = true }) }, 3, "did not answer"},
 	"full Redis":    {nil, func(w *world) { w.set(func(s *server) { s.full = true }) }, 3, "agent"},
 	"slow Redis":    {func(w *world) { slow(w, 3*ms) }, nil, 3, ""},
-	"slower still":  {func(w *world) { slow(w, 30*ms) }, nil, 3, "its clock is known to"},
-	"other version": {func(w *world) { w.version[1] = "w" }, nil, 3, "agent agent-2: it is version w"},
+	"slower still":  {func(w *world) { slow(w, 30*ms) }, nil, 3, "its clock is known only to"},
+	"other version": {func(w *world) { w.version[1] = "w" }, nil, 3, "agent agent-2: it has version w"},
 	"other plan": {func(w *world) { w.agents[0].digest = "e" }, nil, 3,
 		"agent agent-1: it would send something"},
 	"too few":     {nil, nil, 4, "3 of 4 agents came"},
@@ -428,7 +428,7 @@ var faults = map[string]struct {
 		w.ways[1].cut = func() bool { return time.Since(start) > 110*ms && time.Since(start) < 1200*ms }
 	}, nil, 3, ""},
 	"clock is set": {nil, func(w *world) { w.set(func(s *server) { s.skew += 200 * ms }) }, 3,
-		"its clock is known to"},
+		"its clock is known only to"},
 }
 
 func slow(w *world, d time.Duration) {
@@ -520,7 +520,8 @@ func TestNoLoadWithoutACoordinator(t *testing.T) {
 func TestLostAgentsAreNamed(t *testing.T) {
 	g := &Gathered{parts: make([]part, 7)}
 	for i, want := range []string{"", "agent b: gone", "agent b: gone; agent c: gone", "", "", "",
-		"agent b: gone; agent c: gone; agent d: gone; agent e: gone; and so 2 more of 7 agents"} {
+		"agent b: gone; agent c: gone; agent d: gone; agent e: gone; and 2 more of 7 agents for the " +
+			"same reason"} {
 		g.parts[i].agent = string(rune('a' + i))
 		if i > 0 {
 			g.parts[i].lost = "gone"

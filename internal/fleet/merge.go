@@ -52,7 +52,8 @@ func (g *Gathered) Missing() string {
 		}
 	}
 	if n := len(lost) - mostMissing; n > 0 {
-		lost = append(lost[:mostMissing], fmt.Sprintf("and so %d more of %d agents", n, len(g.parts)))
+		lost = append(lost[:mostMissing], fmt.Sprintf("and %d more of %d agents for the same reason",
+			n, len(g.parts)))
 	}
 	return strings.Join(lost, "; ")
 }

@@ -119,7 +119,7 @@ func (x *round) lead(ctx context.Context) error {
 			x.g.interrupted = true
 			x.halt(all, "the run was interrupted")
 		case x.stopped > 0 && now-x.stopped > hurryFor:
-			x.lose("it brought no results after it was told to stop")
+			x.lose("it delivered no results after it was told to stop")
 			return nil
 		}
 		pause(all, lookEvery)
@@ -229,13 +229,13 @@ func (x *round) heardReady(p *part, r report) error {
 	case x.begun || p.ready != nil:
 		return nil
 	case r.Version != x.c.Version:
-		return unready("agent %s: it is version %s, and the coordinator is version %s", r.Agent, r.Version,
+		return unready("agent %s: it has version %s, and the coordinator has version %s", r.Agent, r.Version,
 			x.c.Version)
 	case r.Digest != x.r.Digest:
 		return unready("agent %s: it would send something else than the coordinator wants", r.Agent)
 	case r.Clock > clockLimit:
-		return unready("agent %s: its clock is known to %s only, at most %s is of use: its shortest way to "+
-			"the Redis takes %s", r.Agent, r.Clock, clockLimit, r.RoundTrip)
+		return unready("agent %s: its clock is known only to %s, at most %s is usable: its shortest "+
+			"round trip to the Redis takes %s", r.Agent, r.Clock, clockLimit, r.RoundTrip)
 	}
 	p.agent, p.ready = r.Agent, &r
 	x.slowest = max(x.slowest, r.RoundTrip)
@@ -287,7 +287,7 @@ func (x *round) open(ctx context.Context) error {
 		}
 	}
 	if err := x.begin(ctx); err != nil { // agents may have heard of it all the same
-		return unready("the begin could not be told: %v", err)
+		return unready("the start could not be announced: %v", err)
 	}
 	return nil
 }

@@ -222,7 +222,7 @@ func (t *Turns) Begin(ctx context.Context, i int, start time.Time, due time.Dura
 	begin := c.At - t.clock.before.Middle() - t.a.At(start)
 	now := t.a.Now() - t.a.At(start)
 	if now-begin > lateLimit {
-		t.late = fmt.Sprintf("it heard of the begin of phase %s %s too late", t.schedule.Phases[i].Name,
+		t.late = fmt.Sprintf("it heard of the start of phase %s %s too late", t.schedule.Phases[i].Name,
 			(now - begin).Round(time.Microsecond))
 		return 0, false
 	}

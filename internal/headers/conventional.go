@@ -153,9 +153,9 @@ func (r *reader) count(name, v string, rule Rule) (int64, bool) {
 		return 0, false
 	}
 	if strings.HasPrefix(v, "-") && isNumber(v[1:]) {
-		r.bad(rule, name, v, "what remains is never negative", "send \"0\"")
+		r.bad(rule, name, v, "the remaining quota may not be negative", "send \"0\"")
 		return 0, false
 	}
-	r.bad(rule, name, v, "what remains is one whole number", "")
+	r.bad(rule, name, v, "the remaining quota is one whole number", "")
 	return 0, false
 }

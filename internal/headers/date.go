@@ -43,7 +43,7 @@ func CheckDate(value string) error {
 // obsoleteDate is the problem of a date in a form that no sender may use.
 func obsoleteDate(field, value string, t time.Time) *Problem {
 	return &Problem{Rule: RAIMF, Field: field, Value: value,
-		Why:  "this form of a date is obsolete, no sender may use it",
+		Why:  "this form of a date is obsolete, and no sender may use it",
 		Mend: "write " + quote(t.Format(imfFixdate))}
 }
 
@@ -52,10 +52,10 @@ func obsoleteDate(field, value string, t time.Time) *Problem {
 func httpDate(s string) (t time.Time, obsolete bool, why, mend string) {
 	if !strings.HasSuffix(s, "GMT") && !isAsctime(s) {
 		if t, ok := otherDate(s); ok {
-			return t, false, "a date is an IMF-fixdate in GMT, not another notation",
+			return t, false, "a date is an IMF-fixdate in GMT, in no other notation",
 				"write " + quote(t.Format(imfFixdate))
 		}
-		return time.Time{}, false, "a date reads like \"" + exampleDate + "\"", ""
+		return time.Time{}, false, "a date looks like \"" + exampleDate + "\"", ""
 	}
 	leap := time.Duration(0)
 	plain := s
@@ -83,7 +83,7 @@ func httpDate(s string) (t time.Time, obsolete bool, why, mend string) {
 				"write " + quote(t.Format(imfFixdate))
 		}
 	}
-	return time.Time{}, false, "a date reads like \"" + exampleDate + "\"", ""
+	return time.Time{}, false, "a date looks like \"" + exampleDate + "\"", ""
 }
 
 const exampleDate = "Fri, 20 Nov 2026 09:55:29 GMT"

@@ -27,8 +27,8 @@ func TestExplain(t *testing.T) {
 			"wait 0 s, until Fri, 20 Nov 2026 11:59:00 GMT\nnote: the date is past by 1 min 0 s: a client " +
 				"may come back at once"},
 		{"Friday, 20-Nov-26 12:00:30 GMT",
-			"wait 30 s, until Fri, 20 Nov 2026 12:00:30 GMT\nnote: this form of a date is obsolete, no " +
-				"sender may use it (write \"Fri, 20 Nov 2026 12:00:30 GMT\")"},
+			"wait 30 s, until Fri, 20 Nov 2026 12:00:30 GMT\nnote: this form of a date is obsolete, " +
+				"and no sender may use it (write \"Fri, 20 Nov 2026 12:00:30 GMT\")"},
 	} {
 		m, err := Explain(test.value, noon)
 		if err != nil || m.String() != test.want {

@@ -241,7 +241,7 @@ func TestQuotasWithoutDate(t *testing.T) {
 
 func TestQuotasSayWhatIsWrong(t *testing.T) {
 	_, problems := Quotas(header("X-RateLimit-Limit: 5", "X-RateLimit-Remaining: -1"), noon)
-	const want = `X-RateLimit-Remaining: "-1": what remains is never negative (send "0")`
+	const want = `X-RateLimit-Remaining: "-1": the remaining quota may not be negative (send "0")`
 	if len(problems) != 1 || problems[0].Error() != want {
 		t.Errorf("got %v, want %s", problems, want)
 	}

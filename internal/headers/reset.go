@@ -46,7 +46,7 @@ func parseReset(s string) (r reset, why string) {
 	case s == "":
 		return r, "the value is empty"
 	case strings.HasPrefix(s, "-") && isNumber(s[1:]):
-		return r, "a reset is not negative"
+		return r, "a reset may not be negative"
 	case isNumber(s):
 		return numericReset(s)
 	}

@@ -106,13 +106,13 @@ func notSeconds(s string) (why, mend string) {
 	case digits == "" || strings.ContainsAny(unit, ":-/") || strings.Contains(unit, " GMT"):
 		return "", ""
 	case number != s && strings.HasPrefix(s, "-"):
-		return "a wait is not negative", "write \"0\", or leave the field out"
+		return "a wait may not be negative", "write \"0\", or leave the field out"
 	case number != s:
 		return "a wait has no sign", "write " + quote(digits)
 	case strings.ContainsAny(unit, "0123456789"):
 		return "a wait is digits only, with nothing between them", ""
 	case unit != "":
-		return "a wait is in seconds and names no unit", ""
+		return "a wait is in seconds, without a unit", ""
 	default:
 		return "a wait is a whole number of seconds", roundedUp(digits)
 	}

@@ -50,11 +50,11 @@ func TestRetryAfterRefuses(t *testing.T) {
 		{"1.5", RASyntax, `round up: write "2"`},
 		{"1.991", RASyntax, `write "2"`}, // rate-limiter-flexible's README
 		{"0.0", RASyntax, `write "0"`},
-		{"-1", RASyntax, "not negative"}, // APIcast
-		{"-1484742195", RASyntax, "not negative"},
+		{"-1", RASyntax, "may not be negative"}, // APIcast
+		{"-1484742195", RASyntax, "may not be negative"},
 		{"+1", RASyntax, "no sign"},
-		{"1s", RASyntax, "names no unit"},
-		{"60 seconds", RASyntax, "names no unit"},
+		{"1s", RASyntax, "without a unit"},
+		{"60 seconds", RASyntax, "without a unit"},
 		{"1 2", RASyntax, "nothing between"},
 		{"1e3", RASyntax, "digits only"},
 		{"0x10", RASyntax, "digits only"},
@@ -67,7 +67,7 @@ func TestRetryAfterRefuses(t *testing.T) {
 		{"Fri, 20 Nov 2026 09:55:29 UTC", RASyntax, `write "Fri, 20 Nov 2026 09:55:29 GMT"`}, // go-limiter
 		{"Fri, 20 Nov 2026 09:55:29 +0000", RASyntax, `write "Fri, 20 Nov 2026 09:55:29 GMT"`},
 		{"Fri, 20 Nov 2026 10:55:29 +0100", RASyntax, `write "Fri, 20 Nov 2026 09:55:29 GMT"`},
-		{"Fri, 20 Nov 2026 09:55:29 EST", RASyntax, "reads like"},
+		{"Fri, 20 Nov 2026 09:55:29 EST", RASyntax, "looks like"},
 		{"2026-11-20T09:55:29Z", RASyntax, `write "Fri, 20 Nov 2026 09:55:29 GMT"`}, // Zoom
 		{"2026-11-20T09:55:29.123+01:00", RASyntax, `write "Fri, 20 Nov 2026 08:55:29 GMT"`},
 		{"Thu, 20 Nov 2026 09:55:29 GMT", RASyntax, "that day is a Friday"},
@@ -78,7 +78,7 @@ func TestRetryAfterRefuses(t *testing.T) {
 		{"FRI, 20 Nov 2026 09:55:29 GMT", RASyntax, "one capital"},
 		{"Tue, 31 Nov 2026 09:55:29 GMT", RASyntax, "no such day"},
 		{"Fri, 20 Nov 2026 24:00:00 GMT", RASyntax, "no such day or time"},
-		{"Friday, 20-Nov-26 09:55:29 EST", RASyntax, "reads like"},
+		{"Friday, 20-Nov-26 09:55:29 EST", RASyntax, "looks like"},
 		{"soon", RASyntax, "digits only"},
 		{"NaN", RASyntax, "digits only"},
 		{"١٢", RASyntax, "digits only"}, // digits, but not of ASCII

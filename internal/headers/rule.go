@@ -100,13 +100,13 @@ func (r Rule) Level() Level { return abouts[r].Level }
 
 // abouts is never written after init.
 var abouts = map[Rule]About{
-	RASyntax: {Must, "Retry-After is an HTTP-date or a number of seconds in digits only",
+	RASyntax: {Must, "Retry-After is an HTTP-date, or a number of seconds in digits only",
 		"RFC 9110 section 10.2.3"},
-	RAIMF:    {Must, "a date that is sent has the form of IMF-fixdate", "RFC 9110 section 5.6.7"},
+	RAIMF:    {Must, "a sender writes a date as an IMF-fixdate", "RFC 9110 section 5.6.7"},
 	RASingle: {Must, "Retry-After is a single value, sent once", "RFC 9110 sections 5.3, 10.2.3"},
 	DateSyntax: {Must, "an origin with a clock sends a Date in the form of an HTTP-date",
 		"RFC 9110 section 6.6.1"},
-	SFParse: {Must, "the field parses as a structured field; otherwise all of it is ignored",
+	SFParse: {Must, "the field parses as a structured field; otherwise the whole field is ignored",
 		"RFC 9651 section 4.2"},
 	SFNonEmpty: {Must, "the list has at least one item", "RFC 9651 section 3.1"},
 	RPName:     {Must, "a policy's name is a String in double quotes", Draft + " section 3"},
@@ -137,7 +137,7 @@ var abouts = map[Rule]About{
 		"convention (GitHub and others)"},
 	XRRange: {Convention, "X-RateLimit-Remaining is a number from 0 to the limit",
 		"convention (GitHub and others)"},
-	STNoStore: {Must, "a 429 is not stored by a cache", "RFC 6585 section 4"},
-	PDType:    {Must, "application/problem+json is a JSON object", "RFC 9457 section 3"},
-	PDStatus:  {Must, "the member status is the status of the answer", "RFC 9457 section 3.1.2"},
+	STNoStore: {Must, "no cache may store a 429", "RFC 6585 section 4"},
+	PDType:    {Must, "an application/problem+json body is a JSON object", "RFC 9457 section 3"},
+	PDStatus:  {Must, "the member status equals the status of the answer", "RFC 9457 section 3.1.2"},
 }

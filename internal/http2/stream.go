@@ -79,7 +79,7 @@ var (
 	// ErrMalformed tells that the peer broke a rule of the protocol.
 	ErrMalformed = errors.New("the target broke the rules of HTTP/2")
 	// ErrTooLarge tells of a header block, or a number of interim answers, beyond what is read.
-	ErrTooLarge = errors.New("more bytes than are read of an answer")
+	ErrTooLarge = errors.New("more bytes than rlcheck reads of an answer")
 	// ErrFull tells that no stream can be begun on a connection, since it is ending or carries as many as it
 	// may.
 	ErrFull = errors.New("the connection takes no more streams")

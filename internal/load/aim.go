@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	errStopped    = errors.New("the recording was stopped")
+	errStopped    = errors.New("the recording stopped")
 	errUnanswered = errors.New("a request was not answered")
 )
 

@@ -115,7 +115,7 @@ func TestMoreThanWasAskedForIsNoted(t *testing.T) {
 			tl := mustRecord(t, schedule(p), Options{URL: u, Dial: tt.dial, Timeout: 5 * time.Second})
 			got := 0
 			for _, n := range tl.Header.Notes {
-				if strings.HasPrefix(n, timeline.OfTarget+"more came") {
+				if strings.HasPrefix(n, timeline.OfTarget+"more answers came") {
 					got++
 				}
 			}

@@ -161,7 +161,7 @@ func TestRefusedRequestsOfAPhase(t *testing.T) {
 			Request: timeline.Request{Spellings: []timeline.Spelling{"sdrawkcab"}}},
 		"key of a partition": {Shape: timeline.Constant,
 			Request: timeline.Request{Keys: map[string]string{"a": "b\n"}}},
-		"nobody is there": {Shape: timeline.Hook, Event: timeline.Event{Action: timeline.Restart}},
+		"nothing can carry it out": {Shape: timeline.Hook, Event: timeline.Event{Action: timeline.Restart}},
 	} {
 		p.Name = "p"
 		_, err := Record(context.Background(), schedule(p),

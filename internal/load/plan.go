@@ -40,7 +40,7 @@ func (r *recorder) check() error {
 // checkPhase tells whether a phase has what its shape needs.
 func checkPhase(p *timeline.Phase, o *Options) error {
 	if p.Origin && o.Origin == nil {
-		return errors.New("it goes to the origin: there is none (name its url)")
+		return errors.New("it goes to the origin, and there is none (name its url)")
 	}
 	for _, name := range p.Forge {
 		if err := options.CheckName(name); err != nil {
@@ -51,7 +51,7 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 		return err
 	}
 	if p.Duration < 0 {
-		return fmt.Errorf("duration %v: it is not negative", p.Duration)
+		return fmt.Errorf("duration %v: the value may not be negative", p.Duration)
 	}
 	switch p.Shape {
 	case timeline.AtOnce, timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson,
@@ -59,7 +59,7 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 		return nil
 	case timeline.Hook:
 		if o.Do == nil {
-			return fmt.Errorf("event %q: nobody is there to do it", p.Event.Action)
+			return fmt.Errorf("event %q: nothing can carry it out", p.Event.Action)
 		}
 		return nil
 	case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
@@ -68,7 +68,7 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 			return fmt.Errorf("%d clients, %d partitions: shape %s needs at least one of each", p.Clients,
 				len(p.Partitions), p.Shape)
 		case p.Requests <= 0 && p.Duration <= 0:
-			return fmt.Errorf("shape %s ends after a number of requests or a duration: it has neither",
+			return fmt.Errorf("shape %s ends after a number of requests or a duration, and has neither",
 				p.Shape)
 		}
 		return nil
@@ -87,7 +87,7 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 		}
 		return nil
 	default:
-		return fmt.Errorf("shape %q: the generator does not know it", p.Shape)
+		return fmt.Errorf("shape %q: there is no such shape", p.Shape)
 	}
 }
 
@@ -107,7 +107,7 @@ func (r *recorder) checkArrivals(p *timeline.Phase, seen map[int]bool) error {
 			return fmt.Errorf("arrival %d at %v: only a boundary phase sends before its beginning", i, a.At)
 		}
 		if a.Origin && r.o.Origin == nil {
-			return fmt.Errorf("arrival %d goes to the origin: there is none (name its url)", i)
+			return fmt.Errorf("arrival %d goes to the origin, and there is none (name its url)", i)
 		}
 		if p.Shape != timeline.Boundary {
 			if seen[a.Seq] || a.Seq < 0 {

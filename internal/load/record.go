@@ -120,8 +120,8 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	r.net = transport.New(ctx, r.o, r.clock, r.partitions, r.journal, r.lag.Heard)
 	r.partitions, r.known = nil, nil
 	if r.o.PastCaches != "" {
-		r.net.Note(timeline.OfTarget + "each request had a query of its own (--past-caches): a limiter " +
-			"that counts by the whole URL has a quota for each")
+		r.net.Note(timeline.OfTarget + "each request had its own query (--past-caches): a limiter that " +
+			"counts by the whole URL has a quota for each")
 	}
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watchers sync.WaitGroup

@@ -29,7 +29,7 @@ func TestUnusableOptionsAndSchedulesAreRefusedBeforeAnythingIsSent(t *testing.T)
 		o Options
 		p timeline.Phase
 	}{
-		"there is none (name the target)": {Options{}, good},
+		"it is missing (name the target)": {Options{}, good},
 		"scheme is http or https":         {Options{URL: must(url.Parse("ftp://x/"))}, good},
 		"no host":                         {Options{URL: must(url.Parse("http:///x"))}, good},
 		"a user in a url":                 {Options{URL: must(url.Parse("http://u:secret@x/"))}, good},
@@ -49,12 +49,12 @@ func TestUnusableOptionsAndSchedulesAreRefusedBeforeAnythingIsSent(t *testing.T)
 			with(func(p *timeline.Phase) { p.Arrivals[0].At = 5 * ms })},
 		"before its beginning": {Options{URL: u},
 			with(func(p *timeline.Phase) { p.Arrivals[0].At = -5 * ms })},
-		"each with its own":  {Options{URL: u}, with(func(p *timeline.Phase) { p.Arrivals[1].Seq = 0 })},
-		"goes to the origin": {Options{URL: u}, with(func(p *timeline.Phase) { p.Origin = true })},
-		"does not know it":   {Options{URL: u}, with(func(p *timeline.Phase) { p.Shape = "spiral" })},
+		"each with its own":      {Options{URL: u}, with(func(p *timeline.Phase) { p.Arrivals[1].Seq = 0 })},
+		"goes to the origin":     {Options{URL: u}, with(func(p *timeline.Phase) { p.Origin = true })},
+		"there is no such shape": {Options{URL: u}, with(func(p *timeline.Phase) { p.Shape = "spiral" })},
 		"needs at least one": {Options{URL: u},
 			with(func(p *timeline.Phase) { p.Shape, p.Clients = timeline.Closed, 1 })},
-		"it has neither": {Options{URL: u},
+		"and has neither": {Options{URL: u},
 			with(func(p *timeline.Phase) {
 				p.Shape, p.Clients, p.Partitions = timeline.Closed, 1,
 					[]string{"k"}
@@ -70,7 +70,7 @@ func TestUnusableOptionsAndSchedulesAreRefusedBeforeAnythingIsSent(t *testing.T)
 			})},
 		"forge": {Options{URL: u},
 			with(func(p *timeline.Phase) { p.Forge = []string{"a:b"} })},
-		"it is not negative":     {Options{URL: u}, with(func(p *timeline.Phase) { p.Duration = -1 })},
+		"may not be negative":    {Options{URL: u}, with(func(p *timeline.Phase) { p.Duration = -1 })},
 		"white space is escaped": {Options{URL: &url.URL{Scheme: "http", Host: "x", RawQuery: "a b"}}, good},
 	} {
 		tl, err := Record(context.Background(), schedule(tt.p), tt.o)

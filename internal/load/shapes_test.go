@@ -205,7 +205,7 @@ func TestATimeoutEndsARequestExactlyThen(t *testing.T) {
 			t.Errorf("got %+v, notes %q", c, tl.Header.Notes)
 		}
 		if why, gone := cause.Unreachable(tl); !gone ||
-			why != "no request was answered: 3 of 3 timeout: nothing came in time" {
+			why != "no request was answered: 3 of 3 timeout: no answer came in time" {
 			t.Errorf("got %q, %v", why, gone)
 		}
 	})

@@ -129,7 +129,7 @@ func (r *rowReader) cell(c column, cell []byte, o *timeline.Observation) {
 		o.Fields = append(others, o.Fields...)
 	case c.member == memberOrigin:
 		r.memberInto(member{name: "origin", raw: bytes.ToLower(bytes.TrimSpace(cell))}, &o.Origin,
-			"true or false belongs here")
+			"true or false is needed")
 	case c.member&memberIntegers != 0:
 		r.seen |= c.member
 		v, why, mend := parseInteger(strings.TrimSpace(string(cell)))
@@ -154,7 +154,7 @@ func (r *rowReader) fieldsCell(cell []byte, o *timeline.Observation) {
 	}
 	o.Fields = nil
 	if cell = bytes.TrimSpace(cell); !json.Valid(cell) {
-		r.add("fields "+excerpt(cell), "a JSON object of header fields belongs here", "")
+		r.add("fields "+excerpt(cell), "a JSON object of header fields is needed", "")
 		return
 	}
 	r.slowFields(member{name: "fields", raw: cell}, o)
@@ -208,7 +208,7 @@ func (r *rowReader) takeColumns() {
 // needColumns adds a problem for each column that is missing.
 func (r *rowReader) needColumns(has memberSet, missing map[string]string) {
 	for _, theirs := range slices.Sorted(maps.Keys(missing)) {
-		r.add("column "+excerpt(theirs), fmt.Sprintf("the first row does not have it (it is to be %s)",
+		r.add("column "+excerpt(theirs), fmt.Sprintf("the first row does not have it (expected from %s)",
 			missing[theirs]), "")
 	}
 	mend := func(members ...memberSet) string {

@@ -123,7 +123,7 @@ func (j *headerJSON) flaw() (what, why string) {
 	if j.Started != "" {
 		started, err := time.Parse(time.RFC3339Nano, j.Started)
 		if year := started.UTC().Year(); err != nil || year < 0 || year > 9999 {
-			return "started " + excerpt(j.Started), "a time as in RFC 3339 belongs here"
+			return "started " + excerpt(j.Started), "a time as in RFC 3339 is needed"
 		}
 	}
 	for _, x := range []struct {
@@ -133,11 +133,11 @@ func (j *headerJSON) flaw() (what, why string) {
 		{"tick_ns", j.Tick}, {"ended_ns", j.Ended},
 		{"complete_from_ns", j.From}, {"complete_until_ns", j.Until}, {"unsent", int64(j.Unsent)}} {
 		if x.v < 0 {
-			return fmt.Sprintf("%s %d", x.name, x.v), "it is never negative"
+			return fmt.Sprintf("%s %d", x.name, x.v), "the value may not be negative"
 		}
 	}
 	if j.Drift > timeline.MaxDriftPPM {
-		return fmt.Sprintf("drift_ppm %d", j.Drift), fmt.Sprintf("it is at most %d, a tenth",
+		return fmt.Sprintf("drift_ppm %d", j.Drift), fmt.Sprintf("the value is at most %d, a tenth",
 			timeline.MaxDriftPPM)
 	}
 	return j.Judged.flaw()
@@ -181,7 +181,7 @@ func (j *headerJSON) header() timeline.Header {
 func (r *Reader) takeHeader(all []member) {
 	r.n--
 	if r.n > 0 || r.headed {
-		r.add("a second header line", "a file holds one recording, its header is the first line",
+		r.add("a second header line", "a file holds one recording, and its header is the first line",
 			"split the file")
 		r.prev = 0
 		return
@@ -229,7 +229,7 @@ func (r *Reader) headerStrays(all []member) {
 			slices.ContainsFunc(all, func(m member) bool { return m.name == like }) {
 			continue
 		}
-		r.add(excerpt(m.name), "a header has no such thing", fmt.Sprintf("did you mean %q?", like))
+		r.add(excerpt(m.name), "a header has no such member", fmt.Sprintf("did you mean %q?", like))
 	}
 }
 
@@ -243,11 +243,11 @@ type place struct {
 
 // What places want.
 const (
-	wantText   = "a string belongs here"
-	wantWhole  = "a whole number belongs here"
-	wantTexts  = "a list of strings belongs here"
-	wantTruth  = "true or false belongs here"
-	wantObject = "an object belongs here"
+	wantText   = "a string is needed"
+	wantWhole  = "a whole number is needed"
+	wantTexts  = "a list of strings is needed"
+	wantTruth  = "true or false is needed"
+	wantObject = "an object is needed"
 )
 
 // members are those of a header line.
@@ -263,17 +263,17 @@ func (j *headerJSON) members() []place {
 		{"complete_from_ns", &j.From, ""},
 		{"complete_until_ns", &j.Until, ""},
 		{"unsent", &j.Unsent, wantWhole},
-		{"spreads", &j.Spreads, "a list of objects with phase, requests and width_ns belongs here"},
-		{"stalls", &j.Stalls, "a list of objects with from_ns and to_ns belongs here"},
+		{"spreads", &j.Spreads, "a list of objects with phase, requests and width_ns is needed"},
+		{"stalls", &j.Stalls, "a list of objects with from_ns and to_ns is needed"},
 		{"phases", &j.Phases, "a list of objects with phase, sent, unsent, late_p99_ns, late_max_ns, " +
-			"stalled_ns and read_lag_ns belongs here"},
+			"stalled_ns and read_lag_ns is needed"},
 		{"notes", &j.Notes, wantTexts},
-		{"counted", &j.Counted, "a list of numbers belongs here"},
+		{"counted", &j.Counted, "a list of numbers is needed"},
 		{"protocols", &j.Protocols, wantTexts},
 		{"interrupted", &j.Interrupted, wantTruth},
 		{"audit", &j.Audit,
-			"an object with cpu_share, longest_gc_ns, collections and connections belongs here"},
-		{"judged", &j.Judged, "an object with limits, conformance and shared belongs here"},
+			"an object with cpu_share, longest_gc_ns, collections and connections is needed"},
+		{"judged", &j.Judged, "an object with limits, conformance and shared is needed"},
 	}
 }
 

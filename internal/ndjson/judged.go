@@ -62,7 +62,8 @@ func (j *termsJSON) flaw() (what, why string) {
 		}
 	}
 	if !slices.Contains([]string{"", "exact", "upper-bound", "lower-bound"}, j.Conformance) {
-		return "judged: conformance " + excerpt(j.Conformance), "it is exact, upper-bound or lower-bound"
+		return "judged: conformance " + excerpt(j.Conformance), "the values are exact, upper-bound and " +
+			"lower-bound"
 	}
 	return "", ""
 }

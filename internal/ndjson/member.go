@@ -153,7 +153,7 @@ func parseInteger(text string) (v int64, why, mend string) {
 	case strings.ContainsAny(text, ".eE") && isNumber(text):
 		return 0, "a number here is whole", "round it; times are in nanoseconds"
 	default:
-		return 0, "a number belongs here", ""
+		return 0, "a number is needed", ""
 	}
 }
 

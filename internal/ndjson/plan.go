@@ -109,7 +109,7 @@ func (j *phaseJSON) flaw() (what, why string) {
 		{"requests", int64(j.Requests)}, {"cost", j.Cost}, {"window_ns", j.Window},
 		{"probe_requests", int64(j.ProbeRequests)}} {
 		if x.v < 0 {
-			return fmt.Sprintf("%s %d", x.name, x.v), "it is never negative"
+			return fmt.Sprintf("%s %d", x.name, x.v), "the value may not be negative"
 		}
 	}
 	for _, name := range j.Partitions {
@@ -221,7 +221,7 @@ func (r *planReader) line(line []byte, o *timeline.Observation) {
 
 func (r *planReader) version(all []member) {
 	if r.headed {
-		r.add("a second header line", "a file holds one schedule, its header is the first line",
+		r.add("a second header line", "a file holds one schedule, and its header is the first line",
 			"split the file")
 		return
 	}

@@ -76,17 +76,17 @@ func TestSchedulesAreReadAsWritten(t *testing.T) {
 
 func TestSchedulesThatCouldNotBeReadAreNotWritten(t *testing.T) {
 	for want, change := range map[string]func(s *Schedule){
-		`phase "rest": shape "square": the shapes are`:               func(s *Schedule) { s.Phases[1].Shape = "square" },
-		`phase "rest": aim "low"`:                                    func(s *Schedule) { s.Phases[1].Aim = "low" },
-		`phase "rest": duration_ns -1: it is never negative`:         func(s *Schedule) { s.Phases[1].Duration = -1 },
-		`phase "rest": partition "\xff"`:                             func(s *Schedule) { s.Phases[1].Partitions = []string{"\xff"} },
-		`phase "rest": 1048649 bytes: a line`:                        func(s *Schedule) { s.Phases[1].Forge = []string{strings.Repeat("x", MaxLine)} },
-		`phase "burst": arrival 1: at_ns -1: times count from`:       func(s *Schedule) { s.Phases[0].Arrivals[1].At = -1 },
-		`phase "edge": arrival 3: at_ns -1000001: the arrival befo`:  func(s *Schedule) { s.Phases[2].Arrivals[1].At = -1_000_001 },
-		`phase "burst": arrival -1: seq -1: arrivals`:                func(s *Schedule) { s.Phases[0].Arrivals[1].Seq = -1 },
-		`phase "burst": arrival 0: cost 0: a request costs at least`: func(s *Schedule) { s.Phases[0].Arrivals[0].Cost = 0 },
-		`phase "burst": arrival 0: partition "\xff": its name`:       func(s *Schedule) { s.Phases[0].Arrivals[0].Partition = "\xff" },
-		`too long for a line`:                                        func(s *Schedule) { s.Phases[0].Arrivals[0].Phase = strings.Repeat("x", MaxLine) },
+		`phase "rest": shape "square": the shapes are`:                func(s *Schedule) { s.Phases[1].Shape = "square" },
+		`phase "rest": aim "low"`:                                     func(s *Schedule) { s.Phases[1].Aim = "low" },
+		`phase "rest": duration_ns -1: the value may not be negative`: func(s *Schedule) { s.Phases[1].Duration = -1 },
+		`phase "rest": partition "\xff"`:                              func(s *Schedule) { s.Phases[1].Partitions = []string{"\xff"} },
+		`phase "rest": 1048649 bytes: a line`:                         func(s *Schedule) { s.Phases[1].Forge = []string{strings.Repeat("x", MaxLine)} },
+		`phase "burst": arrival 1: at_ns -1: times count from`:        func(s *Schedule) { s.Phases[0].Arrivals[1].At = -1 },
+		`phase "edge": arrival 3: at_ns -1000001: the arrival befo`:   func(s *Schedule) { s.Phases[2].Arrivals[1].At = -1_000_001 },
+		`phase "burst": arrival -1: seq -1: arrivals`:                 func(s *Schedule) { s.Phases[0].Arrivals[1].Seq = -1 },
+		`phase "burst": arrival 0: cost 0: a request costs at least`:  func(s *Schedule) { s.Phases[0].Arrivals[0].Cost = 0 },
+		`phase "burst": arrival 0: partition "\xff": its name`:        func(s *Schedule) { s.Phases[0].Arrivals[0].Partition = "\xff" },
+		`too long for a line`:                                         func(s *Schedule) { s.Phases[0].Arrivals[0].Phase = strings.Repeat("x", MaxLine) },
 	} {
 		s := planExample()
 		change(s)

@@ -154,7 +154,8 @@ func (r *Reader) addColumn(ours string) {
 func (r *Reader) addShared(theirs, one, other string) {
 	r.add("column "+excerpt(theirs)+" twice",
 		fmt.Sprintf("it is to be %s and %s, and a name means one member", one, other),
-		"write the value under two names: a decision at one instant has sent_ns and first_byte_ns alike")
+		"write the value under two names: for a decision at one instant, sent_ns and first_byte_ns are "+
+			"equal")
 }
 
 // memberOf returns the member that a name of the file means; 0 if it means none.
@@ -258,7 +259,7 @@ func (r *Reader) finish() error {
 	if r.n > 0 {
 		for _, theirs := range slices.Sorted(maps.Keys(r.renamed)) {
 			if m := r.renamed[theirs]; r.ever&m == 0 {
-				r.add("column "+excerpt(theirs), fmt.Sprintf("no line has it (it is to be %s)", nameOf(m)),
+				r.add("column "+excerpt(theirs), fmt.Sprintf("no line has it (expected from %s)", nameOf(m)),
 					"")
 			}
 		}

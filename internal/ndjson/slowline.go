@@ -188,11 +188,11 @@ func (r *Reader) slowMember(which memberSet, m member, o *timeline.Observation) 
 	case which == memberFields:
 		r.slowFields(m, o)
 	case which == memberOrigin:
-		r.memberInto(m, &o.Origin, "true or false belongs here")
+		r.memberInto(m, &o.Origin, "true or false is needed")
 	default:
 		text, ok := m.text()
 		if !ok {
-			r.add(m.String(), "a string belongs here", "")
+			r.add(m.String(), "a string is needed", "")
 			return
 		}
 		if !r.setText(o, which, []byte(text)) {
@@ -211,12 +211,12 @@ func (r *Reader) addOutcome(text string) {
 			mend = "did you mean " + excerpt(ours) + "?"
 		}
 	}
-	r.add("outcome "+excerpt(text), "an outcome is allowed, denied or unknown", mend)
+	r.add("outcome "+excerpt(text), "an outcome must be allowed, denied or unknown", mend)
 }
 
 func (r *Reader) slowFields(m member, o *timeline.Observation) {
 	if m.raw[0] != '{' {
-		r.add("fields "+excerpt(m.raw), "an object of header fields belongs here", "")
+		r.add("fields "+excerpt(m.raw), "an object of header fields is needed", "")
 		return
 	}
 	var fields timeline.Fields

@@ -58,7 +58,7 @@ var without = []struct {
 	{memberCost, "each request would cost 1"},
 	{memberOutcome, "the status alone would tell the outcome"},
 	{memberFirstByte, "no answer would have come"},
-	{memberDone, "nobody would know when an answer ended"},
+	{memberDone, "the end of an answer would be unknown"},
 	{memberOrigin, "all requests would count as those of the target"},
 }
 
@@ -75,8 +75,8 @@ func (r *Reader) addStrays(has memberSet) {
 		}
 		r.strays.told[name] = true
 		ours := nameOf(w.member)
-		r.add(excerpt(name), fmt.Sprintf("a timeline has no such thing, and without %q %s", ours, w.holds),
-			fmt.Sprintf("%s; where it means something else, --columns %s=", rename(w.member, name), ours))
+		r.add(excerpt(name), fmt.Sprintf("a timeline has no such member, and without %q %s", ours, w.holds),
+			fmt.Sprintf("%s; if it means something else, write --columns %s=", rename(w.member, name), ours))
 	}
 }
 
@@ -87,7 +87,7 @@ func (s *strays) instead(m memberSet) string {
 		return ""
 	}
 	name := s.name[bits.TrailingZeros16(uint16(m))]
-	return fmt.Sprintf("did you mean it by %q? then %s", name, rename(m, name))
+	return fmt.Sprintf("did you mean %q? then %s", name, rename(m, name))
 }
 
 // rename returns the edit that makes a name of the file a member.

@@ -60,12 +60,12 @@ func TestWriterRefusesWhatCouldNotBeRead(t *testing.T) {
 
 func TestWriterRefusesHeadersThatCouldNotBeRead(t *testing.T) {
 	for name, h := range map[string]timeline.Header{
-		"wall_error_ns -1: it is never negative": {WallError: -1},
-		"drift_ppm -1: it is never negative":     {DriftPPM: -1},
-		"drift_ppm 100001: it is at most 100000": {DriftPPM: 100_001},
-		"unsent -1":                              {Unsent: -1},
-		"NaN":                                    {Audit: timeline.Audit{CPUShare: math.NaN()}},
-		"a line has at most":                     {Notes: []string{strings.Repeat("x", MaxLine)}},
+		"wall_error_ns -1: the value may not be negative": {WallError: -1},
+		"drift_ppm -1: the value may not be negative":     {DriftPPM: -1},
+		"drift_ppm 100001: the value is at most 100000":   {DriftPPM: 100_001},
+		"unsent -1":          {Unsent: -1},
+		"NaN":                {Audit: timeline.Audit{CPUShare: math.NaN()}},
+		"a line has at most": {Notes: []string{strings.Repeat("x", MaxLine)}},
 	} {
 		if err := NewWriter(&bytes.Buffer{}).Header(h); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("got %v, want %q", err, name)

@@ -18,9 +18,9 @@ var frameworks = []Product{
 				Default: "fixed-window", Example: "moving-window"},
 		},
 		Spec: flask,
-		Differs: "A fixed window opens with the first request of a client. With " +
-			"fixed-window-elastic-expiry a client that goes on asking is locked out. Each worker counts " +
-			"for itself, unless its store is shared.",
+		Differs: "The first request of a client opens a fixed window. With fixed-window-elastic-expiry " +
+			"a client that keeps asking is locked out. Without a shared store, each worker counts for " +
+			"itself.",
 		Source: "https://limits.readthedocs.io/en/stable/strategies.html, and limits 2.8.0",
 		Tested: "limits 2.8.0",
 	},
@@ -32,9 +32,10 @@ var frameworks = []Product{
 		Spec: func(w *Words) string {
 			return "sliding-window-log,rate=" + per(w.N("rate"), w.Get("rate").D)
 		},
-		Differs: "Reading and writing are two steps: requests that arrive together may pass with more.",
-		Source:  "https://www.django-rest-framework.org/api-guide/throttling/, throttling.py of 3.14.0",
-		Tested:  "Django REST framework 3.14.0",
+		Differs: "Reading and writing are two steps, so too many requests may pass if they arrive " +
+			"together.",
+		Source: "https://www.django-rest-framework.org/api-guide/throttling/, throttling.py of 3.14.0",
+		Tested: "Django REST framework 3.14.0",
 	},
 	{
 		Name: "django-ratelimit", Title: "django-ratelimit", Example: "5/m",
@@ -42,7 +43,7 @@ var frameworks = []Product{
 		Spec: func(w *Words) string {
 			return "fixed-window,rate=" + per(w.N("rate"), w.Get("rate").D) + ",align=unknown"
 		},
-		Differs: "The windows of each client begin at another time, which its key is hashed to.",
+		Differs: "The windows of each client begin at a different time, which is a hash of its key.",
 		Source:  "https://django-ratelimit.readthedocs.io/en/stable/rates.html, and core.py of 4.1",
 	},
 	{
@@ -67,9 +68,9 @@ var frameworks = []Product{
 			}
 			return made
 		},
-		Differs: "A window opens with the first request of a client. But for Redis, its end is a whole " +
-			"second, so that it is up to a second shorter. Requests that arrive together may pass with " +
-			"more.",
+		Differs: "The first request of a client opens a window. Except with Redis, the window ends at " +
+			"a whole second, so it is up to a second shorter. Too many requests may pass if they " +
+			"arrive together.",
 		Source: "https://laravel.com/docs/rate-limiting, and Illuminate/Cache/RateLimiter.php of 8.83",
 		Tested: "Laravel RateLimiter 8.83.26, one worker",
 	},
@@ -82,8 +83,8 @@ var frameworks = []Product{
 		Spec: func(w *Words) string {
 			return "fixed-window,rate=" + per(w.N("limit"), w.Get("period").D)
 		},
-		Differs: "Windows begin at multiples of the period of the clock: twice the limit may pass around " +
-			"one.",
+		Differs: "Windows begin at multiples of the period of the clock, so twice the limit may pass " +
+			"around such a time.",
 		Source: "https://github.com/rack/rack-attack, lib/rack/attack/cache.rb",
 		Tested: "rack-attack 6.6.1",
 	},
@@ -97,7 +98,7 @@ var frameworks = []Product{
 			{Name: "requestedTokens", Read: count(1), Default: "1", Example: "1"},
 		},
 		Spec: spring,
-		Differs: "Its clock has whole seconds: tokens come back once a second, all at once. With a " +
+		Differs: "Its clock has whole seconds, so tokens come back once a second, all at once. With a " +
 			"burstCapacity below half of replenishRate nothing is stored, and nothing is ever denied.",
 		Source: "https://docs.spring.io/spring-cloud-gateway/reference/, and " +
 			"request_rate_limiter.lua of 3.x",
@@ -152,7 +153,7 @@ func drfRate(text string) (Value, string, string) {
 	}
 	v, why, _ := rate(text)
 	if why != "" || units[v.Text[strings.Index(v.Text, "/")+1:]] == 0 {
-		return Value{}, "it is a number and a unit, such as 10/s or 100/min", ""
+		return Value{}, "the value is a number and a unit, such as 10/s or 100/min", ""
 	}
 	return v, "", ""
 }
@@ -164,11 +165,12 @@ func spring(w *Words) string {
 	n, burst, cost := w.N("replenishRate"), w.N("burstCapacity"), w.N("requestedTokens")
 	switch {
 	case 2*burst < n:
-		w.Refuse("burstCapacity", "below half of replenishRate its state lives for 0 s: nothing is "+
+		w.Refuse("burstCapacity", "below half of replenishRate its state lives for 0 s, so nothing is "+
 			"ever denied",
 			fmt.Sprintf("write %d or more", (n+1)/2))
 	case burst%cost != 0:
-		w.Refuse("requestedTokens", "a SPEC counts requests, and burstCapacity is no whole number of them",
+		w.Refuse("requestedTokens", "a SPEC counts requests, and burstCapacity is not a whole number "+
+			"of requests",
 			fmt.Sprintf("write burstCapacity=%d", burst/cost*cost+cost))
 	}
 	return fmt.Sprintf("token-bucket,rate=%s,burst=%d,tick=1s", per(n, time.Duration(cost)*time.Second),

@@ -22,8 +22,8 @@ var golang = []Product{
 		Keys: append(bucketKeys("rate", false),
 			Key{Name: "ExpiresIn", Read: span, Default: "3m", Example: "3m"}),
 		Spec: echo,
-		Differs: "A client that was idle for ExpiresIn (3 min unless it is said) may find a full bucket. " +
-			"Without a burst it is the rate a second, rounded up; its documentation says rounded down.",
+		Differs: "A client that was idle for ExpiresIn (default 3 min) may have a full bucket. Without " +
+			"a burst, the burst is the rate a second, rounded up; the documentation says rounded down.",
 		Source: "https://echo.labstack.com/docs/middleware/rate-limiter, v4.16.0",
 		Tested: "labstack/echo v4.16.0",
 	},
@@ -34,17 +34,18 @@ var golang = []Product{
 			v := w.Get("max")
 			return w.bucket("token-bucket", "max", v.N*int64(time.Second)/int64(v.D))
 		},
-		Differs: "Without a burst it is max, at least 1.",
+		Differs: "Without a burst, the burst is max, at least 1.",
 		Source:  "https://github.com/didip/tollbooth, v8.0.1",
 		Tested:  "tollbooth v8.0.1",
 	},
 	{
 		Name: "redis-rate", Title: "go-redis/redis_rate", Example: "rate=10/1s,burst=20",
-		Keys:    bucketKeys("rate", false),
-		Spec:    func(w *Words) string { return w.bucket("gcra", "rate", w.N("rate")) },
-		Differs: "PerSecond, PerMinute and PerHour have a burst of the whole rate, as here without one.",
-		Source:  "https://github.com/go-redis/redis_rate, v10.0.1",
-		Tested:  "redis_rate v10.0.1",
+		Keys: bucketKeys("rate", false),
+		Spec: func(w *Words) string { return w.bucket("gcra", "rate", w.N("rate")) },
+		Differs: "PerSecond, PerMinute and PerHour have a burst of the whole rate, as this preset " +
+			"without burst.",
+		Source: "https://github.com/go-redis/redis_rate, v10.0.1",
+		Tested: "redis_rate v10.0.1",
 	},
 	{
 		Name: "httprate", Title: "go-chi/httprate", Example: "100,1m",
@@ -62,9 +63,9 @@ var golang = []Product{
 			}
 			return made + ",rounding=nearest"
 		},
-		Differs: "The weighted count is rounded to the nearest whole number. With its memory the windows " +
-			"of all clients count from when the limiter was made, with a store from the year 1 of the " +
-			"clock.",
+		Differs: "The weighted count is rounded to the nearest whole number. With the memory store, " +
+			"the windows of all clients count from when the limiter was made; with a store, from the " +
+			"year 1 of the clock.",
 		Source: "https://github.com/go-chi/httprate, limiter.go of v0.16.1",
 		Tested: "httprate v0.16.1",
 	},
@@ -75,7 +76,7 @@ var golang = []Product{
 		Spec: func(w *Words) string {
 			return "fixed-window,rate=" + per(w.N("rate"), w.Get("rate").D) + ",align=first"
 		},
-		Differs: "A window opens with the first request of a client.",
+		Differs: "The first request of a client opens a window.",
 		Source:  "https://github.com/ulule/limiter, v3.11.2",
 		Tested:  "ulule/limiter v3.11.2",
 	},
@@ -110,8 +111,8 @@ var golang = []Product{
 			w.Refuse("failsafe", "a limit is bursty or smooth", "write failsafe:bursty=10/1s")
 			return ""
 		},
-		Differs: "Periods count from when the limiter was made. Smooth has no even distance between " +
-			"requests: it is one request in each interval, so that two may meet around its end.",
+		Differs: "Periods count from when the limiter was made. Smooth does not space requests evenly: " +
+			"each interval admits one request, so two may be adjacent around its end.",
 		Source: "https://failsafe-go.dev/rate-limiter/, ratelimiterstats.go of v0.6.9",
 		Tested: "failsafe-go v0.6.9",
 	},
@@ -124,7 +125,7 @@ var golang = []Product{
 			{Name: "version", Read: choice("2", "3"), Example: "3"},
 		},
 		Spec: fiber,
-		Differs: "It knows whole seconds only: a window is up to a second shorter. Version 2 rounds " +
+		Differs: "Its clock has whole seconds, so a window is up to a second shorter. Version 2 rounds " +
 			"Expiration up, version 3 down. SlidingWindow counts denied requests too; version 2 rounds " +
 			"the weighted count down, version 3 up.",
 		Source: "https://docs.gofiber.io/api/middleware/limiter, v2.52.15 and v3.1.0",
@@ -141,13 +142,14 @@ var golang = []Product{
 		Spec: func(w *Words) string {
 			whole := w.Get("Rate").D.Truncate(time.Second)
 			if whole == 0 {
-				w.Refuse("Rate", "it is rounded down to 0 s: nothing is ever denied", "write 1s or more")
+				w.Refuse("Rate", "it is rounded down to 0 s, so nothing is ever denied", "write 1s or more")
 			}
 			return "fixed-window,rate=" + per(w.N("Limit"), whole) + ",align=first,refresh=admitted,tick=1s"
 		},
-		Differs: "Its documentation says Limit requests every Rate. Every admitted request begins the " +
-			"time anew, so that a steady client below the limit is denied. It knows whole seconds only. " +
-			"It reads the count and writes it in two steps: requests at once may exceed Limit.",
+		Differs: "The documentation says Limit requests every Rate. But every admitted request " +
+			"restarts the time, so a steady client below the limit is denied. The clock has whole " +
+			"seconds. Reading and writing the count are two steps, so requests at once may exceed " +
+			"Limit.",
 		Source: "https://github.com/JGLTechnologies/gin-rate-limit, in_memory.go of v1.5.4",
 		Tested: "gin-rate-limit v1.5.4",
 	},
@@ -164,9 +166,9 @@ var golang = []Product{
 			return "fixed-window,rate=" + per(w.N("maxRequests"), w.Get("duration").D) +
 				",align=first,refresh=admitted,tick=1s"
 		},
-		Differs: "Every admitted request begins the time anew, so that a steady client below the limit is " +
-			"denied. It knows whole seconds only. Each route of a collection counts for itself, also " +
-			"where one rule is for all.",
+		Differs: "Every admitted request restarts the time, so a steady client below the limit is " +
+			"denied. The clock has whole seconds. Each route of a collection counts for itself, even " +
+			"if one rule covers all.",
 		Source: "https://pocketbase.io/docs/going-to-production/#enable-rate-limiter, and " +
 			"apis/middlewares_rate_limit.go of v0.28.4",
 		Tested: "PocketBase v0.28.4",
@@ -181,9 +183,9 @@ func goLimiter(w *Words) string {
 	kept := 3 * interval.Truncate(time.Second)
 	switch {
 	case n > int64(interval)/n:
-		w.Refuse("Tokens", "above the root of Interval in nanoseconds only a part comes back", "")
+		w.Refuse("Tokens", "above the square root of Interval in nanoseconds only a part comes back", "")
 	case redis && kept == 0:
-		w.Refuse("Interval", "Redis keeps it for 0 s: nothing is ever denied", "write 1s or more")
+		w.Refuse("Interval", "Redis keeps it for 0 s, so nothing is ever denied", "write 1s or more")
 	}
 	made := "token-bucket,rate=" + per(n, interval) + fmt.Sprintf(",burst=%d,refill=interval,fill=%d", n, n)
 	if redis {
@@ -203,7 +205,8 @@ func fiber(w *Words) string {
 	case version == "" && whole != window:
 		w.Refuse("Expiration", "version 2 rounds it up to whole seconds, version 3 down", mend)
 	case version == "3" && whole == 0:
-		w.Refuse("Expiration", "version 3 rounds it down to 0 s: nothing is ever denied", "write 1s or more")
+		w.Refuse("Expiration", "version 3 rounds it down to 0 s, so nothing is ever denied",
+			"write 1s or more")
 	case version != "3" && whole != window:
 		whole += time.Second
 	}
@@ -268,7 +271,7 @@ func perSecond(text string) (Value, string, string) {
 func ululeRate(text string) (Value, string, string) {
 	v, why, mend := rate(strings.ToLower(strings.Replace(text, "-", "/", 1)))
 	if why != "" {
-		why = "it is a number and a unit, such as 10-S or 100-M"
+		why = "the value is a number and a unit, such as 10-S or 100-M"
 	}
 	return v, why, mend
 }

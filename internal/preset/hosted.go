@@ -17,8 +17,8 @@ var hosted = []Product{
 		Spec: func(w *Words) string {
 			return fmt.Sprintf("token-bucket,rate=%d/s,burst=%d", w.N("rateLimit"), w.N("burstLimit"))
 		},
-		Differs: "Its makers call the limits targets and no ceilings: several hosts agree later, so that " +
-			"a burst may pass with more.",
+		Differs: "AWS calls the limits targets, not ceilings. Several hosts synchronise later, so more " +
+			"than the burst may pass.",
 		Source: "https://docs.aws.amazon.com/apigateway/latest/developerguide/" +
 			"api-gateway-request-throttling.html",
 	},
@@ -38,7 +38,8 @@ var hosted = []Product{
 			}
 			return made
 		},
-		Differs: "Counters are of one data center and come some seconds late: a burst may pass with more.",
+		Differs: "Each data center has its own counters, and they come some seconds late, so more than " +
+			"the burst may pass.",
 		Source: "https://developers.cloudflare.com/waf/rate-limiting-rules/request-rate/, " +
 			"https://blog.cloudflare.com/counting-things-a-lot-of-different-things/",
 	},
@@ -65,7 +66,7 @@ var hosted = []Product{
 			}
 			return fmt.Sprintf("token-bucket,rate=%d/s,burst=%d", w.N("rate"), burst)
 		},
-		Differs: "Its documentation tells the rate and no burst: rate=100 takes a burst of as many. A " +
+		Differs: "The documentation states the rate and no burst, so rate=100 has a burst of 100. A " +
 			"limiter of requests in flight denies too.",
 		Source: "https://docs.stripe.com/rate-limits, https://stripe.com/blog/rate-limiters",
 	},

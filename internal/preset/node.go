@@ -8,8 +8,8 @@ var node = []Product{
 		Name: "express", Also: []string{"express-rate-limit"}, Title: "express-rate-limit, memory " +
 			"or Redis store",
 		Example: "windowMs=60000,limit=100", Keys: windowMsKeys, Spec: windowMs,
-		Differs: "A window opens with the first request of a client. Each process counts for itself, " +
-			"unless its store is shared.",
+		Differs: "The first request of a client opens a window. Without a shared store, each process " +
+			"counts for itself.",
 		Source: "https://express-rate-limit.mintlify.app/reference/configuration, and " +
 			"memory-store.ts of 8.7.4",
 		Tested: "express-rate-limit 8.7.4",
@@ -17,7 +17,7 @@ var node = []Product{
 	{
 		Name: "hono", Also: []string{"hono-rate-limiter"}, Title: "hono-rate-limiter, memory store",
 		Example: "windowMs=60000,limit=100", Keys: windowMsKeys, Spec: windowMs,
-		Differs: "A window opens with the first request of a client.",
+		Differs: "The first request of a client opens a window.",
 		Source:  "https://github.com/rhinobase/hono-rate-limiter, and its MemoryStore of 0.5.4",
 		Tested:  "hono-rate-limiter 0.5.4",
 	},
@@ -33,14 +33,13 @@ var node = []Product{
 		Spec: func(w *Words) string {
 			for _, key := range []string{"continueExceeding", "exponentialBackoff"} {
 				if w.Get(key).Text == "true" {
-					w.Refuse(key, "denied requests begin the window anew and admitted ones do not, "+
-						"for which "+
-						"there is no SPEC", "")
+					w.Refuse(key, "denied requests restart the window and admitted requests do not, "+
+						"and no SPEC describes that", "")
 				}
 			}
 			return "fixed-window,rate=" + per(w.N("max"), w.Get("timeWindow").D) + ",align=first"
 		},
-		Differs: "A window opens with the first request of a client.",
+		Differs: "The first request of a client opens a window.",
 		Source:  "https://github.com/fastify/fastify-rate-limit, and LocalStore.js of 11.2.0",
 		Tested:  "@fastify/rate-limit 11.2.0",
 	},
@@ -74,13 +73,13 @@ var node = []Product{
 			case block == 0:
 				return made
 			case block < ttl:
-				w.Refuse("blockDuration", "a block that is shorter than ttl forgets earlier requests, for "+
-					"which there is no SPEC", "")
+				w.Refuse("blockDuration", "a block that is shorter than ttl forgets earlier requests, "+
+					"and no SPEC describes that", "")
 			}
 			return made + fmt.Sprintf(",ban=%dms", block)
 		},
-		Differs: "Its documentation calls it limit requests within ttl. Each request expires for itself, " +
-			"and who is denied is blocked for blockDuration, which is ttl unless it is said.",
+		Differs: "The documentation says limit requests within ttl. But each request expires for " +
+			"itself, and a denied client is blocked for blockDuration (default ttl).",
 		Source: "https://docs.nestjs.com/security/rate-limiting, and throttler.service.js of 6.7.1",
 		Tested: "@nestjs/throttler 6.7.1",
 	},
@@ -114,8 +113,7 @@ var node = []Product{
 				return made
 			case block < int64(w.Get("duration").D.Seconds()):
 				w.Refuse("blockDuration", "a block that is shorter than duration ends the window "+
-					"early, for "+
-					"which there is no SPEC", "")
+					"early, and no SPEC describes that", "")
 				return ""
 			default:
 				return made + fmt.Sprintf(",ban=%ds", block)

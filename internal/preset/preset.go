@@ -131,9 +131,9 @@ func unknown(name string, at int) Problem {
 	}
 	mend := near(name, names)
 	if mend == "" {
-		mend = "rlcheck list presets shows them all"
+		mend = "rlcheck list presets shows all products"
 	}
-	return Problem{fmt.Sprintf("preset %q", name), "there is no product of that name", mend, at}
+	return Problem{fmt.Sprintf("preset %q", name), "there is no such product", mend, at}
 }
 
 // near returns the mend "did you mean ...?" for the word that is nearest to wrong, of two the one that wrong

@@ -17,9 +17,9 @@ var proxies = []Product{
 			{Name: "zone", Read: anything, Example: "one"},
 		},
 		Spec: nginx,
-		Differs: "burst comes on top of the request that is served: burst=20 admits 21 at once. A rate " +
-			"is kept in whole thousandths of a request a second, and each admission may lose up to one " +
-			"of them: 100r/m is up to 0.2 % slower.",
+		Differs: "burst comes on top of the request that is served: burst=20 admits 21 at once. nginx " +
+			"keeps a rate in whole thousandths of a request a second, and each admission may lose up " +
+			"to one thousandth: 100r/m is up to 0.2 % slower.",
 		Source: "https://nginx.org/en/docs/http/ngx_http_limit_req_module.html, and its source of 1.22.1",
 		Tested: "nginx 1.22.1",
 	},
@@ -33,10 +33,10 @@ var proxies = []Product{
 			{Name: "expire", Read: span, Example: "10s"},
 		},
 		Spec: haproxy,
-		Differs: "A rate is no log of the period but a weighted counter of two, and http_req_rate counts " +
-			"denied requests too. http_req_cnt with expire is no window: every request, denied or not, " +
-			"puts the end off. Version 2.6 takes a time of over 100 ms in which it did not run for a jump " +
-			"of the clock: on a busy machine its windows last longer.",
+		Differs: "A rate is a weighted counter of two periods, not a log, and http_req_rate counts " +
+			"denied requests too. http_req_cnt with expire is not a window: every request, denied or " +
+			"not, postpones its end. Version 2.6 treats a stall of over 100 ms as a jump of the clock, " +
+			"so on a busy machine its windows last longer.",
 		Source: "https://docs.haproxy.org/2.6/configuration.html#7.3.3, and freq_ctr.h of 2.6",
 		Tested: "HAProxy 2.6.12",
 	},
@@ -48,8 +48,8 @@ var proxies = []Product{
 			return "token-bucket,rate=" + per(w.N("tokens_per_fill"), w.Get("fill_interval").D) +
 				fmt.Sprintf(",burst=%d", w.N("max_tokens"))
 		},
-		Differs: "Its documentation says that tokens_per_fill are added in each interval; since 1.31 " +
-			"they come back one by one. Before, it is envoy-timer. Each Envoy has a bucket of its own.",
+		Differs: "The documentation says that tokens_per_fill are added in each interval; since 1.31 " +
+			"they come back one by one. Older versions are envoy-timer. Each Envoy has its own bucket.",
 		Source: "https://www.envoyproxy.io/docs/envoy/v1.39.0/api-v3/type/v3/token_bucket.proto, " +
 			"https://github.com/envoyproxy/envoy/pull/35207",
 	},
@@ -62,8 +62,8 @@ var proxies = []Product{
 			return "token-bucket,rate=" + per(n, w.Get("fill_interval").D) +
 				fmt.Sprintf(",burst=%d,start=unknown,refill=interval,fill=%d", w.N("max_tokens"), n)
 		},
-		Differs: "One timer fills the buckets of all clients, so a burst that meets it gets more than " +
-			"max_tokens.",
+		Differs: "One timer fills the buckets of all clients, so a burst around a tick of the timer " +
+			"gets more than max_tokens.",
 		Source: "https://www.envoyproxy.io/docs/envoy/v1.30.0/api-v3/type/v3/token_bucket.proto, and " +
 			"local_ratelimit_impl.cc of 1.30",
 	},
@@ -78,9 +78,10 @@ var proxies = []Product{
 		Spec: func(w *Words) string {
 			return "fixed-window,rate=" + per(w.N("requests_per_unit"), units[w.Get("unit").Text])
 		},
-		Differs: "Windows begin with the unit of the clock: twice the limit may pass around its turn.",
-		Source:  "https://github.com/envoyproxy/ratelimit (README, fixed_cache_impl.go)",
-		Tested:  "envoyproxy/ratelimit v1.4.1-0.20260122083618",
+		Differs: "Windows begin with the unit of the clock, so twice the limit may pass around its " +
+			"start.",
+		Source: "https://github.com/envoyproxy/ratelimit (README, fixed_cache_impl.go)",
+		Tested: "envoyproxy/ratelimit v1.4.1-0.20260122083618",
 	},
 	{
 		Name: "kong", Title: "Kong, plugin rate-limiting", Example: "minute=100,policy=local",
@@ -92,8 +93,8 @@ var proxies = []Product{
 			{Name: "policy", Read: choice("local", "cluster", "redis"), Default: "local", Example: "local"},
 		},
 		Spec: kong,
-		Differs: "Windows begin with the unit of the clock. A request is admitted by the count so far " +
-			"and counted by a timer afterwards: requests that arrive together may all pass.",
+		Differs: "Windows begin with the unit of the clock. A request is admitted by the count so far, " +
+			"and a timer counts it afterwards, so requests that arrive together may all pass.",
 		Source: "https://developer.konghq.com/plugins/rate-limiting/, and handler.lua of 3.x",
 	},
 	{
@@ -116,9 +117,9 @@ var proxies = []Product{
 			{Name: "period", Read: span, Default: "1s", Example: "1s"},
 		},
 		Spec: traefik,
-		Differs: "A request that is less than half a token early waits and passes, so that the burst is " +
-			"between burst and burst+1. A client that was idle for one to two seconds (longer below 1/s) " +
-			"is forgotten, and finds a full bucket.",
+		Differs: "A request that is less than half a token early waits and passes, so the burst is " +
+			"between burst and burst+1. A client that was idle for one to two seconds (longer below " +
+			"1/s) is forgotten, and then has a full bucket.",
 		Source: "https://doc.traefik.io/traefik/middlewares/http/ratelimit/, and " +
 			"in_memory_limiter.go of 3.x",
 	},
@@ -138,14 +139,14 @@ func nginx(w *Words) string {
 	case time.Second, time.Minute:
 		speed = nginxRate(v)
 	default:
-		w.Refuse("rate", "nginx has requests a second and a minute", "write r/s or r/m")
+		w.Refuse("rate", "nginx has only requests a second and a minute", "write r/s or r/m")
 	}
 	made := fmt.Sprintf("leaky-bucket,rate=%s,burst=%d", speed, burst+1)
 	switch {
 	case w.Has("nodelay") && w.Has("delay"):
 		w.Refuse("delay", "nginx takes delay or nodelay", "remove one of them")
 	case w.N("delay") > burst:
-		w.Refuse("delay", fmt.Sprintf("it is no more than the burst of %d", burst), "")
+		w.Refuse("delay", fmt.Sprintf("the value is at most the burst of %d", burst), "")
 	case !w.Has("nodelay") && burst > 0:
 		made = fmt.Sprintf("leaky-bucket-queue,rate=%s,queue=%d", speed, burst)
 		if n := w.N("delay"); n > 0 {
@@ -178,7 +179,7 @@ func haproxy(w *Words) string {
 		return "fixed-window,rate=" + per(w.N("http_req_cnt"), w.Get("expire").D) +
 			",align=first,refresh=all,tick=10ms"
 	}
-	w.Refuse("haproxy", "a limit is a rate of a period, or a count and when it expires",
+	w.Refuse("haproxy", "a limit is a rate of a period, or a count with its expiry",
 		"write haproxy:http_req_rate(10s)=100 or haproxy:http_req_cnt=100,expire=10s")
 	return ""
 }

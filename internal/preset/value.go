@@ -26,12 +26,12 @@ func count(least int64) Reader {
 		for factor := range strings.SplitSeq(text, "*") {
 			f, err := strconv.ParseUint(strings.ReplaceAll(strings.TrimSpace(factor), "_", ""), 10, 62)
 			if err != nil || f > 0 && n > math.MaxInt64/2/int64(f) {
-				return Value{}, "it is a whole number", ""
+				return Value{}, "the value is a whole number", ""
 			}
 			n *= int64(f)
 		}
 		if n < least {
-			return Value{}, fmt.Sprintf("it is at least %d", least), ""
+			return Value{}, fmt.Sprintf("the value is at least %d", least), ""
 		}
 		return Value{N: n, Text: text}, "", ""
 	}
@@ -42,11 +42,11 @@ func bareTime(unit time.Duration, name string) Reader {
 	return func(text string) (Value, string, string) {
 		v, why, _ := count(1)(text)
 		if d, err := time.ParseDuration(text); why != "" && err == nil && d > 0 && d%unit == 0 {
-			return Value{}, "it is a whole number of " + name,
+			return Value{}, "the value is a whole number of " + name,
 				fmt.Sprintf("write %q", strconv.FormatInt(int64(d/unit), 10))
 		}
 		if why != "" || v.N > int64(math.MaxInt64/unit) {
-			return Value{}, "it is a whole number of " + name, ""
+			return Value{}, "the value is a whole number of " + name, ""
 		}
 		v.D = time.Duration(v.N) * unit
 		return v, "", ""
@@ -61,7 +61,7 @@ var (
 
 // span reads a time with its unit: 10s, 1m30s, 1d, 1 minute.
 func span(text string) (Value, string, string) {
-	const why = "it is a time with its unit, such as 500ms, 10s, 1m or 1d"
+	const why = "the value is a time with its unit, such as 500ms, 10s, 1m or 1d"
 	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz ")
 	if unit, known := units[strings.TrimSpace(text[len(number):])]; known && number != "" {
 		v, wrong, _ := bareTime(unit, "")(number)
@@ -99,7 +99,7 @@ var units = map[string]time.Duration{
 
 // rate reads N/UNIT and N/TIME: 10r/s, 100/1m, 100/min, 5 per minute, 10 per 2 hours.
 func rate(text string) (Value, string, string) {
-	const why = "it is a number and a time, such as 10/s or 100/1m"
+	const why = "the value is a number and a time, such as 10/s or 100/1m"
 	number, per, found := strings.Cut(text, "/")
 	if !found {
 		number, per, found = strings.Cut(text, " per ")

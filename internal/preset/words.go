@@ -101,7 +101,7 @@ func (w *Words) word(text string, at int) {
 // bare reads a word without a value, or a value without its word.
 func (w *Words) bare(text string, at int) {
 	if text == "" {
-		w.add(text, "a word stands between two commas", "remove the comma", at)
+		w.add(text, "a word must stand between two commas", "remove the comma", at)
 		return
 	}
 	if i := w.find(text); i >= 0 && w.product.Keys[i].Read == nil {

@@ -26,8 +26,9 @@ type Beside struct {
 // BesideFormats are the formats of WriteBeside, the usual one first.
 func BesideFormats() []string { return []string{"table", "html"} }
 
-const besideMeaning = "A difference alone proves nothing: a request may be decided until its answer comes, " +
-	"windows may begin elsewhere, and one difference changes what follows. Only the judge proves a fault."
+const besideMeaning = "A difference alone proves nothing. A request may be decided until its answer " +
+	"comes, windows may begin elsewhere, and one difference changes what follows. Only the judge " +
+	"proves a failure."
 
 // WriteBeside writes recorded scenarios beside what right limiters would have decided, in one of
 // BesideFormats. Errors: those of w.
@@ -117,12 +118,12 @@ func (x *Beside) sentence() string {
 	t := all[len(all)-1]
 	limit := limitText(&x.Scenario)
 	if limit == "" {
-		limit = "a right limiter of each phase"
+		limit = "a correct limiter in each phase"
 	}
 	text := fmt.Sprintf("%s of %s decided as %s decides", quantity.Thousands(t.compared-t.over-t.under),
 		quantity.Plural(t.compared, "request"), limit)
 	if t.over+t.under > 0 {
-		text += fmt.Sprintf("; %s admitted that it denies, %s denied that it admits",
+		text += fmt.Sprintf("; it denies %s that were admitted, and admits %s that were denied",
 			quantity.Thousands(t.over), quantity.Thousands(t.under))
 	}
 	if left := t.sent - t.compared; left > 0 {
@@ -134,14 +135,14 @@ func (x *Beside) sentence() string {
 // judged is the verdict of the judge.
 func (x *Beside) judged() string {
 	if x.Judgement == nil && len(x.Claims) == 0 {
-		return "not asked about this limit (rlcheck check RECORDING --limit SPEC)"
+		return "not judged with this limit (rlcheck check RECORDING --limit SPEC)"
 	}
 	return strings.ToUpper(x.Verdict.String())
 }
 
 // rows are the phases as a table.
 func (x *Beside) rows() (head []string, rows [][]string) {
-	head = []string{"PHASE", "REQUESTS", "ADMITTED", "A RIGHT LIMITER", "ADMITTED, IT DENIES",
+	head = []string{"PHASE", "REQUESTS", "ADMITTED", "A CORRECT LIMITER", "ADMITTED, IT DENIES",
 		"DENIED, IT ADMITS", "FIRST"}
 	all := x.tallies()
 	if len(all) == 2 {
@@ -183,7 +184,8 @@ func (x *Beside) strips(n int) string {
 		}, string(marks))
 	}
 	to := quantity.Instant(end)
-	return fmt.Sprintf("the run        |%s|\na right limiter|%s|\nthey differ    |%s|\n%16s%-*s%s\n%16s%s",
+	return fmt.Sprintf("the run          |%s|\na correct limiter|%s|\nthey differ      |%s|\n"+
+		"%18s%-*s%s\n%18s%s",
 		text(run), text(right), text(differ), "", n-len(to), "0", to, "",
 		"# admitted  . denied  % both  ? not known")
 }
@@ -203,9 +205,9 @@ func stripMark(mark rune, o timeline.Outcome) rune {
 
 // besidePage is the page of recorded scenarios beside right limiters.
 func besidePage(all []Beside) markup {
-	return opening("rlcheck: a run beside right limiters") + tag("<body>\n<header class=\"top\">\n"+
-		"<p class=\"name\">rlcheck</p>\n<h1>A run, and what a right limiter would have decided</h1>\n"+
-		"<p class=\"about\">%s</p>\n</header>\n<main>\n", besideMeaning) +
+	return opening("rlcheck: a run beside correct limiters") + tag("<body>\n<header class=\"top\">\n<p "+
+		"class=\"name\">rlcheck</p>\n<h1>A run, and what a correct limiter would have decided</h1>\n<p "+
+		"class=\"about\">%s</p>\n</header>\n<main>\n", besideMeaning) +
 		besideCards(all) + "</main>\n</body>\n</html>\n"
 }
 
@@ -238,7 +240,7 @@ func besideCard(id string, x *Beside) markup {
 	return tag("<section class=\"card %s\">\n<h2>%s %s</h2>\n<p class=\"title\">%s</p>\n", mark.Class,
 		badgeTag(mark), plain.Text(x.ID), x.sentence()) +
 		picture("What was observed", legendOutcomes, chart.Decisions(id+"o", &x.Scenario)) +
-		picture("What a right limiter would have decided", legendOutcomes,
+		picture("What a correct limiter would have decided", legendOutcomes,
 			chart.Decisions(id+"r", &right)) +
 		picture("Where they differ", `<span><i class="over"></i>admitted, it denies</span> `+
 			`<span><i class="d"></i>denied, it admits</span>`,

@@ -17,7 +17,7 @@ func TestWhatACacheAnsweredIsToldOnce(t *testing.T) {
 		Claims: []verdict.Claim{{ID: "conformance", Reason: verdict.UnclassifiedStatus,
 			Text: "of 2 answers"}}}
 	got := evidence.Troubles(&s)
-	if len(got) != 1 || !strings.HasPrefix(got[0].Mend, "ask past the cache") {
+	if len(got) != 1 || !strings.HasPrefix(got[0].Mend, "get past the cache") {
 		t.Errorf("got %+v, want the cache and how to ask past it", got)
 	}
 }

@@ -261,7 +261,7 @@ func shiftText(r compare.Ratio) string {
 // comparisonFoot says what the numbers are worth.
 func comparisonFoot(c *compare.Comparison, hidden int) (out []string) {
 	if hidden > 0 {
-		out = append(out, fmt.Sprintf("Of %s no difference can be shown (-v lists them).",
+		out = append(out, fmt.Sprintf("For %s no difference can be shown (-v lists them).",
 			latencyCount(hidden)))
 	}
 	n, m := len(c.Old.Runs), len(c.New.Runs)
@@ -271,16 +271,16 @@ func comparisonFoot(c *compare.Comparison, hidden int) (out []string) {
 	case c.Rows == 0:
 		return append(out, sides+" No latency: too few answers of one outcome on both sides.")
 	case n == 1 && m == 1:
-		sides += " In parentheses: where the quantile of this one run lies (95 %)." +
-			" How much runs of one build differ is not known from one run a side, so no difference of " +
-			"latency can be shown." +
-			fmt.Sprintf(" %s a side can show one.", quantity.Plural(c.Needed, "run"))
+		sides += " In parentheses: the 95 % interval of the quantile of this one run. One run on each " +
+			"side does not say how much runs of one build differ, so no difference of latency can be " +
+			"shown." +
+			fmt.Sprintf(" %s on each side can show a difference.", quantity.Plural(c.Needed, "run"))
 	default:
-		sides += " In parentheses: the least and the largest run, or where the quantile of one run lies " +
-			"(95 %)." +
-			" A change holds with 95 % for all rows together (rank test of Mann and Whitney)."
+		sides += " In parentheses: the smallest and the largest run, or the 95 % interval of the " +
+			"quantile of one run. A change holds with 95 % for all rows together (rank test of Mann " +
+			"and Whitney)."
 		if min(n, m) < c.Needed {
-			sides += fmt.Sprintf(" For so many rows it takes %d runs a side.", c.Needed)
+			sides += fmt.Sprintf(" For this many rows it takes %d runs on each side.", c.Needed)
 		}
 	}
 	if len(c.OnlyNew) > 0 {

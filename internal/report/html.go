@@ -121,7 +121,7 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 // simulated says of each scenario which limit answered, in place of a verdict.
 func (p *page) simulated() {
 	mark := badge{"SIMULATED", verdict.Inconclusive.String()}
-	p.Verdict, p.Summary, p.Measured = mark, "what a right limiter does; no endpoint was asked", nil
+	p.Verdict, p.Summary, p.Measured = mark, "what a correct limiter does; no endpoint was tested", nil
 	for i := range p.Cards {
 		p.Cards[i].Badge, p.Cards[i].Uncount, p.Cards[i].Claims = mark, p.Cards[i].Limit, nil
 	}

@@ -77,7 +77,7 @@ func (m *metrics) verdicts(r *result.Run) {
 		}
 	}
 	m.family("rlcheck_claim_passed", "gauge", "",
-		"1 for each claim that passed, 0 for one that failed; none for an inconclusive one.")
+		"1 for each claim that passed, 0 for each claim that failed; inconclusive claims are absent.")
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		for k := range s.Claims {
@@ -112,7 +112,7 @@ func (m *metrics) requests(r *result.Run) {
 
 func (m *metrics) measured(r *result.Run) {
 	const of = "Ends of the interval of the "
-	const ends = "that the recording does not refute; none where it refutes every value."
+	const ends = "that the recording does not refute; absent if it refutes every value."
 	for _, x := range []struct {
 		name, help string
 		of         func(verdict.Measured) verdict.Interval

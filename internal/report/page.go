@@ -32,11 +32,10 @@ func (p *page) markup() markup {
 		each(p.Run.Notes(), func(n result.Note) markup {
 			return tag("\n<p class=\"note\">note: %s</p>", n.String())
 		}) + each(p.Cards, card.markup) +
-		"\n</main>\n<footer><p>A FAIL is proved: no decision times, no order and no hidden phase " +
-		"explain the " +
-		"recording. A PASS is worth its measured intervals. “Units in use” is the reading kindest to " +
-		"the " +
-		"target: only what was certainly admitted counts.</p></footer>\n</body>\n</html>\n"
+		"\n</main>\n<footer><p>A FAIL is proved: no decision times, no order and no hidden start of " +
+		"windows explain the recording. A PASS proves the measured intervals, no more. “Units in use” " +
+		"is the reading kindest to the target: only what was certainly admitted counts.</p></footer>\n" +
+		"</body>\n</html>\n"
 }
 
 const overviewHead = `<th scope="col">verdict</th><th scope="col">scenario</th>` +
@@ -193,10 +192,10 @@ func (c card) compared() markup {
 			x.Attribute, x.Plain, x.Other, x.Expected, seen, x.Detail)
 	})
 	return when(len(c.Compared) > 0, tag("<div class=\"scroll\"><table>\n<caption>Attributes: two "+
-		"requests of "+
-		"one client that differ in one draw on one quota (shared) or on two (separate)</caption>\n"+
-		"<thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div>\n", headings(6, "attribute", "sent",
-		"sent otherwise", "expected", "observed", "why"), rows))
+		"requests of one client that differ in one attribute share one quota (shared) or have two "+
+		"(separate)</caption>\n<thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div>\n",
+		headings(6, "attribute", "sent",
+			"sent otherwise", "expected", "observed", "why"), rows))
 }
 
 // tables are the phases and the clients, folded.
@@ -229,16 +228,14 @@ func (p *acceptance) markup() markup {
 			"<p>Reservations: %s</p>\n<p>Name: %s &emsp; Date: %s &emsp; Signature: "+
 			"%s</p>\n</section>\n</main>\n",
 			strings.Repeat("_", 64), boxes, boxes[:14], boxes) +
-		"<footer><p>A FAIL is proved: no decision times, no order and no hidden phase explain the " +
-		"recording. " +
-		"A PASS is worth its measured intervals. A step fails if one of its requests is part of a " +
-		"proof.</p>" +
-		"</footer>\n</body>\n</html>\n"
+		"<footer><p>A FAIL is proved: no decision times, no order and no hidden start of windows " +
+		"explain the recording. A PASS proves the measured intervals, no more. A step fails if one of " +
+		"its requests is part of a proof.</p></footer>\n</body>\n</html>\n"
 }
 
 // markup is one scenario of the page.
 func (x accepted) markup() markup {
-	steps := markup("<p>The recording is not there: no step is shown.</p>")
+	steps := markup("<p>The recording is missing, so no step is shown.</p>")
 	if len(x.Steps) > 0 {
 		rows := each(x.Steps, func(s acceptedStep) markup {
 			return tag("<tr><td>%s</td>%s</tr>\n", badgeTag(s.Badge), cells("td", s.Cells))

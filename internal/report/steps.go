@@ -119,9 +119,8 @@ var stepHead = []string{"phase", "of the limit", "sent", "admitted", "denied", "
 	"errors", "lost"}
 
 // stepNote explains them.
-const stepNote = "ms: p50/p99 of the latency, from the plan. Errors: answers of 500 and more that are " +
-	"no denials. " +
-	"Lost: requests without an answer."
+const stepNote = "ms: p50/p99 of the latency, from the plan. Errors: answers of 500 and above that are " +
+	"not denials. Lost: requests without an answer."
 
 func (x *step) row(s *result.Scenario) []string {
 	l := x.latency.Summary()

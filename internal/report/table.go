@@ -68,7 +68,8 @@ func (s *screen) body(r, clean *result.Run, o Options) error {
 	s.line("")
 	s.totals(clean)
 	if ids := result.Untried(clean); len(ids) > 0 {
-		s.wrapped(0, "not every order was tried in "+strings.Join(ids, ", ")+" (-v says of how many clients)")
+		s.wrapped(0, "not every order was tried in "+strings.Join(ids, ", ")+
+			" (-v says for how many clients)")
 	}
 	s.causes(evidence.Causes(r, clean, o.Strict))
 	s.notes(clean)

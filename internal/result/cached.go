@@ -12,7 +12,7 @@ import (
 const FromCaches = timeline.OfTarget + "answers came from a cache"
 
 // askPast begins the mend in that note.
-const askPast = " (ask past it: "
+const askPast = " (get past it: "
 
 // DoubtCached makes the outcome of o unknown where its answer says that a cache gave it, and counts it in c.
 // A limiter behind the cache did not decide on it, one before it may have.
@@ -30,8 +30,8 @@ func NoteCaches(notes []string, c headers.Caches) []string {
 	if c.Hits == 0 || CacheNote(notes) != "" {
 		return notes
 	}
-	return append(notes[:len(notes):len(notes)], fmt.Sprintf("%s: %d of %d (%s); they are no decisions of "+
-		"the limiter, and were left out"+askPast+"--past-caches, or a route that is not cached)",
+	return append(notes[:len(notes):len(notes)], fmt.Sprintf("%s: %d of %d (%s) left out: the limiter "+
+		"did not decide them"+askPast+"--past-caches, or a route that is not cached)",
 		FromCaches, c.Hits, c.Answers, c.First))
 }
 

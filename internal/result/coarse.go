@@ -23,7 +23,7 @@ func (s *Scenario) Coarse() (why, mend string) {
 	}
 	wait, denied := s.usualWait()
 	rate, tick := s.refill()
-	const less = "demand less of a pass (--set expect.resolution.burst=10%)"
+	const less = "demand less of a PASS (--set expect.resolution.burst=10%)"
 	back := func(d time.Duration) string { return givenBack(rate, d) }
 	switch {
 	case !denied && s.Target != "" && rate*max(wait, tick).Seconds() >= noticed:
@@ -31,13 +31,13 @@ func (s *Scenario) Coarse() (why, mend string) {
 		if tick > wait {
 			why = "a clock ticks every " + back(tick)
 		}
-		return "nothing was denied, and " + why, "look whether this route is limited; if so, " +
+		return "nothing was denied, and " + why, "check whether this route is limited; if so, " +
 			nearer + ", or with more clients"
 	case rate*tick.Seconds() >= noticed:
 		return "a clock ticks every " + back(tick), "say if the clock is finer (tick=10us), or " + less
 	case rate*wait.Seconds() < noticed && denied && s.Target != "" && slices.ContainsFunc(s.Limit, locksOut):
-		return "a client that goes on asking stays locked out, so that its answers tell little",
-			"run more scenarios beside it, or demand less of a pass (--set expect.resolution.rate=50%)"
+		return "a client that keeps asking stays locked out, so its answers reveal little",
+			"run more scenarios with it, or demand less of a PASS (--set expect.resolution.rate=50%)"
 	case rate*wait.Seconds() < noticed:
 		return "", ""
 	case s.Target == "":
@@ -45,7 +45,7 @@ func (s *Scenario) Coarse() (why, mend string) {
 	case rate*wait.Seconds() < 1:
 		return "an answer took " + back(wait), "repeat it (--retries 3), " + nearer + ", or " + less
 	default: // each recording of it shows the same
-		return "an answer took " + back(wait), nearer + ", run more scenarios beside it, or " + less
+		return "an answer took " + back(wait), nearer + ", run more scenarios with it, or " + less
 	}
 }
 
@@ -109,8 +109,8 @@ func givenBack(rate float64, d time.Duration) string {
 
 const (
 	nearer        = "send from nearer to the target"
-	recordedFiner = "record or log in finer steps, or demand less of a pass " +
-		"(--exact-burst, --burst-resolution, --rate-resolution)"
+	recordedFiner = "record or log in finer steps, or demand less of a PASS (--exact-burst, " +
+		"--burst-resolution, --rate-resolution)"
 )
 
 // noticed is how many units a limit must give back for two bursts to be taken for one.

@@ -28,7 +28,7 @@ func TestCoarseNamesWhatHelps(t *testing.T) {
 		"a finer clock": {fast + ",tick=10us", 100 * time.Microsecond, timeline.Denied,
 			"an answer took 100 µs, in which the limit gives back 1 unit", "run more scenarios"},
 		"locked out": {fast + ",tick=10us,ban=1s", 10 * time.Microsecond, timeline.Denied,
-			"a client that goes on asking stays locked out", "expect.resolution.rate"},
+			"a client that keeps asking stays locked out", "expect.resolution.rate"},
 		"it is fine enough": {fast + ",tick=10us", 10 * time.Microsecond, timeline.Denied, "", ""},
 	} {
 		l, err := spec.Parse(c.limit)

@@ -20,7 +20,7 @@ func fastBeside() spec.Rate { return spec.Rate{N: 500, Per: time.Second} }
 func (s *Scenario) Alone() string {
 	switch {
 	case s.Shared() || !s.Partition.Fresh || s.Partition.Kind == ByAddress:
-		return "others may have its clients"
+		return "others may use its clients"
 	case len(s.Expect.Latency) > 0:
 		return "it bounds latencies"
 	case s.Expect.LateP99 > 0:

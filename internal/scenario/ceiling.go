@@ -195,7 +195,7 @@ func (p *Phase) size() string {
 		return fmt.Sprintf("%d rates for %s", len(p.Rates), quantity.Rough(p.Duration))
 	case timeline.Hook:
 		if p.Event.Command != "" {
-			return fmt.Sprintf("action %s, at another target than the embedded one by the command %q",
+			return fmt.Sprintf("action %s, done by the command %q unless the target is the embedded one",
 				p.Event.Action, p.Event.Command)
 		}
 		return "action " + string(p.Event.Action)
@@ -208,7 +208,7 @@ func (p *Phase) size() string {
 	case timeline.AtOnce:
 		return quantity.Plural(p.Requests, "request") + " at once"
 	default:
-		text := fmt.Sprintf("%s, at most %s a partition", quantity.Plural(p.Clients, "client"),
+		text := fmt.Sprintf("%s, at most %s for each partition", quantity.Plural(p.Clients, "client"),
 			quantity.Plural(p.Requests, "request"))
 		if p.Duration > 0 {
 			text += " in " + quantity.Rough(p.Duration)

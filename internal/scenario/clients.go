@@ -48,7 +48,7 @@ func (s *Scenario) needsClients() string {
 		return fmt.Sprintf("it needs %d clients", s.Partition.Count) + shared
 	}
 	if i := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Mint != "" }); i >= 0 {
-		return "each request names another client (" + s.Phases[i].Name + ")" + shared
+		return "each request has another client (" + s.Phases[i].Name + ")" + shared
 	}
 	var apart []string
 	for i := range s.Phases {
@@ -109,7 +109,7 @@ func (s *Scenario) fewKeys() string {
 		return "" // told where it is planned
 	}
 	if n := len(Clients(plan)); n > len(s.Keys) {
-		return fmt.Sprintf("it has %s, and %s issued (--keys)", quantity.Plural(n, "client"),
+		return fmt.Sprintf("it has %s, but %s issued (--keys)", quantity.Plural(n, "client"),
 			quantity.Plural(len(s.Keys), "key")+map[bool]string{true: " was",
 				false: " were"}[len(s.Keys) == 1])
 	}

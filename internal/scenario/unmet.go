@@ -35,18 +35,18 @@ func (s *Scenario) unmetPhase() string {
 	for i := range s.Phases {
 		p := &s.Phases[i]
 		if p.Mint == MintTokens && (s.Example || len(s.Keys) < 2) {
-			return fmt.Sprintf("phase %q sends the tokens of one owner, which only the embedded target is "+
-				"known to have (run it alone with --keys FILE, a token of one owner on each line, and "+
-				"example=false)", p.Name)
+			return fmt.Sprintf("phase %q sends the tokens of one owner, and only the embedded target "+
+				"is known to have such tokens (run it alone with --keys FILE, a token of one owner on "+
+				"each line, and example=false)", p.Name)
 		}
 		if s.Example && p.OwnLimit {
-			return fmt.Sprintf("phase %q is held to a limit of its own, which only the embedded target has "+
-				"(set phases.%s.limit, and its path, method or header, "+
-				"to what the target has, and example=false)", p.Name, p.Name)
+			return fmt.Sprintf("phase %q has a separate limit, which only the embedded target has (set "+
+				"phases.%s.limit, and its path, method or header, to what the target has, and "+
+				"example=false)", p.Name, p.Name)
 		}
 		if p.Shape == timeline.Hook && p.Event.Command == "" {
-			return fmt.Sprintf("phase %q does %s to the target, and rlcheck can do that to the embedded "+
-				"one only (write phases.%s.command)",
+			return fmt.Sprintf("phase %q does %s to the target, and rlcheck can do that only to the "+
+				"embedded target (write phases.%s.command)",
 				p.Name, p.Event.Action, p.Name)
 		}
 	}

@@ -130,11 +130,11 @@ func TestVerdictOfASelfTest(t *testing.T) {
 		says     string
 	}{
 		{"a right target that fails", "burst/", verdictOf(verdict.Fail, "conformance"), verdict.Fail, 1,
-			"burst FAILS a right target: conformance: as it is"},
+			"burst FAILS a correct target: conformance: as it is"},
 		{"a right target whose latency fails", "burst/", verdictOf(verdict.Fail, "latency-denied-p99"),
-			verdict.Fail, 3, "burst FAILS a right target"},
+			verdict.Fail, 3, "burst FAILS a correct target"},
 		{"a right target that is inconclusive", "burst/", verdictOf(verdict.Inconclusive, "conformance"),
-			verdict.Inconclusive, 4, "burst, right target: inconclusive: schedule-missed: late"},
+			verdict.Inconclusive, 4, "burst, correct target: inconclusive: schedule-missed: late"},
 		{"a fault that passes", "burst/burst-off-by-one", verdictOf(verdict.Pass, "conformance"),
 			verdict.Fail, 4, "burst misses burst-off-by-one: conformance: as it is"},
 		{"a fault that is inconclusive", "burst/burst-off-by-one",

@@ -14,7 +14,7 @@ import (
 func (r *Result) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprint(w, "scenario\tright target\tfaults caught\n")
+	fmt.Fprint(w, "scenario\tcorrect target\tfaults caught\n")
 	for _, c := range r.Cells {
 		if c.Fault != "" {
 			continue
@@ -29,7 +29,7 @@ func (r *Result) Text() string {
 		}
 	}
 	killed, claimed := r.Killed("")
-	fmt.Fprintf(&b, "\nkill score %d of %d claimed faults%s, in %s\n", killed, claimed,
+	fmt.Fprintf(&b, "\n%d of %d claimed faults caught%s, in %s\n", killed, claimed,
 		percent(killed, claimed), r.Duration.Round(100*time.Millisecond))
 	if n := len(r.Unclaimed); n > 0 {
 		fmt.Fprintf(&b, "%d of %d known faults are claimed by no bundled scenario: %s\n", n, r.Known,
@@ -47,11 +47,11 @@ func (r *Result) Text() string {
 func (c Cell) title() string {
 	switch {
 	case c.Verdict == verdict.Inconclusive && c.Fault == "":
-		return c.Scenario + ", right target: inconclusive"
+		return c.Scenario + ", correct target: inconclusive"
 	case c.Verdict == verdict.Inconclusive:
 		return c.Scenario + ", " + c.Fault + ": inconclusive"
 	case c.Fault == "":
-		return c.Scenario + " FAILS a right target"
+		return c.Scenario + " FAILS a correct target"
 	default:
 		return c.Scenario + " misses " + c.Fault
 	}

@@ -41,8 +41,8 @@ func NewLimiter(l spec.Limit, started time.Time, answer time.Duration) (*Limiter
 		states: map[string]*state{}}
 	for _, p := range l {
 		if p.RateTo > 0 || p.BurstTo > 0 || p.PerTo > 0 {
-			return nil, fmt.Errorf("limit %q: it has a range: a simulation needs one value (write one "+
-				"of them)", p)
+			return nil, fmt.Errorf("limit %q: the limit has a range, but a simulation needs one value "+
+				"(choose one)", p)
 		}
 		if p.Align == spec.AlignPhase {
 			out.zero = 0

@@ -19,7 +19,7 @@ func (b *builder) checkMissing(in family) {
 		}
 	}
 	if in&inConcurrency != 0 {
-		missing("limit", "it says how many may be in flight at once", `add "limit=10"`)
+		missing("limit", "it says how many requests may be in flight at once", `add "limit=10"`)
 	} else {
 		missing("rate", "every limit has a rate N/PER", `add "rate=10/s"`)
 	}
@@ -69,7 +69,7 @@ func (b *builder) checkPlaced() {
 		later = "phase"
 	}
 	b.fail(later, false, Problem{fmt.Sprintf("key %q", later),
-		"phase says where windows start and align leaves it to the limiter", "remove one of them"})
+		"phase says where windows start, but align leaves it to the limiter", "remove one of them"})
 }
 
 // checkAmounts reports units for which there is no use or no room.
@@ -100,7 +100,7 @@ func (b *builder) checkSpans() {
 	}{{"ban", p.Ban, p.BanTo}, {"ttl", p.TTL, p.TTLTo}} {
 		if span.from == 0 && span.to > 0 {
 			b.fail(span.name, true, Problem{fmt.Sprintf("%s \"0s..%s\"", span.name, durationText(span.to)),
-				"0s means that there is none; a range begins above it",
+				"0s means that there is none; a range must begin above it",
 				fmt.Sprintf("write \"1ns..%s\"", durationText(span.to))})
 		}
 	}
@@ -132,7 +132,7 @@ func (b *builder) checkRefresh() {
 		return
 	}
 	if p.Align != AlignFirst && !b.bad["align"] {
-		wrong := Problem{`key "refresh"`, "a request starts a window anew only where a request opens it",
+		wrong := Problem{`key "refresh"`, "a request restarts a window only if a request opens it",
 			`add "align=first"`}
 		if _, aligned := b.given["align"]; aligned {
 			wrong.Mend = `write "align=first"`
@@ -143,7 +143,8 @@ func (b *builder) checkRefresh() {
 	}
 	if _, given := b.given["ttl"]; given && p.Refresh == RefreshAll && !b.bad["ttl"] {
 		b.fail("ttl", false,
-			Problem{`key "ttl"`, "with refresh=all the window is the time that an idle client is remembered",
+			Problem{`key "ttl"`, "with refresh=all the window is the time for which an idle client is " +
+				"remembered",
 				"remove it"})
 	}
 }
@@ -162,13 +163,14 @@ func (b *builder) checkSlots() {
 	case p.Slots > mostSlots:
 		wrong.Why = fmt.Sprintf("a window has at most %d slots", mostSlots)
 	case p.Rate.Per%time.Duration(p.Slots) != 0:
-		wrong.Why = fmt.Sprintf("a window of %s does not divide into as many slots of whole nanoseconds",
+		wrong.Why = fmt.Sprintf("a window of %s does not divide into that many slots of whole "+
+			"nanoseconds",
 			durationText(p.Rate.Per))
 	case p.PerTo > 0:
-		wrong.Why = "a window that is divided into slots is of one length"
+		wrong.Why = "a window that is divided into slots has one length"
 	case p.Align == AlignFirst && !b.bad["align"]:
 		wrong.Why, wrong.Mend = "slots do not begin with a request",
-			`write "align=unknown" where it is not known when they do`
+			`write "align=unknown" if their start is not known`
 	default:
 		return
 	}

@@ -12,8 +12,8 @@ func readHold(p *Policy, value string) *Problem {
 	what := fmt.Sprintf("hold %q", value)
 	if !found {
 		wrong := &Problem{What: what,
-			Why: "it is the least and the most time from the decision to the completion, A..B, or A.. " +
-				"where the most is not known"}
+			Why: "it is the shortest and the longest time from the decision to the completion, A..B, " +
+				"or A.. if the longest is not known"}
 		if _, why := duration(value); why == "" {
 			wrong.Mend = fmt.Sprintf("write %q", value+"..")
 		}
@@ -32,7 +32,7 @@ func readHold(p *Policy, value string) *Problem {
 		return &Problem{What: what, Why: "a range runs from the smaller time to the larger"}
 	case p.HoldMost == 0:
 		return &Problem{What: what, Why: "no request is complete at once",
-			Mend: `write the most that it takes, or "0s.." where that is not known`}
+			Mend: `write the longest time that it takes, or "0s.." if that is not known`}
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (b *builder) checkCharge(in family) {
 		for _, name := range []string{"hold", "linger"} {
 			if _, given := b.given[name]; given {
 				b.fail(name, false, Problem{fmt.Sprintf("key %q", name),
-					"it is about the completion of requests, and they are charged at the decision",
+					"it is about the completion of requests, but they are charged at the decision",
 					`add "charge=completion" or remove it`})
 			}
 		}

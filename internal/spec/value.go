@@ -78,7 +78,7 @@ func ratePair(s string) (Rate, string) {
 	case why != "" && isDigits(strings.TrimSuffix(number, "r")):
 		return Rate{}, "the number of units is too large: " + why
 	case why != "":
-		return Rate{}, "the number of units is no whole number: " + why
+		return Rate{}, "the number of units is not a whole number: " + why
 	}
 	if n < 1 {
 		return Rate{}, "a rate admits at least 1 unit"
@@ -86,7 +86,7 @@ func ratePair(s string) (Rate, string) {
 	d, known := unit(per)
 	if !known {
 		if d, why = duration(per); why != "" {
-			return Rate{}, fmt.Sprintf("%q is no window: %s", per, why)
+			return Rate{}, fmt.Sprintf("%q is not a window: %s", per, why)
 		}
 	}
 	if d == 0 {

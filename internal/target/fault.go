@@ -118,7 +118,7 @@ func (f Fault) Wants() Want {
 // Fits returns "" where l can show the fault, or the rule it breaks as a sentence.
 func (f Fault) Fits(l spec.Limit) string {
 	if f.limiter != nil && l.Completes() {
-		return "it keeps states that know of no completion (declare a limit that charges at the decision)"
+		return "the fault keeps no completions (declare a limit that charges at the decision)"
 	}
 	if f.fits != nil {
 		if why := f.fits(l); why != "" {
@@ -131,8 +131,7 @@ func (f Fault) Fits(l spec.Limit) string {
 			edited[i] = f.policy(edited[i])
 		}
 		if _, err := reference.NewLimit(edited); err != nil {
-			return "there is no such limit that is told of completions (declare one that charges at the " +
-				"decision)"
+			return "no such limit sees completions (declare a limit that charges at the decision)"
 		}
 	}
 	return ""
@@ -159,7 +158,7 @@ func findFault(name string, proxy bool) (Fault, error) {
 			return f, nil
 		}
 		if f.Name == name {
-			return Fault{}, fmt.Errorf("target: fault %q: it lives in %s", name, place(f.Proxy))
+			return Fault{}, fmt.Errorf("target: fault %q: it belongs to %s", name, place(f.Proxy))
 		}
 		if f.Proxy == proxy {
 			names = append(names, f.Name)

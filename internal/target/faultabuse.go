@@ -23,13 +23,13 @@ var abuseFaults = []Fault{
 	},
 	{
 		Name: "key-by-token", Class: "A15",
-		Sentence: "counts each token of an owner apart, of which it may have any number",
+		Sentence: "counts each token of an owner separately, and an owner may have any number of tokens",
 		Citation: "https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api",
 		options:  func(o *Options) { o.Owned = false },
 	},
 	{
 		Name: "auth-before-limit", Class: "A17",
-		Sentence: "looks at the password first, and counts only who knows it",
+		Sentence: "checks the password first, and counts only clients that know it",
 		Citation: "https://owasp.org/www-community/controls/Blocking_Brute_Force_Attacks",
 		unlimited: func(t *Target, _ *http.Request) bool {
 			return t.opts.AllowStatus == http.StatusUnauthorized
@@ -37,7 +37,8 @@ var abuseFaults = []Fault{
 	},
 	{
 		Name: "login-by-address-only", Class: "A17",
-		Sentence: "counts attempts by the address alone, so that many addresses guess one account",
+		Sentence: "counts attempts only by the address, so many addresses can guess the password of " +
+			"one account",
 		Citation: "https://github.com/we-promise/sure/pull/3263",
 		key: func(r *http.Request, _ string) string {
 			if v := r.Header.Get("X-Forwarded-For"); v != "" {
@@ -48,31 +49,32 @@ var abuseFaults = []Fault{
 	},
 	{
 		Name: "login-by-account-only", Class: "A17",
-		Sentence: "counts attempts by the account alone, so that one address tries all accounts",
+		Sentence: "counts attempts only by the account, so one address can try all accounts",
 		Citation: "https://github.com/we-promise/sure/pull/3263",
 		cap:      func(c Cap) bool { return !c.ByAddress },
 	},
 	{
 		Name: "global-cap-ignored", Class: "A4",
-		Sentence: "holds each client to its limit, and all of them together to none",
+		Sentence: "limits each client, but not all clients together",
 		Citation: "https://www.rfc-editor.org/rfc/rfc6585#section-4",
 		cap:      func(c Cap) bool { return c.ByAddress || c.Path != "" },
 	},
 	{
 		Name: "route-cap-ignored", Class: "A4",
-		Sentence: "holds all clients together to a limit, and a route that has a smaller one to that too",
+		Sentence: "limits all clients together, and applies that limit also to a route that has a " +
+			"smaller one",
 		Citation: "https://www.rfc-editor.org/rfc/rfc6585#section-4",
 		cap:      func(c Cap) bool { return c.Path == "" },
 	},
 	{
 		Name: "user-limit-ignored", Class: "A4",
-		Sentence:  "holds all clients together to a limit, and lets one of them take all of it",
+		Sentence:  "limits all clients together, but lets one client use all of it",
 		Citation:  "https://www.rfc-editor.org/rfc/rfc6585#section-4",
 		unlimited: func(t *Target, _ *http.Request) bool { return len(t.opts.Caps) > 0 },
 	},
 	{
 		Name: "exempt-for-all", Class: "A17",
-		Sentence: "lets everybody use a route without a limit that is for some only",
+		Sentence: "leaves a route unlimited for everybody, although it is only for some",
 		Citation: "https://owasp.org/API-Security/editions/2023/en/0xa5-broken-function-level-authorization/",
 		rule: func(u *Rule) bool {
 			if len(u.Limit) == 0 && !u.Barred {

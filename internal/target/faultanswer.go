@@ -16,7 +16,7 @@ import (
 var retryAfterFaults = []Fault{
 	{
 		Name: "retry-after-too-short", Class: "C1",
-		Sentence: "tells clients to wait half of what they must, rounded down",
+		Sentence: "tells clients to wait half of the needed time, rounded down",
 		Citation: "https://github.com/traefik/traefik/issues/8573",
 		answer:   onRetryAfter(func(a *answer) { a.retryAfterSeconds(int64(a.wait() / 2 / time.Second)) }),
 	},
@@ -28,7 +28,7 @@ var retryAfterFaults = []Fault{
 	},
 	{
 		Name: "retry-after-in-ms", Class: "C2",
-		Sentence: "tells the wait in milliseconds",
+		Sentence: "states the wait in milliseconds",
 		Citation: "https://github.com/fastify/fastify-rate-limit/issues/301",
 		answer: onRetryAfter(func(a *answer) {
 			a.header["Retry-After"] = []string{strconv.FormatInt(int64((a.wait()-1)/time.Millisecond)+1, 10)}
@@ -48,13 +48,14 @@ var retryAfterFaults = []Fault{
 	},
 	{
 		Name: "retry-after-full", Class: "C5",
-		Sentence: "tells clients to wait until the whole quota is back rather than what they need of it",
+		Sentence: "tells clients to wait until the whole quota is back, instead of the part that they " +
+			"need",
 		Citation: "https://github.com/symfony/symfony/issues/40289",
 		answer:   onRetryAfter(func(a *answer) { a.setRetryAfter(max(a.wait(), a.ruling.Reset)) }),
 	},
 	{
 		Name: "retry-after-fraction", Class: "C7",
-		Sentence: "tells the wait with a fraction, which is no delay-seconds",
+		Sentence: "states the wait with a fraction, which delay-seconds do not allow",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3",
 		answer: onRetryAfter(func(a *answer) {
 			a.header["Retry-After"] = []string{strconv.FormatFloat(math.Ceil(a.wait().Seconds()*2)/2+0.5, 'f',
@@ -63,7 +64,7 @@ var retryAfterFaults = []Fault{
 	},
 	{
 		Name: "retry-after-negative", Class: "C4",
-		Sentence: "tells the wait as a time that has passed",
+		Sentence: "states the wait as a time that has passed",
 		Citation: "https://github.com/alisaifee/flask-limiter/issues/62",
 		answer: onRetryAfter(func(a *answer) {
 			a.header["Retry-After"] = []string{strconv.FormatInt(-max(1, ceilSeconds(a.wait())), 10)}
@@ -71,7 +72,7 @@ var retryAfterFaults = []Fault{
 	},
 	{
 		Name: "retry-after-utc", Class: "C7",
-		Sentence: "ends the date of Retry-After in UTC, where the grammar wants GMT",
+		Sentence: "ends the date of Retry-After in UTC, but the grammar wants GMT",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7",
 		answer: onRetryAfter(func(a *answer) {
 			a.header["Retry-After"] = []string{strings.TrimSuffix(imfFixdate(ceilSeconds(a.now+a.wait())),
@@ -80,7 +81,8 @@ var retryAfterFaults = []Fault{
 	},
 	{
 		Name: "retry-after-skewed", Class: "C9",
-		Sentence: "takes the date of Retry-After from a clock that is 30 seconds behind that of Date",
+		Sentence: "takes the date of Retry-After from a clock that is 30 seconds behind the clock of " +
+			"Date",
 		Citation: "https://github.com/ioggstream/draft-polli-ratelimit-headers/pull/62",
 		answer: onRetryAfter(func(a *answer) {
 			a.header["Retry-After"] = []string{imfFixdate(ceilSeconds(a.now + a.wait() - 30*time.Second))}
@@ -125,7 +127,7 @@ func (a *answer) retryAfterSeconds(n int64) {
 var quotaFieldFaults = []Fault{
 	{
 		Name: "headers-only-on-denial", Class: "C12",
-		Sentence: "tells the quota only when it is used up",
+		Sentence: "states the quota only when it is used up",
 		Citation: "https://github.com/Kong/kong/issues/4379",
 		answer: func(a *answer) {
 			if a.ruling.Allow {
@@ -135,7 +137,7 @@ var quotaFieldFaults = []Fault{
 	},
 	{
 		Name: "headers-only-on-success", Class: "C12",
-		Sentence: "does not tell the quota when it denies",
+		Sentence: "does not state the quota when it denies",
 		Citation: "https://github.com/appdotnet/api-spec/issues/313",
 		answer: func(a *answer) {
 			if !a.ruling.Allow {
@@ -145,7 +147,7 @@ var quotaFieldFaults = []Fault{
 	},
 	{
 		Name: "remaining-off-by-one", Class: "C11",
-		Sentence: "tells what was left before the request instead of after it",
+		Sentence: "states what was left before the request instead of after it",
 		Citation: "https://github.com/nestjs/throttler/issues/416",
 		answer: func(a *answer) {
 			if a.ruling.Allow {
@@ -165,13 +167,13 @@ var quotaFieldFaults = []Fault{
 	},
 	{
 		Name: "remaining-stuck", Class: "C11",
-		Sentence: "always tells that the whole quota is left",
+		Sentence: "always states that the whole quota is left",
 		Citation: "https://github.com/Kong/kong/issues/11846",
 		answer:   func(a *answer) { a.setQuota(a.target.facts.quota, a.reset()) },
 	},
 	{
 		Name: "reset-as-epoch", Class: "C10",
-		Sentence: "tells the reset of RateLimit, which counts from now, in seconds since 1970",
+		Sentence: "states the reset of RateLimit in seconds since 1970, but the field counts from now",
 		Citation: "https://github.com/wraithgar/hapi-rate-limit/issues/18",
 		answer: func(a *answer) {
 			x := a.header["X-Ratelimit-Reset"]
@@ -183,7 +185,7 @@ var quotaFieldFaults = []Fault{
 	},
 	{
 		Name: "reset-in-ms", Class: "C10",
-		Sentence: "tells X-RateLimit-Reset in milliseconds",
+		Sentence: "states X-RateLimit-Reset in milliseconds",
 		Citation: "https://github.com/RocketChat/docs-old/pull/1358",
 		answer: func(a *answer) {
 			if a.target.dialect.x {
@@ -194,7 +196,7 @@ var quotaFieldFaults = []Fault{
 	},
 	{
 		Name: "limit-scaled", Class: "C16",
-		Sentence: "tells the limit of another unit of time",
+		Sentence: "states the limit for another unit of time",
 		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
 		answer: func(a *answer) {
 			right := "q=" + a.target.facts.limit[0]
@@ -211,13 +213,13 @@ var quotaFieldFaults = []Fault{
 	},
 	{
 		Name: "reset-hour-late", Class: "C10",
-		Sentence: "tells a reset that is an hour later than it is, as one in local time",
+		Sentence: "states a reset that is an hour late, as a reset in local time would be",
 		Citation: "https://github.com/zalando/restful-api-guidelines/issues/379",
 		answer:   func(a *answer) { a.setQuota(a.ruling.Remaining, a.reset()+time.Hour) },
 	},
 	{
 		Name: "reset-past", Class: "C10",
-		Sentence: "tells X-RateLimit-Reset from a clock that is an hour behind that of Date",
+		Sentence: "states X-RateLimit-Reset from a clock that is an hour behind the clock of Date",
 		Citation: "https://github.com/wraithgar/hapi-rate-limit/issues/18",
 		answer: func(a *answer) {
 			if a.target.dialect.x {
@@ -228,7 +230,7 @@ var quotaFieldFaults = []Fault{
 	},
 	{
 		Name: "body-wait-in-ms", Class: "C2",
-		Sentence: "tells the wait in milliseconds in the body and in seconds in Retry-After",
+		Sentence: "states the wait in milliseconds in the body, but in seconds in Retry-After",
 		Citation: "https://github.com/fastify/fastify-rate-limit/issues/301",
 		answer: inBody(func(a *answer) string {
 			return `"retryAfter":` + strconv.FormatInt(1000*max(1, ceilSeconds(a.wait())), 10)
@@ -236,7 +238,7 @@ var quotaFieldFaults = []Fault{
 	},
 	{
 		Name: "body-limit-scaled", Class: "C16",
-		Sentence: "tells the limit of another unit of time in the body of a denial",
+		Sentence: "states the limit for another unit of time in the body of a denial",
 		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
 		answer: inBody(func(a *answer) string {
 			return `"limit":` + strconv.FormatInt(a.target.facts.quota*1800, 10)
@@ -244,7 +246,7 @@ var quotaFieldFaults = []Fault{
 	},
 	{
 		Name: "body-reset-hour-late", Class: "C10",
-		Sentence: "tells a reset in the body of a denial that is an hour later than it is",
+		Sentence: "states a reset that is an hour late in the body of a denial",
 		Citation: "https://github.com/zalando/restful-api-guidelines/issues/379",
 		answer: inBody(func(a *answer) string {
 			return `"reset_at":` + strconv.FormatInt(ceilSeconds(a.now+a.reset()+time.Hour), 10)
@@ -252,7 +254,7 @@ var quotaFieldFaults = []Fault{
 	},
 	{
 		Name: "policy-name-token", Class: "",
-		Sentence: "names its policy with a token, where the draft wants a string",
+		Sentence: "names its policy with a token, but the draft wants a string",
 		Citation: "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10#section-3",
 		answer: func(a *answer) {
 			for _, name := range []string{"Ratelimit", "Ratelimit-Policy"} {
@@ -306,7 +308,7 @@ var denialFaults = []Fault{
 	},
 	{
 		Name: "status-403", Class: "C14",
-		Sentence: "denies with 403, as if the client had no right",
+		Sentence: "denies with 403, as if the client lacked permission",
 		Citation: "https://github.com/jsocol/django-ratelimit/issues/45",
 		options:  denying(http.StatusForbidden),
 	},
@@ -338,7 +340,7 @@ var denialFaults = []Fault{
 	},
 	{
 		Name: "problem-status-differs", Class: "",
-		Sentence: "tells another status in the problem details than in the status line",
+		Sentence: "states another status in the problem details than in the status line",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9457#section-3.1.2",
 		answer: func(a *answer) {
 			if !a.ruling.Allow {
@@ -348,13 +350,13 @@ var denialFaults = []Fault{
 	},
 	{
 		Name: "denial-drops", Class: "",
-		Sentence: "closes the connection in the place of a denial",
+		Sentence: "closes the connection instead of sending a denial",
 		Citation: "https://nginx.org/en/docs/http/ngx_http_rewrite_module.html#return",
 		drops:    true,
 	},
 	{
 		Name: "denials-uncounted", Class: "",
-		Sentence:  "counts no denial in its own metrics",
+		Sentence:  "counts none of its denials in its own metrics",
 		Citation:  "https://github.com/apollographql/router/issues/4274",
 		uncounted: true,
 	},

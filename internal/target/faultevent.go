@@ -10,7 +10,7 @@ import (
 var eventFaults = []Fault{
 	{
 		Name: "restart-forgets", Class: "A9",
-		Sentence: "keeps its state in the process, so that a restart gives every partition a fresh quota",
+		Sentence: "keeps its state in the process, so a restart gives every partition a fresh quota",
 		Citation: "https://github.com/NVIDIA/nvcf/issues/975", restartForgets: true,
 	},
 	{
@@ -20,23 +20,23 @@ var eventFaults = []Fault{
 	},
 	{
 		Name: "reload-ignored", Class: "B13",
-		Sentence: "goes on with the limit it had when it reads another one",
+		Sentence: "keeps its old limit when it reads a new one",
 		Citation: "https://github.com/3scale/APIcast/issues/667", reloadIgnored: true,
 	},
 	{
 		Name: "reload-live-keys-keep", Class: "B13",
-		Sentence: "holds partitions that it knows to the limit that was declared when it first saw them",
+		Sentence: "holds known partitions to the limit that was declared when it first saw them",
 		Citation: "https://github.com/afreidah/s3-orchestrator/issues/84", reloadKeepsLive: true,
 	},
 	{
 		Name: "outage-answers-500", Class: "A14",
-		Sentence: "answers 500 while its store is gone, whatever it should do then",
+		Sentence: "answers 500 while its store is gone, whatever is declared for that case",
 		Citation: "https://github.com/express-rate-limit/rate-limit-redis/issues/72",
 		options:  func(o *Options) { o.OnStoreError = StoreErrorFails },
 	},
 	{
 		Name: "outage-denies", Class: "A14",
-		Sentence: "denies everything while its store is gone, whatever it should do then",
+		Sentence: "denies everything while its store is gone, whatever is declared for that case",
 		Citation: "https://github.com/langfuse/langfuse/pull/5001",
 		options:  func(o *Options) { o.OnStoreError = StoreErrorDenies },
 	},
@@ -47,7 +47,8 @@ var eventFaults = []Fault{
 	},
 	{
 		Name: "outage-queues", Class: "A14",
-		Sentence: "holds requests while its store is gone, and counts them when it is back, whoever has left",
+		Sentence: "holds requests while its store is gone, and counts them when the store is back, " +
+			"even if their clients have left",
 		Citation: "https://github.com/animir/node-rate-limiter-flexible/issues/37", queues: true,
 	},
 	{
@@ -66,19 +67,19 @@ var eventFaults = []Fault{
 var ruleFaults = []Fault{
 	{
 		Name: "route-limit-ignored", Class: "A4",
-		Sentence: "holds every route to the same limit, and counts them together",
+		Sentence: "holds every route to the same limit, and counts all routes together",
 		Citation: "https://github.com/rayriffy/elysia-rate-limit/issues/36",
 		rule:     func(u *Rule) bool { return u.Path == "" || len(u.Limit) == 0 },
 	},
 	{
 		Name: "routes-share-counter", Class: "",
-		Sentence: "counts the requests to a route with a limit of its own against the limit of all others " +
+		Sentence: "counts the requests to a route with its own limit against the limit of all others " +
 			"too",
 		Citation: "https://github.com/futurestudio/hapi-rate-limitor/issues/110", alsoCounted: true,
 	},
 	{
 		Name: "route-by-raw-path", Class: "A17",
-		Sentence: "compares paths as they are written, so that another spelling escapes the limit of a route",
+		Sentence: "compares paths as they are written, so another spelling escapes the limit of a route",
 		Citation: "https://github.com/coder/coder/pull/27273", rawPaths: true,
 	},
 	{
@@ -95,12 +96,13 @@ var ruleFaults = []Fault{
 	},
 	{
 		Name: "zero-means-unlimited", Class: "A13",
-		Sentence: "takes a limit of nothing for no limit",
+		Sentence: "treats a limit of nothing as no limit",
 		Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/168", zeroUnlimited: true,
 	},
 	{
 		Name: "exempt-counted", Class: "",
-		Sentence: "lets requests to exempt routes through and counts them against the quota of their client",
+		Sentence: "lets requests to exempt routes through, but counts them against the quota of their " +
+			"client",
 		Citation: "https://github.com/Keeper-Security/Commander/pull/2108", exemptCounted: true,
 	},
 }
@@ -147,7 +149,7 @@ var methodFaults = []Fault{
 var connectionFaults = []Fault{
 	{
 		Name: "per-worker-counters", Class: "A5",
-		Sentence: "has two workers that count for themselves, and each connection stays with one of them",
+		Sentence: "has two workers that count for themselves; each connection stays with one worker",
 		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/354",
 		key: func(r *http.Request, key string) string {
 			last := byte(0)

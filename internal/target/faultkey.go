@@ -15,7 +15,7 @@ import (
 var keyFaults = []Fault{
 	{
 		Name: "forwarded-for-trusted", Class: "A15",
-		Sentence: "takes the first element of X-Forwarded-For for the client, over everything else",
+		Sentence: "takes the first element of X-Forwarded-For for the client, before everything else",
 		Citation: "https://github.com/didip/tollbooth/issues/2",
 		key: func(r *http.Request, key string) string {
 			if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"),
@@ -27,8 +27,8 @@ var keyFaults = []Fault{
 	},
 	{
 		Name: "real-ip-trusted", Class: "A15",
-		Sentence: "takes X-Real-IP, True-Client-IP, CF-Connecting-IP or X-Client-IP for the client, over " +
-			"everything else",
+		Sentence: "takes X-Real-IP, True-Client-IP, CF-Connecting-IP or X-Client-IP for the client, " +
+			"before everything else",
 		Citation: "https://github.com/migadu/alps/pull/18",
 		key: func(r *http.Request, key string) string {
 			for _, name := range []string{"X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip"} {
@@ -41,19 +41,19 @@ var keyFaults = []Fault{
 	},
 	{
 		Name: "key-by-path", Class: "A17",
-		Sentence: "counts each spelling of a path apart",
+		Sentence: "counts each spelling of a path separately",
 		Citation: "https://github.com/coder/coder/pull/27273",
 		key:      func(r *http.Request, key string) string { return key + " " + r.URL.EscapedPath() },
 	},
 	{
 		Name: "key-by-query", Class: "A17",
-		Sentence: "counts each query string apart",
+		Sentence: "counts each query string separately",
 		Citation: "https://github.com/outline/outline/pull/13504",
 		key:      func(r *http.Request, key string) string { return key + " ?" + r.URL.RawQuery },
 	},
 	{
 		Name: "key-by-method", Class: "A17",
-		Sentence: "counts each method apart",
+		Sentence: "counts each method separately",
 		Citation: "https://github.com/ovumcy/ovumcy-web/pull/354",
 		key:      func(r *http.Request, key string) string { return key + " " + r.Method },
 	},
@@ -65,13 +65,13 @@ var keyFaults = []Fault{
 	},
 	{
 		Name: "ipv6-per-address", Class: "A16",
-		Sentence: "counts each address of an IPv6 network apart, of which one client has 2^64",
+		Sentence: "counts each address of an IPv6 network separately, and one client has 2^64 of them",
 		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/502",
 		network:  func(a netip.Addr) string { return a.Unmap().String() },
 	},
 	{
 		Name: "mapped-address-apart", Class: "A16",
-		Sentence: "takes an IPv4 address and the IPv6 address mapped from it for two clients",
+		Sentence: "treats an IPv4 address and the IPv6 address mapped from it as two clients",
 		Citation: "https://github.com/better-auth/better-auth/pull/7300",
 		network: func(a netip.Addr) string {
 			if a.Is4In6() {
@@ -94,48 +94,52 @@ var keyFaults = []Fault{
 // attributeFaults are those of a target that takes a client for another one when its requests differ in one
 // thing.
 var attributeFaults = []Fault{
-	byAttribute("key-by-path-case", "counts a path in upper case apart from the same in lower case",
+	byAttribute("key-by-path-case", "counts a path in upper case separately from the same path in "+
+		"lower case",
 		"https://github.com/outline/outline/pull/13504", func(r *http.Request) bool {
 			return r.URL.Path != strings.ToLower(r.URL.Path)
 		}),
-	byAttribute("key-by-slashes", "counts a path with two slashes in a row apart",
+	byAttribute("key-by-slashes", "counts a path with two slashes in a row separately",
 		"https://github.com/coder/coder/pull/27273", func(r *http.Request) bool {
 			return strings.Contains(r.URL.Path, "//")
 		}),
-	byAttribute("key-by-trailing-slash", "counts a path with a slash at its end apart",
+	byAttribute("key-by-trailing-slash", "counts a path with a slash at its end separately",
 		"https://github.com/outline/outline/pull/13504", func(r *http.Request) bool {
 			return len(r.URL.Path) > 1 && strings.HasSuffix(r.URL.Path, "/")
 		}),
-	byAttribute("key-by-dot-segment", "counts a path with a dot segment apart",
+	byAttribute("key-by-dot-segment", "counts a path with a dot segment separately",
 		"https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.3", func(r *http.Request) bool {
 			return strings.Contains(r.URL.Path, "/./")
 		}),
-	byAttribute("key-by-encoding", "counts a path with letters that are percent-encoded apart",
+	byAttribute("key-by-encoding", "counts a path with percent-encoded letters separately",
 		"https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2.2", func(r *http.Request) bool {
 			return r.URL.RawPath != ""
 		}),
-	byAttribute("key-by-extension", "counts a path with an extension apart from the same without",
+	byAttribute("key-by-extension", "counts a path with an extension separately from the same path "+
+		"without it",
 		"https://github.com/we-promise/sure/pull/3263", func(r *http.Request) bool {
 			return path.Ext(r.URL.Path) != ""
 		}),
-	byAttribute("key-by-host", "counts each name in Host apart, of which a client may invent any number",
+	byAttribute("key-by-host", "counts each name in Host separately, and a client may invent any "+
+		"number of names",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-7.2", func(r *http.Request) bool {
 			return strings.HasSuffix(r.Host, ".invalid")
 		}),
-	byAttribute("key-by-port", "counts Host with a port and without one apart",
+	byAttribute("key-by-port", "counts Host with a port separately from Host without it",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-4.2.3", func(r *http.Request) bool {
 			_, _, err := net.SplitHostPort(r.Host)
 			return err != nil && !strings.HasSuffix(r.Host, ".invalid")
 		}),
-	byField("key-by-user-agent", "counts each User-Agent apart",
+	byField("key-by-user-agent", "counts each User-Agent separately",
 		"https://github.com/durdana3105/peer-learning/pull/1724", "User-Agent"),
-	byField("key-by-accept", "counts each Accept apart",
+	byField("key-by-accept", "counts each Accept separately",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1", "Accept"),
-	byField("key-by-cookie", "counts clients with other cookies apart",
+	byField("key-by-cookie", "counts requests with other cookies separately",
 		"https://www.rfc-editor.org/rfc/rfc6265#section-4.2.2", "Cookie"),
 	{
 		Name: "key-by-fingerprint", Class: "A17",
-		Sentence: "takes the names of all header fields for the client: one more, and it is another one",
+		Sentence: "takes the names of all header fields for the client, so one more field makes " +
+			"another client",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.1",
 		key: func(r *http.Request, key string) string {
 			for name := range r.Header {
@@ -148,7 +152,7 @@ var attributeFaults = []Fault{
 	},
 	{
 		Name: "key-by-field-case", Class: "A17",
-		Sentence: "counts a client that writes the name of its key field in lower case apart",
+		Sentence: "counts requests separately if the name of the key field is in lower case",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.1",
 		key: func(r *http.Request, key string) string {
 			return key + oddly(r, key, func(line string) bool {
@@ -159,7 +163,7 @@ var attributeFaults = []Fault{
 	},
 	{
 		Name: "key-by-spaces", Class: "A17",
-		Sentence: "counts a key with spaces around it apart from the same without",
+		Sentence: "counts a key with spaces around it separately from the same key without",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.5",
 		key: func(r *http.Request, key string) string {
 			return key + oddly(r, key, func(line string) bool { return strings.HasSuffix(line, " ") })
@@ -167,7 +171,7 @@ var attributeFaults = []Fault{
 	},
 	{
 		Name: "keys-folded", Class: "B14", Declared: "expect.attributes.key-case=separate",
-		Sentence: "takes two clients for one whose keys differ in the case of letters alone",
+		Sentence: "treats two clients as one if their keys differ only in the case of letters",
 		Citation: "https://www.rfc-editor.org/rfc/rfc6750#section-2.1",
 		key:      func(_ *http.Request, key string) string { return strings.ToLower(key) },
 	},
@@ -184,7 +188,7 @@ var attributeFaults = []Fault{
 	},
 	{
 		Name: "forwarded-trusted", Class: "A15",
-		Sentence: "takes the address in Forwarded for the client, over everything else",
+		Sentence: "takes the address in Forwarded for the client, before everything else",
 		Citation: "https://www.rfc-editor.org/rfc/rfc7239#section-8.1",
 		key: func(r *http.Request, key string) string {
 			if v := r.Header.Get("Forwarded"); v != "" {
@@ -195,13 +199,13 @@ var attributeFaults = []Fault{
 	},
 	{
 		Name: "key-by-version", Class: "A17",
-		Sentence: "counts requests of HTTP/1.0 and of HTTP/1.1 apart",
+		Sentence: "counts requests of HTTP/1.0 and of HTTP/1.1 separately",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-2.5",
 		key:      func(r *http.Request, key string) string { return key + " " + r.Proto },
 	},
 	{
 		Name: "key-by-connection", Class: "A17",
-		Sentence: "counts each connection apart",
+		Sentence: "counts each connection separately",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-3.3",
 		key:      func(r *http.Request, key string) string { return key + " " + r.RemoteAddr },
 	},

@@ -12,26 +12,26 @@ import (
 var limiterFaults = []Fault{
 	{
 		Name: "cap-not-applied", Class: "A21",
-		Sentence: "an idle bucket goes on filling beyond its burst",
+		Sentence: "fills an idle bucket beyond its burst",
 		Citation: "https://github.com/mailgun/gubernator/pull/87",
 		fits:     oneBucket, limiter: sloppy(wrong.Bucket{Uncapped: true}),
 	},
 	{
 		Name: "refill-truncated", Class: "B4",
-		Sentence: "refills for whole seconds only and throws the rest of the time away",
+		Sentence: "refills only for whole seconds, and throws the rest of the time away",
 		Citation: "https://github.com/symfony/symfony/issues/42627",
 		fits:     oneBucket, limiter: sloppy(wrong.Bucket{Tick: time.Second}),
 	},
 	{
 		Name: "refill-whole-units", Class: "B4",
-		Sentence: "refills whole units only and throws the remainder away at each request",
+		Sentence: "refills only whole units, and throws the remainder away at each request",
 		Citation: "https://github.com/varnish/varnish-modules/pull/243",
 		fits:     oneBucket, limiter: sloppy(wrong.Bucket{WholeUnits: true}),
 	},
 	{
 		Name: "idle-overflow", Class: "A20",
-		Sentence: "keeps the time since the last request in 32 bits of nanoseconds: after two idle seconds " +
-			"it takes units away",
+		Sentence: "keeps the time since the last request in 32 bits of nanoseconds, so after two idle " +
+			"seconds it takes units away",
 		Citation: "https://github.com/bucket4j/bucket4j/issues/51",
 		fits:     oneBucket, limiter: sloppy(wrong.Bucket{Narrow: true}),
 	},
@@ -44,7 +44,7 @@ var limiterFaults = []Fault{
 	},
 	{
 		Name: "denied-counted", Class: "B3",
-		Sentence: "denied requests use up units too, so that overload admits next to nothing",
+		Sentence: "counts denied requests too, so overload admits next to nothing",
 		Citation: "https://github.com/peterkhayes/rolling-rate-limiter/issues/9",
 		fits:     countsDenials,
 		policy: func(p spec.Policy) spec.Policy {
@@ -81,7 +81,8 @@ var limiterFaults = []Fault{
 	},
 	{
 		Name: "log-members-collide", Class: "A12",
-		Sentence: "keeps a log of admissions by their millisecond, in which two of one millisecond are one",
+		Sentence: "keeps its log of admissions in milliseconds, so two admissions in one millisecond " +
+			"count as one",
 		Citation: "https://github.com/peterkhayes/rolling-rate-limiter/issues/11",
 		fits:     onePolicy,
 		limiter: func(_ reference.Limiter, limit spec.Limit) reference.Limiter {
@@ -90,7 +91,7 @@ var limiterFaults = []Fault{
 	},
 	{
 		Name: "idle-timer", Class: "B2",
-		Sentence: "every request starts the window anew, so that only silence ends it",
+		Sentence: "restarts the window with every request, so only silence ends the window",
 		Citation: "https://github.com/jsocol/django-ratelimit/issues/45",
 		fits:     func(l spec.Limit) string { return firstOf(onePolicy(l), notRefreshed(l)) },
 		limiter: func(_ reference.Limiter, limit spec.Limit) reference.Limiter {
@@ -99,7 +100,7 @@ var limiterFaults = []Fault{
 	},
 	{
 		Name: "slots-never-turn", Class: "B2",
-		Sentence: "starts its slot anew with every request, so that the slots of a window turn only after " +
+		Sentence: "restarts its slot with every request, so the slots of a window turn only after " +
 			"silences",
 		Citation: "https://github.com/salvo-rs/salvo/pull/1550",
 		fits:     oneSlotted,
@@ -109,7 +110,7 @@ var limiterFaults = []Fault{
 	},
 	{
 		Name: "state-expires-early", Class: "A11",
-		Sentence: "forgets a partition after half the silence that it needs to recover",
+		Sentence: "forgets a partition after half of the silence that the limit needs to recover",
 		Citation: "https://github.com/Southclaws/swirl/issues/2",
 		limiter: func(l reference.Limiter, limit spec.Limit) reference.Limiter {
 			return wrong.Forgetful{Inner: l, Ttl: recovery(limit) / 2}
@@ -143,7 +144,7 @@ var limiterFaults = []Fault{
 	},
 	{
 		Name: "denied-cost-burns-rest", Class: "A18",
-		Sentence: "a request that is denied for its cost uses up what was left",
+		Sentence: "uses up the rest of the quota when it denies a request for its cost",
 		Citation: "https://github.com/upstash/ratelimit-js/pull/161",
 		fits:     quotaTwo,
 		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
@@ -182,7 +183,7 @@ func seesParts(l spec.Limit) string {
 			return ""
 		}
 	}
-	return "fixed windows of whole seconds by the clock do not see parts of a second (declare another limit)"
+	return "fixed windows of whole seconds by the clock hide parts of a second (declare another limit)"
 }
 
 // otherBan wants a policy that does not declare the ban that the fault has.
@@ -192,14 +193,14 @@ func otherBan(l spec.Limit) string {
 			return ""
 		}
 	}
-	return "a ban of a window is what the limit declares (declare it without ban)"
+	return "the limit declares a ban of a window (declare it without ban)"
 }
 
 // notRefreshed wants policies that do not declare that requests start a window anew.
 func notRefreshed(l spec.Limit) string {
 	for _, p := range l {
 		if p.Refreshes() {
-			return "a window that requests start anew is what the limit declares (declare it without refresh)"
+			return "the limit declares that requests restart its window (declare it without refresh)"
 		}
 	}
 	return ""

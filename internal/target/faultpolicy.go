@@ -26,13 +26,13 @@ var policyFaults = []Fault{
 	},
 	{
 		Name: "refill-too-fast", Class: "A7",
-		Sentence: "gives units back 10 % faster than declared; windows are that much shorter",
+		Sentence: "gives units back 10 % faster than declared; windows are as much shorter",
 		Citation: "https://github.com/zeromicro/go-zero/issues/4072",
 		fits:     timed, policy: func(p spec.Policy) spec.Policy { return paced(p, 10, 11) },
 	},
 	{
 		Name: "refill-too-slow", Class: "B4",
-		Sentence: "gives units back 10 % slower than declared; windows are that much longer",
+		Sentence: "gives units back 10 % slower than declared; windows are as much longer",
 		Citation: "https://github.com/envoyproxy/envoy/issues/16407",
 		fits:     timed, policy: func(p spec.Policy) spec.Policy { return paced(p, 10, 9) },
 	},
@@ -45,7 +45,7 @@ var policyFaults = []Fault{
 	},
 	{
 		Name: "bucket-as-window", Class: "A4",
-		Sentence: "serves a bucket that refills all the time under the name of a window",
+		Sentence: "uses a bucket that refills all the time where a window is declared",
 		Citation: "https://github.com/mailgun/gubernator/issues/118",
 		fits:     oneWindow,
 		policy:   func(p spec.Policy) spec.Policy { return bucketOf(p, p.Rate.N) },
@@ -59,7 +59,7 @@ var policyFaults = []Fault{
 	},
 	{
 		Name: "refused-still-pays", Class: "B8",
-		Sentence: "takes a request that one limit denies from all the others too",
+		Sentence: "charges a request to all limits, even if one of them denies it",
 		Citation: "https://github.com/envoyproxy/ratelimit/issues/190",
 		fits:     severalPolicies,
 		policy: func(p spec.Policy) spec.Policy {
@@ -82,8 +82,8 @@ var policyFaults = []Fault{
 	},
 	{
 		Name: "windows-end-together", Class: "A22",
-		Sentence: "ends the windows of all clients by one timer, whenever they began: the first one of a " +
-			"client is short",
+		Sentence: "ends the windows of all clients with one timer, whenever they began: the first " +
+			"window of a client is short",
 		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/194",
 		fits:     ownWindows,
 		policy: func(p spec.Policy) spec.Policy {
@@ -95,7 +95,7 @@ var policyFaults = []Fault{
 	},
 	{
 		Name: "starts-empty", Class: "A22",
-		Sentence: "gives a partition never seen before nothing to start with",
+		Sentence: "starts a new partition with no quota",
 		Citation: "https://github.com/bbeck/token-bucket/issues/6",
 		fits:     func(l spec.Limit) string { return firstOf(onePolicy(l), startsWithSome(l)) },
 		limiter: func(l reference.Limiter, limit spec.Limit) reference.Limiter {
@@ -164,7 +164,7 @@ func longWindow(l spec.Limit) string {
 func startsWithSome(l spec.Limit) string {
 	for _, p := range l {
 		if least, _ := p.StartLevels(); least == 0 {
-			return "a partition that has nothing to start with is what the limit allows (declare it with " +
+			return "the limit allows a partition to start with nothing (declare it with " +
 				"start=full)"
 		}
 	}
@@ -175,7 +175,8 @@ func startsWithSome(l spec.Limit) string {
 func severalPolicies(l spec.Limit) string {
 	for _, p := range l {
 		if p.Count == spec.CountOwn || p.Queued() {
-			return "it needs policies that deny rather than delay, and do not count what others deny"
+			return "it needs policies that deny rather than delay, and do not count requests that " +
+				"others deny"
 		}
 	}
 	if len(l) < 2 {

@@ -47,7 +47,7 @@ var proxyFaults = []Fault{
 	},
 	{
 		Name: "proxy-replaces-date", Proxy: true,
-		Sentence: "stamps answers with its own Date, a minute from that of the origin",
+		Sentence: "stamps answers with its own Date, a minute from the origin's Date",
 		Citation: "https://github.com/envoyproxy/envoy/issues/11110",
 		proxy: editing(func(r *http.Response, now func() time.Time) error {
 			r.Header["Date"] = []string{imfFixdate(now().Add(time.Minute).Unix())}
@@ -65,7 +65,7 @@ var proxyFaults = []Fault{
 	},
 	{
 		Name: "proxy-replaces-body", Proxy: true,
-		Sentence: "puts a page of its own in the place of a denial's body",
+		Sentence: "replaces the body of a denial with its own page",
 		Citation: "https://github.com/openresty/openresty/issues/351",
 		proxy: editing(func(r *http.Response, _ func() time.Time) error {
 			if r.StatusCode < http.StatusBadRequest {
@@ -82,7 +82,7 @@ var proxyFaults = []Fault{
 	},
 	{
 		Name: "proxy-caches", Proxy: true, Class: "C15",
-		Sentence: "gives the answers of a second again to whoever asks, denials too, and does not say " +
+		Sentence: "repeats answers for a second, even denials and to other clients, and does not say " +
 			"that they are old",
 		Citation: "https://github.com/getsentry/sentry/pull/59443",
 		proxy:    func(o *proxy.Options) { o.Cache, o.Silent = time.Second, true },

@@ -13,19 +13,19 @@ import (
 var storeFaults = []Fault{
 	{
 		Name: "check-then-act", Class: "A1",
-		Sentence: "reads a state, takes one to five milliseconds, and writes it back without a lock",
+		Sentence: "reads a state, waits one to five milliseconds, and writes it back without a lock",
 		Citation: "https://github.com/nestjs/throttler/issues/1303",
 		decider:  wrong.NewRacing,
 	},
 	{
 		Name: "per-replica-counters", Class: "A5",
-		Sentence: "each replica counts for itself, and requests go round the replicas",
+		Sentence: "lets each replica count for itself, and deals requests to the replicas in turn",
 		Citation: "https://github.com/Kong/kong/issues/2669",
 		decider:  func(b state.Setup) state.Decider { return state.NewPrivate(atLeastTwo(b)) },
 	},
 	{
 		Name: "replicas-sync-late", Class: "A6",
-		Sentence: "replicas count for themselves and tell each other once a second",
+		Sentence: "lets replicas count for themselves, and synchronises them once a second",
 		Citation: "https://github.com/Kong/kong/pull/12003",
 		fits:     untold,
 		decider: func(b state.Setup) state.Decider {
@@ -34,14 +34,14 @@ var storeFaults = []Fault{
 	},
 	{
 		Name: "quota-divided", Class: "B11",
-		Sentence: "gives each of eight replicas an eighth of the quota, rounded down, to nothing for a " +
-			"quota under eight",
+		Sentence: "gives each of eight replicas an eighth of the quota, rounded down: a quota under " +
+			"eight becomes nothing",
 		Citation: "https://github.com/envoyproxy/envoy/pull/46702",
 		decider:  func(b state.Setup) state.Decider { return wrong.NewDivided(b, 8) },
 	},
 	{
 		Name: "evicts-keys", Class: "A10",
-		Sentence: "remembers the last 64 partitions only; the others are as good as new",
+		Sentence: "remembers only the last 64 partitions; all others start anew",
 		Citation: "https://github.com/elastic/apm-server/pull/1367",
 		fits:     untold, decider: func(b state.Setup) state.Decider { return wrong.NewEvicting(b, 64) },
 	},
@@ -59,7 +59,7 @@ var storeFaults = []Fault{
 	},
 	{
 		Name: "delays-instead", Class: "C17",
-		Sentence: "holds requests back until there is room, without bound, where it should deny them",
+		Sentence: "delays requests without bound instead of denying them",
 		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
 		fits:     untold, decider: func(b state.Setup) state.Decider {
 			return wrong.Patient{Decider: state.NewMemory(b),
@@ -85,16 +85,16 @@ var completionFaults = []Fault{
 		decider:  func(b state.Setup) state.Decider { return &wrong.Leaking{Decider: state.NewMemory(b)} },
 	},
 	{
-		Name: "place-released-early",
-		Sentence: "gives the place of a request back when its answer begins to be made, not when it is " +
-			"complete",
+		Name:     "place-released-early",
+		Sentence: "gives the place of a request back when its answer begins, not when it is complete",
 		Citation: "https://github.com/palantir/conjure-java-runtime/pull/1255",
 		fits:     inFlight,
 		decider:  func(b state.Setup) state.Decider { return wrong.Hasty{Decider: state.NewMemory(b)} },
 	},
 	{
 		Name: "counted-on-completion", Class: "A1",
-		Sentence: "counts a request when it is complete, 20 ms later: whatever comes together is admitted",
+		Sentence: "counts a request when it is complete, 20 ms later, so all requests that come " +
+			"together are admitted",
 		Citation: "https://github.com/keygen-sh/keygen-api/issues/347",
 		fits:     chargedEarly,
 		policy:   lateCharge,
@@ -106,8 +106,9 @@ var completionFaults = []Fault{
 		},
 	},
 	{
-		Name:     "counted-on-decision",
-		Sentence: "counts a request when it is admitted, where it declares to count it when it is complete",
+		Name: "counted-on-decision",
+		Sentence: "counts a request when it is admitted, although it declares to count it when it is " +
+			"complete",
 		Citation: "https://www.envoyproxy.io/docs/envoy/latest/api-v3/config/route/v3/route_components.proto",
 		fits: func(l spec.Limit) string {
 			for _, p := range l {

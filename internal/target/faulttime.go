@@ -13,24 +13,24 @@ import (
 var timeFaults = []Fault{
 	{
 		Name: "time-before-lock", Class: "A2",
-		Sentence: "takes the time before it waits for its lock, so that time goes back where requests " +
-			"overtake one another",
+		Sentence: "takes the time before it waits for its lock, so time goes back if requests overtake " +
+			"one another",
 		Citation: "https://github.com/golang/go/issues/71360",
 		fits:     oneBucket, limiter: sloppy(wrong.Bucket{}),
 		decider: func(b state.Setup) state.Decider { return wrong.NewOvertaken(b, 20*time.Millisecond) },
 	},
 	{
 		Name: "ticks-lost", Class: "B9",
-		Sentence: "refills by a ticker of 50 ms, which comes 12.5 ms late whenever a request came since, " +
-			"and makes up for nothing",
+		Sentence: "refills by a ticker of 50 ms, which comes 12.5 ms late after each request and never " +
+			"catches up",
 		Citation: "https://github.com/envoyproxy/envoy/issues/24282",
 		fits:     oneBucket,
 		limiter:  func(_ reference.Limiter, l spec.Limit) reference.Limiter { return wrong.NewTicked(l[0]) },
 	},
 	{
 		Name: "count-outlives-window", Class: "A12",
-		Sentence: "reads count and expiry of a window apart: for the first quarter of a window it has the " +
-			"count of the one before",
+		Sentence: "reads count and expiry of a window separately, so for the first quarter of a window " +
+			"it has the count of the previous one",
 		Citation: "https://github.com/express-rate-limit/rate-limit-redis/issues/216",
 		fits:     clockWindow,
 		limiter: func(_ reference.Limiter, l spec.Limit) reference.Limiter {
@@ -39,8 +39,8 @@ var timeFaults = []Fault{
 	},
 	{
 		Name: "reset-of-next-window", Class: "C13",
-		Sentence: "looks at its clock again, 100 ms later, to tell the reset: at the end of a window it " +
-			"tells that of the next one",
+		Sentence: "reads its clock again, 100 ms later, to state the reset: at the end of a window it " +
+			"states the reset of the next window",
 		Citation: "https://github.com/rack/rack-attack/issues/283",
 		fits:     clockWindow, answer: tellNextReset,
 	},

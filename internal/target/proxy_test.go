@@ -255,7 +255,7 @@ func TestProxyErrors(t *testing.T) {
 				"status 429 to 42"}},
 		{"proxy-strip-retry-after", proxy.Options{Upstream: originURL},
 			[]string{`did you mean "proxy-strips-retry-after"?`}},
-		{"status-503", proxy.Options{Upstream: originURL}, []string{"it lives in a target"}},
+		{"status-503", proxy.Options{Upstream: originURL}, []string{"it belongs to a target"}},
 	} {
 		_, err := NewProxy(c.fault, c.o)
 		for _, want := range c.want {

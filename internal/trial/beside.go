@@ -130,5 +130,5 @@ func Settled(beside, alone result.Scenario, file string) result.Scenario {
 	}
 	alone.FailedBeside = true
 	return inconclusive(alone, verdict.ForeignTraffic, "it passed alone and failed beside other scenarios ("+
-		file+"): what they send disturbs its clients")
+		file+"): the requests of other scenarios disturb its clients")
 }

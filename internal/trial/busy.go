@@ -40,8 +40,9 @@ func doubtTick(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline
 		*out, tl.Header.Tick = first, tick
 		return
 	}
-	detail := fmt.Sprintf("this machine stood still for %s, and a server on it may have decided by an old "+
-		"clock: what fails by a clock that ticks every %s does not by one of %s", quantity.Brief(late), tick,
+	detail := fmt.Sprintf("this machine stood still for %s, and a server on it may have decided by an "+
+		"old clock: the failures with a clock that ticks every %s are none with a tick of %s",
+		quantity.Brief(late), tick,
 		quantity.Brief(tl.Header.Tick))
 	tl.Header.Notes = append(tl.Header.Notes, detail)
 	out.Header = tl.Header

@@ -58,7 +58,8 @@ func (r *reading) widen(h *timeline.Header) {
 		lo, hi = r.least, r.most
 	}
 	h.WallError = min(max(h.WallError, lo.Abs(), hi.Abs()), noClock)
-	h.Notes = append(h.Notes, fmt.Sprintf("the clock of the target's Dates is %s to %s ahead of ours",
+	h.Notes = append(h.Notes, fmt.Sprintf("the clock of the target's Date fields is %s to %s ahead of "+
+		"ours",
 		lo.Round(time.Millisecond), hi.Round(time.Millisecond)))
 }
 
@@ -126,7 +127,7 @@ func doubtClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timelin
 		assumed))
 	out.Header = tl.Header
 	if out.Verdict == verdict.Pass {
-		*out = inconclusive(*out, verdict.TooFew, fmt.Sprintf("%s, and not if its clock may be %s off%s",
+		*out = inconclusive(*out, verdict.TooFew, fmt.Sprintf("%s, but not if its clock may be %s off%s",
 			result.OurClock, otherClock, hint))
 	}
 }

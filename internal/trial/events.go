@@ -63,8 +63,8 @@ func (x *events) count(ctx context.Context, e timeline.Event) error {
 	}
 	n, err := strconv.ParseFloat(strings.TrimSpace(out.String()), 64)
 	if err != nil || n < 0 || n != math.Trunc(n) || n > 1<<53 {
-		return fmt.Errorf("command %q: it printed %q: it has to print how many requests the target has "+
-			"denied, as 1234", e.Command, cut(out.String()))
+		return fmt.Errorf("command %q: it printed %q: it must print the number of requests that the "+
+			"target has denied, such as 1234", e.Command, cut(out.String()))
 	}
 	x.counted = append(x.counted, int64(n))
 	return nil

@@ -51,7 +51,7 @@ func stretched(s *scenario.Scenario, tl *timeline.Timeline) string {
 		x := spans[p.Name]
 		plan, took := x.lastAt-x.at, x.lastSent-x.sent
 		if took > plan*3/2+stretchedBy {
-			return fmt.Sprintf("phase %s was sent in %s in place of %s, so at %.0f %% of its rate", p.Name,
+			return fmt.Sprintf("phase %s was sent in %s instead of %s, so at %.0f %% of its rate", p.Name,
 				quantity.Brief(took), quantity.Brief(plan), 100*float64(plan)/float64(took))
 		}
 	}
@@ -192,12 +192,12 @@ func Mended(s *scenario.Scenario, tl *timeline.Timeline) (again *scenario.Scenar
 			p.Window *= windowsFor(p, tl)
 		}
 		if p.Lead != old.Lead {
-			all = append(all, fmt.Sprintf("%s in place of %s on each side of the boundary of phase %s",
+			all = append(all, fmt.Sprintf("%s instead of %s on each side of the boundary of phase %s",
 				quantity.Brief(p.Lead), quantity.Brief(old.Lead), p.Name))
 		}
 		if p.Window != old.Window {
-			all = append(all, fmt.Sprintf("%s in place of %s from the first request to the boundary "+
-				"of phase %s", quantity.Brief(p.Window), quantity.Brief(old.Window), p.Name))
+			all = append(all, fmt.Sprintf("%s instead of %s from the first request to the boundary of "+
+				"phase %s", quantity.Brief(p.Window), quantity.Brief(old.Window), p.Name))
 		}
 	}
 	if len(all) == 0 {

@@ -120,7 +120,7 @@ func TestABoundaryThatWasMissedIsTriedWithAWiderLead(t *testing.T) {
 		}
 		again, what := Mended(s, first.Timeline)
 		if got := again.Phases[0].Lead.Round(ms); got != x.lead ||
-			!strings.Contains(what, "in place of 25.0 ms on each side") {
+			!strings.Contains(what, "instead of 25.0 ms on each side") {
 			t.Errorf("late %v, far %v: got a lead of %v (%s), want %v", x.late, x.delay, got, what, x.lead)
 		}
 		if s.Phases[0].Lead != 25*ms {
@@ -155,8 +155,8 @@ func TestALateFirstAnswerIsTriedWithALaterBoundary(t *testing.T) {
 	out.Timeline.Observations = kept
 	again, what := Mended(s, out.Timeline)
 	if got := again.Phases[1].Window; got != 600*ms || s.Phases[1].Window != 200*ms ||
-		what != "600 ms in place of 200 ms from the first request to the boundary of phase first-edge" {
-		t.Errorf("got a window of %v in place of %v: %q", got, s.Phases[1].Window, what)
+		what != "600 ms instead of 200 ms from the first request to the boundary of phase first-edge" {
+		t.Errorf("got a window of %v instead of %v: %q", got, s.Phases[1].Window, what)
 	}
 	if out := virtually(t, again); out.Verdict != verdict.Pass {
 		t.Errorf("got %s, want pass: %s", out.Verdict, explain(out))

@@ -39,7 +39,8 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdi
 		return c, j
 	}
 	return verdict.Claim{ID: c.ID, Kind: c.Kind, Reason: verdict.NeedsFailed, Unpromised: verdict.PromiseCost,
-		Text: "no request was seen to take more than one unit, and costs in X-Cost are not promised"}, nil
+		Text: "no request was seen to take more than one unit, and the target does not promise costs " +
+			"in X-Cost"}, nil
 }
 
 // costly tells whether a request of tl has a cost.

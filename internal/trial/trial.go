@@ -218,7 +218,7 @@ func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) result.Scenari
 	}
 	Judge(&out, s, tl)
 	if tl.Header.Interrupted && out.Verdict == verdict.Inconclusive { // whatever it lacks
-		out.Reason, out.Detail = verdict.Interrupted, "the recording was stopped before its plan was done"
+		out.Reason, out.Detail = verdict.Interrupted, "the recording stopped before its plan was done"
 	}
 	out.Duration = tl.End()
 	return out
@@ -334,7 +334,8 @@ func Proxied(u *url.URL, allow []string) error {
 	if a, err := netip.ParseAddr(host); err == nil && harmless(a) {
 		return nil
 	}
-	return fmt.Errorf("the proxy may find the host %s anywhere (if you may load it, add --allow %s)",
+	return fmt.Errorf("the proxy may resolve the host %s to any address (if you may load it, add "+
+		"--allow %s)",
 		host, host)
 }
 
@@ -401,7 +402,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	}
 	switch c := out.Counts; {
 	case tl.Header.Interrupted:
-		*out = inconclusive(*out, verdict.Interrupted, "the recording was stopped before its plan was done")
+		*out = inconclusive(*out, verdict.Interrupted, "the recording stopped before its plan was done")
 	case c.Unsent > 0:
 		*out = inconclusive(*out, verdict.ScheduleMissed, unsent(c))
 	default:

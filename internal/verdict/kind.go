@@ -75,81 +75,73 @@ func aboutOf[K ~string](rows []explained[K], k K) string {
 
 // claimKinds is the table of the kinds. It is never written after init.
 var claimKinds = []explained[ClaimKind]{
-	{ClaimConformance, "The recording as a whole against the declared limit."},
+	{ClaimConformance, "The whole recording keeps the declared limit."},
 	{ClaimRetryAfterHonored, "A client that waited as its denial said, and had no rival meanwhile, is " +
 		"admitted " +
 		"(RFC 9110 section 10.2.3)."},
-	{ClaimRetryAfterNotLonger, "Nobody is told to wait longer than the limit needs, rounded up to the " +
+	{ClaimRetryAfterNotLonger, "No denial states a longer wait than the limit needs, rounded up to the " +
 		"unit of the field."},
-	{ClaimFieldsRetryAfter, "Every denial has a Retry-After that keeps to its syntax (RFC 9110 section " +
+	{ClaimFieldsRetryAfter, "Every denial has a Retry-After with correct syntax (RFC 9110 section " +
 		"10.2.3)."},
-	{ClaimFieldsRateLimit, "Every answer, allowed or denied, tells its quota in some dialect, and keeps " +
-		"to the syntax " +
-		"of that dialect."},
+	{ClaimFieldsRateLimit, "Every answer, allowed or denied, states its quota in some dialect, and " +
+		"keeps to the syntax of that dialect."},
 	{ClaimFieldsDate, "Every answer has a Date (RFC 9110 section 6.6.1)."},
 	{ClaimFieldsProblem, "Every denial has a body of type application/problem+json (RFC 9457)."},
 	{ClaimFieldsNoStore, "No denial with 429 lets a cache keep it (RFC 6585 section 4)."},
 	{ClaimFieldsExplanation, "Every denial has a body that explains it (RFC 6585 section 4)."},
-	{ClaimQuotaConventions, "What answers tell of the quota breaks no rule, not even one that only " +
-		"convention makes."},
-	{ClaimQuotaAgrees, "The dialects of one answer tell one limit and as many remaining units."},
-	{ClaimQuotaStable, "A partition is told one limit in all answers."},
+	{ClaimQuotaConventions, "What answers state about the quota breaks no rule, not even a rule that " +
+		"is only a convention."},
+	{ClaimQuotaAgrees, "The dialects of one answer state the same limit and the same remaining units."},
+	{ClaimQuotaStable, "All answers state the same limit to a partition."},
 	{ClaimQuotaCounts, "The remaining units fall by the cost of each admitted request, and rise no " +
-		"faster than the " +
-		"limit gives back. Only requests are asked whose interval meets that of no other of their " +
-		"partition."},
-	{ClaimQuotaLimit, "The limit that answers tell is the declared one: the quota or burst, the rate as " +
-		"it is " +
-		"declared, or the rate in the unit of time that the field names."},
-	{ClaimQuotaReset, "Quota comes back when an answer tells: not before the next unit can, where it " +
-		"was denied, " +
-		"and no later than all of it. Either may be meant."},
-	{ClaimQuotaBody, "The wait, limit, reset and status in a JSON body of a denial are those of its " +
-		"header fields, " +
-		"in the same unit. A wait that stands there alone is no longer than the limit needs, and long " +
-		"enough."},
+		"faster than the limit gives back. Only requests whose interval overlaps no other request of " +
+		"their partition are judged."},
+	{ClaimQuotaLimit, "The limit that answers state is the declared one: the quota or burst, the rate " +
+		"as it is declared, or the rate in the unit of time that the field names."},
+	{ClaimQuotaReset, "Quota comes back when an answer says: after a denial, not before the next unit " +
+		"can come back; and no later than the whole quota. An answer may mean either."},
+	{ClaimQuotaBody, "The wait, limit, reset and status in a JSON body of a denial equal those of its " +
+		"header fields, in the same unit. A wait without such a field is long enough, and no longer " +
+		"than the limit needs."},
 	{ClaimAnswers, "The answers of a phase have one of the statuses that the scenario names; the claim " +
 		"is called " +
 		"answers-PHASE."},
-	{ClaimAnswered, "A denial is an answer: requests are not left without one exactly where the limit " +
-		"denies. Only a " +
-		"failure of it is told; denied: {unanswered: true} declares it."},
-	{ClaimBarred, "Nothing of a phase with limit: zero is admitted; the claim is called barred-PHASE."},
-	{ClaimParity, "The answers of a phase have the fields and statuses of those of another, as HEAD has " +
-		"those of GET " +
-		"(RFC 9110 section 9.3.2); the claim is called parity-PHASE."},
-	{ClaimAttributes, "Requests of one client that differ in one attribute, such as the case of the path " +
-		"or the User-Agent, draw on one quota, or on two where that is declared. What the answers do not " +
-		"show is said, and accuses nobody."},
-	{ClaimStorm, "What the retries of a phase cost: requests in vain, the time until each client was " +
-		"admitted, and " +
-		"how many came at once; the claim is called storm-PHASE."},
+	{ClaimAnswered, "A denial is an answer: it is not exactly the requests that the limit denies that " +
+		"get no answer. This claim appears only if it fails; denied: {unanswered: true} declares such " +
+		"denials."},
+	{ClaimBarred, "In a phase with limit: zero nothing is admitted; the claim is called barred-PHASE."},
+	{ClaimParity, "The answers of a phase have the fields and statuses of another phase, as HEAD has " +
+		"those of GET (RFC 9110 section 9.3.2); the claim is called parity-PHASE."},
+	{ClaimAttributes, "Requests of one client that differ in one attribute, such as the case of the " +
+		"path or the User-Agent, share one quota, or have two if that is declared. What the answers do " +
+		"not show is reported as not shown, and accuses nobody."},
+	{ClaimStorm, "The cost of the retries of a phase: requests in vain, the time until each client was " +
+		"admitted, and how many came at once; the claim is called storm-PHASE."},
 	{ClaimDeniedStatus, "Every denial has a status that the scenario expects."},
-	{ClaimDenials, "A phase has no more denials than the scenario lets it have; the claim is called " +
+	{ClaimDenials, "A phase has no more denials than the scenario allows; the claim is called " +
 		"denials-PHASE."},
-	{ClaimOwnCount, "Between two counts the target counted as many denials as it answered. More may " +
-		"be those of others."},
-	{ClaimLatency, "A quantile of the service time is at most what the scenario says; the claim is called " +
-		"latency-OUTCOME-QUANTILE. Inconclusive where the time may be ours, " +
-		"or the way takes it."},
-	{ClaimIntact, "What the origin says with an answer arrives through the proxy as it was sent: " +
-		"fields, status, body."},
-	{ClaimMethodsTaken, "The route takes the methods that are sent; others are not judged."},
-	{ClaimSchedule, "The load was sent as planned; missed, it is inconclusive and never a failure of " +
-		"the target."},
-	{ClaimOneLimiter, "All recordings of a run were made by one limiter: the values that each leaves of a " +
-		"declared range have one in common."},
-	{ClaimClientWaits, "check --client: no retry of a client comes before the time that its denial told, " +
-		"in seconds or as a date (RFC 9110 section 10.2.3). A wait that is short by less than 20 ms is " +
-		"kept: timers are that coarse."},
-	{ClaimClientJitter, "check --client: the retries of a client do not all come at the same place behind " +
-		"the time told. Eight or more that differ by no more than 1 % of the wait have no jitter."},
+	{ClaimOwnCount, "Between two counts, the target counted as many denials as it answered. A higher " +
+		"count may include denials of others."},
+	{ClaimLatency, "A quantile of the service time is at most what the scenario says; the claim is " +
+		"called latency-OUTCOME-QUANTILE. It is inconclusive if rlcheck or the round trip may have " +
+		"taken the time."},
+	{ClaimIntact, "Fields, status and body of the origin's answers arrive unchanged through the proxy."},
+	{ClaimMethodsTaken, "The route takes the methods that are sent; other methods are not judged."},
+	{ClaimSchedule, "The load was sent as planned. If not, this claim is inconclusive, and never a " +
+		"failure of the target."},
+	{ClaimOneLimiter, "All recordings of a run were made by one limiter: some value of each declared " +
+		"range fits all of them."},
+	{ClaimClientWaits, "check --client: no retry comes before the time that its denial stated, in " +
+		"seconds or as a date (RFC 9110 section 10.2.3). Up to 20 ms too early counts as kept, because " +
+		"timers are that coarse."},
+	{ClaimClientJitter, "check --client: the retries of a client spread after the stated time. Eight " +
+		"or more retries that differ by no more than 1 % of the wait have no jitter."},
 	{ClaimClientStorm, "check --client: retries that are due at once do not come at once. Eight or more " +
 		"within 10 ms, or 1 % of the wait, are a storm."},
-	{ClaimClientAttempts, "check --client: no request is tried more often than --max-attempts says, and " +
-		"some were seen to be given up."},
-	{ClaimClientBudget, "check --client: the retries of all clients together are no more than " +
-		"--retry-budget percent of the first tries."},
+	{ClaimClientAttempts, "check --client: no request is tried more often than --max-attempts says, " +
+		"and some requests were seen to be given up."},
+	{ClaimClientBudget, "check --client: all clients together send no more retries than --retry-budget " +
+		"percent of the first tries."},
 }
 
 // ClaimKinds returns all kinds, in the order of the documentation.
@@ -247,38 +239,38 @@ var findingKinds = []explained[Kind]{
 			"admissions were decided.\nbucket: J[x,y] <= B + floor((y-x)/T); log: J <= " +
 			"L*(floor((y-x)/W)+1); fixed window: by Hall's condition over windows."},
 	{UnderAdmission,
-		"A request was denied although not enough can have been in use, even with every earlier admission " +
-			"decided as late as possible."},
-	{NoExplanation, "Each question alone has an answer, but none answers all of them at once."},
+		"A request was denied although too little quota can have been in use, even if every earlier " +
+			"admission was decided as late as possible."},
+	{NoExplanation, "Each answer alone can be explained, but nothing explains all answers at once."},
 	{RetryAfterEarly,
 		"A client waited as its denial said, had no rival meanwhile, and was denied again."},
 	{RetryAfterLate,
-		"A client was told to wait longer than the limit can need, rounded up to the unit of the field."},
+		"A denial stated a longer wait than the limit can need, rounded up to the unit of the field."},
 	{FieldMissing, "Answers lack a field that they should have."},
 	{FieldInvalid, "Answers have a field that breaks a binding rule of its syntax."},
 	{DeniedInPhase, "A phase has more denials than it may have."},
-	{DeniedUnlimited, "Requests were denied that no limit counts."},
+	{DeniedUnlimited, "Requests were denied although no limit counts them."},
 	{AnsweredOtherwise, "Answers of a phase have a status that they should not have."},
-	{Unanswered, "Requests got no answer where one is expected: all of a phase, or exactly " +
+	{Unanswered, "Requests got no answer although one is expected: all requests of a phase, or exactly " +
 		"those that the limit denies."},
-	{AdmittedBarred, "Requests were admitted of clients whose limit is nothing."},
+	{AdmittedBarred, "Clients whose limit is nothing were admitted."},
 	{NotDrained,
-		"Clients that retried were never admitted, though the limit had room for them."},
-	{QuotaConflict, "Answers tell two limits, or two numbers of remaining units."},
-	{LimitOtherwise, "Answers tell a limit that is not the declared one."},
-	{ResetLate, "An answer tells that quota comes back later than all of it can be back."},
-	{ResetEarly, "An answer tells a reset that is past, or before a window can have ended."},
-	{BodyConflict, "The body of a denial tells another wait, limit, reset or status than " +
-		"the denial itself."},
+		"Clients that retried were never admitted, although the limit had room for them."},
+	{QuotaConflict, "Answers state two limits, or two numbers of remaining units."},
+	{LimitOtherwise, "Answers state a limit that is not the declared one."},
+	{ResetLate, "An answer states a reset that is later than the whole quota can need."},
+	{ResetEarly, "An answer states a reset that is past, or before a window can have ended."},
+	{BodyConflict, "The body of a denial states another wait, limit, reset or status than the denial " +
+		"itself."},
 	{RemainingHigh,
-		"An answer tells more remaining units than there can be after the requests before."},
+		"An answer states more remaining units than the earlier requests can leave."},
 	{RemainingLow,
-		"An answer tells fewer remaining units than there must be after the requests before."},
+		"An answer states fewer remaining units than the earlier requests must leave."},
 	{CountedOtherwise, "The target counted fewer denials than it answered."},
-	{MintsQuota, "Requests of one client that differ in an attribute have a quota " +
-		"each; they should share one."},
-	{SharesQuota, "Requests that differ in an attribute draw on one quota; each should have " +
-		"its own."},
+	{MintsQuota, "Requests of one client that differ in an attribute have separate quotas, but should " +
+		"share one."},
+	{SharesQuota, "Requests that differ in an attribute share one quota, but should have separate " +
+		"quotas."},
 	{FieldLost, "A field that the origin sends is missing behind the proxy."},
 	{FieldChanged, "A field arrives with another value than the origin sends."},
 	{StatusChanged, "A denial of the origin arrives with another status."},

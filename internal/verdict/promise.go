@@ -36,9 +36,9 @@ func (p Promise) Lack() string {
 	case PromiseRetryAfter:
 		return "sends no Retry-After: recommended"
 	case PromiseRateLimit:
-		return "tells no quota in RateLimit or X-RateLimit fields: recommended"
+		return "states no quota in RateLimit or X-RateLimit fields: recommended"
 	case PromiseProblem:
-		return "explains no denial as application/problem+json: recommended"
+		return "sends no application/problem+json with denials: recommended"
 	case PromiseCost:
 		return "takes no costs from X-Cost"
 	case PromiseMethods:

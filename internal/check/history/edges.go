@@ -81,8 +81,8 @@ func (e *Edges) leaveOut(all []Event) []Event {
 const (
 	AmidTraffic = "the recording starts mid-traffic, and this partition was never idle long enough for a " +
 		"new window: the start of its windows is unknown"
-	UnsureEdges = "requests that are missing, as the recording was cut out of traffic, may explain all " +
-		"answers of this partition"
+	UnsureEdges = "the recording was cut out of traffic, and missing requests may explain all answers " +
+		"of this partition"
 )
 
 // Unjudged says why a partition is not judged of whose answers none proves anything.

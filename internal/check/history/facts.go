@@ -53,12 +53,12 @@ const stopped = "interrupted"
 func (f *Facts) NothingKnown() (verdict.Reason, string) {
 	if f.answered {
 		return verdict.UnclassifiedStatus,
-			fmt.Sprintf("no rule classifies status %d (name it under denied: or allowed:, to check with "+
-				"--denied or --allowed)", f.status)
+			fmt.Sprintf("no rule classifies status %d (name it under denied: or allowed:, for check "+
+				"with --denied or --allowed)", f.status)
 	}
 	if f.why == stopped {
 		return verdict.Interrupted,
-			fmt.Sprintf("the recording was stopped while %s waited for an answer, and none had come",
+			fmt.Sprintf("the recording stopped while %s waited for an answer, and none had come",
 				quantity.Plural(f.sent, "request"))
 	}
 	why := f.why

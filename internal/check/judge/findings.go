@@ -114,7 +114,7 @@ func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event
 		f.Text = s.Print(f, found[0])
 	}
 	if found[0].Amid {
-		f.Text += ", whatever the others were answered"
+		f.Text += ", whatever the answers to the other requests were"
 	}
 	return f
 }

@@ -37,10 +37,10 @@ func (c *Case) judgeAnchored(p *Part) {
 
 // Why the rest of a recording is not judged.
 const (
-	UnsureSilence = "after a silence of one to two windows it is not known whether the windows began " +
-		"anew; the rest was not judged"
-	UnsureForgotten = "the partition may have been forgotten, and was not silent since for so long that it " +
-		"is known when its windows began anew; the rest was not judged"
-	UnsureBanned = "a denial inside a ban is not counted, so that it is not known which requests place " +
-		"the windows"
+	UnsureSilence = "after a silence of one to two windows it is unknown whether a new window began; " +
+		"the rest was not judged"
+	UnsureForgotten = "the limiter may have forgotten the partition, and no later silence was long " +
+		"enough to know when a new window began; the rest was not judged"
+	UnsureBanned = "a denial inside a ban is not counted, so it is unknown which requests open the " +
+		"windows"
 )

@@ -72,7 +72,7 @@ func (c *Case) Verdict(p *Part) verdict.PartitionVerdict {
 		v.Reason, v.Detail = p.Seen.NothingKnown()
 	case p.Limited:
 		v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.SearchLimit,
-			"the search for a window phase reached its limit"
+			"the search for the start of the windows reached its limit"
 	case p.Unjudged != "":
 		v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.TooFew, p.Unjudged
 	}
@@ -96,14 +96,14 @@ func (c *Case) foreign(v *verdict.PartitionVerdict) []verdict.Finding {
 func (c *Case) demand(j *verdict.Judgement, unclassified int) {
 	if c.Tl.Header.Interrupted {
 		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, verdict.Interrupted,
-			"the recording was stopped before its plan was done"
+			"the recording stopped before its plan was done"
 		return
 	}
 	reason, extra := verdict.TooFew, ""
 	if unclassified > 0 {
 		reason, extra = verdict.UnclassifiedStatus,
-			fmt.Sprintf("; the status of %s is classified by no rule (name it under denied: or allowed:, "+
-				"to check with --denied or --allowed)", quantity.Plural(unclassified, "answer"))
+			fmt.Sprintf("; no rule classifies the status of %s (name it under denied: or allowed:, for "+
+				"check with --denied or --allowed)", quantity.Plural(unclassified, "answer"))
 	}
 	if short := c.O.Resolution.Short(c.Limit, j.Measured); short != "" {
 		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, reason, short+extra

@@ -58,8 +58,8 @@ func (s Sentence) Over(f verdict.Finding, br *limiter.Breach) string {
 		if len(br.Events) > 0 { // seen is what was weighted
 			what = s.units(AllowedOf(br.Events)) + " allowed within " + seconds(within)
 		}
-		return fmt.Sprintf("%s; the last of them was admitted at a weighted count of at least %d, and at "+
-			"most %d - 1 admits", what, br.Seen-1, br.Bound)
+		return fmt.Sprintf("%s; the last of them was admitted at a weighted count of at least %d, but "+
+			"the limit admits at most at %d - 1", what, br.Seen-1, br.Bound)
 	case s.Pol.HasWindow():
 		return fmt.Sprintf("%s; at most %s are possible in any span shorter than %s", what,
 			times(br.Windows, s.Pol.Rate.N, br.Bound),
@@ -91,7 +91,7 @@ func (s Sentence) inWindows(br *limiter.Breach) string {
 		return fmt.Sprintf(", without a silence of %s in between that would end the window; at most "+
 			"%d are possible", s.Pol.Rate.Per, br.Bound)
 	case s.Pol.Slots > 1:
-		return fmt.Sprintf(", in %d slots of %s that follow each other; at most %s are possible",
+		return fmt.Sprintf(", in %d consecutive slots of %s; at most %s are possible",
 			br.Windows*s.Pol.Slots, s.Pol.Slot(), times(br.Windows, s.Pol.Rate.N, br.Bound))
 	}
 	return fmt.Sprintf(", in %s; at most %s are possible",
@@ -175,9 +175,9 @@ func (s Sentence) together(f verdict.Finding, open bool) string {
 	switch {
 	case s.Others > 0:
 		none = "no common window start, no order and no decision times"
-		too = ", with what is found of another one"
+		too = ", together with the finding of another partition"
 		if s.Others > 1 {
-			too = fmt.Sprintf(", with what is found of %d others", s.Others)
+			too = fmt.Sprintf(", together with the findings of %d other partitions", s.Others)
 		}
 	case open:
 		none = "no phase of the windows, no order and no decision times"

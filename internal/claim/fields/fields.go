@@ -49,11 +49,11 @@ type group struct {
 // groups are how the groups are judged.
 var groups = map[Group]group{
 	RetryAfter: {"Retry-After", true, false, verdict.PromiseRetryAfter, readRetryAfter},
-	RateLimit:  {"fields that tell the quota", false, false, verdict.PromiseRateLimit, readQuotas},
+	RateLimit:  {"fields that state the quota", false, false, verdict.PromiseRateLimit, readQuotas},
 	Date:       {"Date", false, false, "", readDate},
 	ProblemBody: {"body of type application/problem+json", true, true, verdict.PromiseProblem,
 		readProblem},
-	NoStore:     {"leave to be stored by no cache", true, false, "", readStorable},
+	NoStore:     {"ban on caching", true, false, "", readStorable},
 	Explanation: {"body that explains it", true, true, "", readExplanation},
 }
 
@@ -72,7 +72,7 @@ func Judge(r *recorded.Recording, name Group, bodiless []string) verdict.Claim {
 func named(r *recorded.Recording, name Group, id string, bodiless []string) verdict.Claim {
 	g, known := groups[name]
 	if !known {
-		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "no group of fields is named " +
+		return verdict.Claim{ID: id, Reason: verdict.SetupFailed, Text: "there is no group of fields " +
 			phrase.Quote(string(name))}
 	}
 	noun, obs := "answer", answer.Only(r.Target, answer.Heard)
@@ -91,7 +91,7 @@ func named(r *recorded.Recording, name Group, id string, bodiless []string) verd
 		return finding.TooFew(id, "there is no "+noun+" with a known outcome")
 	}
 	if !r.KeepsFields() {
-		return finding.TooFew(id, "the recording keeps no header fields")
+		return finding.TooFew(id, "the recording has no header fields")
 	}
 	if g.promise != "" && Lacks(r, g.promise) {
 		return finding.Unpromised(id, g.promise, len(obs), noun, g.what)
@@ -172,7 +172,7 @@ func admittedToo(r *recorded.Recording, c verdict.Claim) verdict.Claim {
 		return c
 	}
 	noun := "admitted answer"
-	text := fmt.Sprintf("%s; sent, judged for its syntax only: Retry-After in %s", c.Text,
+	text := fmt.Sprintf("%s; the field was sent, and only its syntax was judged: Retry-After in %s", c.Text,
 		quantity.Plural(n, noun))
 	return finding.Settle(c.ID, text, append(c.Findings, bad.Findings(n, noun, "Retry-After")...)...)
 }

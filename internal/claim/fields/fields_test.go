@@ -68,7 +68,7 @@ func TestRetryAfterField(t *testing.T) {
 				req(2, 2, 3, 429, "Retry-After: 1")), "pass", "1 of 1 denial"},
 		{"none denied", record(req(1, 0, 1, 200, someDate)), "too-few", "there is no denial"},
 		{"no fields were kept", record(req(1, 0, 1, 200), req(2, 2, 3, 429)), "too-few",
-			"the recording keeps no header fields"},
+			"the recording has no header fields"},
 		{"a fraction", record(req(1, 0, 1, 429, "Retry-After: 1.5")), "fail",
 			`1 of 1 denial break RA-SYNTAX in Retry-After: #1; #1 has Retry-After: "1.5": a wait is ` +
 				`a whole number of seconds (round up: write "2")`},
@@ -77,7 +77,7 @@ func TestRetryAfterField(t *testing.T) {
 			"RA-IMF"},
 		{"flask-limiter: an admission has one too",
 			record(req(1, 0, 1, 200, "Retry-After: 2"), req(2, 2, 3, 429, "Retry-After: 1")), "pass",
-			"sent, judged for its syntax only: Retry-After in 1 admitted answer"},
+			"only its syntax was judged: Retry-After in 1 admitted answer"},
 		{"an admission has a broken one",
 			record(req(1, 0, 1, 200, "Retry-After: -1484742195"), req(2, 2, 3, 429, "Retry-After: 1")),
 			"fail",
@@ -121,7 +121,7 @@ func TestMissingFieldsNameSomeAndCountAll(t *testing.T) {
 func TestMissingFieldsNameAnOutcomeOnlyIfItIsThat(t *testing.T) {
 	c := one(t, record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5"), req(3, 1, 1, 200, someDate),
 		req(2, 2, 3, 429, "X-Ratelimit-Limit: 5")), RateLimit, verdict.Promises())
-	if got := c.Findings[0].Text; got != "1 of 3 answers lack fields that tell the quota: #3" {
+	if got := c.Findings[0].Text; got != "1 of 3 answers lack fields that state the quota: #3" {
 		t.Errorf("got %q, want no outcome", got)
 	}
 }
@@ -134,12 +134,12 @@ func TestRateLimitFields(t *testing.T) {
 		{"an answer of unknown outcome need not", record(req(1, 0, 1, 500, someDate), req(2, 2, 3, 429, x)),
 			"pass", "1 of 1 answer"},
 		{"only denials tell", record(req(1, 0, 1, 200, someDate), req(2, 2, 3, 429, x)), "fail",
-			"1 of 2 answers lack fields that tell the quota: #1 (all that were allowed, none that was " +
+			"1 of 2 answers lack fields that state the quota: #1 (all that were allowed, none that was " +
 				"denied)"},
 		{"only admissions tell", record(req(1, 0, 1, 200, x), req(2, 2, 3, 429, someDate)), "fail",
 			"#2 (all that were denied, none that was allowed)"},
 		{"some tell", record(req(1, 0, 1, 200, x), req(3, 1, 1, 200, someDate), req(2, 2, 3, 429, x)), "fail",
-			"1 of 3 answers lack fields that tell the quota: #3"},
+			"1 of 3 answers lack fields that state the quota: #3"},
 		{"a negative number tells nothing", record(req(1, 0, 1, 200, "X-Ratelimit-Remaining: -1")), "fail",
 			"1 of 1 answer break XR-SET"},
 		{"a reset alone tells no quota", record(req(1, 0, 1, 200, "X-Ratelimit-Reset: 5")), "fail", "lack"},
@@ -183,8 +183,7 @@ func TestProblemBody(t *testing.T) {
 		{"an array", body(`[]`, media), "fail", "PD-TYPE"},
 		{"markup", body(`<html>`, media), "fail", "PD-TYPE"},
 		{"another status", body(`{"status":503}`, media), "fail",
-			`PD-STATUS in body of type application/problem+json: #1; #1 has status: ` +
-				`"503": it is the status of the answer (write 429)`},
+			`PD-STATUS in body of type application/problem+json: #1; #1 has status: "503": it must be the status of the answer (write 429)`},
 		{"the status, written otherwise", body(`{"status":429.0}`, media), "pass", ""},
 		{"one that is compressed", body("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xabV*.I,)-V\xb22", media),
 			"pass", ""},

@@ -23,7 +23,7 @@ func readProblem(o *timeline.Observation) (bool, []headers.Problem) {
 	}
 	if body[0] != '{' {
 		return true, []headers.Problem{{Rule: headers.PDType, Field: "body", Value: body,
-			Why: "a problem is a JSON object"}}
+			Why: "a problem must be a JSON object"}}
 	}
 	var p struct {
 		Status *json.Number `json:"status"`
@@ -34,7 +34,7 @@ func readProblem(o *timeline.Observation) (bool, []headers.Problem) {
 	if n, err := p.Status.Float64(); err != nil || n != float64(o.Status) {
 		want := fmt.Sprint(o.Status)
 		return true, []headers.Problem{{Rule: headers.PDStatus, Field: "status", Value: p.Status.String(),
-			Why: "it is the status of the answer", Mend: "write " + want}}
+			Why: "it must be the status of the answer", Mend: "write " + want}}
 	}
 	return true, nil
 }

@@ -28,7 +28,8 @@ func TooFew(id, text string) verdict.Claim {
 // it does not count. noun names an answer, what the thing that they lack.
 func Unpromised(id string, p verdict.Promise, n int, noun, what string) verdict.Claim {
 	return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Unpromised: p,
-		Text: fmt.Sprintf("none of %s has %s, and it is not promised", quantity.Plural(n, noun), what)}
+		Text: fmt.Sprintf("none of %s has %s, and the target does not promise it",
+			quantity.Plural(n, noun), what)}
 }
 
 // Most is the most observations that a finding names, and the most findings of a claim that has one for

@@ -58,7 +58,7 @@ func (j *comparison) date(c class) {
 	case at == nil:
 		return
 	case at.lo > at.hi:
-		j.note("the Dates of the origin are not those of one clock, so they are not compared")
+		j.note("the Date fields of the origin come from several clocks, so they are not compared")
 		return
 	}
 	j.replaced(c, *at)
@@ -85,8 +85,9 @@ func (j *comparison) replaced(c class, at offset) {
 		return
 	}
 	j.find(verdict.FieldChanged, origin, changed,
-		fmt.Sprintf("the clock of the origin's Dates is %s to %s ahead of ours (#%d); through the proxy %d "+
-			"of %d Dates of %s requests are of another clock: #%d of one %s to %s ahead",
+		fmt.Sprintf("the clock of the origin's Date fields is %s to %s ahead of ours (#%d); through "+
+			"the proxy %d of %d Date fields of %s requests come from another clock: #%d of one %s to "+
+			"%s ahead",
 			phrase.Seconds(at.lo, time.Millisecond), phrase.Seconds(at.hi, time.Millisecond), origin.Seq,
 			len(changed), len(c.proxy), c.outcome,
 			changed[0].Seq, phrase.Seconds(first.lo, time.Millisecond),

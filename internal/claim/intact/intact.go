@@ -44,7 +44,7 @@ type class struct {
 func Judge(r *recorded.Recording, e Expect) verdict.Claim {
 	if len(r.Origin) == 0 {
 		return verdict.Claim{ID: id, Reason: verdict.Unreachable,
-			Text: "no request was answered by the origin, so there is nothing to compare with"}
+			Text: "the origin answered no request, so there is nothing to compare with"}
 	}
 	j := &comparison{r: r, expect: e, notes: map[string]bool{}}
 	var short []string
@@ -66,7 +66,8 @@ func Judge(r *recorded.Recording, e Expect) verdict.Claim {
 		switch {
 		case compared:
 		case origin > 0 && proxy > 0:
-			short = append(short, "no limit has answers of both that were "+outcome.String())
+			short = append(short, "under no limit do origin and proxy both have answers that were "+
+				outcome.String())
 		default:
 			if origin == 0 {
 				short = append(short, "no answer of the origin was "+outcome.String())
@@ -191,10 +192,10 @@ func (j *comparison) presence(c class, name string) {
 	at, through := answer.Only(c.origin, has), answer.Only(c.proxy, has)
 	switch {
 	case len(at) == 0:
-		j.note("%s is added through the proxy when %s", name, c.outcome)
+		j.note("the proxy adds %s when %s", name, c.outcome)
 		return
 	case len(at) < len(c.origin):
-		j.note("%s is in %d of %d answers of the origin when %s, so it is not judged", name, len(at),
+		j.note("%s is in only %d of %d answers of the origin when %s, so it is not judged", name, len(at),
 			len(c.origin), c.outcome)
 		return
 	}

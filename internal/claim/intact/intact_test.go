@@ -119,9 +119,10 @@ func TestIntact(t *testing.T) {
 		{"lost in an admission", set("Ratelimit-Remaining", "", 10), "field-lost",
 			"Ratelimit-Remaining is in all 2 answers of the origin to allowed requests (#0)"},
 		{"the origin lacks it in one", both(set("Retry-After", "", 3), set("Retry-After", "", 12, 13, 14)),
-			"pass", "Retry-After is in 2 of 3 answers of the origin when denied, so it is not judged"},
+			"pass", "Retry-After is in only 2 of 3 answers of the origin when denied, so it is not " +
+				"judged"},
 		{"the origin lacks it", set("Retry-After", "", 2, 3, 4), "pass",
-			"Retry-After is added through the proxy when denied"},
+			"the proxy adds Retry-After when denied"},
 		{"a field that is not expected is lost", set("Content-Length", "5", 0, 1, 2, 3, 4), "pass", ""},
 		{"the status of one", outcome(503, 13), "status-changed",
 			"3 denials of the origin have status 429 (#2); through the proxy 1 of 3 have 503: #13"},
@@ -210,16 +211,16 @@ func TestIntactValues(t *testing.T) {
 			`through the proxy 1 of 3 cannot be: #13 has "10, 10"`},
 		{"Retry-After a word", set("Retry-After", "soon", 13), lost, `#13 has "soon"`},
 		{"one fraction may be the origin's", set("Retry-After", "9.5", 13), "pass",
-			"the origin itself may write so"},
+			"the origin itself may write it that way"},
 		{"fractions throughout are not", set("Retry-After", "9.5", 12, 13, 14), lost, `#12 has "9.5"`},
 		{"fractions throughout, but one answer to compare with",
 			both(set("Retry-After", "9.5", 12, 13, 14), func(o *timeline.Observation) {
 				if o.Seq == 2 || o.Seq == 3 {
 					o.Outcome = timeline.Unknown
 				}
-			}), "pass", "the origin itself may write so"},
+			}), "pass", "the origin itself may write it that way"},
 		{"negative waits may be the origin's", set("Retry-After", "-1", 12, 13, 14), "pass",
-			"the origin itself may write so"},
+			"the origin itself may write it that way"},
 		{"the origin's cannot be read either",
 			both(set("Retry-After", "soon", 3), set("Retry-After", "never", 12)), "pass", ""},
 
@@ -243,12 +244,13 @@ func TestIntactValues(t *testing.T) {
 
 		{"a Date 2 s ahead may be rounding", set("Date", date(2), 12), "pass", ""},
 		{"a Date 3 s ahead", set("Date", date(3), 12), lost,
-			"the clock of the origin's Dates is -1.003 s to 1.996 s ahead of ours (#4); through the proxy " +
-				"1 of 3 Dates of denied requests are of another clock: #12 of one 1.997 s to 4.998 s ahead"},
+			"the clock of the origin's Date fields is -1.003 s to 1.996 s ahead of ours (#4); through " +
+				"the proxy 1 of 3 Date fields of denied requests come from another clock: #12 of one 1.997 " +
+				"s to 4.998 s ahead"},
 		{"a Date 3 s behind", set("Date", date(-3), 12), "pass", ""},
 		{"a Date 4 s behind", set("Date", date(-4), 12), lost, "another clock: #12 of one"},
 		{"Dates of the origin that are not of one clock",
-			both(set("Date", date(100), 2), set("Date", date(4), 12)), "pass", "not those of one clock"},
+			both(set("Date", date(100), 2), set("Date", date(4), 12)), "pass", "come from several clocks"},
 		{"a Date that cannot be read", set("Date", "now", 12), "pass", ""},
 	}
 	for _, x := range rows {
@@ -260,7 +262,7 @@ func TestIntactNotesOnce(t *testing.T) {
 	tl := pairOf(both(set("Date", "Fri, 20 Nov 2026 13:00:05 GMT", 0, 2),
 		set("X-Ratelimit-Limit", "1", allProxy...)))
 	c := one(t, tl, everything)
-	if got := strings.Count(c.Text, "not those of one clock"); got != 1 {
+	if got := strings.Count(c.Text, "come from several clocks"); got != 1 {
 		t.Errorf("got the note %d times, want once: %s", got, c.Text)
 	}
 }
@@ -380,8 +382,8 @@ func TestIntactWaits(t *testing.T) {
 	}{
 		{"as long as it may be", log, tens, nil, "pass", ""},
 		{"longer than it may be", log, tens, set("Retry-After", "11", 13), "field-changed",
-			"no denial of the origin tells more than its limit can need (#2: Retry-After: 10); through the " +
-				"proxy 1 of 3 do: #13 has Retry-After: 11 where at most 10 s can be needed"},
+			"no denial of the origin states more than its limit can need (#2: Retry-After: 10); " +
+				"through the proxy 1 of 3 do: #13 has Retry-After: 11, but at most 10 s can be needed"},
 		{"so long at the origin too", log, tens,
 			both(set("Retry-After", "11", 3), set("Retry-After", "11", 13)), "pass", ""},
 		{"no bound known at the origin", log, map[int]time.Duration{13: 10 * time.Second},
@@ -392,12 +394,12 @@ func TestIntactWaits(t *testing.T) {
 		{"no bound known", log, nil, set("Retry-After", "11", 13), "pass", ""},
 		{"as short as noise explains", log, tens, set("Retry-After", "8", 13), "pass", ""},
 		{"shorter", log, tens, set("Retry-After", "7", 13), "field-changed",
-			"no denial of the origin's bursts tells a shorter wait than #2: Retry-After: 10; through the " +
-				"proxy 1 of 3 do: #13 has Retry-After: 7, and 2.010 s is all that noise explains"},
+			"no denial of the origin's bursts states a shorter wait than #2: Retry-After: 10; through " +
+				"the proxy 1 of 3 do: #13 has Retry-After: 7, and noise explains at most 2.010 s"},
 		{"as short as an old Date explains", log, tens, dated(12), "pass", ""},
-		{"shorter than that", log, tens, dated(11), "field-changed", "3.010 s is all that noise explains"},
+		{"shorter than that", log, tens, dated(11), "field-changed", "noise explains at most 3.010 s"},
 		{"longer, and no bound known", log, nil, set("Retry-After", "13", 13), "field-changed",
-			"tells a longer wait than #2"},
+			"states a longer wait than #2"},
 		{"as long as noise explains", log, nil, set("Retry-After", "12", 13), "pass", ""},
 		{"by the clock, a wait may be any", clock, nil, set("Retry-After", "1", 12, 13, 14), "pass", ""},
 		{"by the first request, it may not", first, nil, set("Retry-After", "1", 12, 13, 14), "field-changed",
@@ -406,7 +408,7 @@ func TestIntactWaits(t *testing.T) {
 		{"from an unknown start, a wait may be any", unknown, nil, set("Retry-After", "1", 12, 13, 14),
 			"pass", ""},
 		{"a coarse clock explains two seconds more", coarse, tens, set("Retry-After", "6", 13), "pass", ""},
-		{"but not three", coarse, tens, set("Retry-After", "5", 13), "field-changed", "4.010 s is all"},
+		{"but not three", coarse, tens, set("Retry-After", "5", 13), "field-changed", "at most 4.010 s"},
 		{"an answer of the burst is missing at the origin", log, tens, both(func(o *timeline.Observation) {
 			if o.Seq == 0 || o.Seq == 10 {
 				o.Outcome = timeline.Unknown
@@ -420,11 +422,11 @@ func TestIntactWaits(t *testing.T) {
 		{"no limit", nil, nil, set("Retry-After", "1", 12, 13, 14), "pass", ""},
 		{"waits of the origin that jump", log, nil,
 			both(set("Retry-After", "1", 3), set("Retry-After", "20", 13)), "pass",
-			"the origin tells waits from 1.000 s to 10.000 s to one burst"},
+			"the origin tells one burst waits from 1.000 s to 10.000 s"},
 		{"partitions that both use", log, tens, both(shared, set("Retry-After", "1", 13)), "pass", ""},
 		{"other costs", log, tens, both(cost, set("Retry-After", "1", 13)), "pass", ""},
 		{"a burst that took 5.5 s", log, tens, both(slow, set("Retry-After", "2", 13)), "field-changed",
-			"7.510 s is all"},
+			"at most 7.510 s"},
 		{"a burst that took 6.5 s", log, tens, both(slower, set("Retry-After", "2", 13)), "pass", ""},
 		{"a later phase is not the opening", log, tens,
 			both(later, set("Retry-After", "1", 14), set("Date", lateDate, 14)), "pass", ""},

@@ -45,7 +45,7 @@ func (j *comparison) apart(limit spec.Limit) {
 	}
 	short, long := waitRange(at.denials)
 	if wait(long)-wait(short) > noise {
-		j.note("the origin tells waits from %s to %s to one burst, so they are not compared",
+		j.note("the origin tells one burst waits from %s to %s, so the waits are not compared",
 			phrase.Seconds(wait(short), time.Second), phrase.Seconds(wait(long), time.Second))
 		return
 	}
@@ -56,8 +56,8 @@ func (j *comparison) apart(limit spec.Limit) {
 		a, _ := answer.Told(o)
 		b, _ := answer.Told(changed[0])
 		j.find(verdict.FieldChanged, o, changed,
-			fmt.Sprintf("no denial of the origin's bursts tells a %s wait than #%d: %s; through the proxy "+
-				"%d of %d do: #%d has %s, and %s is all that noise explains",
+			fmt.Sprintf("no denial of the origin's bursts states a %s wait than #%d: %s; through the "+
+				"proxy %d of %d do: #%d has %s, and noise explains at most %s",
 				than, o.Seq, a, len(changed), len(through.denials), changed[0].Seq, b,
 				phrase.Seconds(noise, time.Millisecond)))
 	}

@@ -60,8 +60,8 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 	case len(bad) == 0:
 		return
 	case negative, numbers == len(bad) && (len(bad) < len(has) || len(at) < 2):
-		j.note("Retry-After cannot be read in %d of %d answers through the proxy to %s requests, but the "+
-			"origin itself may write so", len(bad), len(has), c.outcome)
+		j.note("Retry-After cannot be read in %d of %d answers through the proxy to %s requests, but "+
+			"the origin itself may write it that way", len(bad), len(has), c.outcome)
 		return
 	}
 	v, _ := bad[0].Fields.Get("Retry-After")
@@ -95,7 +95,7 @@ func (j *comparison) longer(at, through []*timeline.Observation) {
 	b, _ := answer.Told(changed[0])
 	need, _ := j.r.LongestNeed(changed[0], b)
 	j.find(verdict.FieldChanged, at[0], changed,
-		fmt.Sprintf("no denial of the origin tells more than its limit can need (#%d: %s); through the "+
-			"proxy %d of %d do: #%d has %s where at most %d s can be needed",
+		fmt.Sprintf("no denial of the origin states more than its limit can need (#%d: %s); through "+
+			"the proxy %d of %d do: #%d has %s, but at most %d s can be needed",
 			at[0].Seq, a, len(changed), len(through), changed[0].Seq, b, need/time.Second))
 }

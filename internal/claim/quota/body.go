@@ -58,7 +58,7 @@ func (j *judge) toldBody(id string) verdict.Claim {
 				quantity.Plural(len(obs), "denial"), phrase.Seqs(obs))))
 	}
 	if compared == 0 {
-		return finding.Settle(id, "no denial tells a wait, a limit, a reset or a status in a JSON body")
+		return finding.Settle(id, "no denial states a wait, a limit, a reset or a status in a JSON body")
 	}
 	return finding.Settle(id, fmt.Sprintf("the bodies of %s were compared with their fields",
 		quantity.Plural(compared, "denial")), findings...)
@@ -161,7 +161,7 @@ func statusConflict(o *timeline.Observation, x member) string {
 	if answer.MediaType(o) == answer.ProblemJSON || !isStatus || n == float64(o.Status) {
 		return ""
 	}
-	return fmt.Sprintf("its body says %s: %s, and its status is %d", x.name, x.value, o.Status)
+	return fmt.Sprintf("its body says %s: %s, but its status is %d", x.name, x.value, o.Status)
 }
 
 // sinceEpoch is the least number of a wait that is no wait, but an instant in seconds or parts of them.
@@ -187,9 +187,9 @@ func (j *judge) waitConflict(o *timeline.Observation, x member) string {
 	if near(n) {
 		return ""
 	}
-	text := fmt.Sprintf("its body says %s: %s, and its field %s", x.name, x.value, t)
+	text := fmt.Sprintf("its body says %s: %s, but its field %s", x.name, x.value, t)
 	if near(n / 1000) {
-		text += " (the body counts milliseconds, the field seconds)"
+		text += " (the body counts milliseconds, the field counts seconds)"
 	}
 	return text
 }
@@ -203,8 +203,8 @@ func (j *judge) aloneWait(o *timeline.Observation, x member, n float64) string {
 	}
 	says := fmt.Sprintf("its body says %s: %s", x.name, x.value)
 	if denied(n) {
-		return says + fmt.Sprintf(", no Retry-After says more, and #%d was denied %s later, with no "+
-			"admission between", again.Seq, phrase.Seconds(again.Sent-o.FirstByte, time.Millisecond))
+		return says + fmt.Sprintf(", no Retry-After says more, but #%d was denied %s later, with no "+
+			"admission in between", again.Seq, phrase.Seconds(again.Sent-o.FirstByte, time.Millisecond))
 	}
 	need, ok := j.LongestNeed(o, answer.Wait{})
 	if !ok || n <= need.Seconds() || plainName(x.name) != "retryafterseconds" && !denied(n/1000) {
@@ -283,7 +283,7 @@ func (j *judge) limitConflict(o *timeline.Observation, x, window member) string 
 		return ""
 	}
 	if len(quotas) > 0 {
-		return fmt.Sprintf("its body says %s: %d, and its fields tell a limit of %s", x.name, n,
+		return fmt.Sprintf("its body says %s: %d, but its fields state a limit of %s", x.name, n,
 			strings.Join(limitsOf(quotas), ", "))
 	}
 	limit, unit := j.LimitOf(o), time.Duration(0)
@@ -293,7 +293,7 @@ func (j *judge) limitConflict(o *timeline.Observation, x, window member) string 
 	if len(limit) == 0 || declares(limit, n, unit) {
 		return ""
 	}
-	return fmt.Sprintf("its body says %s: %d, and %s%s", x.name, n, declaredText(limit),
+	return fmt.Sprintf("its body says %s: %d, but %s%s", x.name, n, declaredText(limit),
 		unnamedUnit(n, limit))
 }
 

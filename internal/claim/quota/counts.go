@@ -52,12 +52,12 @@ func (j *judge) counts(id string, tellers []teller) verdict.Claim {
 	case compared > 0:
 	case j.withhold(tellers, tellsRemaining):
 		return finding.Unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer",
-			"what remains of the quota")
+			"the remaining quota")
 	case completes:
 		return verdict.Claim{ID: id, Reason: verdict.NeedsFailed,
-			Text: "what remains depends on when requests are complete, which no answer tells"}
+			Text: "the remaining quota depends on when requests are complete, which no answer says"}
 	default:
-		return finding.TooFew(id, "no answers of requests without rivals tell what remains")
+		return finding.TooFew(id, "no answer of a request without rivals states the remaining quota")
 	}
 	text := fmt.Sprintf("%d of %s report the remaining quota that earlier requests leave",
 		compared-len(findings), quantity.Plural(compared, "answer"))
@@ -168,7 +168,7 @@ func (s *series) opening(o *timeline.Observation, left int64) {
 	s.compared++
 	if want := full - o.Cost; left != want {
 		s.find(left > want, want, left,
-			fmt.Sprintf("#%d, the first of its partition, is told that %d remain; a full start of %d less "+
+			fmt.Sprintf("#%d, the first of its partition, says that %d remain; a full start of %d less "+
 				"its cost of %d leaves %d",
 				o.Seq, left, full, o.Cost, want), o)
 		s.findings[len(s.findings)-1].Rule = "RL-TRUTH-R"
@@ -186,8 +186,8 @@ func (s *series) step(o *timeline.Observation, left int64) {
 	before := s.told[s.last.Seq].Remaining
 	if least := before - cost; left < least && (cost > 0 || !s.CountsDenials()) {
 		s.find(false, least, left,
-			fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; it was %s and cost %d, so at "+
-				"least %d do",
+			fmt.Sprintf("#%d says that %d remain, and #%d that %d do; it was %s and cost %d, so at "+
+				"least %d remain",
 				s.last.Seq, before, o.Seq, left, o.Outcome, cost, least), s.last, o)
 		return
 	}
@@ -195,8 +195,8 @@ func (s *series) step(o *timeline.Observation, left int64) {
 	back, known := s.gained(s.start.Sent, o.FirstByte)
 	if most := from - s.spent + back; known && left > most {
 		s.find(true, most, left,
-			fmt.Sprintf("#%d is told that %d remain, and #%d that %d do; %d were admitted after it, and at "+
-				"most %d came back in %s, so at most %d do",
+			fmt.Sprintf("#%d says that %d remain, and #%d that %d do; %d were admitted after it, and "+
+				"at most %d came back in %s, so at most %d remain",
 				s.start.Seq, from, o.Seq, left, s.spent, back,
 				phrase.Seconds(o.FirstByte-s.start.Sent, time.Microsecond), most), s.start, o)
 	}

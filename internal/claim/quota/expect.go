@@ -88,10 +88,10 @@ func told(ask reading) func(*judge, string) verdict.Claim {
 	return func(j *judge, id string) (c verdict.Claim) {
 		switch tellers := j.tellers(); {
 		case len(tellers) == 0 && !j.promised() && j.KeepsFields():
-			const what = "fields that tell the quota"
+			const what = "fields that state the quota"
 			c = finding.Unpromised(id, verdict.PromiseRateLimit, len(j.Target), "answer", what)
 		case len(tellers) == 0:
-			c = finding.TooFew(id, "no answer tells a quota")
+			c = finding.TooFew(id, "no answer states a quota")
 		default:
 			c = ask(j, id, tellers)
 		}

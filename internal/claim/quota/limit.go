@@ -36,7 +36,7 @@ func (j *judge) toldLimit(id string, tellers []teller) verdict.Claim {
 			if odd.Dialect == headers.PolicyByNumber {
 				rule = "R3-POLICY"
 			}
-			first = fmt.Sprintf("#%d tells a limit of %d (%s), and %s", t.o.Seq, odd.Limit, odd.Dialect,
+			first = fmt.Sprintf("#%d states a limit of %d (%s), but %s", t.o.Seq, odd.Limit, odd.Dialect,
 				declaredText(limit))
 			if odd.Window == 0 {
 				first += unnamedUnit(odd.Limit, limit)
@@ -48,14 +48,14 @@ func (j *judge) toldLimit(id string, tellers []teller) verdict.Claim {
 	}
 	switch {
 	case len(bad) > 0:
-		text := fmt.Sprintf("%d of %s tell a limit that is not the declared one", len(bad),
+		text := fmt.Sprintf("%d of %s state a limit that is not the declared one", len(bad),
 			quantity.Plural(judged, "answer"))
 		return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: verdict.LimitOtherwise,
 			Seen: int64(len(bad)), Rule: rule,
 			Text: text + ": " + first + "; so do " + phrase.Seqs(bad)}, bad...))
 	case judged > 0:
 		slices.Sort(seen)
-		return finding.Settle(id, fmt.Sprintf("the limit that %s tell is the declared one: %s",
+		return finding.Settle(id, fmt.Sprintf("the limit that %s state is the declared one: %s",
 			quantity.Plural(judged, "answer"), strings.Join(slices.Compact(seen), ", ")))
 	case len(j.Limit) == 0:
 		return uncompared(id)

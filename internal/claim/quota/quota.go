@@ -71,7 +71,7 @@ func (j *judge) silent(id string, tellers []teller, what string, has func(header
 	if j.withhold(tellers, has) {
 		return finding.Unpromised(id, verdict.PromiseRateLimit, len(tellers), "answer", what)
 	}
-	return finding.TooFew(id, "no answer tells "+what)
+	return finding.TooFew(id, "no answer states "+what)
 }
 
 // uncompared is a claim on what is told where no limit is declared.
@@ -108,9 +108,9 @@ func (j *judge) conventions(id string, tellers []teller) verdict.Claim {
 			bad++
 		}
 	}
-	return finding.Settle(id, fmt.Sprintf("%d of %s that tell a quota break no rule", len(tellers)-bad,
+	return finding.Settle(id, fmt.Sprintf("%d of %s that state a quota break no rule", len(tellers)-bad,
 		quantity.Plural(len(tellers), "answer")),
-		all.Findings(len(tellers), "answer", "fields that tell the quota")...)
+		all.Findings(len(tellers), "answer", "fields that state the quota")...)
 }
 
 // needsLonger tells whether an answer tells a time beyond the window of its policy because the declared
@@ -148,17 +148,18 @@ func (j *judge) agrees(id string, tellers []teller) verdict.Claim {
 				continue
 			}
 			if a.HasLimit && b.HasLimit && a.Limit != b.Limit {
-				limits.add(t.o, fmt.Sprintf("%s tells a limit of %d and %s one of %d", a.Dialect, a.Limit,
+				limits.add(t.o, fmt.Sprintf("%s states a limit of %d and %s a limit of %d",
+					a.Dialect, a.Limit,
 					b.Dialect, b.Limit))
 			}
 			if a.HasRemaining && b.HasRemaining && a.Remaining != b.Remaining {
-				left.add(t.o, fmt.Sprintf("%s tells that %d remain and %s that %d do", a.Dialect, a.Remaining,
+				left.add(t.o, fmt.Sprintf("%s says that %d remain and %s that %d do", a.Dialect, a.Remaining,
 					b.Dialect, b.Remaining))
 			}
 		}
 	}
 	if compared == 0 {
-		return finding.Settle(id, fmt.Sprintf("%s tell their quota in one dialect only",
+		return finding.Settle(id, fmt.Sprintf("%s state their quota in only one dialect",
 			quantity.Plural(len(tellers), "answer")))
 	}
 	return finding.Settle(id, fmt.Sprintf("the dialects of %s were compared",
@@ -216,7 +217,7 @@ func (j *judge) stable(id string, tellers []teller) verdict.Claim {
 				first[k] = cmp.Or(first[k], t.o)
 				limits[k], told = append(limits[k], q.Limit), append(told, fmt.Sprint(q.Limit))
 			default:
-				moved.add(t.o, fmt.Sprintf("%s tells a limit of %d, and #%d told one of %d", q.Dialect,
+				moved.add(t.o, fmt.Sprintf("%s states a limit of %d, and #%d stated a limit of %d", q.Dialect,
 					q.Limit, first[k].Seq, limits[k][0]))
 			}
 		}
@@ -226,6 +227,6 @@ func (j *judge) stable(id string, tellers []teller) verdict.Claim {
 	}
 	slices.SortFunc(told,
 		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
-	return finding.Settle(id, fmt.Sprintf("each partition is told one limit: %s",
+	return finding.Settle(id, fmt.Sprintf("each partition gets one limit: %s",
 		strings.Join(slices.Compact(told), ", ")), moved.findings()...)
 }

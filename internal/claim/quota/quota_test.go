@@ -58,8 +58,8 @@ func told5(seq, sent, first, status, left int) timeline.Observation {
 func TestQuotaConventions(t *testing.T) {
 	run(t, verdict.Promises(), Expect{Conventions: true}, []row{
 		{"well formed", record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 429, 0)), "pass",
-			"2 of 2 answers that tell a quota break no rule"},
-		{"nothing is told", record(req(1, 0, 1, 200, someDate)), "too-few", "no answer tells a quota"},
+			"2 of 2 answers that state a quota break no rule"},
+		{"nothing is told", record(req(1, 0, 1, 200, someDate)), "too-few", "no answer states a quota"},
 		{"more than the limit", record(told5(1, 0, 1, 200, 6)), "fail", "RL-R-LE-Q"},
 		{"more than the limit, by convention", record(told5(1, 0, 1, 200, 6)), "fail", "XR-REM-RANGE"},
 		{"below zero", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", "X-Ratelimit-Remaining: -1")), "fail",
@@ -75,9 +75,9 @@ func TestQuotaConventions(t *testing.T) {
 			"X-Ratelimit-Userremaining: -1")), "fail", "XR-REM-RANGE"},
 		{"what nothing explains", record(with(told5(1, 0, 1, 200, 4), func(o *timeline.Observation) {
 			o.Fields = append(o.Fields, timeline.Field{Name: "X-Rate-Limit", Value: "36000"})
-		})), "pass", `; sent, not judged: X-Rate-Limit ("36000" in #1)`},
+		})), "pass", `; sent, but not judged: X-Rate-Limit ("36000" in #1)`},
 		{"nothing else is told", record(req(1, 0, 1, 200, "X-Rate-Limit: 36000")), "too-few",
-			`; sent, not judged: X-Rate-Limit ("36000" in #1)`},
+			`; sent, but not judged: X-Rate-Limit ("36000" in #1)`},
 		{"a reset in seconds",
 			record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", "X-Ratelimit-Reset: 1795168358")), "pass", ""},
 		{"at the origin", record(told5(1, 0, 1, 200, 4),
@@ -95,9 +95,9 @@ func TestDialectsAgree(t *testing.T) {
 	run(t, verdict.Promises(), Expect{Agree: true}, []row{
 		{"they do", record(both(5, 4)), "pass", "1 answer were compared"},
 		{"two limits", record(both(9000, 4)), "fail",
-			"#1: x-ratelimit tells a limit of 9000 and ratelimit-08 one of 5"},
-		{"two remainders", record(both(5, 3)), "fail", "tells that 3 remain and ratelimit-08 that 4 do"},
-		{"one dialect", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5")), "pass", "in one dialect only"},
+			"#1: x-ratelimit states a limit of 9000 and ratelimit-08 a limit of 5"},
+		{"two remainders", record(both(5, 3)), "fail", "says that 3 remain and ratelimit-08 that 4 do"},
+		{"one dialect", record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5")), "pass", "in only one dialect"},
 		{"several policies of one dialect",
 			record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5", `Ratelimit-Policy: "p";q=6, "q";q=7`,
 				`Ratelimit: "p";r=4, "q";r=3`)), "pass", ""},
@@ -114,9 +114,9 @@ func TestLimitsAreStable(t *testing.T) {
 		{"a limit for each partition", record(limit(1, 5, "k"), limit(2, 60, "l")), "pass",
 			"one limit: 5, 60"},
 		{"another one later", record(limit(1, 5, "k"), limit(2, 6, "k"), limit(3, 5, "k")), "fail",
-			"a limit of 6, and #1 told one of 5; in all 1 answer: #2"},
+			"a limit of 6, and #1 stated a limit of 5; in all 1 answer: #2"},
 		{"no limit", record(req(1, 0, 1, 200, "X-Ratelimit-Remaining: 5")), "too-few",
-			"no answer tells a limit"},
+			"no answer states a limit"},
 	})
 }
 
@@ -137,21 +137,21 @@ func TestRemainingUnitsFitTheRequestsBefore(t *testing.T) {
 		{"told before the request", slowBucket, record(told5(1, 0, 1, 200, 5), told5(2, 2, 3, 200, 4)),
 			"fail", "a full start of 5 less its cost of 1 leaves 4"},
 		{"started with less", slowBucket, record(told5(1, 0, 1, 200, 3), told5(2, 2, 3, 200, 2)), "fail",
-			"#1, the first of its partition, is told that 3 remain"},
+			"#1, the first of its partition, says that 3 remain"},
 		{"stuck", slowBucket, record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 4), told5(3, 4, 5, 200, 4)),
-			"fail", "#1 is told that 4 remain, and #3 that 4 do; 2 were admitted after it, and at most 1 " +
-				"came back in 0.005000 s, so at most 3 do"},
+			"fail", "#1 says that 4 remain, and #3 that 4 do; 2 were admitted after it, and at most 1 " +
+				"came back in 0.005000 s, so at most 3 remain"},
 		{"came back", slowBucket, record(told5(1, 0, 1, 200, 4), told5(2, 99, 100, 200, 4)), "pass", ""},
 		{"came back too soon", slowBucket,
 			record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 3), told5(3, 99, 100, 200, 4)), "fail",
-			"at most 3 do"},
+			"at most 3 remain"},
 		{"counted twice", slowBucket, record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 2)), "fail",
-			"#1 is told that 4 remain, and #2 that 2 do; it was allowed and cost 1, so at least 3 do"},
+			"#1 says that 4 remain, and #2 that 2 do; it was allowed and cost 1, so at least 3 remain"},
 		{"by its cost", slowBucket, record(told5(1, 0, 1, 200, 4), cost(told5(2, 2, 3, 200, 2), 2)), "pass",
 			""},
 		{"a denial takes nothing", slowBucket, record(told5(1, 0, 1, 200, 4), cost(told5(2, 2, 3, 429, 4), 9),
 			cost(told5(3, 4, 5, 429, 3), 9)), "fail",
-			"#2 is told that 4 remain, and #3 that 3 do; it was denied and cost 0, so at least 4 do"},
+			"#2 says that 4 remain, and #3 that 3 do; it was denied and cost 0, so at least 4 remain"},
 		{"a denial that is counted", slowBucket + ",count=all",
 			record(told5(1, 0, 1, 200, 4), cost(told5(2, 2, 3, 429, 0), 9)), "pass", ""},
 		{"a rival", slowBucket,
@@ -171,7 +171,7 @@ func TestRemainingUnitsFitTheRequestsBefore(t *testing.T) {
 		{"an edge that may be anywhere", "fixed-window,rate=5/1s",
 			record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 4)), "pass", ""},
 		{"given back when a request is complete", "concurrency,limit=5",
-			record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 4)), "needs-failed", "which no answer tells"},
+			record(told5(1, 0, 1, 200, 4), told5(2, 2, 3, 200, 4)), "needs-failed", "which no answer says"},
 		{"left the log", "sliding-window-log,rate=5/1s",
 			record(told5(1, 0, 1, 200, 4), told5(2, 500, 501, 200, 3), told5(3, 1001, 1002, 200, 3)), "pass",
 			""},
@@ -207,7 +207,7 @@ func TestPartOfAQuotaMayBeLeftOut(t *testing.T) {
 	limits := record(req(1, 0, 1, 200, "X-Ratelimit-Limit: 5"), req(2, 2, 3, 200, "X-Ratelimit-Limit: 5"))
 	left := record(req(1, 0, 1, 200, "X-Ratelimit-Remaining: many"), req(2, 2, 3, 200, someDate))
 	run(t, nil, Expect{Counts: true}, []row{
-		{"no remaining units", limits, "needs-failed", "none of 2 answers has what remains of the quota"},
+		{"no remaining units", limits, "needs-failed", "none of 2 answers has the remaining quota"},
 		{"remaining units that cannot be read", left, "too-few", ""},
 	})
 	const alone, beside = "X-Ratelimit-Remaining: 5", "X-Ratelimit-Limit: 9"
@@ -227,6 +227,6 @@ func TestPartOfAQuotaMayBeLeftOut(t *testing.T) {
 		{"no limit", resets, "needs-failed", "none of 1 answer has a limit"},
 	})
 	run(t, verdict.Promises(), Expect{Stable: true}, []row{
-		{"no limit, but promised", resets, "too-few", "no answer tells a limit"},
+		{"no limit, but promised", resets, "too-few", "no answer states a limit"},
 	})
 }

@@ -49,15 +49,15 @@ func (j *judge) toldReset(id string, tellers []teller) verdict.Claim {
 	}
 	switch {
 	case judged > 0:
-		return finding.Settle(id, fmt.Sprintf("%d of %s tell a reset that can be%s", judged-bad,
+		return finding.Settle(id, fmt.Sprintf("%d of %s state a possible reset%s", judged-bad,
 			quantity.Plural(judged, "answer"), finding.Shown(bad)), findings...)
 	case len(j.Limit) == 0:
 		return uncompared(id)
 	case !resets:
 		return j.silent(id, tellers, "a reset", tellsReset)
 	default:
-		return finding.Settle(id, "no reset can be compared: an instant needs a Date beside it, and the "+
-			"limit a known recovery")
+		return finding.Settle(id, "no reset can be compared: an instant needs a Date field with it, "+
+			"and the limit a known recovery")
 	}
 }
 
@@ -82,7 +82,7 @@ func (j *judge) wrongReset(o *timeline.Observation, q headers.Quota, limit spec.
 		most, why = min(most, end.to-o.Sent), "its window has ended"
 		least, known = max(0, end.from-o.FirstByte), o.Outcome == timeline.Denied && o.Cost == 1
 	}
-	told := fmt.Sprintf("#%d (%s, sent %s, first byte %s) tells a reset in %s (%s)", o.Seq, o.Outcome,
+	told := fmt.Sprintf("#%d (%s, sent %s, first byte %s) states a reset in %s (%s)", o.Seq, o.Outcome,
 		phrase.Seconds(o.Sent, time.Millisecond), phrase.Seconds(o.FirstByte, time.Millisecond),
 		phrase.Seconds(q.Reset, q.Unit), q.Dialect)
 	switch {

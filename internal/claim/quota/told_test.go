@@ -31,12 +31,12 @@ func TestToldLimitIsTheDeclaredOne(t *testing.T) {
 		{slowBucket, "X-Ratelimit-Limit: 36000", "fail", "it is the rate in an hour, which no field says"},
 		{slowBucket, "X-Ratelimit-Limit-Hour: 36000", "pass", "36000"},
 		{slowBucket, "Ratelimit-Policy: \"a\";q=600;w=60", "pass", "600"},
-		{slowBucket, "Ratelimit-Policy: \"a\";q=600;w=3600", "fail", "tells a limit of 600"},
+		{slowBucket, "Ratelimit-Policy: \"a\";q=600;w=3600", "fail", "states a limit of 600"},
 		{slowBucket, "Ratelimit-Policy: \"a\";q=600;w=3600, \"b\";q=5", "pass", ""},
 		// another policy beside it
 		{slowBucket, "X-Ratelimit-Limit: 6", "fail", "the declared limit has 5 at once and 10/s"},
 		{slowBucket, "X-Ratelimit-Remaining: 6", "needs-failed", "none of 1 answer has a limit"},
-		{slowBucket, "Ratelimit-Policy: 600;w=3600", "fail", "tells a limit of 600"}, // by number, alone
+		{slowBucket, "Ratelimit-Policy: 600;w=3600", "fail", "states a limit of 600"}, // by number, alone
 		{"token-bucket,rate=10/s,burst=5..7", "X-Ratelimit-Limit: 6", "pass", ""},
 		{"fixed-window,rate=10000/720h", "Ratelimit-Limit: 333;w=86400", "pass", ""},
 		{"leaky-bucket-queue,rate=10/s,queue=20", "X-Ratelimit-Limit: 20", "pass", ""},
@@ -59,8 +59,8 @@ func TestPoliciesByNumberAreDeclared(t *testing.T) {
 		{"5", "pass", ""},
 		{"5;w=1, 1000;w=3600", "pass", ""}, // another policy beside it
 		{"no number", "pass", ""},          // fields-ratelimit has it
-		{"600;w=3600", "fail", "tells a limit of 600 (ratelimit-policy), and the declared limit has 5"},
-		{"9000;w=60, 8000", "fail", "tells a limit of 9000 (ratelimit-policy)"},
+		{"600;w=3600", "fail", "states a limit of 600 (ratelimit-policy), but the declared limit has 5"},
+		{"9000;w=60, 8000", "fail", "states a limit of 9000 (ratelimit-policy)"},
 		{"36000", "fail", "(it is the rate in an hour, which no field says)"},
 	} {
 		for _, limit := range [][]string{{"Ratelimit-Limit: 5", "Ratelimit-Reset: 1"},
@@ -165,11 +165,11 @@ func TestBodiesTellWhatFieldsTell(t *testing.T) {
 		{`{"retry_after":2,"limit":5,"status":429}`, "pass", "bodies of 1 denial"},
 		{`{"retryAfter":1.2}`, "pass", ""},
 		{`{"retryAfter":"2"}`, "pass", ""},
-		{`{"error":{"retry-after":2000}}`, "fail", "the body counts milliseconds, the field seconds"},
+		{`{"error":{"retry-after":2000}}`, "fail", "the body counts milliseconds, the field counts seconds"},
 		{`{"retry_after":1700000002}`, "pass", ""}, // an instant is no wait
-		{`{"retry_after":60}`, "fail", "its body says retry_after: 60, and its field Retry-After: 2"},
-		{`{"retry_after_ms":2000}`, "pass", "no denial tells"},
-		{`{"limit":36000}`, "fail", "its body says limit: 36000, and its fields tell a limit of 5"},
+		{`{"retry_after":60}`, "fail", "its body says retry_after: 60, but its field Retry-After: 2"},
+		{`{"retry_after_ms":2000}`, "pass", "no denial states"},
+		{`{"limit":36000}`, "fail", "its body says limit: 36000, but its fields state a limit of 5"},
 		{`{"status":503}`, "fail", "its status is 429"},
 		{`{"status":"error"}`, "pass", ""},
 		{`{"reset_at":"2023-11-14T22:13:21Z"}`, "pass", ""},
@@ -178,7 +178,7 @@ func TestBodiesTellWhatFieldsTell(t *testing.T) {
 		{`{"retry_after":60,"of":[{"retry_after":2}]}`, "pass", ""}, // two that differ tell nothing
 		{`{"retry_after":60,"message":"and then it is cut of`, "fail", "60"},
 		{`{"of":[1,{"limit":5},"limit",9]}`, "pass", "bodies of 1 denial"},
-		{`<p>retry_after: 60</p>`, "pass", "no denial tells"},
+		{`<p>retry_after: 60</p>`, "pass", "no denial states"},
 	} {
 		o := req(1, 0, 1, 429, "Retry-After: 2", "X-Ratelimit-Limit: 5", "Date: Tue, 14 Nov 2023 "+
 			"22:13:20 GMT")
@@ -209,7 +209,7 @@ func TestAWaitThatABodyTellsAlone(t *testing.T) {
 			"its body says retry_after: 60, and at most 2.000 s could be needed"},
 		{`{"retryAfterSeconds":60}`, slowBucket, nil, "fail", "at most 2.000 s could be needed"},
 		{`{"retry_after":1}`, slowBucket, []timeline.Observation{again(1500, 429)}, "fail",
-			"no Retry-After says more, and #2 was denied 1.499 s later, with no admission between"},
+			"no Retry-After says more, but #2 was denied 1.499 s later, with no admission in between"},
 		{`{"retry_after":2}`, slowBucket, []timeline.Observation{again(1500, 429)}, "pass", ""},
 		{`{"retry_after":1}`, slowBucket,
 			[]timeline.Observation{req(2, 1100, 1101, 200), req(3, 1500, 1501, 429)}, "pass", ""},

@@ -28,5 +28,5 @@ func unjudged(obs []*timeline.Observation) string {
 	if len(out) == 0 {
 		return ""
 	}
-	return "; sent, not judged: " + strings.Join(out, ", ")
+	return "; sent, but not judged: " + strings.Join(out, ", ")
 }

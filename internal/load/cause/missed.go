@@ -34,7 +34,8 @@ const slow = 50 * time.Millisecond
 func MissedRemedy(tl *timeline.Timeline) string {
 	for _, note := range tl.Header.Notes {
 		if strings.HasPrefix(note, timeline.OfAgent) {
-			return "see what became of that agent on its machine, start the agents again, and repeat the run"
+			return "find out what happened to that agent on its machine, start the agents again, and " +
+				"repeat the run"
 		}
 		var n int
 		if _, err := fmt.Sscanf(note, ceilingOfRequests, &n); err == nil {
@@ -46,15 +47,15 @@ func MissedRemedy(tl *timeline.Timeline) string {
 	}
 	most, middle := inFlight(tl)
 	if still := stalled(tl); still > 0 && middle < slow {
-		return fmt.Sprintf("this machine stood still for %v: generate from one with more idle processors, "+
-			"or repeat it (--retries 3)", still.Round(time.Millisecond))
+		return fmt.Sprintf("this machine stood still for %v: use a machine with more idle processors, "+
+			"or repeat the run (--retries 3)", still.Round(time.Millisecond))
 	}
 	if most == 0 || middle < slow || most != tl.Header.Audit.Connections { // more: streams of HTTP/2
 		return ""
 	}
-	return fmt.Sprintf("answers took %v in the middle, and all %d connections waited for them: raise "+
-		"safety: "+
-		"max_connections, or see why the target is slow; a faster machine, or more requests, do not help",
+	return fmt.Sprintf("the median answer took %v, and all %d connections waited for answers: raise "+
+		"safety: max_connections, or find out why the target is slow; a faster machine, or more "+
+		"requests, do not help",
 		middle.Round(time.Millisecond), most)
 }
 

@@ -82,11 +82,11 @@ func Remedy(tl *timeline.Timeline) string {
 
 // NoCertificate is the note of a recording whose target asked who the client is. Some answer nobody else:
 // nginx with status 400, others with an alert.
-const NoCertificate = timeline.OfTarget + "it asked for a certificate of the client, and was shown none " +
-	"(--cert FILE --key FILE)"
+const NoCertificate = timeline.OfTarget + "the target asked for a client certificate, and none was " +
+	"sent (--cert FILE --key FILE)"
 
 // Certify is what helps with NoCertificate.
-const Certify = "show a certificate that the target accepts: --cert FILE and --key FILE"
+const Certify = "send a certificate that the target accepts: --cert FILE and --key FILE"
 
 // commonest returns the commonest error where nothing was answered, and how often it was met.
 func commonest(tl *timeline.Timeline) (word string, count int) {
@@ -111,36 +111,36 @@ type cause struct{ means, mend string }
 
 const (
 	start  = "start the target, or check the URL given with --target"
-	single = "look into the target's log, and what a single request gets"
+	single = "read the target's log, and try a single request"
 	host   = "check the host in the URL given with --target"
 )
 
 var causes = map[string]cause{
 	Refused: {"nothing listens at the address", start},
 	Reset:   {"connections were reset before an answer came", single},
-	Timeout: {"nothing came in time",
-		single + "; where each connection takes a thread, give the target more threads"},
-	Malformed: {"what came is no HTTP", "check the port: another protocol is spoken there"},
+	Timeout: {"no answer came in time",
+		single + "; if each connection needs a thread, give the target more threads"},
+	Malformed: {"the answers are not HTTP", "check the port: it speaks another protocol"},
 	TooLarge: {"the header of the answer has no end",
-		"let the target send a header block of at most 64 KiB"},
-	TLS: {"no TLS connection could be agreed on",
-		"look whether the target asks for a certificate of the client, or for another version of TLS"},
-	Certificate: {"the certificate is not trusted", "name its authority with --cacert FILE, " +
-		"ask for the host that it is made out to (--host NAME), or take any with --insecure"},
-	NoTLS:    {"the port speaks no TLS", "write http:// in the URL"},
-	WantsTLS: {"the port speaks TLS, and was asked in plain HTTP", "write https:// in the URL"},
-	HTTP2: {"the port speaks HTTP/2 only",
+		"make the target send a header block of at most 64 KiB"},
+	TLS: {"the TLS handshake failed",
+		"check whether the target wants a client certificate, or another version of TLS"},
+	Certificate: {"the target's certificate is not trusted", "name its authority with --cacert FILE, " +
+		"use the host name of the certificate (--host NAME), or accept any certificate with --insecure"},
+	NoTLS:    {"the port does not speak TLS", "write http:// in the URL"},
+	WantsTLS: {"the port speaks TLS, and the request was plain HTTP", "write https:// in the URL"},
+	HTTP2: {"the port speaks only HTTP/2",
 		"send HTTP/2 with --http2"},
-	NoHTTP2: {"the port does not speak HTTP/2", "leave --http2 out, or let the target speak it"},
+	NoHTTP2: {"the port does not speak HTTP/2", "leave --http2 out, or turn HTTP/2 on at the target"},
 	Proxy: {"the proxy opened no tunnel to the target",
-		"check the URL given with --proxy, and whom the proxy lets through"},
+		"check the URL given with --proxy, and which targets the proxy allows"},
 	NoProxy: {"nothing listens at the proxy's address",
 		"start the proxy, or check the URL given with --proxy"},
 	NoSocket: {"nothing listens at the Unix socket",
 		"start the target, or check the path given with --unix-socket"},
 	EOF:       {"connections ended before an answer came", single},
 	Closed:    {"connections were closed before an answer came", single},
-	Surplus:   {"an answer came too many, so that any may be another request's", single},
+	Surplus:   {"the target sent one answer too many, so any answer may belong to another request", single},
 	DNS:       {"the name of the host has no address", host},
 	Forbidden: {"the address is not allowed", "name the host with --allow"},
 	NoRoute:   {"there is no route to the address", host + ", and the network"},

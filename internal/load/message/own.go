@@ -117,7 +117,8 @@ func CheckOwn(own *timeline.Request) error {
 	case own.Path != "" &&
 		(own.Path[0] != '/' ||
 			strings.ContainsFunc(own.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' })):
-		return fmt.Errorf("path %q: it begins with a slash, and all but printable ASCII is escaped", own.Path)
+		return fmt.Errorf("path %q: a path begins with a slash, and everything but printable ASCII is "+
+			"escaped", own.Path)
 	}
 	for name, v := range own.Header {
 		if name != http.CanonicalHeaderKey(name) {
@@ -131,11 +132,11 @@ func CheckOwn(own *timeline.Request) error {
 	switch own.Addresses {
 	case "", timeline.AnyAddress, timeline.OneNetwork, timeline.TwoSpellings:
 	default:
-		return fmt.Errorf("addresses %q: they are any, one-network or two-spellings", own.Addresses)
+		return fmt.Errorf("addresses %q: the values are any, one-network and two-spellings", own.Addresses)
 	}
 	known := func(r timeline.AttributeRow) bool { return r.Attribute == own.Vary }
 	if own.Vary != "" && !slices.ContainsFunc(timeline.Attributes(), known) {
-		return fmt.Errorf("vary %q: no such attribute", own.Vary)
+		return fmt.Errorf("vary %q: there is no such attribute", own.Vary)
 	}
 	for _, s := range own.Spellings {
 		if !slices.Contains(timeline.Spellings(), s) {

@@ -75,7 +75,7 @@ func TestInventedAddresses(t *testing.T) {
 		}
 	}
 	if err := CheckOwn(&timeline.Request{Addresses: "ipv5"}); err == nil ||
-		!strings.Contains(err.Error(), "any, one-network or two-spellings") {
+		!strings.Contains(err.Error(), "any, one-network and two-spellings") {
 		t.Errorf("addresses of a kind that is none: got %v", err)
 	}
 }

@@ -180,7 +180,7 @@ func (o *Options) check() error {
 		}
 	}
 	if o.URL == nil {
-		return errors.New("url: there is none (name the target)")
+		return errors.New("url: it is missing (name the target)")
 	}
 	add(checkURL("url", o.URL))
 	add(o.Partition.check(o.URL))
@@ -210,7 +210,7 @@ func (o *Options) check() error {
 		{"ceiling of requests", int64(o.MaxRequests)}, {"ceiling of time", int64(o.MaxDuration)},
 	} {
 		if n.value < 0 {
-			add(fmt.Errorf("%s %d: it is not negative", n.name, n.value))
+			add(fmt.Errorf("%s %d: the value may not be negative", n.name, n.value))
 		}
 	}
 	return errors.Join(errs...)
@@ -220,16 +220,17 @@ func (o *Options) check() error {
 func (o *Options) checkWay() error {
 	switch p := o.Proxy; {
 	case o.Socket != "" && o.Partition.Kind == ByAddress:
-		return errors.New("partition address: a Unix socket has none (use a header, the path or the query)")
+		return errors.New("partition address: a Unix socket has no address (use a header, the path or " +
+			"the query)")
 	case p == nil:
 		return nil
 	case o.Socket != "":
 		return errors.New("proxy: a Unix socket is connected to directly (leave one of them out)")
 	case p.Scheme != "http" || p.Hostname() == "" || strings.Trim(p.Path, "/") != "" || p.RawQuery != "":
-		return errors.New("proxy: it is http://HOST:PORT or http://USER:PASSWORD@HOST:PORT")
+		return errors.New("proxy: a proxy is http://HOST:PORT or http://USER:PASSWORD@HOST:PORT")
 	case o.Partition.Kind == ByAddress:
-		return errors.New("partition address: the proxy has one for all (use a header, the path or the " +
-			"query)")
+		return errors.New("partition address: the proxy has one address for all clients (use a header, " +
+			"the path or the query)")
 	}
 	return nil
 }

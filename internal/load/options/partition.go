@@ -73,7 +73,7 @@ func ParsePartition(s string) (Partition, error) {
 				"cookie:session)", s)
 		}
 	default:
-		return Partition{}, fmt.Errorf("partition %q: no such kind (%s)", s, want)
+		return Partition{}, fmt.Errorf("partition %q: there is no such kind (%s)", s, want)
 	}
 	return Partition{Kind: kind, Name: name, Format: format}, nil
 }

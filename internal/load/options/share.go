@@ -27,7 +27,7 @@ type Turns interface {
 }
 
 // Unpermitted is the note of a recorder that had to stop.
-const Unpermitted = "stopped: this part of the load had no leave to go on"
+const Unpermitted = "stopped: this part of the load was not permitted to go on"
 
 // Permitted tells whether a request may be sent now, which one of several asks before each.
 func (o *Options) Permitted() bool { return o.Share == nil || o.Share.Permit() }

@@ -26,7 +26,7 @@ const (
 )
 
 var (
-	errTooLarge = errors.New("more bytes than are read of an answer")
+	errTooLarge = errors.New("more bytes than rlcheck reads of an answer")
 	errUnasked  = errors.New("bytes came that no request had asked for")
 	// errUnanswered ends a stream that was cut.
 	errUnanswered = errors.New("a request was not answered")

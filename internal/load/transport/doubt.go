@@ -18,8 +18,8 @@ import (
 type doubt struct{ from, to time.Duration }
 
 // surplus is that a target, which had answered on a connection, sent more there than was asked for.
-const surplus = timeline.OfTarget + "more came on a connection than was asked for: answers there may be " +
-	"those of other requests"
+const surplus = timeline.OfTarget + "more answers came on a connection than requests were sent: " +
+	"answers there may belong to other requests"
 
 // surplus hears that something came on a connection that no request had asked for: an answer, or anything
 // else.

@@ -105,9 +105,9 @@ func (x *relief) helps(t *Transport) {
 	if x.helped++; x.helped < 2 || t.frugal.Swap(true) {
 		return
 	}
-	t.Note(timeline.OfTarget+"requests waited for %v while connections idled (%d), and were answered as "+
-		"soon as those were closed: it seems to serve few connections at a time, as with a thread for "+
-		"each (give it more threads); from then on none was left idle", x.quiet, x.closed)
+	t.Note(timeline.OfTarget+"requests waited for %v while %d connections were idle, and were answered "+
+		"as soon as those were closed: the target seems to serve few connections at a time, such as "+
+		"one for each thread (give it more threads); from then on rlcheck left none idle", x.quiet, x.closed)
 }
 
 // waiting returns the requests that have waited for d at least: their expiries, by their connections.

@@ -80,7 +80,7 @@ func (t *Transport) join(ctx context.Context, p *Pool) (*Conn, error) {
 	c := l.take(p)
 	if c == nil {
 		l.raw.Close()
-		return nil, cause.Told(cause.Reset, errors.New("the target lets a connection carry no stream"))
+		return nil, cause.Told(cause.Reset, errors.New("the target allows no stream on a connection"))
 	}
 	p.links = append(p.links, l)
 	return c, nil

@@ -48,7 +48,7 @@ func (t *Transport) Spoken(ctx context.Context) string {
 	if t.o.HTTP2 || t.o.Proxy != nil || t.answered.Load() || ctx.Err() != nil || !t.hungUp() {
 		return ""
 	}
-	t.Note("nothing was answered: the target was asked whether it speaks HTTP/2, and TLS")
+	t.Note("nothing was answered: rlcheck tested whether the target speaks HTTP/2, and TLS")
 	ctx, cancel := context.WithTimeout(ctx, min(time.Second, t.o.Timeout))
 	defer cancel()
 	if t.asked(ctx, speaksHTTP2) {

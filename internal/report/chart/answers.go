@@ -27,7 +27,8 @@ func answers(id string, s *result.Scenario, c clock) SVG {
 	d.yAxis(f, y, 4)
 	d.phases(f, x, c, s.Timeline, false)
 	if answers <= mostDots {
-		d.text("label", f.x, 12, "start", "service time in ms (first byte − sent), a dot an answer")
+		d.text("label", f.x, 12, "start", "service time in ms (first byte − sent), one dot for each "+
+			"answer")
 		d.dots(x, y, c, s.Timeline)
 	} else {
 		d.text("label", f.x, 12, "start",

@@ -140,7 +140,7 @@ func inWindows(p spec.Policy, all []admission, w windows) usage {
 	case p.PerTo > 0:
 		return usage{left: "the length of the windows is a range"}
 	case p.Align == spec.AlignFirst:
-		return usage{left: "requests open the windows, and it is not known which"}
+		return usage{left: "requests open the windows, and which requests do is not known"}
 	}
 	what := "units in the fullest window, by where windows begin"
 	return usage{points: inPhases(all, p.Rate.Per, from, to), what: what, phases: true}

@@ -67,7 +67,7 @@ func drawnLimit(s *result.Scenario, part timeline.Part) (out spec.Limit, left st
 	case !slices.ContainsFunc(part.Observations, decided):
 		return nil, "no request was allowed or denied"
 	case out.Completes():
-		return nil, "the chart does not know when requests were complete, which the limit depends on"
+		return nil, "the chart does not know when requests were complete, and the limit depends on that"
 	case slices.ContainsFunc(out, func(p spec.Policy) bool { return p.TTL > 0 }):
 		return nil, "the chart does not know when the limiter forgot a client (ttl)"
 	}
@@ -160,7 +160,7 @@ func (v *view) chart(id string, c clock, width float64, near bool) SVG {
 	switch f := (frame{plotLeft, 234, width - plotLeft - plotRight, 110}); {
 	case height < 384: // said beside it
 	case v.use.left != "":
-		d.text("label", f.x, f.y-19, "start", "not drawn how much was in use: "+v.use.left)
+		d.text("label", f.x, f.y-19, "start", "no chart of the units in use: "+v.use.left)
 	case v.use.phases:
 		d.overPhases(id+"-u", f, v)
 	default:

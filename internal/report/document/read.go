@@ -45,7 +45,7 @@ func jsonError(err error) error {
 	}
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return fmt.Errorf("report: byte %d: %s: a JSON %s stands where %s belongs", kind.Offset, kind.Field,
+		return fmt.Errorf("report: byte %d: %s: a JSON %s was found, expected %s", kind.Offset, kind.Field,
 			kind.Value, kind.Type)
 	}
 	return fmt.Errorf("report: %w", err)
@@ -91,7 +91,7 @@ func (p *reading) wall(where, s string) time.Time {
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		p.fail(where, s, "a time is written as in RFC 3339")
+		p.fail(where, s, "a time must be written as in RFC 3339")
 	}
 	return t.UTC()
 }
@@ -102,7 +102,7 @@ func (p *reading) verdict(where, s string) verdict.Verdict {
 			return v
 		}
 	}
-	p.fail(where+".verdict", s, "a verdict is pass, fail or inconclusive")
+	p.fail(where+".verdict", s, "a verdict must be pass, fail or inconclusive")
 	return verdict.Inconclusive
 }
 
@@ -114,7 +114,7 @@ func (p *reading) answer(where string, in *jsonScenario) string {
 	case in.Answer == "" && in.Found:
 		return string(identify.Open)
 	case in.Answer != "" && !slices.Contains(known, identify.Verdict(in.Answer)):
-		p.fail(where+".answer", in.Answer, "an answer is identified, open or none")
+		p.fail(where+".answer", in.Answer, "an answer must be identified, open or none")
 	}
 	return in.Answer
 }
@@ -125,7 +125,7 @@ func (p *reading) outcome(where, s string) timeline.Outcome {
 			return o
 		}
 	}
-	p.fail(where+".statuses", s, "an outcome is allowed, denied or unknown")
+	p.fail(where+".statuses", s, "an outcome must be allowed, denied or unknown")
 	return timeline.Unknown
 }
 

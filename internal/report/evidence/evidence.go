@@ -109,7 +109,7 @@ func Shown(all []Failure) []Failure {
 		out = append(out, all[i:i+min(n, most)]...)
 		if n > most {
 			out = append(out, Failure{Claim: all[i].Claim,
-				Sentence: fmt.Sprintf("and %d more like it (the json report has all)", n-most)})
+				Sentence: fmt.Sprintf("and %d more like it (the JSON report has all)", n-most)})
 		}
 		i += n
 	}

@@ -72,7 +72,7 @@ func TestSpanTextWithoutARecording(t *testing.T) {
 func TestMendOfAttributesThatAreNotShown(t *testing.T) {
 	s := &result.Scenario{ID: "fresh-quota", Target: "http://127.0.0.1/", Claims: []verdict.Claim{
 		{ID: string(verdict.ClaimAttributes), Kind: verdict.ClaimAttributes, Reason: verdict.TooFew}}}
-	if got := Mend(s, verdict.TooFew); !strings.HasPrefix(got, "declare the limit that it has") {
+	if got := Mend(s, verdict.TooFew); !strings.HasPrefix(got, "declare the limit that the target has") {
 		t.Errorf("got the mend %q, want one about the limit", got)
 	}
 	if s.Claims[0].Verdict = verdict.Pass; Mend(s, verdict.TooFew) != mends[verdict.TooFew] {

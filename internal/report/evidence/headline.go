@@ -166,7 +166,7 @@ func contradiction(r *result.Run, i int, unit string) string {
 			v = result.FiniteEnds(m.Rate)
 		}
 		if v.Empty() {
-			return "none fits the recording of " + s.ID
+			return "no value fits the recording of " + s.ID
 		}
 		if v.LoSet {
 			high = append(high, one{s.ID, v})

@@ -71,7 +71,7 @@ func TestPolicyLines(t *testing.T) {
 		"nothing of rate": {run(of("a", burst)), ok + "rate not measured (declared 10/s)"},
 		"another burst":   {run(of("a", five)), "measured burst 5..5 (declared 20), " + untold},
 		"no burst at all": {run(of("a", verdict.Measured{Burst: sample.Between(2, 1)})),
-			"measured no single burst: none fits the recording of a, " + untold},
+			"measured no single burst: no value fits the recording of a, " + untold},
 		"one of two measured": {oneOf(run(of("a", good)), of("b", good)),
 			ok + "rate 9.97..10.04/s (declared 10/s) " +
 				"(1 scenario that declares token-bucket,rate=10/s,burst=20)"},

@@ -13,27 +13,29 @@ import (
 
 // mends says for each reason of an Inconclusive verdict what the reader can do.
 var mends = map[verdict.Reason]string{
-	verdict.ScheduleMissed: "lower the rate, or generate from a machine with more idle processors",
+	verdict.ScheduleMissed: "lower the rate, or use a machine with more idle processors",
 	verdict.Unreachable:    "start the target, or check the URL given with --target",
-	verdict.SetupFailed: "mend what the detail names and run again; nothing was said about the " +
+	verdict.SetupFailed: "fix what the detail names and run again; nothing was learned about the " +
 		"limiter",
-	verdict.NeedsFailed: "it does not count; say what the target has (--promise, --set), or --skip it",
-	verdict.TooFew: "let the phases send more requests or last longer, so that a fault could " +
+	verdict.NeedsFailed: "the scenario does not count; say what the target has (--promise, --set), or " +
+		"leave it out (--skip)",
+	verdict.TooFew: "make the phases send more requests or last longer, so that a fault could " +
 		"show",
 	verdict.ForeignTraffic:     "use keys that nobody else uses (partition: fresh: true)",
-	verdict.UnclassifiedStatus: "name the statuses of a denial under denied: status:",
-	verdict.SearchLimit:        "send less at once, so that fewer requests overlap",
+	verdict.UnclassifiedStatus: "say which statuses are denials, under denied: status:",
+	verdict.SearchLimit:        "send fewer requests at once, so that fewer overlap",
 	verdict.Interrupted:        "let the run finish",
 }
 
 // recordedMends are those of a recording that is judged alone: nobody can send more of it.
 var recordedMends = map[verdict.Reason]string{
-	verdict.TooFew: "judge a longer recording, or demand less of a pass (--exact-burst, " +
-		"--burst-resolution, " +
-		"--rate-resolution)",
-	verdict.ForeignTraffic:     "leave out --shared if nobody else uses these partitions",
-	verdict.UnclassifiedStatus: "name the statuses with --denied and --allowed",
-	verdict.SearchLimit:        "judge partitions one by one with --partition, or a shorter recording",
+	verdict.TooFew: "judge a longer recording, or demand less of a PASS (--exact-burst, " +
+		"--burst-resolution, --rate-resolution)",
+	verdict.ForeignTraffic: "leave out --shared if nobody else uses these partitions",
+	verdict.UnclassifiedStatus: "say which statuses are denials and admissions, with --denied and " +
+		"--allowed",
+	verdict.SearchLimit: "judge one partition at a time with --partition, or judge a shorter " +
+		"recording",
 }
 
 // recordedMend is the mend of a recording that is judged alone; empty where there is none.
@@ -42,8 +44,8 @@ func recordedMend(s *result.Scenario, r verdict.Reason) string {
 	case s.Target != "":
 		return ""
 	case r == verdict.TooFew && len(s.Claims) > 0 && s.Claims[0].Kind == verdict.ClaimClientWaits:
-		return "let the clients retry more often, eight times or more, and the recording go on for " +
-			"twice the longest wait"
+		return "make the clients retry more often, eight times or more, and record for at least twice " +
+			"the longest wait"
 	}
 	return recordedMends[r]
 }
@@ -55,8 +57,8 @@ func unheardMend(s *result.Scenario, r verdict.Reason) string {
 	if r != verdict.TooFew || n == 0 || s.Counts.Allowed == 0 || s.Counts.Denied > 0 {
 		return ""
 	}
-	return "find out why " + quantity.Plural(int(n), "request") + " got no answer; a target that denies by " +
-		"silence declares denied: {unanswered: true} (--set denied.unanswered=true)"
+	return "find out why " + quantity.Plural(int(n), "request") + " got no answer; if the target " +
+		"denies by not answering, declare denied: {unanswered: true} (--set denied.unanswered=true)"
 }
 
 // wentAwayMend is the mend of a run whose target answered, and then did not; empty for others.
@@ -64,7 +66,7 @@ func wentAwayMend(s *result.Scenario, r verdict.Reason) string {
 	if r != verdict.Unreachable || s.Counts.Allowed+s.Counts.Denied == 0 {
 		return ""
 	}
-	return "see what became of the target: it answered other requests"
+	return "find out what happened to the target: it answered other requests"
 }
 
 // slowMend is the mend of a run that showed too little as answers came late, or as nobody said which clock
@@ -74,8 +76,8 @@ func slowMend(s *result.Scenario, r verdict.Reason) string {
 		return ""
 	}
 	if slices.ContainsFunc(s.Header.Notes, ofOurClock) {
-		return "say how far its clock may be from ours: --wall-error 1ms for a server on this machine, " +
-			"--wall-error 500ms for one behind a tunnel"
+		return "say how far the target's clock may be from ours: --wall-error 1ms for a server on this " +
+			"machine, --wall-error 500ms for a server behind a tunnel"
 	}
 	return s.Slow()
 }
@@ -88,7 +90,8 @@ func unalikeMend(s *result.Scenario, r verdict.Reason) string {
 	if r != verdict.TooFew || !slices.ContainsFunc(s.Claims, open) {
 		return ""
 	}
-	return "declare the limit that it has (rlcheck identify finds it), or let the phases send more requests"
+	return "declare the limit that the target has (rlcheck identify finds it), or make the phases send " +
+		"more requests"
 }
 
 // ofOurClock tells whether a note says that a recording fails where the target has our clock.
@@ -98,7 +101,7 @@ func ofOurClock(note string) bool { return strings.HasPrefix(note, result.OurClo
 // explain what is seen until it is forgotten.
 func Mend(s *result.Scenario, r verdict.Reason) string {
 	if r == verdict.TooFew && s.FromCache() {
-		return "ask past the cache (--past-caches), or name a route that is not cached"
+		return "get past the cache (--past-caches), or use a route that is not cached"
 	}
 	if r == verdict.TooFew && s.Judgement != nil && s.Judgement.Unresolved && len(s.ResolvedBy) == 0 {
 		if _, finer := s.Coarse(); finer != "" {
@@ -106,8 +109,8 @@ func Mend(s *result.Scenario, r verdict.Reason) string {
 		}
 	}
 	if r == verdict.ForeignTraffic && s.FailedBeside {
-		return "record the scenarios one after the other (--serial), or find out what one client does to " +
-			"another"
+		return "record the scenarios one after the other (--serial), or find out how one client " +
+			"affects another"
 	}
 	if text := cmp.Or(recordedMend(s, r), unheardMend(s, r), wentAwayMend(s, r), slowMend(s, r),
 		unalikeMend(s, r)); text != "" {
@@ -122,7 +125,7 @@ func Mend(s *result.Scenario, r verdict.Reason) string {
 	case r == verdict.TooFew && h.Interrupted:
 		return mends[verdict.Interrupted]
 	case r == verdict.TooFew && h.CompleteFrom > 0:
-		return "begin with a silence in which the limiter forgets an earlier run, or use keys that are new " +
+		return "begin with a silence in which the limiter forgets an earlier run, or use new keys " +
 			"(partition: fresh: true)"
 	case r == verdict.ScheduleMissed:
 		return cmp.Or(cause.MissedRemedy(s.Timeline), mends[r])

@@ -24,9 +24,10 @@ type remark struct {
 
 // The mends of routes that are not the limited one.
 const (
-	limitedRoute = "check the path of --target, and what the limit counts clients by (--partition)"
-	limitedLog   = "check what --match lets through, and what clients are told apart by (--partition-by)"
-	notFollowed  = "name the URL it ends at with --target: redirects are not followed"
+	limitedRoute = "check the path of --target, and what the limiter tells clients apart by " +
+		"(--partition)"
+	limitedLog  = "check which requests --match keeps, and what identifies a client (--partition-by)"
+	notFollowed = "give the final URL with --target: rlcheck follows no redirects"
 )
 
 // remarkOn looks at what a scenario that did not pass was answered. ok is false where that is what a limited
@@ -57,7 +58,7 @@ func remarkOn(s *result.Scenario) (r remark, ok bool) {
 		text, mend := strangeStatus("most answers are", most, s.Header.Notes)
 		return remark{text, mend, most.Answers, all, true}, true
 	case strange > 0 && admitted == 0: // a limiter before a route that is not there
-		text, mend := strangeStatus("what is not denied is answered", most, s.Header.Notes)
+		text, mend := strangeStatus("requests that are not denied are answered", most, s.Header.Notes)
 		return remark{text, mend, most.Answers, all, true}, true
 	case neverDenied(s):
 		text := "nothing was ever denied: is this the limited route?"
@@ -101,7 +102,7 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 	text = strings.TrimSpace(fmt.Sprintf("%s %d %s", who, x.Status, http.StatusText(x.Status)))
 	switch {
 	case slices.Contains(uncertified, x.Status) && slices.Contains(notes, cause.NoCertificate):
-		return text + ": is a certificate of the client missing?", cause.Certify
+		return text + ": is a client certificate missing?", cause.Certify
 	case redirects(x.Status):
 		if x.Location != "" {
 			text += ", a redirect to " + x.Location
@@ -114,11 +115,12 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 	case x.Status == http.StatusMethodNotAllowed:
 		return text + ": is the method right?", "name it: --set target.method=POST"
 	case x.Status >= 500:
-		return text + ": is the target well, or is that a denial?",
-			"look at its log; a denial is named with " + denial(x.Status)
+		return text + ": is the target broken, or is that a denial?",
+			"read its log; if it is a denial, declare it with " + denial(x.Status)
 	default:
 		return text + ": is a field missing, or is that a denial?",
-			"a field is sent with --set target.header.NAME=VALUE; a denial is named with " + denial(x.Status)
+			"send a field with --set target.header.NAME=VALUE; if it is a denial, declare it with " +
+				denial(x.Status)
 	}
 }
 

@@ -17,11 +17,12 @@ func Hlog(w io.Writer, r *result.Run) error {
 	case err != nil:
 		return err
 	case recorded[0].Target == "" && !recorded[0].Timed():
-		return errors.New("no latencies: how long the requests of this recording took is not known")
+		return errors.New("no latencies: the recording does not say how long its requests took")
 	case len(recorded) == 1:
 		return latency.WriteLog(w, recorded[0].Timeline, recorded[0].Header.Started)
 	default:
-		return fmt.Errorf("%d recordings: a histogram log holds one (choose a scenario with --only)",
+		return fmt.Errorf("%d recordings: a histogram log holds only one (choose a scenario with "+
+			"--only)",
 			len(recorded))
 	}
 }

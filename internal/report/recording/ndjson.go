@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNone is returned by the formats that print recordings.
-var ErrNone = errors.New("no recording: this report has verdicts and numbers only (give the run's " +
+var ErrNone = errors.New("no recording: this report has only verdicts and numbers (give the run's " +
 	"folder with its timeline.ndjson)")
 
 // NDJSON writes the recording of the run as a timeline file. A timeline file holds one recording, so a
@@ -24,7 +24,8 @@ func NDJSON(w io.Writer, r *result.Run) error {
 	case len(recorded) == 1:
 		return ndjson.Write(w, recorded[0].Timeline)
 	default:
-		return fmt.Errorf("%d recordings: a timeline file holds one (choose a scenario with --only)",
+		return fmt.Errorf("%d recordings: a timeline file holds only one (choose a scenario with "+
+			"--only)",
 			len(recorded))
 	}
 }

@@ -50,7 +50,7 @@ func expectKind() kind[*draft] {
 				"by default.", func(e *draft) *scenario.Resolution { return &e.Expect.Resolution }),
 		key("fields", list("groups", groups), "Groups of header fields that answers must carry.",
 			func(e *draft) *[]fields.Group { return &e.Expect.Fields }),
-		key("retry_after", retryAfterKind(), "What waiting as told must lead to.",
+		key("retry_after", retryAfterKind(), "What follows if a client waits as told.",
 			func(e *draft) *claim.RetryAfterExpect { return &e.Expect.RetryAfter }),
 		key("denied_status", list("statuses", whole("a status", 100, 599)),
 			"Statuses that a denial should have.", func(e *draft) *[]int { return &e.Expect.DeniedStatus }),
@@ -58,20 +58,22 @@ func expectKind() kind[*draft] {
 			func(e *draft) *[]claim.DenialBound { return &e.Expect.Denials }),
 		key("latency", latencyKind(), "Bounds of service times.",
 			func(e *draft) *latencyDraft { return &e.latency }),
-		key("schedule", scheduleKind(), "How well the plan must be kept; missed, the run is INCONCLUSIVE.",
+		key("schedule", scheduleKind(), "How well the plan must be kept; otherwise the run is "+
+			"INCONCLUSIVE.",
 			func(e *draft) *time.Duration { return &e.Expect.LateP99 }),
-		key("quota", quotaKind(), "What answers tell of the quota.",
+		key("quota", quotaKind(), "What answers state about the quota.",
 			func(e *draft) *quota.Expect { return &e.Expect.Quota }),
 		key("answers", list("bounds", answerKind()), "Statuses that the answers of phases must have.",
 			func(e *draft) *[]claim.AnswerBound { return &e.Expect.Answers }),
 		key("attributes", attributesKind(),
-			"Whether a client's requests that differ in one attribute draw on one quota (shared), on two "+
-				"(separate), or it is only told (either). shared by default, for phases with vary.",
+			"Whether requests of one client that differ in one attribute share one quota (shared), "+
+				"have two (separate), or are only reported (either). shared by default, for phases with "+
+				"vary.",
 			func(e *draft) *map[timeline.Attribute]claim.Sharing { return &e.sharing }),
 		key("parity", list("pairs", parityKind()),
-			"Phases whose answers must have the fields of those of another.",
+			"Phases whose answers must have the fields of another phase.",
 			func(e *draft) *[]claim.ParityExpect { return &e.Expect.Parity }),
-		key("storm", list("phases", stormKind()), "Backoff phases whose retries are told of.",
+		key("storm", list("phases", stormKind()), "Backoff phases whose retries are reported.",
 			func(e *draft) *[]claim.StormExpect { return &e.Expect.Storms }),
 		key("intact", intactKind(), "What must arrive through a proxy as the origin sent it.",
 			func(e *draft) **intact.Expect { return &e.Expect.Intact }),
@@ -86,8 +88,8 @@ func resolutionKind() kind[*scenario.Resolution] {
 			"Of the quota of windows, one of which may begin within a burst; as burst by default.",
 			func(r *scenario.Resolution) *scenario.Tolerance { return &r.Windowed }),
 		key("rate", toleranceKind(),
-			"Of the rate; of windows only where a phase lasts three of them, since fewer cannot show their "+
-				"length.", func(r *scenario.Resolution) *scenario.Tolerance { return &r.Rate }),
+			"Of the rate. For windows, only if a phase lasts three of them, since fewer cannot show "+
+				"their length.", func(r *scenario.Resolution) *scenario.Tolerance { return &r.Rate }),
 	}, func(_ *decoder, n *tree.Node, r *scenario.Resolution) {
 		if n.Get("windowed") == nil {
 			r.Windowed = r.Burst
@@ -128,14 +130,14 @@ func retryAfterKind() kind[*claim.RetryAfterExpect] {
 		key("waits", whole("a number of waits", 1, maxRequests),
 			"The fewest waits that must be honored; 2 by default.",
 			func(r *claim.RetryAfterExpect) *int { return &r.Waits }),
-		key("not_longer", boolean("not_longer"), "Nobody is told to wait longer than the limit needs.",
+		key("not_longer", boolean("not_longer"), "No denial states a longer wait than the limit needs.",
 			func(r *claim.RetryAfterExpect) *bool { return &r.NotLonger }),
 	}, nil)
 }
 
 func denialKind() kind[*claim.DenialBound] {
 	return object("a bound of denials", []field[*claim.DenialBound]{
-		key("phase", word("a phase is named", `\S`), "The phase.",
+		key("phase", word("a phase must be named", `\S`), "The phase.",
 			func(b *claim.DenialBound) *string { return &b.Phase }).must(),
 		key("max", whole("a number of denials", 0, maxRequests), "The most denials it may have.",
 			func(b *claim.DenialBound) *int { return &b.Max }).must(),
@@ -198,7 +200,7 @@ func scheduleKind() kind[*time.Duration] {
 
 // intactKind is the kind of what a proxy may not change.
 func intactKind() kind[**intact.Expect] {
-	name := word("a field name is an HTTP token, with * at its end for all that begin so",
+	name := word("a field name is an HTTP token, with * at its end for all fields that begin so",
 		`^[!#$%&'+.^_`+"`"+`|~0-9A-Za-z-]+\*?$`)
 	all := object("intact", []field[*intact.Expect]{
 		key("fields", list("field names", name), "Header fields, a * at the end for all that begin so.",

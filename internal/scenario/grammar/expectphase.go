@@ -15,26 +15,28 @@ import (
 func quotaKind() kind[*quota.Expect] {
 	return object("quota", []field[*quota.Expect]{
 		key("conventions", boolean("conventions"),
-			"No rule about the fields is broken, not even one that only convention makes.",
+			"No rule about the fields is broken, not even a rule that is only a convention.",
 			func(q *quota.Expect) *bool { return &q.Conventions }),
-		key("agree", boolean("agree"), "The dialects of one answer tell the same.",
+		key("agree", boolean("agree"), "The dialects of one answer state the same.",
 			func(q *quota.Expect) *bool { return &q.Agree }),
-		key("stable", boolean("stable"), "A partition is told one limit.",
+		key("stable", boolean("stable"), "All answers state the same limit to a partition.",
 			func(q *quota.Expect) *bool { return &q.Stable }),
 		key("counts", boolean("counts"),
-			"What remains falls by the cost of each request, and rises no faster than the limit gives back.",
+			"The remaining quota falls by the cost of each request, and rises no faster than the limit "+
+				"gives back.",
 			func(q *quota.Expect) *bool { return &q.Counts }),
-		key("limit", boolean("limit"), "The limit that is told is the declared one.",
+		key("limit", boolean("limit"), "The stated limit is the declared one.",
 			func(q *quota.Expect) *bool { return &q.Limit }),
-		key("reset", boolean("reset"), "Quota comes back when it is told to: one more unit, or all of it.",
+		key("reset", boolean("reset"), "Quota comes back when an answer says: one more unit, or all of "+
+			"it.",
 			func(q *quota.Expect) *bool { return &q.Reset }),
-		key("body", boolean("body"), "The body of a denial tells what its header fields tell.",
+		key("body", boolean("body"), "The body of a denial states what its header fields state.",
 			func(q *quota.Expect) *bool { return &q.Body }),
 	}, nil)
 }
 
 // aPhase is the kind of the name of a phase.
-func aPhase() kind[*string] { return word("a phase is named", `\S`) }
+func aPhase() kind[*string] { return word("a phase must be named", `\S`) }
 
 func answerKind() kind[*claim.AnswerBound] {
 	return object("a bound of answers", []field[*claim.AnswerBound]{
@@ -59,7 +61,7 @@ func stormKind() kind[*claim.StormExpect] {
 		key("phase", aPhase(), "The phase of shape backoff.",
 			func(s *claim.StormExpect) *string { return &s.Phase }).must(),
 		key("drained", boolean("drained"),
-			"Every client is admitted in the end, where the limit has room for all of them in half of the "+
+			"Every client is admitted in the end, if the limit has room for all of them in half of the "+
 				"time.", func(s *claim.StormExpect) *bool { return &s.Drained }),
 	}, nil)
 }

@@ -28,43 +28,47 @@ func scenarioKind() kind[*draft] {
 	return object("a scenario", []field[*draft]{
 		key("id", id, "Stable for ever: reports and CI jobs refer to it.",
 			func(s *draft) *string { return &s.ID }).must(),
-		key("title", word("a title is a sentence", `\S`), "A sentence that is true of a right limiter.",
+		key("title", word("a title is a sentence", `\S`), "A sentence that is true of a correct "+
+			"limiter.",
 			func(s *draft) *string { return &s.Title }).must(),
 		key("kind", choice("a kind", scenario.Required, scenario.Recommended, scenario.Informative),
-			"How much a FAIL weighs.",
+			"Whether a FAIL counts.",
 			func(s *draft) *scenario.Kind { return &s.Kind }).must(),
 		key("source", word("a source is a link or FILE#ANCHOR", `\S`), "Where the rule comes from.",
 			func(s *draft) *string { return &s.Source }),
 		key("tags", list("words", id), "Words to select scenarios by.",
 			func(s *draft) *[]string { return &s.Tags }),
-		key("catches", list("faults", id), "Faults of the embedded target that this scenario is for.",
+		key("catches", list("faults", id), "Faults of the embedded target that this scenario catches.",
 			func(s *draft) *[]string { return &s.Catches }),
-		key("needs", list("ids", id), "Scenarios without whose success this one says nothing.",
+		key("needs", list("ids", id), "Scenarios that must succeed; otherwise this one says nothing.",
 			func(s *draft) *[]string { return &s.Needs }),
-		key("target", targetKind(), "Where requests go and what they are.",
+		key("target", targetKind(), "Where requests go, and what they contain.",
 			func(s *draft) *scenario.Target { return &s.Target }),
 		key("partition", partitionKind(), "What the limiter tells clients apart by.",
 			func(s *draft) *scenario.Partition { return &s.Partition }),
-		key("limit", limitKind(), "The declared limit that the target is held against.",
+		key("limit", limitKind(), "The declared limit, which the target must keep.",
 			func(s *draft) *spec.Limit { return &s.Limit }).must(),
 		key("allowed", allowedKind(),
-			"Which answers are admissions; those with a status below 400 that are no denials by default.",
+			"Which answers are admissions; by default those with a status below 400 that are not "+
+				"denials.",
 			func(s *draft) *[]int { return &s.Allowed }),
 		key("denied", deniedKind(), "Which answers are denials.",
 			func(s *draft) *scenario.Denied { return &s.Denied }),
 		key("phases", list("phases", phaseKind()), "What is sent, one phase after the other.",
 			func(s *draft) *[]phaseDraft { return &s.phases }).must(),
 		key("about", promise,
-			"What this scenario is about: a target that neither has nor promises it is not judged.",
+			"What this scenario is about. If the target neither has nor promises it, the scenario is "+
+				"not judged.",
 			func(s *draft) *verdict.Promise { return &s.About }),
-		key("promises", list("promises", promise), "What the target promises. What it did not promise, and "+
-			"never shows, is a note and no failure. The embedded target promises all.",
+		key("promises", list("promises", promise), "What the target promises. Something that it did "+
+			"not promise, and never shows, is a note and no failure. The embedded target promises "+
+			"everything.",
 			func(s *draft) *[]verdict.Promise { return &s.Expect.Promised }),
 		key("expect", expectKind(), "What the answers must show.",
 			func(s *draft) *draft { return s }),
 		key("example", boolean("example"),
-			"The limits of phases, and the paths, methods and fields that they are for, are those of the "+
-				"embedded target. For another one write its own, and example: false.",
+			"The limits of phases, and their paths, methods and fields, are those of the embedded "+
+				"target. For another target write its own, and example: false.",
 			func(s *draft) *bool { return &s.Example }),
 		key("safety", safetyKind(), "Ceilings of the run.",
 			func(s *draft) *scenario.Safety { return &s.Safety }),
@@ -91,8 +95,8 @@ func deniedKind() kind[*scenario.Denied] {
 			func(v *scenario.Denied) *bool { return &v.Unanswered }),
 		key("header", word("a mark is a field name, or NAME: VALUE",
 			`^`+inner(tokenPattern)+`(: ?\S.*)?$`),
-			"A field that makes an admission a denial, as one that is served degraded: X-Degraded, or with "+
-				"its value.", func(v *scenario.Denied) *string { return &v.Header }),
+			"A field that turns an admission into a denial, as for a degraded answer: X-Degraded, or "+
+				"with its value.", func(v *scenario.Denied) *string { return &v.Header }),
 	}, func(d *decoder, n *tree.Node, _ *scenario.Denied) {
 		if len(n.Keys) == 0 {
 			d.add(n, "an empty mapping", "denied has status, unanswered or header", "leave the key out")

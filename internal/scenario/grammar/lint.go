@@ -39,11 +39,12 @@ func (l *linter) head(src []byte, root *tree.Node) {
 	first, _, _ := strings.Cut(string(src), "\n")
 	if !strings.HasPrefix(first, "# yaml-language-server: $schema=") {
 		l.addAt(tree.Position{Line: 1, Col: 1}, "", "no schema header",
-			"editors check a file whose first line names its schema",
+			"editors check a file if its first line names the schema",
 			`begin with "# yaml-language-server: $schema=./scenario.schema.json"`)
 	}
 	if l.s.Source == "" {
-		l.add(root, `no "source"`, "a reader of a FAIL wants to know where the rule comes from", "add source")
+		l.add(root, `no "source"`, "the reader of a FAIL wants to know where the rule comes from",
+			"add source")
 	}
 	if len(l.s.Catches) == 0 {
 		l.add(root, `no "catches"`, "a scenario that no fault can fail proves nothing",
@@ -52,7 +53,7 @@ func (l *linter) head(src []byte, root *tree.Node) {
 	base := filepath.Base(l.decoder.file)
 	if stem, isFile := strings.CutSuffix(base, ".yaml"); isFile && stem != l.s.ID && root.Get("id") != nil {
 		l.add(root.Get("id"), tree.Quote(l.s.ID), "the file is called "+tree.Quote(base),
-			"give both one name")
+			"give both the same name")
 	}
 	if n := root.Get("title"); n != nil && strings.HasSuffix(l.s.Title, ".") {
 		l.add(n, tree.Quote(l.s.Title), "a title has no full stop", "")
@@ -92,12 +93,13 @@ func (l *linter) plan(root *tree.Node) {
 		}
 		if p.Shape == timeline.Silence && i == len(s.Phases)-1 {
 			l.add(s.written(p.Name).at, "silence at the end",
-				"nothing is sent after it that could show what it was for", "remove it")
+				"no request after it could show what it was for", "remove it")
 		}
 	}
 	if !denies {
 		l.add(root.Get("phases"), "no denial",
-			"a right limiter admits everything that is sent, so one that admits too much passes too",
+			"a correct limiter admits everything that is sent, so a limiter that admits too much "+
+				"passes too",
 			"send more than it admits")
 	}
 	first := s.Phases[0]
@@ -106,7 +108,7 @@ func (l *linter) plan(root *tree.Node) {
 		return p.Start != spec.StartUnknown && !rests
 	}
 	if n := root.Get("partition"); n != nil && !s.Partition.Fresh && slices.ContainsFunc(s.Limit, stale) {
-		l.add(n, "partitions of an earlier run", "they may not be full when the run starts",
+		l.add(n, "partitions of an earlier run", "their quota may be in use when the run starts",
 			"begin with a silence in which the limit recovers, or write fresh: true")
 	}
 }

@@ -40,14 +40,14 @@ phases:
 		got = append(got, w.Error())
 	}
 	want := []string{
-		`dir/some.yaml:1:1: no schema header: editors check a file whose first line names its schema (begin with "# yaml-language-server: $schema=./scenario.schema.json")`,
-		`dir/some.yaml:1:1: no "source": a reader of a FAIL wants to know where the rule comes from (add source)`,
+		`dir/some.yaml:1:1: no schema header: editors check a file if its first line names the schema (begin with "# yaml-language-server: $schema=./scenario.schema.json")`,
+		`dir/some.yaml:1:1: no "source": the reader of a FAIL wants to know where the rule comes from (add source)`,
 		`dir/some.yaml:1:1: no "catches": a scenario that no fault can fail proves nothing (name the faults that it must find)`,
-		`dir/some.yaml:1:5: id: "other": the file is called "some.yaml" (give both one name)`,
+		`dir/some.yaml:1:5: id: "other": the file is called "some.yaml" (give both the same name)`,
 		`dir/some.yaml:2:8: title: "A sentence.": a title has no full stop`,
-		`dir/some.yaml:5:12: partition: partitions of an earlier run: they may not be full when the run starts (begin with a silence in which the limit recovers, or write fresh: true)`,
-		`dir/some.yaml:7:3: phases: no denial: a right limiter admits everything that is sent, so one that admits too much passes too (send more than it admits)`,
-		`dir/some.yaml:8:5: phases[1]: silence at the end: nothing is sent after it that could show what it was for (remove it)`,
+		`dir/some.yaml:5:12: partition: partitions of an earlier run: their quota may be in use when the run starts (begin with a silence in which the limit recovers, or write fresh: true)`,
+		`dir/some.yaml:7:3: phases: no denial: a correct limiter admits everything that is sent, so a limiter that admits too much passes too (send more than it admits)`,
+		`dir/some.yaml:8:5: phases[1]: silence at the end: no request after it could show what it was for (remove it)`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -37,7 +37,7 @@ type Options struct {
 func scenarioDocument() tree.Document {
 	return tree.Document{Has: "a scenario has id, title, kind, limit and phases",
 		Is:   "a scenario is one mapping",
-		Mend: `begin with what "rlcheck init" prints`}
+		Mend: `begin with the output of "rlcheck init"`}
 }
 
 // draft is a scenario while it is read. What the embedded Scenario lacks until all multiples are numbers
@@ -92,7 +92,7 @@ func read(src []byte, name string, opts Options) (*draft, error) {
 	moved := home == scenario.Builtin && s.Target.URL != scenario.Builtin
 	s.Assumed = moved && !opts.saysLimit() && !root.Get("limit").FromEnv()
 	if moved && s.Partition.Kind == scenario.ByAddress && !opts.saysPartition() {
-		s.Lacks = "it is about a limit of each address, which nobody said that the target has " +
+		s.Lacks = "it is about a limit for each address, and nobody said that the target has one " +
 			"(--partition address)"
 	}
 	s.promise(opts.Promises)

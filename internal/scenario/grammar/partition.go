@@ -133,7 +133,7 @@ func checkPartition(d *decoder, n *tree.Node, p *scenario.Partition) {
 			kinds = append(kinds, k)
 			p.Kind = scenario.PartitionKind(k.Text)
 			if n.Items[i].Text == "false" && n.Items[i].Plain {
-				d.add(n.Items[i], `"false"`, "what clients are not told apart by is left out",
+				d.add(n.Items[i], `"false"`, "leave this out if it does not tell clients apart",
 					"remove the key")
 			}
 		}
@@ -145,7 +145,7 @@ func checkPartition(d *decoder, n *tree.Node, p *scenario.Partition) {
 		d.add(n.Get("format"), tree.Quote(p.Format), "only a header field has a format", "remove it")
 	}
 	if len(kinds) > 1 {
-		d.add(kinds[1], tree.Quote(kinds[1].Text), "clients are told apart by one thing",
+		d.add(kinds[1], tree.Quote(kinds[1].Text), "only one thing tells clients apart",
 			"remove it or "+tree.Quote(kinds[0].Text))
 	}
 }

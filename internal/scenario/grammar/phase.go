@@ -102,7 +102,7 @@ func phaseKind() kind[*phaseDraft] {
 		key("window", spanKind(), "The distance of two boundaries; the window of the limit by default.",
 			func(p *phaseDraft) *span { return &p.window }),
 		key("partition", name,
-			"The phase uses partitions of its own, shared with the phases that give the same name.",
+			"The phase uses its own partitions, shared with the phases that give the same name.",
 			func(p *phaseDraft) *string { return &p.Partition }),
 		key("origin", boolean("origin"), "Send the phase to target.origin.",
 			func(p *phaseDraft) *bool { return &p.Origin }),
@@ -114,7 +114,7 @@ func phaseKind() kind[*phaseDraft] {
 			func(p *phaseDraft) *int { return &p.cost }),
 		key("rates", list("rates", speedKind()), "The rates of the steps, which share the duration evenly.",
 			func(p *phaseDraft) *[]speed { return &p.rates }),
-		key("retry", retryKind(), "How the clients retry, each until a request of it is admitted.",
+		key("retry", retryKind(), "How the clients retry, until each was admitted once.",
 			func(p *phaseDraft) *timeline.Retry { return &p.Retry }),
 	}, requestKeys(), hookKeys()), checkPhase)
 	for _, s := range shapes() {

@@ -15,9 +15,10 @@ const defaultHookTimeout = 30 * time.Second
 func hookKeys() []field[*phaseDraft] {
 	return []field[*phaseDraft]{
 		key("action", choice("an action", timeline.Actions()...),
-			"What happens to the target: done by the embedded one, for others by the command.",
+			"What happens to the target. The embedded target does it by itself; others need the "+
+				"command.",
 			func(p *phaseDraft) *timeline.Action { return &p.Event.Action }),
-		key("command", commandKind(), "What a shell does to a target that is not the embedded one.",
+		key("command", commandKind(), "What a shell does to a target other than the embedded one.",
 			func(p *phaseDraft) *string { return &p.Event.Command }),
 		key("timeout", duration(time.Millisecond, time.Hour),
 			"How long the command may take; 30s by default.",
@@ -31,7 +32,7 @@ func commandKind() kind[*string] {
 	return kind[*string]{schema: text.schema, read: func(d *decoder, n *tree.Node, v *string) {
 		if n.Form == tree.Scalar && strings.Contains(strings.ReplaceAll(n.Raw, "$$", ""), "${") {
 			d.add(n, tree.Quote(n.Raw),
-				"a command has no variables of rlcheck, so that the environment does not choose what is run",
+				"a command has no variables of rlcheck, so that the environment cannot choose what runs",
 				"write $$ before a variable that the shell replaces")
 			return
 		}
@@ -55,7 +56,7 @@ func checkHook(d *decoder, n *tree.Node, p *phaseDraft) {
 		d.add(at, "limit", "an action "+string(p.Event.Action)+" changes no limit",
 			"remove it, or write action: reload")
 	} else if p.limit.none || p.limit.zero {
-		d.add(at, tree.Quote(at.Text), "a limit that is read again is one that counts",
+		d.add(at, tree.Quote(at.Text), "a limit that is reloaded must count",
 			"write a SPEC or a multiple")
 	}
 }

@@ -22,34 +22,34 @@ func requestKeys() []field[*phaseDraft] {
 		key("header", headerKind(), "Header fields of the requests beside those of the target.",
 			func(p *phaseDraft) *map[string]string { return &p.Header }),
 		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)),
-			"Ways to write the path, taken in turn.",
+			"Ways to write the path, used in turn.",
 			func(p *phaseDraft) *[]timeline.Spelling { return &p.Spelling }),
 		key("mint", choice("what is minted", scenario.MintTokens, scenario.MintUsers, scenario.MintAccounts),
-			"Each request names another client, and the limit counts them as one: tokens of one owner, "+
-				"users of one tenant, or accounts that one address tries.",
+			"Each request has another client name, and the limit counts them as one client: tokens of "+
+				"one owner, users of one tenant, or accounts that one address tries.",
 			func(p *phaseDraft) *scenario.Mint { return &p.Mint }),
 		key("vary", choice("an attribute", attributes()...),
-			"The client sends each second request otherwise in this attribute; expect.attributes says "+
-				"whether both draw on one quota. requests counts those of each side.",
+			"The client sends every second request with this attribute changed; expect.attributes says "+
+				"whether both kinds share one quota. requests counts those of each kind.",
 			func(p *phaseDraft) *timeline.Attribute { return &p.Vary }),
-		key("client", name, "The phase is sent by the clients of this name, which may use several "+
-			"partitions: a client with a limit for each route.",
+		key("client", name, "The clients of this name send the phase. They may use several partitions: "+
+			"a client with a limit for each route.",
 			func(p *phaseDraft) *string { return &p.Client }),
 		key("connections", choice("connections", scenario.Kept, scenario.FreshConnections),
-			"fresh: each request on a connection of its own; kept by default.",
+			"fresh: each request on its own connection; kept by default.",
 			func(p *phaseDraft) *scenario.Connections { return &p.Connections }),
 		key("unnamed", boolean("unnamed"),
-			"Leave out what clients are told apart by: a client without a key.",
+			"Leave out what tells clients apart: a client without a key.",
 			func(p *phaseDraft) *bool { return &p.Unnamed }),
 		key("addresses", choice("the addresses of forge", timeline.AnyAddress, timeline.OneNetwork,
 			timeline.TwoSpellings),
-			"Out of what forge invents addresses: any; one-network, an IPv6 network of 64 bits for each "+
+			"Which addresses forge invents: any; one-network, an IPv6 network of 64 bits for each "+
 				"partition; or two-spellings, one IPv4 address for each partition and the IPv6 address "+
 				"mapped from it. any by default.",
 			func(p *phaseDraft) *timeline.Addresses { return &p.Addresses }),
 		key("limit", phaseLimitKind(),
-			`The limit of the phase's partitions where it is not the scenario's: a SPEC, a multiple of it `+
-				`("2x"), none, or zero for a client of whom nothing is admitted.`,
+			"The limit of the phase's partitions, if it differs from the scenario's: a SPEC, a multiple of "+
+				`it ("2x"), none, or zero if nothing is admitted.`,
 			func(p *phaseDraft) *phaseLimit { return &p.limit }),
 	}
 }
@@ -65,7 +65,7 @@ func (s *draft) checkRequests(d *decoder) {
 		if n := p.at.Get("header"); n != nil && s.Partition.Kind == scenario.ByHeader {
 			for _, k := range n.Keys {
 				if strings.EqualFold(k.Text, s.Partition.Name) {
-					d.add(k, tree.Quote(k.Text), "the partition is told by this field",
+					d.add(k, tree.Quote(k.Text), "this field holds the key of the client",
 						"remove it here, or write client")
 				}
 			}
@@ -99,7 +99,7 @@ func checkUnnamed(d *decoder, p *phaseDraft) {
 	case p.Client != "":
 		d.add(at, `"unnamed"`, "the phase has a client, which has a name", "remove it or client")
 	case p.Shape == timeline.Boundary:
-		d.add(at, `"unnamed"`, "what finds a boundary asks with a name of its own",
+		d.add(at, `"unnamed"`, "requests that find a boundary use their own name",
 			"remove it, or take another shape")
 	}
 }

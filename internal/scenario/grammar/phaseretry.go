@@ -23,9 +23,9 @@ func retryKind() kind[*timeline.Retry] {
 			"The most retries of all clients, in percent of their first requests; a client without budget "+
 				"gives up.", func(r *timeline.Retry) *int { return &r.Budget }),
 		key("breaker", whole("a number of denials", 1, maxRequests),
-			"Denials in a row after which nobody sends for a while.",
+			"After this many denials in a row, no client sends for a while.",
 			func(r *timeline.Retry) *int { return &r.Breaker }),
-		key("open", wait, "How long nobody sends then; 5 times base by default.",
+		key("open", wait, "How long no client sends then; 5 times base by default.",
 			func(r *timeline.Retry) *time.Duration { return &r.Open }),
 	}, nil)
 }

@@ -238,7 +238,7 @@ func (s *draft) checkNames(d *decoder) map[string]*tree.Node {
 		at := p.at.Get("name")
 		if first := names[p.Name]; first != nil {
 			d.add(at, tree.Quote(p.Name),
-				fmt.Sprintf("a phase has a name of its own, and this one is used at %d:%d already",
+				fmt.Sprintf("each phase has its own name, and this name is used at %d:%d already",
 					first.At.Line, first.At.Col), "")
 		} else {
 			names[p.Name] = at
@@ -313,7 +313,7 @@ func (s *draft) checkPartitionField(d *decoder, root *tree.Node) {
 	}
 	for _, k := range n.Keys {
 		if strings.EqualFold(k.Text, s.Partition.Name) {
-			d.add(k, tree.Quote(k.Text), "the partition is told by this field",
+			d.add(k, tree.Quote(k.Text), "this field holds the key of the client",
 				"remove it here, or with this one key take partition none")
 		}
 	}

@@ -32,7 +32,7 @@ func targetKind() kind[*scenario.Target] {
 		key("body", word("a body is text", ""), "The body of every request.",
 			func(t *scenario.Target) *string { return &t.Body }),
 		key("timeout", duration(time.Millisecond, time.Hour),
-			"How long an answer is waited for; 5s by default.",
+			"How long rlcheck waits for an answer; 5s by default.",
 			func(t *scenario.Target) *time.Duration { return &t.Timeout }),
 		key("tick", duration(0, time.Minute), "How coarse the target's clock may be; 1ms by default.",
 			func(t *scenario.Target) *time.Duration { return &t.Tick }),
@@ -46,8 +46,8 @@ func targetKind() kind[*scenario.Target] {
 			"What the embedded target answers while its store is gone; error by default.",
 			func(t *scenario.Target) *string { return &t.OnStoreError }),
 		key("client_address", word("a field name is an HTTP token", tokenPattern),
-			"The field in whose last element the embedded target finds the address of a client without a "+
-				"key, as a trusted proxy writes it; that of the connection by default.",
+			"The field to whose end a trusted proxy writes the address of a client without a key, for "+
+				"the embedded target; by default the address of the connection.",
 			func(t *scenario.Target) *string { return &t.ClientAddress }),
 		key("insecure", boolean("insecure"), "Accept any TLS certificate.",
 			func(t *scenario.Target) *bool { return &t.Insecure }),
@@ -55,15 +55,16 @@ func targetKind() kind[*scenario.Target] {
 			"h1 (HTTP/1.1) by default, or h2: HTTP/2, with TLS by ALPN, else by prior knowledge.",
 			func(t *scenario.Target) *scenario.Protocol { return &t.Protocol }),
 		key("unix_socket", word("a socket is a path", `\S`),
-			"The path of a Unix socket to connect to in place of url's host.",
+			"The path of a Unix socket to connect to instead of url's host.",
 			func(t *scenario.Target) *string { return &t.UnixSocket }),
-		key("proxy", proxyKind(), "An HTTP proxy: http://HOST:PORT. The environment is never asked for one.",
+		key("proxy", proxyKind(), "An HTTP proxy: http://HOST:PORT. Proxy variables of the environment "+
+			"are ignored.",
 			func(t *scenario.Target) *string { return &t.Proxy }),
 	}, func(d *decoder, n *tree.Node, t *scenario.Target) {
 		checkWay(d, n, t)
 		if f := n.Get("fault"); f != nil && t.URL != scenario.Builtin {
 			d.add(f, tree.Quote(f.Text),
-				"only the embedded target wears faults, and url is "+tree.Quote(t.URL),
+				"only the embedded target has faults, and url is "+tree.Quote(t.URL),
 				"remove it, or write url: builtin")
 		}
 	})
@@ -101,7 +102,7 @@ func checkWay(d *decoder, n *tree.Node, t *scenario.Target) {
 		d.add(socket, tree.Quote(socket.Text), "one socket cannot be both the target and its origin",
 			"remove origin")
 	case socket != nil && t.URL == scenario.Builtin:
-		d.add(socket, tree.Quote(socket.Text), "the embedded target listens at no socket",
+		d.add(socket, tree.Quote(socket.Text), "the embedded target has no socket",
 			"write the url of the target")
 	case proxy != nil && t.URL == scenario.Builtin:
 		d.add(proxy, "a proxy", "the embedded target is connected to directly", "write the url of the target")
@@ -178,7 +179,7 @@ func headerKind() kind[*map[string]string] {
 				switch {
 				case !d.wants(v, tree.Scalar, "a field value is text"):
 				case slices.Contains(notForFiles(), strings.ToLower(k.Text)):
-					d.add(k, tree.Quote(k.Text), "this field is written by the generator", "remove it")
+					d.add(k, tree.Quote(k.Text), "rlcheck writes this field itself", "remove it")
 				case !v.IsText():
 					d.add(v, v.Describe(), "a field value is text, and YAML reads this as something else",
 						"put it in quotes")

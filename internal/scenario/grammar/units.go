@@ -126,7 +126,7 @@ func spanKind() kind[*span] {
 			func(s *span) *time.Duration { return &s.max }),
 	}, func(d *decoder, n *tree.Node, s *span) {
 		if s.max > 0 && s.min > s.max {
-			d.add(n, "min "+quantity.Short(s.min), "it is not over the max of "+quantity.Short(s.max), "")
+			d.add(n, "min "+quantity.Short(s.min), "it may not be over the max of "+quantity.Short(s.max), "")
 		}
 	})
 	text := textKind(`a duration is such as 500ms, 10s or "1.1x"`,

@@ -90,7 +90,7 @@ func (s *draft) moot(p *scenario.Phase) string {
 		return "its requests have this method already"
 	case s.Target.Protocol == scenario.H2 && slices.Contains([]timeline.Attribute{timeline.KeyFieldCase,
 		timeline.KeySpaces, timeline.HTTPVersion, timeline.OneConnection, timeline.Connection}, a):
-		return "HTTP/2 has none of it"
+		return "HTTP/2 has no such thing"
 	case a == timeline.KeyFieldCase || a == timeline.KeySpaces:
 		if s.Partition.Kind != scenario.ByHeader {
 			return "no field tells clients apart"

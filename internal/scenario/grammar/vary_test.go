@@ -164,7 +164,8 @@ func TestWhoNamesManyClientsNeedsToBeKnown(t *testing.T) {
 		{"http://127.0.0.1:1/", "tokens", "false", "header: K", nil, "--keys FILE"},
 		{"http://127.0.0.1:1/", "tokens", "false", "header: K", []string{"token-1", "token-2"}, ""},
 		{"http://127.0.0.1:1/", "users", "false", "header: K", nil, ""},
-		{"http://127.0.0.1:1/", "users", "false", "none: true", nil, "each request names another client (a)"},
+		{"http://127.0.0.1:1/", "users", "false", "none: true", nil,
+			"each request has another client (a)"},
 	} {
 		src := "id: x\ntitle: x\nkind: required\nlimit: 'fixed-window,rate=5/1m'\nexample: " + tt.example +
 			"\ntarget: {url: '" + tt.url + "'}\npartition: {" + tt.partition + "}\nphases:\n" +

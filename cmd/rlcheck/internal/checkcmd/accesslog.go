@@ -33,30 +33,32 @@ func (f *LogFlags) Add(cmd *cobra.Command) {
 	f.AddReading(cmd)
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.allowed, "allowed", nil,
-		"statuses that are admissions, as 2xx,304,404 (default 2xx,304 of a log, else 2xx,3xx)")
+		"statuses that are admissions, such as 2xx,304,404 (default 2xx,304 for a log, else 2xx,3xx)")
 	fl.DurationVar(&f.lag, "lag", 0,
-		"of a log: how far outside the logged times a decision may lie (default as the format needs)")
+		"for a log: how far outside the logged times a decision may lie (default depends on the format)")
 	fl.DurationVar(&f.wallError, "wall-error", 0,
-		"of a log: how far the limiter's clock may be from that of the log (default 1s of alb, else 0)")
+		"for a log: how far the limiter's clock may be from the clock of the log (default 1s for alb, "+
+			"else 0)")
 	fl.BoolVar(&f.Complete, "complete", false,
-		"of a log: it has every request that the limiter saw, from a fresh start to the last one")
+		"for a log: it has every request that the limiter saw, from a fresh start to the last request")
 }
 
 // AddReading adds the flags that say which requests a log has.
 func (f *LogFlags) AddReading(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.layout, "log-format", "",
-		"of a log: the log_format of nginx, or the format string of Envoy")
+		"for a log: the log_format of nginx, or the format string of Envoy")
 	fl.StringVar(&f.partitionBy, "partition-by", "address",
-		"of a log: what clients are told apart by: address, user, host, path, method, none, "+
-			"a header field that the log has, or a name of its own")
+		"for a log: what identifies a client: address, user, host, path, method, none, a header field "+
+			"of the log, or a field of the log by its own name")
 	fl.StringArrayVar(&f.match, "match", nil,
-		"of a log: only requests that meet this, as path=/api/* or method!=OPTIONS; repeatable")
+		"for a log: only requests that match, such as path=/api/* or method!=OPTIONS; repeatable")
 	fl.DurationVar(&f.maxDuration, "max-duration", 0,
-		"of a log: longer than any request took; needed where the log has no durations")
-	fl.StringVar(&f.zone, "zone", "", "of a log: the time zone of times without one, as UTC or Europe/Berlin")
+		"for a log: an upper bound of how long a request took; needed if the log has no durations")
+	fl.StringVar(&f.zone, "zone", "", "for a log: the time zone of times without a zone, such as UTC "+
+		"or Europe/Berlin")
 	fl.BoolVar(&f.skipBad, "skip-bad", false,
-		"of a log: count the lines that cannot be read instead of refusing the log")
+		"for a log: skip and count lines that cannot be read, instead of refusing the log")
 }
 
 // logOnly refuses a flag of logs that was given by hand with a recording, which has no use for it.
@@ -64,7 +66,7 @@ func (f *Flags) logOnly() error {
 	for _, name := range []string{"log-format", "partition-by", "match", "max-duration", "lag", "wall-error",
 		"zone", "skip-bad", "complete"} {
 		if f.Typed(name) { // what is set for all runs is for those that have a use for it
-			return cli.Usagef("--%s: it is for access logs, and --format says %s (name the server, as "+
+			return cli.Usagef("--%s: the flag is for access logs, but --format is %s (name the server: "+
 				"--format nginx)", name, f.Format)
 		}
 	}
@@ -85,7 +87,7 @@ func AccessLog(e *cli.Env, in io.Reader, name string, f *Flags, limit spec.Limit
 	if f.Log.zone != "" {
 		zone, err := accesslog.Zone(f.Log.zone)
 		if err != nil {
-			return nil, cli.Usagef("--zone %q: the name of a time zone belongs here, as UTC or Europe/Berlin",
+			return nil, cli.Usagef("--zone %q: there is no such time zone (write UTC or Europe/Berlin)",
 				f.Log.zone)
 		}
 		o.Zone = zone
@@ -115,7 +117,7 @@ func AccessLog(e *cli.Env, in io.Reader, name string, f *Flags, limit spec.Limit
 	l.Header.ClockError, l.Header.DriftPPM = f.clockError, f.drift
 	f.shared = f.shared || l.Lossy
 	if limit.Completes() && l.Whole == 0 {
-		lack, mend := fmt.Sprintf("a log of %s does not tell which answers were whole", f.Format),
+		lack, mend := fmt.Sprintf("a log of %s does not say which answers were complete", f.Format),
 			"a recording with done_ns"
 		if o.Format == accesslog.Nginx || o.Format == accesslog.NginxJSON {
 			lack, mend = "no line has $request_completion", "$request_completion in the log_format"
@@ -183,7 +185,7 @@ func logNotes(e *cli.Env, l *accesslog.Log, name string, f *Flags) {
 	for _, part := range []struct {
 		n    int
 		text string
-	}{{l.Foreign, "that are no requests"}, {l.Unmatched, "that do not match"},
+	}{{l.Foreign, "that are not requests"}, {l.Unmatched, "that do not match"},
 		{l.Keyless, "without " + f.Log.partitionBy}} {
 		if part.n > 0 {
 			note += fmt.Sprintf(", %d %s", part.n, part.text)
@@ -196,25 +198,24 @@ func logNotes(e *cli.Env, l *accesslog.Log, name string, f *Flags) {
 	}
 	if l.Doubtful > 0 {
 		remark(e, f, false, quantity.Plural(l.Doubtful, "request")+
-			": whether they match depends on how their path "+
-			"(//, /./, %2F) or host is written: they count as unknown")
+			": their path (//, /./, %2F) or host may match or not: they count as unknown")
 	}
 	if len(l.Absent) > 0 {
 		remark(e, f, true, "--match: no line has the field "+strings.Join(l.Absent, ", "))
 	}
 	if statuses := unnamed(l); statuses != "" {
-		remark(e, f, false, "of some requests it is not known whether they were admitted: status "+statuses+
+		remark(e, f, false, "some requests may have been admitted or denied: status "+statuses+
 			" (name them with --allowed or --denied)")
 	}
 	switch {
 	case f.Log.Complete:
 	case l.Lossy:
-		remark(e, f, false, "requests may be missing, so that no denial can be held against the limit "+
-			"(write --complete if none is)")
+		remark(e, f, false, "requests may be missing, so no denial is judged (write --complete if none "+
+			"is missing)")
 	case h.CompleteUntil <= h.CompleteFrom:
-		remark(e, f, false, "the log is so short that no denial can be held against the limit: what came "+
-			"before it, and what had not ended at its end, may explain it (write --complete if the limiter "+
-			"saw nothing else)")
+		remark(e, f, false, "the log is too short to judge a denial: requests before its start, or "+
+			"unfinished at its end, may explain every denial (write --complete if the limiter saw "+
+			"nothing else)")
 	}
 }
 

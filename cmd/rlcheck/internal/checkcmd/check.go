@@ -67,17 +67,18 @@ func Command(e *cli.Env) *cobra.Command {
 	var f Flags
 	cmd := &cobra.Command{
 		Use:   "check TIMELINE... [--limit SPEC]",
-		Short: "Judge recordings; no traffic",
+		Short: "Judge a recording or an access log; sends nothing",
 		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (nginx, nginx-json, haproxy,
-envoy, envoy-json, caddy, alb), plain, gzip or zstd, - for standard input, against a declared limit. The
-verdict is FAIL only if no decision times, no order and no hidden phase explain the recording. Several
-recordings of one limiter are judged each on its own; after a FAIL there is one hint, which explains all of
-them. With --client it judges the clients of a recording of rlcheck serve instead: whether they waited as they
-were told.`,
+envoy, envoy-json, caddy, alb) against a declared limit. Files may be gzip or zstd. - is standard input.
+
+The verdict is FAIL only if no decision times, no order and no hidden start of windows explain the recording.
+Several recordings of one limiter are judged one by one; after a FAIL, one hint explains all of them.
+
+With --client, check judges the clients in a recording of rlcheck serve: whether they waited as told.`,
 		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json
   rlcheck check clients.ndjson --client --max-attempts 5
   rlcheck check access.log.gz --format nginx --partition-by X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,
-		Args: cli.Needs(1, -1, "one timeline file or several, or - for standard input"),
+		Args: cli.Needs(1, -1, "one or several timeline files, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Changed = cmd.Flags().Changed
 			f.Typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
@@ -95,30 +96,29 @@ were told.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.Limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... "+
-		"(may be left out for a recording of run: it has its own)")
+	fl.StringVar(&f.Limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... (a "+
+		"recording of rlcheck run has its own)")
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(Formats(), ", ")+
 		" (repeatable; default text; json is rlcheck.verdict/v1)")
 	fl.StringVar(&f.Format, "format", "ndjson",
-		"of the file: ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb")
+		"format of the file: ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb")
 	fl.StringToStringVar(&f.Columns, "columns", nil,
-		"names in the file that are others: sent_ns=start,...; partition= if none means the partition")
-	fl.IntSliceVar(&f.Denied, "denied", []int{429}, "statuses that are denials where a line names no outcome")
+		"names that the file uses instead: sent_ns=start,...; partition= if no column is the partition")
+	fl.IntSliceVar(&f.Denied, "denied", []int{429}, "statuses that are denials if a line has no outcome")
 	fl.StringVar(&f.conformance, "conformance", "exact", "exact, upper-bound or lower-bound")
 	fl.StringArrayVar(&f.only, "partition", nil, "judge only this partition (repeatable)")
 	fl.BoolVar(&f.shared, "shared", false,
-		"others may use the same partitions: an unexplained denial proves nothing")
-	fl.BoolVar(&f.exactBurst, "exact-burst", false, "a pass must measure the burst exactly")
+		"others may use the same partitions: an unexplained denial then proves nothing")
+	fl.BoolVar(&f.exactBurst, "exact-burst", false, "a PASS must measure the burst exactly")
 	fl.Float64Var(&f.burst, "burst-resolution", 0,
-		"a pass must measure the burst to within this share, as 0.05")
-	fl.Float64Var(&f.rate, "rate-resolution", 0, "a pass must measure the rate to within this share, as 0.02")
+		"a PASS must measure the burst to within this share, such as 0.05")
+	fl.Float64Var(&f.rate, "rate-resolution", 0, "a PASS must measure the rate to within this share")
 	fl.DurationVar(&f.tick, "tick", 0,
-		"how coarse the clock of the target may be, where neither the file nor the limit says")
+		"how coarse the target's clock may be, if neither the file nor the limit says")
 	fl.DurationVar(&f.clockError, "clock-error", 0,
-		"how far apart the clocks of several recorders may be, where the file does not say")
+		"how far apart the clocks of several recorders may be, if the file does not say")
 	fl.Int64Var(&f.drift, "drift-ppm", 0,
-		"by how many millionths the clock of the target may run faster or slower, where the file does not "+
-			"say")
+		"by how many millionths the target's clock may run faster or slower, if the file does not say")
 	f.Log.Add(cmd)
 	f.clients.add(cmd)
 	return cmd
@@ -239,7 +239,8 @@ func (f *Flags) sound() error {
 	switch verdict.Conformance(f.conformance) {
 	case verdict.Exact, verdict.UpperBound, verdict.LowerBound:
 	default:
-		return cli.Usagef("--conformance %q: it is exact, upper-bound or lower-bound", f.conformance)
+		return cli.Usagef("--conformance %q: the values are exact, upper-bound and lower-bound",
+			f.conformance)
 	}
 	for _, status := range f.Denied {
 		if status < 100 || status > 999 {
@@ -248,11 +249,12 @@ func (f *Flags) sound() error {
 	}
 	switch {
 	case f.tick < 0 || f.clockError < 0:
-		return cli.Usagef("--tick %s, --clock-error %s: they are never negative", f.tick, f.clockError)
+		return cli.Usagef("--tick %s, --clock-error %s: neither may be negative", f.tick, f.clockError)
 	case f.drift < 0 || f.drift > timeline.MaxDriftPPM:
-		return cli.Usagef("--drift-ppm %d: it is 0 to %d, a tenth", f.drift, timeline.MaxDriftPPM)
+		return cli.Usagef("--drift-ppm %d: the value is 0 to %d, a tenth", f.drift, timeline.MaxDriftPPM)
 	case !(f.burst >= 0 && f.burst <= 1) || !(f.rate >= 0 && f.rate <= 1): // also NaN
-		return cli.Usagef("--burst-resolution %g, --rate-resolution %g: a share is 0 to 1, as 0.02 for 2 %%",
+		return cli.Usagef("--burst-resolution %g, --rate-resolution %g: a share is 0 to 1, such as "+
+			"0.02 for 2 %%",
 			f.burst, f.rate)
 	}
 	return nil
@@ -269,7 +271,8 @@ func (f *Flags) absent(name string) error {
 			if hint == "" && len(known) > 0 {
 				hint = "it has " + Excerpts(known)
 			}
-			errs = append(errs, cli.Usagef("--partition %s: %s has no request of it%s", cli.Visible(p), name,
+			errs = append(errs, cli.Usagef("--partition %s: %s has no request of this partition%s",
+				cli.Visible(p), name,
 				cli.Visible(cli.Mend(hint))))
 		}
 	}

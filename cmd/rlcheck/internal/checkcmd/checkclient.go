@@ -36,21 +36,22 @@ var (
 
 func (f *clientFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.on, "client", false, "judge what the clients did, not what the limiter did: waits kept, "+
-		"jitter, storms, attempts, budget")
-	fl.StringVar(&f.opts.Same, "same-request", "", "with --client: what all tries of one request have in "+
-		"common: url, or the name of a header field that requests differ in (default Idempotency-Key)")
+	fl.BoolVar(&f.on, "client", false, "judge the clients, not the limiter: waits, jitter, storms, "+
+		"attempts, budget")
+	fl.StringVar(&f.opts.Same, "same-request", "", "with --client: what all tries of one request have "+
+		"in common: url, or the name of a header field (default Idempotency-Key)")
 	fl.IntVar(&f.opts.MaxAttempts, "max-attempts", 0,
-		"with --client: the most tries of one request, the first included (default not judged)")
+		"with --client: the most tries of one request, including the first (default not judged)")
 	fl.IntVar(&f.opts.Budget, "retry-budget", 0,
-		"with --client: the most retries of all clients, in percent of the first tries (default not judged)")
+		"with --client: the most retries of all clients together, in percent of the first tries "+
+			"(default not judged)")
 }
 
 // alone refuses flags of --client without it.
 func (f *clientFlags) alone(typed func(string) bool) error {
 	for _, name := range clientOnly {
 		if typed(name) {
-			return cli.Usagef("--%s: it is of --client (add --client)", name)
+			return cli.Usagef("--%s: the flag needs --client (add --client)", name)
 		}
 	}
 	return nil
@@ -60,11 +61,11 @@ func (f *clientFlags) alone(typed func(string) bool) error {
 func checkClients(e *cli.Env, name string, f Flags) error {
 	for _, other := range notForClients {
 		if f.Typed(other) {
-			return cli.Usagef("--%s: it is not for --client, which judges no limit", other)
+			return cli.Usagef("--%s: the flag does not work with --client, which judges no limit", other)
 		}
 	}
 	if o := f.clients.opts; o.MaxAttempts < 0 || o.Budget < 0 {
-		return cli.Usagef("--max-attempts %d, --retry-budget %d: they are never negative", o.MaxAttempts,
+		return cli.Usagef("--max-attempts %d, --retry-budget %d: neither may be negative", o.MaxAttempts,
 			o.Budget)
 	}
 	outs, err := output.Parse(f.outputs, Formats(), "text")
@@ -118,8 +119,8 @@ func readClients(e *cli.Env, name string, f Flags) (*timeline.Timeline, error) {
 		read = ndjson.ReadCSV
 	default:
 		return nil,
-			cli.Usagef("--format %q: --client reads what clients were answered, which a log does not "+
-				"tell: ndjson or csv (record it with rlcheck serve --record FILE)", f.Format)
+			cli.Usagef("--format %q: --client needs the answers that clients got, which a log does not "+
+				"have: ndjson or csv (record them with rlcheck serve --record FILE)", f.Format)
 	}
 	outcome, err := f.outcome(ndjson.StatusOutcome)
 	if err != nil {

@@ -44,8 +44,8 @@ func judgeFile(e *cli.Env, name string, f *Flags) (*verdict.Judgement, timeline.
 	f.found, f.others = map[string]bool{}, map[string]bool{}
 	if f.Format != "ndjson" && ours(in) {
 		return nil, timeline.Counts{},
-			cli.Usagef("%s: it is a recording of rlcheck, and --format says %s (leave "+
-				"--format out)", name, f.Format)
+			cli.Usagef("%s: the file is a recording of rlcheck, but --format is %s (leave --format out)",
+				name, f.Format)
 	}
 	in, err := Recorded(e, in, f)
 	if err != nil {
@@ -60,8 +60,8 @@ func judgeFile(e *cli.Env, name string, f *Flags) (*verdict.Judgement, timeline.
 		return judgeTimeline(e, in, name, f, ndjson.NewReader)
 	}
 	return nil, timeline.Counts{},
-		cli.Usagef("--format %q: it is ndjson, csv, nginx, nginx-json, haproxy, envoy, "+
-			"envoy-json, caddy or alb", f.Format)
+		cli.Usagef("--format %q: the formats are ndjson, csv, nginx, nginx-json, haproxy, envoy, "+
+			"envoy-json, caddy and alb", f.Format)
 }
 
 // Opener begins to read a recording of one form.
@@ -96,11 +96,12 @@ func (f *Flags) OtherFormat(name string, err error) error {
 		return err
 	}
 	if log := guessed(name); log != "" {
-		return fmt.Errorf("%s: it looks like an access log, not like a recording (write --format %s)", name,
+		return fmt.Errorf("%s: the file looks like an access log, not like a recording (write --format "+
+			"%s)", name,
 			log)
 	}
 	if foreign(err) && !f.Changed("format") && filepath.Ext(name) != ".ndjson" {
-		return fmt.Errorf("%w\n%s was read as NDJSON; if it is something else, name it (--format csv, "+
+		return fmt.Errorf("%w\n%s was read as NDJSON; if it has another format, name it (--format csv, "+
 			"nginx, haproxy and so on)", err, name)
 	}
 	return err
@@ -109,16 +110,15 @@ func (f *Flags) OtherFormat(name string, err error) error {
 // remarkTimeline says what a recording lacks for the limits, and what of it was not read.
 func remarkTimeline(e *cli.Env, r *ndjson.Reader, name string, f *Flags) {
 	if !f.ends && slices.ContainsFunc(f.judges.Limits(), spec.Limit.Completes) {
-		remark(e, f, true, endless("no observation has done_ns", "done_ns of each"))
+		remark(e, f, true, endless("no observation has done_ns", "done_ns in each line"))
 	}
 	if f.timeless > 0 {
-		remark(e, f, true, fmt.Sprintf("%s: of %s the outcome is known, but not when the answer came "+
-			"(first_byte_ns): they count as unknown, since they may have been decided at any time after "+
-			"they "+
-			"were sent", name, quantity.Plural(f.timeless, "request")))
+		remark(e, f, true, fmt.Sprintf("%s: %s have an outcome but no time of the answer "+
+			"(first_byte_ns): they count as unknown, since they may have been decided at any time "+
+			"after they were sent", name, quantity.Plural(f.timeless, "request")))
 	}
 	if names := r.Ignored(); len(names) > 0 {
-		remark(e, f, false, name+": ignored, since a timeline has no such thing: "+strings.Join(names, ", "))
+		remark(e, f, false, name+": ignored, since a timeline has no such member: "+strings.Join(names, ", "))
 	}
 }
 
@@ -226,8 +226,8 @@ func refused(name string, line int, err error) error {
 	}
 	what := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "check: "), ": "+check.ErrTooLarge.Error())
 	return ndjson.Errors{{File: name, Line: line, What: what, Why: check.ErrTooLarge.Error(),
-		Mend: "times are in nanoseconds, costs in units; a shorter recording fits, or a rate over a " +
-			"shorter time", Err: err}}
+		Mend: "times are in nanoseconds, costs in units; judge a shorter recording, or write the rate " +
+			"over a shorter time", Err: err}}
 }
 
 // judgeLog judges an access log, which is read whole before: its lines are in the order of their ends, and
@@ -276,9 +276,8 @@ func judgeLog(e *cli.Env, in io.Reader, name string, f *Flags) (*verdict.Judgeme
 
 // endless says what cannot be shown where no answer has a known end; what would help is behind it.
 func endless(lack, mend string) string {
-	return lack + ": when an answer ended is not known, so that it cannot be shown that too many requests " +
-		"were in flight, or that a " +
-		"charge was late (" + mend + " would tell it)"
+	return lack + ": the end of an answer is not recorded, so rlcheck cannot show that too many " +
+		"requests were in flight, or that a charge was late (" + mend + " would record it)"
 }
 
 // wants tells whether a partition is to be judged.
@@ -310,7 +309,7 @@ func OpenTimeline(name string) (*os.File, error) {
 		return nil, fmt.Errorf("%s: there is no such file%s", name, sources.HintFile(name))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: it cannot be read: %w", name, cli.Cause(err))
+		return nil, fmt.Errorf("%s: the file cannot be read: %w", name, cli.Cause(err))
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		_ = f.Close() // nothing was written
@@ -320,7 +319,7 @@ func OpenTimeline(name string) (*os.File, error) {
 				file = all[0]
 			}
 		}
-		return nil, fmt.Errorf("%s: a folder: a recording is a file (write %s)", name, file)
+		return nil, fmt.Errorf("%s: this is a folder, a recording is a file (write %s)", name, file)
 	}
 	return f, nil
 }
@@ -344,7 +343,7 @@ func Recorded(e *cli.Env, in io.Reader, f *Flags) (io.Reader, error) {
 	}
 	notes := tl.Header.Notes
 	if tl.Sent() == 0 {
-		return nil, fmt.Errorf("%s: no observation: %s", file.Name(), notes[len(notes)-1])
+		return nil, fmt.Errorf("%s: the file has no observation: %s", file.Name(), notes[len(notes)-1])
 	}
 	remark(e, f, false, filepath.Base(file.Name())+": "+notes[len(notes)-1])
 	trial.CutClock(tl)

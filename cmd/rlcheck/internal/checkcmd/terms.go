@@ -108,10 +108,11 @@ func sayTerms(e *cli.Env, name string, f *Flags, t timeline.Terms) {
 		said = append(said, "--shared")
 	}
 	if len(said) > 0 {
-		remark(e, f, false, name+": judged as when it was recorded: "+strings.Join(said, ", "))
+		remark(e, f, false, name+": judged by the terms of its recording: "+strings.Join(said, ", "))
 	}
 	if t.SingleUnits {
-		remark(e, f, false, name+": each request counts one unit: no cost was seen to be charged")
+		remark(e, f, false, name+": each request counts one unit, because no cost was seen to be "+
+			"charged")
 	}
 	if n := f.judges.Free(); n > 0 {
 		remark(e, f, false, name+": "+quantity.Plural(n, "request")+

@@ -27,13 +27,15 @@ func FailOnKnown(word string) error {
 	if slices.Contains(words, word) {
 		return nil
 	}
-	return Usagef("--fail-on %q: it is fail or inconclusive%s", word, Mend(spell.Suggest(word, words[1:])))
+	return Usagef("--fail-on %q: the values are fail and inconclusive%s",
+		word, Mend(spell.Suggest(word, words[1:])))
 }
 
 // NoArguments refuses every argument.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Usagef("%s: %q: it takes no arguments (%s --help lists the flags)", cmd.Name(), args[0],
+		return Usagef("%s: %q: the command takes no arguments (%s --help lists the flags)",
+			cmd.Name(), args[0],
 			cmd.CommandPath())
 	}
 	return nil
@@ -59,8 +61,8 @@ func NotEmpty(cmd *cobra.Command, flags ...string) error {
 	var errs []error
 	for _, name := range flags {
 		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
-			errs = append(errs, Usagef("--%s \"\": an empty value is none (write one, or leave --%s out "+
-				"for what the scenario says)", name, name))
+			errs = append(errs, Usagef("--%s \"\": the value is empty (write a value, or leave --%s "+
+				"out to use the scenario's)", name, name))
 		}
 	}
 	return errors.Join(errs...)

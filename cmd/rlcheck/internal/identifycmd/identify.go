@@ -65,11 +65,12 @@ func Command(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "identify URL|RECORDING|LOG",
 		Short: "Find out which limit an endpoint has, within a budget",
-		Long: `Identify sends few requests, one experiment after the other, until one kind of limit is left
-that explains all answers. It prints a SPEC that run and check take, and what was measured. All
-requests have one key: its quota is used up several times. Of a RECORDING, which is a timeline file or the
-folder of a run, it says the same and sends nothing. So it does of an access log, whose server --format
-names.
+		Long: `Identify sends few requests, one experiment after the other, until only one kind of limit explains
+all answers. It prints a SPEC that run and check accept, and what was measured. All requests have one key,
+whose quota is used up several times.
+
+For a RECORDING (a timeline file, or the folder of a run) or an access log (--format names its server),
+identify gives the same answer and sends nothing.
 
 Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2 nothing was sent, 3 open,
 130 interrupted.`,
@@ -86,7 +87,7 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 				return identifyRecording(e, args[0], &f, cmd.Flags().Changed)
 			}
 			if f.format != "" {
-				return cli.Usagef("identify: --format %s is for an access log: name one that is there",
+				return cli.Usagef("identify: --format %s needs an access log: name a file that exists",
 					f.format)
 			}
 			if err := f.takeURL(args); err != nil {
@@ -96,9 +97,9 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.Target, "target", "t", "", "the URL, where it is no argument")
+	fl.StringVarP(&f.Target, "target", "t", "", "the URL, instead of the argument")
 	fl.StringVar(&f.Partition, "partition", "none",
-		"where the key goes: none, address, path, header:NAME, query:NAME or cookie:NAME")
+		"where the key stands: none, address, path, header:NAME, query:NAME or cookie:NAME")
 	f.Request.Add(fl)
 	fl.Lookup("method").Usage = "the method (default GET; POST with --data)"
 	fl.IntSliceVar(&f.denied, "denied", []int{429, 503}, "the statuses of denials")
@@ -106,11 +107,12 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 	fl.StringVar(&f.maxRate, "max-rate", "50/s", "send no faster")
 	fl.DurationVar(&f.maxTime, "max-time", 5*time.Minute, "take no longer")
 	fl.BoolVar(&f.polite, "polite", false,
-		"wait as long as Retry-After asks (default true, but on loopback addresses)")
+		"wait as long as Retry-After asks (default true, except on loopback addresses)")
 	fl.BoolVar(&f.clients, "clients", true,
-		"ask as other clients too (header, address, path, method, connection): what tells them apart")
-	fl.StringVar(&f.format, "format", "", "of an access log: nginx, nginx-json, haproxy, envoy, envoy-json, "+
-		"caddy or alb")
+		"ask as other clients too (header, address, path, method, connection), to find what tells "+
+			"clients apart")
+	fl.StringVar(&f.format, "format", "", "format of an access log: nginx, nginx-json, haproxy, envoy, "+
+		"envoy-json, caddy or alb")
 	f.log.Add(cmd)
 	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: table, json or html (repeatable)")
 	fl.StringVar(&f.Out, "out", "", "folder of the recording (default reports/<start>)")
@@ -153,9 +155,9 @@ func (f *identifyFlags) budget() (identify.Options, error) {
 	case err != nil || rate.N < 1:
 		return identify.Options{}, cli.Usagef("--max-rate %q: a rate is N/PER (write 50/s)", f.maxRate)
 	case f.maxRequests < 10:
-		return identify.Options{}, cli.Usagef("--max-requests %d: it is at least 10", f.maxRequests)
+		return identify.Options{}, cli.Usagef("--max-requests %d: the least is 10", f.maxRequests)
 	case f.maxTime < time.Second:
-		return identify.Options{}, cli.Usagef("--max-time %s: it is at least 1s", f.maxTime)
+		return identify.Options{}, cli.Usagef("--max-time %s: the least is 1s", f.maxTime)
 	}
 	every := max(rate.Per/time.Duration(rate.N), 1)
 	return identify.Options{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime,
@@ -168,8 +170,8 @@ func (f *identifyFlags) takeURL(args []string) error {
 	case len(args) == 0:
 		return nil
 	case !strings.Contains(args[0], "://"):
-		return cli.Usagef("identify: %q: no recording of that name is there, and a URL begins with http:// "+
-			"or https:// (write rlcheck identify http://127.0.0.1:8080/)", args[0])
+		return cli.Usagef("identify: %q: there is no such recording, and a URL begins with http:// or "+
+			"https:// (write rlcheck identify http://127.0.0.1:8080/)", args[0])
 	}
 	f.Target = args[0]
 	return nil
@@ -252,7 +254,8 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 			about)
 	}) && whole
 	if strings.Contains(about.Again, redact.Mark) {
-		e.Say.Notef("write your own for %s in the next command; a variable, as in -H 'NAME: ${KEY}', is kept",
+		e.Say.Notef("in the next command, replace %s by your own value; a variable, such as -H 'NAME: "+
+			"${KEY}', is kept as it is",
 			redact.Mark)
 	}
 	e.Say.Notef("kept in %s, after %s", dir.Path, quantity.Brief(time.Since(started)))
@@ -449,7 +452,8 @@ func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bo
 	c := checkcmd.Flags{Format: f.format, Denied: f.denied, Log: f.log, Changed: changed, Typed: changed}
 	if !slices.Contains(accesslog.Formats(), accesslog.Format(f.format)) {
 		return nil,
-			cli.Usagef("--format %q: it is nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb",
+			cli.Usagef("--format %q: the formats are nginx, nginx-json, haproxy, envoy, envoy-json, "+
+				"caddy and alb",
 				f.format)
 	}
 	file, err := checkcmd.OpenTimeline(name)
@@ -462,8 +466,8 @@ func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bo
 		return nil, err
 	}
 	if l.Lossy {
-		return nil, cli.Usagef("%s: requests may be missing, so that no denial tells of a limit (write "+
-			"--complete if none is)", name)
+		return nil, cli.Usagef("%s: requests may be missing, so denials reveal no limit (write "+
+			"--complete if none is missing)", name)
 	}
 	tl := &timeline.Timeline{Header: l.Header}
 	return []*timeline.Timeline{tl}, l.Each(func(o *timeline.Observation) bool {

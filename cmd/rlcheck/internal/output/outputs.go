@@ -35,7 +35,8 @@ func Parse(values, formats []string, fallback string) ([]Output, error) {
 	for _, v := range values {
 		format, path, withPath := strings.Cut(v, "=")
 		if !slices.Contains(formats, format) {
-			return nil, cli.Usagef("-o %q: no such format: one of %s%s", v, strings.Join(formats, ", "),
+			return nil, cli.Usagef("-o %q: there is no such format: the formats are %s%s",
+				v, strings.Join(formats, ", "),
 				cli.Mend(spell.Suggest(v, formats)))
 		}
 		if withPath && path == "" {
@@ -47,8 +48,8 @@ func Parse(values, formats []string, fallback string) ([]Output, error) {
 		out = append(out, Output{format, path})
 	}
 	if spoken > 1 {
-		return nil, cli.Usagef("-o: %d formats without a file: only one can go to standard output (write "+
-			"FORMAT=FILE)", spoken)
+		return nil, cli.Usagef("-o: %d formats have no file, but only one can go to standard output "+
+			"(write FORMAT=FILE)", spoken)
 	}
 	if spoken == 0 && fallback != "" {
 		out = append(out, Output{Format: fallback})
@@ -139,7 +140,7 @@ func stepSummary(e *cli.Env, write func(w io.Writer, format string) error) error
 		err = errors.Join(write(f, "markdown"), f.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("%s: the step summary is not written: %w", path, cli.Cause(err))
+		return fmt.Errorf("%s: the step summary was not written: %w", path, cli.Cause(err))
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (c *Crowd) Update(id string, p load.Progress) {
 		sum.Late = max(sum.Late, one.Late)
 	}
 	c.bar.Update(sum)
-	c.beat.busy(time.Now(), fmt.Sprintf("%d of %s recorded beside each other are done", c.recorded,
+	c.beat.busy(time.Now(), fmt.Sprintf("%d of %s recorded at the same time are done", c.recorded,
 		quantity.Plural(c.all, "scenario")))
 }
 

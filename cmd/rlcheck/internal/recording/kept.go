@@ -146,9 +146,10 @@ func (k *Kept) Excerpt() string {
 	}
 	all, most := quantity.Thousands(k.N), quantity.Thousands(Most)
 	if len(k.Observations) == 0 {
-		return fmt.Sprintf("%s requests are not drawn: they are more than %s", all, most)
+		return fmt.Sprintf("%s requests are not drawn, because there are more than %s", all, most)
 	}
-	const how = "of %s requests, more than %s, only those around the first findings are drawn: %s"
+	const how = "only the requests around the first findings are drawn, because there are %s, more " +
+		"than %s: %s"
 	return fmt.Sprintf(how, all, most, quantity.Thousands(len(k.Observations)))
 }
 

@@ -37,17 +37,17 @@ func ReadKeys(path string) ([]string, error) {
 		case key == "" || strings.HasPrefix(key, "#"):
 			continue
 		case len(key) < redact.Shortest:
-			return nil, bad("a key has four characters or more: a shorter one cannot be redacted")
+			return nil, bad("a key needs four characters or more: a shorter key cannot be redacted")
 		case strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) >= 0:
-			return nil, bad("a key is printable ASCII without spaces (what stands around it is the " +
-				"format of --partition)")
+			return nil, bad("a key is printable ASCII without spaces (text around the key belongs into " +
+				"--partition)")
 		case slices.Contains(keys, key):
 			return nil, bad("the key is there twice: two clients with one key are one client")
 		}
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, cli.Usagef("--keys %s: there is no key in it (write one a line)", path)
+		return nil, cli.Usagef("--keys %s: the file has no key (write one key in each line)", path)
 	}
 	return keys, nil
 }

@@ -37,16 +37,18 @@ func WordsOf(promises []verdict.Promise) []string {
 }
 
 // UnpromisedField ends the explanation of a promise of fields.
-const UnpromisedField = "\nWithout the promise (--promise, promises: in the scenario, --strict), a field " +
-	"that is never sent is a note. One that is sent is held to its rules."
+const UnpromisedField = "\nWithout the promise (--promise, promises: in the scenario, --strict), a " +
+	"field that is never sent is a note. A field that is sent is held to its rules."
 
 // PromisedOnly says of a fault what has to be promised or declared for it to be one; empty for most.
 func PromisedOnly(f target.Fault) string {
 	switch {
 	case f.Promise != "":
-		return "\nonly where it is promised (--promise " + f.Promise + "): a target that never did is right"
+		return "\nonly if it is promised (--promise " + f.Promise +
+			"): without the promise, a target that never did it is right"
 	case f.Declared != "":
-		return "\nonly where it is declared (--set " + f.Declared + "); of the embedded target it is known"
+		return "\nonly if it is declared (--set " + f.Declared + "); for the embedded target it is " +
+			"known"
 	default:
 		return ""
 	}

@@ -42,22 +42,24 @@ func (f *Flags) Add(fl *pflag.FlagSet) {
 		"a header field: 'NAME: VALUE', the value also @FILE or ${VARIABLE}; kept secret (repeatable)")
 	fl.StringVarP(&f.method, "method", "X", "", "the method (default that of the scenario; POST with --data)")
 	fl.StringVarP(&f.data, "data", "d", "", "the body: BODY, @FILE, or @- for standard input; kept secret")
-	fl.StringVar(&f.host, "host", "", "the Host field, and the name of the certificate: NAME or NAME:PORT")
+	fl.StringVar(&f.host, "host", "", "the Host field, and the name in the certificate: NAME or "+
+		"NAME:PORT")
 	fl.StringVar(&f.Cacert, "cacert", "",
 		"PEM file of the authorities that may sign the target's certificate")
 	fl.StringVar(&f.Cert, "cert", "", "PEM file of the certificate to show to the target; may hold the key")
 	fl.StringVar(&f.Key, "key", "", "PEM file of the key of --cert")
-	fl.BoolVar(&f.http2, "http2", false, "send HTTP/2: with https as the target offers it, with http unasked")
+	fl.BoolVar(&f.http2, "http2", false, "send HTTP/2: with https if the target offers it, with http "+
+		"without asking")
 	fl.StringVar(&f.unixSocket, "unix-socket", "",
 		"connect to the Unix socket at this path, not to the URL's host")
 	fl.StringVar(&f.proxy, "proxy", "",
 		"an HTTP proxy: http://[USER:PASSWORD@]HOST:PORT; https goes through a tunnel")
 	fl.BoolVar(&f.PastCaches, "past-caches", false,
-		"give each request a query of its own and Cache-Control: no-cache; a limiter that counts by the "+
-			"whole URL then has a quota for each")
+		"get past caches: a query parameter of its own for each request, and Cache-Control: no-cache. "+
+			"A limiter that counts by the whole URL then gives each request its own quota")
 	fl.StringVar(&f.Curl, "from-curl", "",
-		"send what this command of curl does ('curl ...', or @FILE); the other flags go over it")
-	fl.BoolVar(&f.insecure, "insecure", false, "take any certificate (the reports say so)")
+		"send what this curl command sends ('curl ...', or @FILE); other flags override it")
+	fl.BoolVar(&f.insecure, "insecure", false, "accept any certificate (the reports say so)")
 }
 
 // NeverEmpty are the flags that an empty value makes no sense for.
@@ -137,7 +139,7 @@ func (f *Flags) fields(in io.Reader) ([]tree.Setting, error) {
 		s, err := fieldSetting(text, in)
 		name := strings.ToLower(s.Field)
 		if err == nil && given[name] {
-			err = cli.Usagef("--header %q: it is given twice, and a field is sent once (remove one)", s.Field)
+			err = cli.Usagef("--header %q: the field is given twice, and is sent once (remove one)", s.Field)
 		}
 		given[name] = true
 		out, errs = append(out, s), append(errs, err)
@@ -148,8 +150,9 @@ func (f *Flags) fields(in io.Reader) ([]tree.Setting, error) {
 // NotSent says of header fields why --header does not take them. The fields that frame a message, and that of
 // the partition, are refused by the scenario's decoder.
 var NotSent = map[string]string{
-	"accept-encoding": "a compressed answer could not be read (leave it out)",
-	"x-cost":          "rlcheck says in it what a request costs (write cost: in the scenario)",
+	"accept-encoding": "compressed answers cannot be read (leave the field out)",
+	"x-cost": "rlcheck writes the cost of a request in this field (write cost: in the " +
+		"scenario)",
 }
 
 // fieldSetting reads one --header.
@@ -161,11 +164,12 @@ func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
 	switch why := NotSent[strings.ToLower(name)]; {
 	case !found || name == "":
 		return s,
-			cli.Usagef("--header: one has no name: a field is NAME: VALUE (write -H 'Accept: text/html')")
+			cli.Usagef("--header: the field has no name: a field is NAME: VALUE (write -H 'Accept: " +
+				"text/html')")
 	case why != "":
 		return s, cli.Usagef("--header %q: %s", name, why)
 	case value == "":
-		return s, cli.Usagef("--header %q: it has no value (write '%s: VALUE')", name, name)
+		return s, cli.Usagef("--header %q: the field has no value (write '%s: VALUE')", name, name)
 	}
 	var err error
 	if s.Value, err = templateOf(value, in); err != nil {
@@ -174,10 +178,11 @@ func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
 	s.Value = strings.TrimSpace(s.Value)
 	switch {
 	case strings.ContainsFunc(s.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-		return s, cli.Usagef("--header %q: a control character is in its value: a field is one line of text",
+		return s, cli.Usagef("--header %q: the value has a control character: a field is one line of "+
+			"text",
 			name)
 	case s.Value == "":
-		return s, cli.Usagef("--header %q: %s holds nothing", name, value)
+		return s, cli.Usagef("--header %q: %s is empty", name, value)
 	}
 	return s, nil
 }
@@ -222,9 +227,9 @@ func valueOf(text string, in io.Reader) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("@%s: %w", path, cli.Cause(err))
 	case len(value) > maxValue:
-		return "", fmt.Errorf("@%s: it is larger than %d bytes", path, maxValue)
+		return "", fmt.Errorf("@%s: the file is larger than %d bytes", path, maxValue)
 	case len(value) == 0:
-		return "", fmt.Errorf("@%s: it is empty", path)
+		return "", fmt.Errorf("@%s: the file is empty", path)
 	}
 	return string(value), nil
 }
@@ -236,7 +241,8 @@ func (f *Flags) TLS() (*tls.Config, error) {
 		return nil, cli.Usagef("--key: a key belongs to a certificate (add --cert FILE)")
 	case f.insecure && f.Cacert != "":
 		return nil,
-			cli.Usagef("--insecure: it takes any certificate, and --cacert says whose (leave one out)")
+			cli.Usagef("--insecure: it accepts any certificate, but --cacert restricts them (leave one " +
+				"out)")
 	case f.Cacert == "" && f.Cert == "":
 		return nil, nil
 	}
@@ -248,15 +254,16 @@ func (f *Flags) TLS() (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--cacert %s: no certificate is in it: it is a PEM file", f.Cacert)
+			return nil, fmt.Errorf("--cacert %s: the file has no certificate (it must be a PEM file)",
+				f.Cacert)
 		}
 	}
 	if f.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(f.Cert, cmp.Or(f.Key, f.Cert))
 		switch {
 		case err != nil && f.Key == "" && !errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("--cert %s: it has no certificate with its key: %w "+
-				"(name the key with --key)", f.Cert, err)
+			return nil, fmt.Errorf("--cert %s: the file has no certificate with its key: %w (name the "+
+				"key with --key)", f.Cert, err)
 		case err != nil:
 			return nil, fmt.Errorf("--cert %s: %w", f.Cert, cli.Cause(err))
 		}

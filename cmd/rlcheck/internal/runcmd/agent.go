@@ -29,12 +29,12 @@ func AgentCommand(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent --redis URL",
 		Short: "Send a part of the load of a run that has several agents",
-		Long: `Agent waits for a run with --agents at the same Redis, sends its part of each scenario, brings
-back what it recorded, and ends with the run. It sends nothing without the run that leads it. Variables, keys
-and certificates are those of the agent, and have to be the same for all; it refuses hosts that it was not
-allowed itself.
+		Long: `Agent waits for a run with --agents at the same Redis, sends its part of each scenario, delivers
+its recording, and ends with the run. It sends nothing without the run that leads it. The agent uses its own
+variables, keys and certificates; they must be the same for all agents. Each agent refuses hosts that it was
+not allowed itself.
 
-Exit status: 0 the run is over, 2 the run was lost, or nothing was begun, 130 interrupted.`,
+Exit status: 0 the run is over, 2 the run was lost, or did not begin, 130 interrupted.`,
 		Example: `  RLCHECK_REDIS='rediss://user:password@redis.internal:6379/0' rlcheck agent
   rlcheck agent --redis redis://127.0.0.1:6379/0 --allow api.example`,
 		Args: cli.NoArguments,
@@ -47,8 +47,9 @@ Exit status: 0 the run is over, 2 the run was lost, or nothing was begun, 130 in
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.redis, "redis", "", "where agents meet: the redis:// URL of the run (required)")
-	fl.StringVar(&f.name, "name", "", "what the agent is called in reports (default host and process)")
-	fl.StringVar(&f.keys, "keys", "", "file of keys that the target has issued, the same as that of the run")
+	fl.StringVar(&f.name, "name", "", "name of the agent in reports (default host and process)")
+	fl.StringVar(&f.keys, "keys", "", "file of keys that the target issued, the same file as for the "+
+		"run")
 	fl.StringVar(&f.request.Cacert, "cacert", "",
 		"PEM file of the authorities that may sign the target's certificate")
 	fl.StringVar(&f.request.Cert, "cert", "",

@@ -57,7 +57,7 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *Flags) ([]strin
 		args, used = c.Scenarios, append(used, "scenarios")
 	}
 	if len(used) == 0 {
-		used = []string{"nothing that is not said otherwise"}
+		used = []string{"nothing beyond the defaults"}
 	}
 	if name != "" {
 		e.Say.Notef("%s was read: it says %s", name, strings.Join(used, ", "))

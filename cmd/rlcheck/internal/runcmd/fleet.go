@@ -31,10 +31,10 @@ type fleetFlags struct {
 
 // add declares the flags.
 func (f *fleetFlags) add(fl *pflag.FlagSet) {
-	fl.IntVar(&f.agents, "agents", 0, "let so many agents send the load (rlcheck agent); "+
-		"without --redis they are started on this machine")
-	fl.StringVar(&f.deal, "deal", string(fleet.ByRequests), "what agents share out: "+
-		"requests, those of each client, or whole clients")
+	fl.IntVar(&f.agents, "agents", 0, "number of agents that send the load (rlcheck agent); without "+
+		"--redis they are started on this machine")
+	fl.StringVar(&f.deal, "deal", string(fleet.ByRequests), "what agents share out: requests (the "+
+		"requests of each client) or clients (whole clients)")
 	fl.DurationVar(&f.within, "agents-within", 2*time.Minute, "how long the agents may take to be ready")
 }
 
@@ -43,13 +43,13 @@ func (f *fleetFlags) check(pastCaches bool) error {
 	o := fleet.Options{Agents: f.agents, Deal: fleet.Deal(f.deal)}
 	switch {
 	case f.agents == 0 && f.deal != string(fleet.ByRequests):
-		return cli.Usagef("--deal %s: there is one sender (add --agents N)", f.deal)
+		return cli.Usagef("--deal %s: there is only one sender (add --agents N)", f.deal)
 	case f.agents == 0:
 		return nil
 	case pastCaches:
-		return cli.Usagef("--past-caches: agents do not send such requests (leave out --agents)")
+		return cli.Usagef("--past-caches: agents cannot send such requests (leave out --agents)")
 	case f.within <= 0:
-		return cli.Usagef("--agents-within %s: it is more than 0", f.within)
+		return cli.Usagef("--agents-within %s: the value must be more than 0", f.within)
 	}
 	if err := o.Check(); err != nil {
 		return cli.Usagef("--agents %d --deal %s: %w", f.agents, f.deal, err)
@@ -107,8 +107,9 @@ func lead(ctx context.Context, e *cli.Env, given []sources.Source, f *Flags) (*l
 	if url == "" || url == trial.EmbeddedRedis {
 		if f.fleet.agents > mostOwn {
 			return nil,
-				cli.Usagef("--agents %d: at most %d agents are started here (start them yourself with "+
-					"rlcheck agent, and say where they meet: --redis URL)", f.fleet.agents, mostOwn)
+				cli.Usagef("--agents %d: at most %d agents are started on one machine (start them "+
+					"yourself with rlcheck agent, and name the Redis where they meet: --redis URL)",
+					f.fleet.agents, mostOwn)
 		}
 		var err error
 		if url, err = l.embed(e, f); err != nil {
@@ -129,7 +130,7 @@ func lead(ctx context.Context, e *cli.Env, given []sources.Source, f *Flags) (*l
 	}
 	l.stops = append(l.stops, func() error {
 		if err := c.Close(); err != nil {
-			e.Say.Notef("agents will end by themselves: %v", err)
+			e.Say.Notef("agents could not be told to end, and will end by themselves: %v", err)
 		}
 		return nil
 	})
@@ -144,8 +145,8 @@ func openly(e *cli.Env, chosen []*scenario.Scenario, given []sources.Source, f *
 		return nil
 	}
 	if flag := trial.Secret(orderOf(e, chosen[0], given, f)); flag != "" {
-		return cli.Usagef("%s: with --agents it would lie in the Redis, and may be a secret (write a "+
-			"variable in its place, ${TOKEN}, and set it for the run and for each agent)", flag)
+		return cli.Usagef("%s: with --agents the value would be kept in the Redis, and it may be a "+
+			"secret (write a variable instead, ${TOKEN}, and set it for the run and for each agent)", flag)
 	}
 	return nil
 }

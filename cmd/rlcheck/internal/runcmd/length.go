@@ -19,8 +19,8 @@ func affordableOf(e *cli.Env, chosen []*scenario.Scenario, f Flags) ([]*scenario
 	}
 	fit, left := b.Pick(chosen, f.serial)
 	if len(fit) == 0 {
-		return nil, cli.Usagef("--budget %s: no scenario fits into %s (--dry-run without it says what each "+
-			"takes)", f.budget, b)
+		return nil, cli.Usagef("--budget %s: no scenario fits into %s (--dry-run without --budget says "+
+			"what each takes)", f.budget, b)
 	}
 	var ids []string
 	for _, s := range left {

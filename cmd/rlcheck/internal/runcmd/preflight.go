@@ -90,10 +90,11 @@ func limitSaid(chosen []*scenario.Scenario) error {
 	}
 	own := ""
 	if file := chosen[0].File; !strings.HasPrefix(file, "builtin:") {
-		own = "; that of " + file + " counts where its url: names your target in place of builtin"
+		own = "; that of " + file + " counts if its url: names your target instead of builtin"
 	}
-	return cli.Usagef("run: %s: its limit is not said: %s %s only an example (say it once, as in "+
-		"--limit token-bucket,rate=10/s,burst=20; rlcheck identify URL finds it%s)", host, whose, has, own)
+	return cli.Usagef("run: %s: the limit of your target is not declared: %s %s only an example "+
+		"(declare it once, such as --limit token-bucket,rate=10/s,burst=20; rlcheck identify URL finds "+
+		"it%s)", host, whose, has, own)
 }
 
 // unverified names the scenarios of which no certificate is verified.
@@ -121,7 +122,7 @@ func checkHost(ctx context.Context, u *url.URL, allow []string) error {
 	}
 	for _, a := range addresses(ctx, host) {
 		if !harmless(a) {
-			return fmt.Errorf("the address %s is public and nothing was sent (if you may load it, add "+
+			return fmt.Errorf("the address %s is public, so nothing was sent (if you may load it, add "+
 				"--allow %s)", a, host)
 		}
 	}

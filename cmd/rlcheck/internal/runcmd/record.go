@@ -56,7 +56,7 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	}
 	defer dir.Close()
 	if dir.Compress = f.compress; replaced != "" {
-		e.Say.Notef("%s: the run that was kept in it is replaced (%s)", dir.Path, replaced)
+		e.Say.Notef("%s: the run that was kept there is replaced (%s)", dir.Path, replaced)
 	}
 	b, _ := scenario.ParseBudget(f.budget) // it was parsed before
 	w := &work{Env: e, run: r, chosen: chosen, courses: make([]*course, len(chosen)), budget: b.Requests,
@@ -70,7 +70,7 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	if left := len(r.NotBegun); left > 0 {
 		why := "interrupted"
 		if !r.Interrupted {
-			why = "stopped, the target takes no connection"
+			why = "stopped, because the target takes no connection"
 		}
 		e.Say.Notef("%s, %s not begun", why, quantity.Plural(left, "scenario"))
 	}

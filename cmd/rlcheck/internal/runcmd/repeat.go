@@ -86,7 +86,7 @@ func (w *work) settle(ctx context.Context) {
 		}
 		c.t.label, c.t.after = c.s.ID, 0
 		word := strings.ToUpper(c.out.Verdict.String())
-		w.Say.Notef("%s: %s beside other scenarios, and it is recorded again alone", c.s.ID, word)
+		w.Say.Notef("%s: %s beside other scenarios; it is recorded again alone", c.s.ID, word)
 		w.note(w.repeat(ctx, c, "beside other scenarios, ", trial.Settled))
 		w.note(w.more(ctx, c))
 		w.keepSoFar()
@@ -135,7 +135,7 @@ func (w *work) retry(ctx context.Context, c *course) error {
 	if wait > 0 {
 		in = " in " + quantity.Short(wait)
 	}
-	w.Say.Notef("%s: recording %d showed too little (%s), and it is recorded again%s", c.s.ID, len(c.notes)+1,
+	w.Say.Notef("%s: recording %d showed too little (%s); it is recorded again%s", c.s.ID, len(c.notes)+1,
 		c.out.Reason, in)
 	if !pacing.Rest(ctx, wait, nil) {
 		return nil

@@ -48,11 +48,12 @@ func RunCommand(e *cli.Env) *cobra.Command {
 	var f Flags
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO|DIR|builtin:NAME...]",
-		Short: "Send the load of scenarios, record it, judge it and report",
-		Long: `Run takes scenario files, folders of them, or bundled ones (builtin: for all), sends their
-load to the target, judges each recording against the declared limit and writes reports. Scenarios that cannot
-disturb each other are recorded at the same time. What fails or shows too little there is recorded again
-alone.`,
+		Short: "Send the load of scenarios, record and judge it, write reports",
+		Long: `Run takes scenario files, folders of them, or bundled ones (builtin: for all). It sends their load to
+the target, judges each recording against the declared limit, and writes reports.
+
+Scenarios that cannot disturb each other are recorded at the same time. A scenario that fails or shows too
+little beside others is recorded again alone.`,
 		Example: `  rlcheck run builtin:
   rlcheck run scenarios/burst.yaml -t http://127.0.0.1:8080/ --limit leaky-bucket,rate=10/s,burst=21`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -70,20 +71,21 @@ alone.`,
 	fl.StringVarP(&f.Target, "target", "t", "", "URL of the target, or builtin")
 	fl.StringVar(&f.Limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
 	fl.StringVar(&f.Partition, "partition", "",
-		"how clients are told apart: header:NAME, header:NAME: FORMAT, address, path, query:NAME, "+
+		"what identifies a client: header:NAME, header:NAME: FORMAT, address, path, query:NAME, "+
 			"cookie:NAME, body:NAME or none")
-	fl.StringVar(&f.keys, "keys", "", "file of keys that the target has issued, one a client and line; "+
+	fl.StringVar(&f.keys, "keys", "", "file of keys that the target issued, one client in each line; "+
 		"they are redacted")
 	f.Request.Add(fl)
 	fl.StringVar(&f.config, "config", "",
-		"file of what all runs share (default "+sources.ConfigName+", if there)")
+		"file with settings for all runs (default "+sources.ConfigName+", if there)")
 	fl.StringArrayVar(&f.Set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
 	fl.StringSliceVar(&f.only, "only", nil, "run only these scenarios: ID, GLOB or TAG")
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
-	fl.BoolVar(&f.strict, "strict", false, "what is recommended counts too: scenarios, and fields never sent")
+	fl.BoolVar(&f.strict, "strict", false, "recommended scenarios count too, and so do recommended "+
+		"fields that are never sent")
 	promises := strings.Join(request.WordsOf(verdict.Promises()), ", ")
 	fl.StringSliceVar(&f.promise, "promise", nil, "what the target promises to have: "+promises)
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything random")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of all random choices")
 	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+
 		" (repeatable)")
 	fl.StringVar(&f.Out, "out", "", "folder of the run (default reports/<start>)")
@@ -91,14 +93,15 @@ alone.`,
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
 	fl.StringSliceVar(&f.Allow, "allow", nil, "a host that may be reached although its address is public")
 	fl.StringVar(&f.redis, "redis", "",
-		"where the embedded target keeps its state: a redis:// URL, or embedded (default memory); "+
-			"with --agents: where they meet")
+		"where the embedded target keeps its state: a redis:// URL, or embedded (default memory); with "+
+			"--agents, where the agents meet")
 	f.fleet.add(fl)
 	f.addPace(fl)
 	fl.DurationVar(&f.wallError, "wall-error", 0,
-		"how far the target's clock may be from ours (default 500ms; on loopback 1ms, but for a FAIL)")
+		"how far the target's clock may be from ours (default 500ms; on loopback 1ms, except to prove "+
+			"a FAIL)")
 	fl.StringVar(&f.failOn, "fail-on", "",
-		"fail: exit 0 for inconclusive; inconclusive: exit 1 for it (default exit 3)")
+		"fail: exit 0 if something is inconclusive; inconclusive: exit 1 (default exit 3)")
 	return cmd
 }
 
@@ -106,11 +109,12 @@ alone.`,
 func (f *Flags) addPace(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.serial, "serial", false, "record one scenario after the other")
 	fl.BoolVar(&f.economical, "economical", false,
-		"sleep until a request is due, and do not spin: for machines that others share")
+		"sleep until a request is due instead of spinning: for machines that others share")
 	fl.StringVar(&f.budget, "budget", "",
-		"run what fits into requests=N,time=DURATION, the most telling first")
-	fl.IntVar(&f.retries, "retries", 0, "repeat a scenario that was late or showed too little, "+
-		"with fresh clients, up to so many times; a FAIL is never repeated")
+		"run only what fits into requests=N,time=DURATION; scenarios that catch the most faults come "+
+			"first")
+	fl.IntVar(&f.retries, "retries", 0, "how often to repeat a scenario that was late or showed too "+
+		"little, with fresh clients; a FAIL is never repeated")
 }
 
 // runAll is `rlcheck run`.
@@ -119,10 +123,10 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 		return err
 	}
 	if f.retries < 0 || f.retries > maxRetries {
-		return cli.Usagef("--retries %d: it is 0 to %d", f.retries, maxRetries)
+		return cli.Usagef("--retries %d: the value is 0 to %d", f.retries, maxRetries)
 	}
 	if f.wallError < 0 {
-		return cli.Usagef("--wall-error %s: it is not negative", f.wallError)
+		return cli.Usagef("--wall-error %s: the value may not be negative", f.wallError)
 	}
 	if err := f.fleet.check(f.Request.PastCaches); err != nil {
 		return err
@@ -164,7 +168,7 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 		return err
 	}
 	if ids := unverified(chosen); len(ids) > 0 { // not even -q hides it
-		e.Say.Line("certificates are not verified, whoever answers is taken for the target: " +
+		e.Say.Line("certificates are not verified, any server is accepted as the target: " +
 			"target.insecure of " + strings.Join(ids, ", "))
 	}
 	sayLength(e, chosen, f)

@@ -56,7 +56,7 @@ var errHeld = errors.New("another process holds the lock")
 
 // errNotOurs is returned for a manifest that no run wrote.
 var errNotOurs = errors.New(
-	"it would be overwritten, and no run of rlcheck left it (choose another folder with --out)")
+	"the file would be overwritten, and no run of rlcheck wrote it (choose another folder with --out)")
 
 // lockFolder takes the lock on a folder. The error says who holds it, or that the manifest is somebody
 // else's file. A file system without locks gives none: then two runs are not kept apart.
@@ -108,9 +108,10 @@ func (m *Manifest) holds(folder string) error {
 	if m != nil {
 		started := m.Started.UTC().Format(time.RFC3339)
 		command := strings.Join(m.Command, " ")
-		who = fmt.Sprintf("the run %s of process %d, begun %s: %s", m.ID, m.PID, started, command)
+		who = fmt.Sprintf("the run %s of process %d, started %s: %s", m.ID, m.PID, started, command)
 	}
-	const form = "%s: another run is writing to it: %s (let it end, or choose another folder with --out)"
+	const form = "%s: another run is writing to this folder: %s (let it end, or choose another folder " +
+		"with --out)"
 	return fmt.Errorf(form, folder, who)
 }
 

@@ -39,9 +39,8 @@ func findOldRun(path string, ids []string) (*oldRun, error) {
 	m, _ := readManifest(path) // one that no run wrote was refused before
 	report := readOldReport(filepath.Join(path, "report.json"))
 	if foreign := foreignFile(path, old.files, report, m); foreign != "" {
-		return nil, fmt.Errorf("%s: it would be overwritten, and no run of rlcheck left it (choose another "+
-			"folder "+
-			"with --out)", foreign)
+		return nil, fmt.Errorf("%s: the file would be overwritten, and no run of rlcheck wrote it "+
+			"(choose another folder with --out)", foreign)
 	}
 	var inside []string // folders of scenarios
 	if report != nil {
@@ -91,9 +90,8 @@ func (old *oldRun) addFolder(folder, id string, ids []string, m *Manifest) error
 	case output.Exists(filepath.Join(folder, "report.json")), output.Exists(filepath.Join(folder,
 		ManifestName)):
 		if len(ids) > 1 && slices.Contains(ids, id) {
-			return fmt.Errorf("%s: another run is kept in it, and a part of it would be overwritten "+
-				"(choose another "+
-				"folder with --out)", folder)
+			return fmt.Errorf("%s: another run is kept there, and a part of it would be overwritten "+
+				"(choose another folder with --out)", folder)
 		}
 	case ownRecording(folder), m != nil && m.has(id) && len(m.Scenarios) > 1:
 		old.files, old.folders = append(old.files, files...), append(old.folders, folder)

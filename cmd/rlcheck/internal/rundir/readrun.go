@@ -27,7 +27,7 @@ func Read(e *cli.Env, name string) (*result.Run, error) {
 			addCut(e, filepath.Dir(name), r)
 			return r, nil
 		}
-		const why = "a kept run is a folder with a report.json (rlcheck run keeps them in reports/)"
+		const why = "a kept run is a folder with a report.json (rlcheck run keeps runs in reports/)"
 		return nil, fmt.Errorf("%s: there is no such file: %s", name, why)
 	}
 	if err != nil {
@@ -36,7 +36,8 @@ func Read(e *cli.Env, name string) (*result.Run, error) {
 	defer f.Close()
 	r, err := document.Read(f)
 	if err != nil && strings.Contains(filepath.Base(name), ".ndjson") {
-		return nil, fmt.Errorf("%s: a recording, not a run (write rlcheck check %s -o FORMAT)", name, name)
+		return nil, fmt.Errorf("%s: this is a recording, not a run (write rlcheck check %s -o FORMAT)",
+			name, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -104,7 +104,7 @@ func (d *Dir) clear(m *Manifest) (replaced string, err error) {
 		return "", unusable(d.Path, err)
 	}
 	if replaced = old.id; replaced == "" && len(old.files) > 0 {
-		replaced = "an unfinished one"
+		replaced = "an unfinished run"
 	}
 	return replaced, nil
 }
@@ -122,7 +122,7 @@ func (d *Dir) Close() { _ = d.lock.Close() } // what was written to it was writt
 
 // unusable says that a folder cannot take a run.
 func unusable(path string, err error) error {
-	return fmt.Errorf("%s: no run can be kept in it: %w (choose another folder with --out)", path, err)
+	return fmt.Errorf("%s: no run can be kept there: %w (choose another folder with --out)", path, err)
 }
 
 // Of returns the path of a file of one scenario; empty: of the run.

@@ -35,7 +35,7 @@ func addCut(e *cli.Env, folder string, r *result.Run) {
 		return
 	}
 	if alive(folder) != nil {
-		e.Say.Notef("%s: process %d is still writing to it: this is what it has kept so far", folder, m.PID)
+		e.Say.Notef("%s: process %d is still writing to it; this is what it has kept so far", folder, m.PID)
 	}
 	d := &Dir{Path: folder, flat: len(m.Scenarios) == 1}
 	var left []string

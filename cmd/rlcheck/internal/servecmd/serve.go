@@ -47,7 +47,7 @@ func ServeCommand(e *cli.Env) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve --limit SPEC",
-		Short: "A loopback endpoint wearing a limiter, right or with a named fault",
+		Short: "Start a loopback endpoint with a limiter, correct or with a named fault",
 		Example: `  rlcheck serve --limit token-bucket,rate=10/s,burst=20 --addr 127.0.0.1:8080
   rlcheck serve --limit fixed-window,rate=100/1m --rule '/login fixed-window,rate=5/1m' --rule 'X-Tier:gold fixed-window,rate=1000/1m'
   rlcheck serve --limit token-bucket,rate=1/1s,burst=5 --record clients.ndjson
@@ -66,21 +66,20 @@ func ServeCommand(e *cli.Env) *cobra.Command {
 		"loopback address to listen on; port 0 lets the kernel choose")
 	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
 	fl.StringVar(&f.key, "key", "X-Api-Key", "header field whose value is the partition")
-	fl.StringVar(&f.partition, "partition", "", "none: all clients share one quota "+
-		"(default: each key has its own, and without a key each address)")
+	fl.StringVar(&f.partition, "partition", "", "none: all clients share one quota (default: each key "+
+		"has its own quota; a request without a key counts for its address)")
 	fl.StringArrayVar(&f.rules, "rule", nil,
-		"a limit of its own for some requests: /PATH, METHOD, NAME:VALUE of a field or several of them, "+
-			"and then a SPEC, none, "+
-			"or zero for a limit of nothing; the first that fits counts (repeatable)")
+		"a separate limit for some requests: /PATH, METHOD, NAME:VALUE of a field or several of these, "+
+			"then a SPEC, none, or zero for a limit of nothing; the first rule that fits counts "+
+			"(repeatable)")
 	fl.StringVar(&f.client, "client-address", "",
-		"header field in whose last element a trusted proxy writes the address of the client, for requests "+
-			"without a key "+
-			"(default the address of the connection)")
+		"header field to whose end a trusted proxy writes the client's address, for requests without a "+
+			"key (default the address of the connection)")
 	fl.StringVar(&f.control, "control", "",
 		"loopback address to listen on for events: POST /restart, /reload, /reload?limit=SPEC, "+
 			"/store-down, /store-up, GET /denials; its URL is the second line printed (default none)")
 	fl.StringVar(&f.record, "record", "",
-		"file to record in what clients do, as a timeline; rlcheck check FILE --client judges it")
+		"file to record how clients behave, as a timeline; rlcheck check FILE --client judges it")
 	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")
 	fl.StringSliceVar(&f.dialect, "dialect", nil,
 		"groups of fields in answers: x-ratelimit (reset since the epoch), x-ratelimit-delta (reset from "+
@@ -93,7 +92,7 @@ func ServeCommand(e *cli.Env) *cobra.Command {
 	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded",
 		"body of a denial: a problem of the draft's type quota-exceeded, "+
 			"temporary-reduced-capacity or abnormal-usage-detected; or json, text, or none")
-	fl.StringVar(&f.grpc, "grpc", "", "answer requests of gRPC, over HTTP/2 in clear text; a denial is "+
+	fl.StringVar(&f.grpc, "grpc", "", "answer gRPC requests, over HTTP/2 in clear text; a denial is "+
 		"exhausted (status 8) or unavailable (14, with RetryInfo)")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the random choices of faults")
 	addStateFlags(fl, &f)
@@ -107,14 +106,14 @@ func addStateFlags(fl *pflag.FlagSet, f *serveFlags) {
 			"redis-cluster://HOST:PORT,HOST:PORT, "+
 			"redis-sentinel://HOST:PORT/MASTER, or embedded (default memory)")
 	fl.StringVar(&f.onStoreError, "on-store-error", "error",
-		"what is done while the store does not answer: allow, deny or error (500)")
-	fl.IntVar(&f.replicas, "replicas", 1, "replicas behind the address")
+		"what to do while the store does not answer: allow, deny or error (500)")
+	fl.IntVar(&f.replicas, "replicas", 1, "number of replicas behind the address")
 	fl.StringVar(&f.counters, "counters", "shared",
 		"what the replicas know of each other: shared (one state), private or synced")
 	fl.DurationVar(&f.syncEvery, "sync-every", time.Second,
 		"how often synced replicas exchange what they admitted")
 	fl.StringVar(&f.balance, "balance", "request",
-		"how requests go round the replicas: by request or by connection")
+		"how requests are dealt to replicas: by request or by connection")
 }
 
 // options returns what the flags ask of the target, or what is wrong with the rules.
@@ -142,8 +141,8 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 		return cli.Usagef("serve: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
 	if f.partition != "" && f.partition != string(scenario.ByNone) {
-		return cli.Usagef("serve: --partition %q: it is none, or left out (--key NAME names the header "+
-			"field)", f.partition)
+		return cli.Usagef("serve: --partition %q: the value is none, or leave the flag out (--key NAME "+
+			"names the header field)", f.partition)
 	}
 	limit, err := spec.Parse(f.limit)
 	if err != nil {
@@ -156,7 +155,7 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 	var once sync.Once
 	o.StoreFailed = func(err error) {
 		once.Do(func() {
-			e.Say.Notef("the store does not answer (%s is done with such requests): %v", f.onStoreError, err)
+			e.Say.Notef("the store does not answer (action for such requests: %s): %v", f.onStoreError, err)
 		})
 	}
 	if o.Store, err = trial.Store(f.redis); err != nil {
@@ -171,7 +170,7 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 	}
 	defer t.Close()
 	if why := f.unshown(); why != "" {
-		e.Say.Notef("--fault %s: it does not show: %s", f.fault, why)
+		e.Say.Notef("--fault %s: the fault will not show: %s", f.fault, why)
 	}
 	var also []string
 	if f.control != "" {
@@ -206,15 +205,16 @@ func (f serveFlags) unshown() string {
 	}
 	switch wants := all[i].Wants(); {
 	case wants == target.WantAddresses && f.client == "":
-		return "nobody tells the addresses of clients (add --client-address X-Forwarded-For)"
+		return "nothing tells the server the addresses of clients (add --client-address " +
+			"X-Forwarded-For)"
 	case wants == target.WantRule && len(f.rules) == 0:
-		return "no request has a limit of its own (add --rule '/login fixed-window,rate=5/1m')"
+		return "no request has a separate limit (add --rule '/login fixed-window,rate=5/1m')"
 	case wants == target.WantEvent && f.control == "",
 		wants == target.WantOutage && f.control == "" && f.redis == "":
 		return "nothing happens to the target (add --control 127.0.0.1:8081)"
 	case wants == target.WantEmbedded:
-		return fmt.Sprintf("what it is about has only the target of a run (rlcheck run builtin: --set "+
-			"target.fault=%s)", f.fault)
+		return fmt.Sprintf("only the target of a run has what the fault is about (rlcheck run builtin: "+
+			"--set target.fault=%s)", f.fault)
 	}
 	return ""
 }
@@ -229,7 +229,7 @@ func (f serveFlags) spoken(t *target.Target) (http.Handler, error) {
 		return nil, cli.Usagef("--grpc %q: a denial is exhausted or unavailable", f.grpc)
 	}
 	if f.record != "" {
-		return nil, cli.Usagef("--grpc: what clients do is recorded over HTTP/1.1 (leave out --record)")
+		return nil, cli.Usagef("--grpc: clients can be recorded only over HTTP/1.1 (leave out --record)")
 	}
 	if f.grpc == "unavailable" {
 		return target.GRPC(t, target.GRPCUnavailable), nil
@@ -296,7 +296,8 @@ func checkFault(name string, proxy bool) error {
 		case f.Name == name && f.Proxy == proxy:
 			return nil
 		case f.Name == name:
-			return cli.Usagef("--fault %q: rlcheck %s has it (rlcheck %s --fault %s)", name, command[!proxy],
+			return cli.Usagef("--fault %q: that fault belongs to rlcheck %s (rlcheck %s --fault %s)",
+				name, command[!proxy],
 				command[!proxy], name)
 		case f.Proxy == proxy:
 			names = append(names, f.Name)
@@ -304,7 +305,7 @@ func checkFault(name string, proxy bool) error {
 	}
 	hint := spell.Suggest(name, names)
 	if hint == "" {
-		hint = "rlcheck " + command[proxy] + " --fault list shows them all"
+		hint = "rlcheck " + command[proxy] + " --fault list shows all faults"
 	}
 	return cli.Usagef("--fault %q: there is no such fault%s", name, cli.Mend(hint))
 }
@@ -321,7 +322,7 @@ func ProxyCommand(e *cli.Env) *cobra.Command {
 	var f proxyFlags
 	cmd := &cobra.Command{
 		Use:     "proxy --upstream URL",
-		Short:   "A loopback proxy that passes, strips or rewrites header fields",
+		Short:   "Start a loopback proxy that passes, strips or rewrites header fields",
 		Example: `  rlcheck proxy --upstream http://127.0.0.1:8080/ --strip Retry-After --strip 'RateLimit*' --status 429=503`,
 		Args:    cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
@@ -336,11 +337,11 @@ func ProxyCommand(e *cli.Env) *cobra.Command {
 	fl.StringVar(&f.addr, "addr", "127.0.0.1:8081",
 		"loopback address to listen on; port 0 lets the kernel choose")
 	fl.StringArrayVar(&f.strip, "strip", nil,
-		"header field to drop; NAME* for all that begin so (repeatable)")
+		"header field to drop; NAME* drops all fields that begin so (repeatable)")
 	fl.StringArrayVar(&f.set, "set", nil, "header field to set: NAME=VALUE (repeatable)")
 	fl.StringSliceVar(&f.status, "status", nil, "status to replace: 429=503")
-	fl.DurationVar(&f.cache, "cache", 0, "keep admissions for so long and say so (Age, X-Cache), as a "+
-		"cache before a limiter does")
+	fl.DurationVar(&f.cache, "cache", 0, "keep admissions for this long and say so (Age, X-Cache), as "+
+		"a cache in front of a limiter does")
 	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
 	return cmd
 }
@@ -377,7 +378,7 @@ func serveProxy(e *cli.Env, f proxyFlags) error {
 	if err != nil {
 		return err
 	}
-	return listen(e, h, f.addr, "a proxy before "+redact.URL(up.String()))
+	return listen(e, h, f.addr, "a proxy in front of "+redact.URL(up.String()))
 }
 
 func statusPair(s string) (from, to int, err error) {

@@ -151,7 +151,7 @@ func readFolder(dir string) ([]Source, error) {
 		out = append(out, Source{name, text})
 	}
 	if len(out) == 0 && len(errs) == 0 {
-		return nil, fmt.Errorf("%s: there is no scenario in it: a scenario file ends in .yaml", dir)
+		return nil, fmt.Errorf("%s: the folder has no scenario: a scenario file ends in .yaml", dir)
 	}
 	return out, errors.Join(errs...)
 }
@@ -188,9 +188,9 @@ func ReadBuiltin(name string) ([]Source, error) {
 			hint := strings.Replace(spell.Suggest(name, names), `"`, `"`+BuiltinPrefix, 1)
 			switch {
 			case strings.Contains(name, ","):
-				hint = "separate several by spaces"
+				hint = "separate several names by spaces"
 			case hint == "":
-				hint = "rlcheck list names them"
+				hint = "rlcheck list shows the bundled scenarios"
 			}
 			return nil, fmt.Errorf("%s%s: there is no such bundled scenario%s", BuiltinPrefix, name,
 				cli.Mend(hint))
@@ -259,7 +259,7 @@ func Pick(sources []Source, opts grammar.Options, only, skip []string) (
 			continue
 		}
 		if other, twice := ids[s.ID]; twice {
-			errs = append(errs, fmt.Errorf("%s: id %q: %s has it already", src.Name, s.ID, other))
+			errs = append(errs, fmt.Errorf("%s: id %q: %s has the same id", src.Name, s.ID, other))
 		}
 		ids[s.ID] = src.Name
 		all = append(all, s)
@@ -271,7 +271,7 @@ func Pick(sources []Source, opts grammar.Options, only, skip []string) (
 	known := func(w string) bool {
 		return slices.ContainsFunc(all, func(s *scenario.Scenario) bool { return matches(s, []string{w}) })
 	}
-	const nothing = "%s: no scenario has it as its id or a tag%s"
+	const nothing = "%s: no scenario has this id or tag%s"
 	for _, w := range only {
 		if !known(w) && len(errs) == 0 {
 			errs = append(errs, cli.Usagef("--only "+nothing, w, cli.Mend(nearWord(w, all))))
