@@ -454,8 +454,8 @@ func (x *search) sharper(c Candidate) *Sharper {
 
 // sentence says it.
 func (s *Sharper) sentence() string {
-	return fmt.Sprintf("its time is not known to 2 %%, as answers take up to %s: the SPEC has the roundest "+
-		"one of what is left; about %s in %s would tell it", quantity.Brief(s.Trip),
+	return fmt.Sprintf("its time is not known to 2 %%, as answers take up to %s: the SPEC has the "+
+		"roundest time that is left; about %s in %s would narrow it", quantity.Brief(s.Trip),
 		quantity.Plural(s.Requests, "more request"), quantity.Brief(s.Time))
 }
 
@@ -469,8 +469,9 @@ func (x *search) blurred() string {
 	if float64(x.blur()) <= float64(least)*(resolution-1) {
 		return ""
 	}
-	return fmt.Sprintf("; from here a request is decided at any time until its answer, up to %s later, and "+
-		"what is left may recover in %s: each experiment leaves %s of that open", quantity.Brief(x.blur()/2),
+	return fmt.Sprintf("; from here a request may be decided at any time until its answer, up to %s "+
+		"later, and every limit that is left may recover in %s: each experiment leaves %s of that open",
+		quantity.Brief(x.blur()/2),
 		quantity.Brief(least), quantity.Brief(x.blur()))
 }
 
@@ -485,7 +486,7 @@ func (x *search) fromNearer(found []Candidate) string {
 	if unit(rate.Hi) > 2*trip {
 		return ""
 	}
-	return fmt.Sprintf("; ask from nearer: a unit may come back in %s..%s, and answers take %s, so that who "+
-		"asks after the last answer is seldom denied", quantity.Brief(unit(rate.Hi)),
+	return fmt.Sprintf("; ask from nearer: a unit may come back in %s..%s, but answers take %s, so a "+
+		"request after the last answer is seldom denied", quantity.Brief(unit(rate.Hi)),
 		quantity.Brief(unit(rate.Lo)), quantity.Brief(trip))
 }

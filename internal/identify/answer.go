@@ -103,14 +103,14 @@ func (r *Result) Text(a About) string {
 		}
 	}
 	for _, c := range r.Gone {
-		line("  %s does not explain it, the nearest: %s", c.Text, c.Limit)
+		line("  %s does not explain it; the nearest such limit is %s", c.Text, c.Limit)
 		line("    %s", c.Against)
 	}
 	for _, text := range Told(r.Timeline) {
 		line("  told, not measured: %s", text)
 	}
 	for _, text := range r.Also {
-		line("  told beside it: %s", text)
+		line("  stated, but not tested: %s", text)
 	}
 	if r.Verdict == Identified {
 		if r.Sharper != nil {
@@ -119,7 +119,7 @@ func (r *Result) Text(a About) string {
 		line("  %s", r.unseen().sentence())
 	}
 	if r.Next != "" {
-		line("  would tell more: %s", r.Next)
+		line("  this would tell more: %s", r.Next)
 	}
 	if r.Clients != nil {
 		for _, text := range r.Clients.Lines() {
@@ -254,7 +254,7 @@ func (r *Result) partition(a About) string {
 func (r *Result) aside() string {
 	var parts []string
 	if r.Before > 0 {
-		parts = append(parts, fmt.Sprintf("%d before it began anew", r.Before))
+		parts = append(parts, fmt.Sprintf("%d before it started again", r.Before))
 	}
 	if n := r.Sent() - r.Before - len(r.Timeline.Observations); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d to tell clients apart", n))

@@ -14,8 +14,8 @@ import (
 // it is told.
 
 // forgetting is why nothing is named where a limit that forgets explains the recording.
-const forgetting = "whoever is silent for %s..%s has the whole quota again, and a limit that forgets so " +
-	"early (ttl) explains all answers"
+const forgetting = "a client that is silent for %s..%s has the whole quota again, and a limit that " +
+	"forgets so early (ttl) explains all answers"
 
 // mayForget tells of limits that forget where one explains all, and no usual limit does.
 func (x *search) mayForget(res *Result) {

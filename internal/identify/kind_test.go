@@ -83,7 +83,7 @@ func TestAnOpenAnswerSaysWhatIsKnown(t *testing.T) {
 		"\n  also: the judge was stopped\n",
 		"\n  known: quota 5..5\n", "\n  open: which of 2 kinds it is, rate 5..9/s\n",
 		"\n    token-bucket,rate=5/s,burst=5  quota 5..5, rate 5..5.1/s\n",
-		"\n  would tell more: 1 request\n",
+		"\n  this would tell more: 1 request\n",
 		"\n  next: rlcheck identify http://127.0.0.1/ --max-requests 800 --max-time 10m\n"} {
 		if text := res.Text(a); !strings.Contains(text, want) {
 			t.Errorf("got\n%s\nwant it to have %q", text, want)

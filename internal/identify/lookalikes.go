@@ -18,7 +18,7 @@ import (
 // beside it.
 
 // wholeSeconds is why a window that lasts no whole number of seconds is not named.
-const wholeSeconds = "the window that was measured lasts no whole number of seconds, and a clock of whole " +
+const wholeSeconds = "the measured window is not a whole number of seconds, but a clock of whole " +
 	"seconds explains all answers too"
 
 // coarseKinds are the limiters of products whose clock has whole seconds (fiber, Laravel; gin-rate-limit and
@@ -374,7 +374,7 @@ func (p prolonged) explains(tl *timeline.Timeline, phase time.Duration, lost boo
 // experiments narrow: where one explains every denial, it is told beside what was found.
 
 // inFlightToo is why nothing is named where a limit of requests in flight explains the recording.
-const inFlightToo = "each denial came while other requests were under way, so that a limit of requests in " +
+const inFlightToo = "each denial came while other requests were in flight, so a limit of requests in " +
 	"flight explains all answers"
 
 // underWay is how many requests, at most, held a place while o was decided: all but denied ones.

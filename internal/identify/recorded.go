@@ -32,7 +32,7 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	x.every, x.stopped = 20*time.Millisecond, "these requests do not tell more" // as identify sends
 	switch {
 	case len(tl.Observations) == 0:
-		x.stopped = "no request is recorded whose limit is one for all of its recording"
+		x.stopped = "no recorded request has the same limit throughout its recording"
 	case tl.Counts().Denied == 0:
 		x.stopped = undenied
 	default:

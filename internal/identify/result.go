@@ -193,17 +193,18 @@ const inUse = "no limit that is looked for explains all answers, or others use t
 	"a key of your own"
 
 // unsure is why a window that nobody would write is not named.
-const unsure = "what was measured is no round time, and the budget ends before enough confirms it"
+const unsure = "the measured time is not round, and the budget ends before enough answers confirm it"
 
 // unexplained is why the only kind that is left is not named.
-const unexplained = "every other kind is refuted, and so is each policy of what is left that was tried, " +
-	"but not all of them"
+const unexplained = "every other kind is refuted, and so is each policy of this kind that was tried, " +
+	"but not all were tried"
 
 // unchecked is why the only kind that is left is not named.
-const unchecked = "the budget of time ends before the whole recording was judged by what was found"
+const unchecked = "the budget of time ends before the whole recording was judged by the limit that was " +
+	"found"
 
 // likelier is why a rare kind that is the only one left is not named.
-const likelier = "what is found more often explains all answers too, and was taken to be unlikely too soon"
+const likelier = "a more usual limit explains all answers too, and was dismissed too soon"
 
 // overdue tells that what was found was checked for long enough: nothing is named that was not checked.
 func (x *search) overdue() bool { return x.late != nil && x.late() }
@@ -312,8 +313,9 @@ func (x *search) next() string {
 	case x.overdue():
 		return ""
 	case x.tl.Header.CompleteFrom > 0:
-		return fmt.Sprintf("a log of all that the limiter saw since it started (--complete, if this is "+
-			"one), as what came before explains denials; and finer times: each decision is known to %s",
+		return fmt.Sprintf("a log of all requests since the limiter started (--complete, if this is "+
+			"one), because earlier requests may explain denials; and finer times: each decision is "+
+			"known to %s",
 			quantity.Brief(x.trip()))
 	}
 	p := x.planner()

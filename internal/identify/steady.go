@@ -166,7 +166,7 @@ func (x *search) steadily(ctx context.Context) *Result {
 	y.explore(ctx)
 	res := y.result()
 	if res.Verdict != Identified || path.belied(y.tl) {
-		x.unsteady = "; nor is one kind left " + path.sentence()
+		x.unsteady = "; no single kind is left either " + path.sentence()
 		return nil
 	}
 	*x, res.Assuming = y, path

@@ -167,10 +167,10 @@ func (f *finder) together(ctx context.Context, batch []Way) []Way {
 		switch own := whole.other[afterPrefix+w.ID]; {
 		case len(own) == 0 || lost(own) > 0:
 		case answered(own, timeline.Denied) > 0:
-			f.rows[w.ID] = f.row(w, NotShown, "denied while the quota was not spent too")
+			f.rows[w.ID] = f.row(w, NotShown, "denied although the quota was not used up")
 		default:
 			f.rows[w.ID] = f.row(w, Shared,
-				"denied 2 times after the quota was spent, and not after it came back")
+				"denied 2 times after the quota was used up, but not after it came back")
 		}
 	}
 	return later
@@ -238,7 +238,8 @@ func (f *finder) send(ctx context.Context, turns []Turn) []timeline.Observation 
 	case ctx.Err() != nil:
 		f.out.Stopped = "interrupted"
 	case f.errors >= mostErrors:
-		f.out.Stopped = quantity.Plural(f.errors, "request") + " had no answer, or one of an error"
+		f.out.Stopped = quantity.Plural(f.errors, "request") + " had no answer, or an error for an " +
+			"answer"
 	}
 	return seen
 }
@@ -262,7 +263,7 @@ func (f *finder) compared(w Way, r round) verdict.Comparison {
 	other := r.other[w.ID]
 	plain, alone, both := f.oneClient(r.plain), f.oneClient(other), f.oneClient(slices.Concat(r.plain, other))
 	n, m := answered(r.plain, timeline.Allowed), answered(other, timeline.Allowed)
-	said := fmt.Sprintf("%d and %d admitted, of which one quota gives %d", n, m, f.limit.Quota)
+	said := fmt.Sprintf("%d and %d admitted, but one quota gives %d", n, m, f.limit.Quota)
 	explains := f.limit.Explains
 	switch {
 	case m == 0:
@@ -272,14 +273,14 @@ func (f *finder) compared(w Way, r round) verdict.Comparison {
 	case elsewhere(r.plain, other) != "":
 		return f.row(w, NotShown, elsewhere(r.plain, other))
 	case w.ID != Connection && !explains(alone, verdict.UpperBound): // it has one a turn
-		return f.row(w, Unlimited, fmt.Sprintf("%d admitted in a row, after the quota was spent", m))
+		return f.row(w, Unlimited, fmt.Sprintf("%d admitted in a row, after the quota was used up", m))
 	case !explains(both, verdict.UpperBound):
 		return f.row(w, Separate, said)
 	case lost(r.plain)+lost(other) == 0 && !explains(plain, verdict.LowerBound) &&
 		explains(both, verdict.LowerBound):
 		return f.row(w, Shared, said+" and not more")
 	}
-	return f.row(w, NotShown, said+": one quota and two explain it")
+	return f.row(w, NotShown, said+": one quota explains it, and two quotas do")
 }
 
 // oneClient is the recording of some requests as if one client had sent them all.
@@ -296,7 +297,7 @@ func (f *finder) oneClient(seen []timeline.Observation) *timeline.Timeline {
 func elsewhere(plain, other []timeline.Observation) string {
 	i, j := slices.IndexFunc(plain, allowed), slices.IndexFunc(other, allowed)
 	if i >= 0 && j >= 0 && plain[i].Status != other[j].Status {
-		return fmt.Sprintf("answered %d in place of %d: another resource, perhaps", other[j].Status,
+		return fmt.Sprintf("answered %d instead of %d: perhaps another resource", other[j].Status,
 			plain[i].Status)
 	}
 	return ""

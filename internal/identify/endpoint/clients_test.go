@@ -221,8 +221,8 @@ func TestWhatDoesNotTellClientsApart(t *testing.T) {
 		"a method that drops the quota": {&dropping{}, "method", notShown,
 			"the plain requests beside it do not keep the limit"},
 		"a path that is not there":      {before("/", 404), "path", notShown, "answered 404"},
-		"a path that leads elsewhere":   {before("/", 302), "path", notShown, "answered 302 in place of 200"},
-		"a path that others use up":     {before("/", 429), "path", notShown, "denied while"},
+		"a path that leads elsewhere":   {before("/", 302), "path", notShown, "answered 302 instead of 200"},
+		"a path that others use up":     {before("/", 429), "path", notShown, "denied although"},
 		"a path behind the limiter":     {missing{served(t, limit, "")}, "path", shared, "denied 2 times"},
 		"a quota for each connection":   {served(t, limit, "key-by-connection"), "connection", separate, ""},
 		"an address of such a limiter":  {served(t, limit, "key-by-connection"), "address", notShown, ""},
@@ -313,7 +313,7 @@ func (m missing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.Handler.ServeHTTP(w, r)
 }
 
-// instead answers 404 in place of 200.
+// instead answers 404 instead of 200.
 type instead struct{ http.ResponseWriter }
 
 func (w *instead) WriteHeader(status int) {

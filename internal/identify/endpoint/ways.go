@@ -94,7 +94,7 @@ func (e *Endpoint) addressWay() clients.Way {
 	case err != nil || !a.Is4() || !a.IsLoopback() || e.Load.Socket != "" || e.Load.Proxy != nil:
 		w.Moot = "this machine has one address to reach it from"
 	case kind != "" && kind != "address":
-		w.Moot = "it is asked with --partition none or address"
+		w.Moot = "the test needs --partition none or address"
 	}
 	return w
 }
