@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/zone"
 )
 
-// decide adds every branch that one decision from lo to hi leads to from n.
+// decide adds every branch that n leads to by one decision in the scaled instants [lo, hi].
 func (x *Exact) decide(n *branch, lo, hi int64) {
 	if earliest, _ := n.Zone.Present(); max(earliest, lo) > hi {
 		return
@@ -26,10 +26,10 @@ func (x *Exact) decide(n *branch, lo, hi int64) {
 	}
 }
 
-// denyAll decides the denials that wait at n, where they are not counted: those of a cost and all dearer
-// ones.
+// denyAll decides waiting denials that are not counted. For each class it decides the denials of that class
+// together with all dearer ones: where a cost is denied, a larger cost is denied too.
 func (x *Exact) denyAll(n *branch, m limiter.State) {
-	for c, begun := range x.begun { // the cheapest first: it takes the dearer ones with it
+	for c, begun := range x.begun { // the cheapest class first: it takes the dearer ones with it
 		if int(n.absorbed[c]) == len(begun) || n.gone {
 			continue
 		}
@@ -46,7 +46,7 @@ func (x *Exact) denyAll(n *branch, m limiter.State) {
 	}
 }
 
-// denyNext decides the next denial that waits at n, where they are counted.
+// denyNext decides the next waiting denial of each kind, where denials are counted.
 func (x *Exact) denyNext(n *branch, m limiter.State) {
 	x.each(n.refused, func(k int, i int32) {
 		to := n.undecided
@@ -55,7 +55,7 @@ func (x *Exact) denyNext(n *branch, m limiter.State) {
 	})
 }
 
-// admitNext decides the next admission that waits at n.
+// admitNext decides the next waiting admission of each kind.
 func (x *Exact) admitNext(n *branch, m limiter.State) {
 	x.each(n.waiting, func(k int, i int32) {
 		if n.gone {
@@ -70,7 +70,7 @@ func (x *Exact) admitNext(n *branch, m limiter.State) {
 	})
 }
 
-// useLost decides a request without an answer of each kind that waits at n.
+// useLost decides one request without an answer, of each kind that waits at n.
 func (x *Exact) useLost(n *branch, m limiter.State) {
 	spare := x.lists.at[n.spare]
 	for kind := range len(spare) / 4 {
@@ -84,7 +84,7 @@ func (x *Exact) useLost(n *branch, m limiter.State) {
 		s := step{to: n.undecided, absorbed: n.absorbed,
 			Request: limiter.Request{Cost: x.costs[c], End: history.MaxTime}}
 		s.to.spare = x.lists.more(n.spare, x.spares(), kind, -1)
-		if x.Counted || x.Created { // what was lost may have been denied, and counted
+		if x.Counted || x.Created { // the lost request may have been denied, and counted
 			s.deny = true
 			x.try(s, m)
 			s.deny = false
@@ -93,13 +93,13 @@ func (x *Exact) useLost(n *branch, m limiter.State) {
 	}
 }
 
-// backs tells whether a request without an answer may as well have been admitted just before a denial that it
-// explains, or never: so late it is in nobody's way.
+// backs tells whether lost requests are only admitted just before a denial that needs them (backed), or
+// never. An admission so late takes room from no other request, so no other instant needs to be tried.
 func (x *Exact) backs() bool {
 	return x.Counting && !x.Counted && !x.Created && x.flights == nil && len(x.costs) == 1
 }
 
-// backed tries a denial behind each number of requests without an answer that may be admitted just before.
+// backed tries the denial of s after one lost request is admitted just before it, after two, and so on.
 func (x *Exact) backed(s step, m limiter.State) {
 	for s.to.spare != 0 && !x.Limited {
 		s.to.spare = x.lists.more(s.to.spare, 1, 0, -1)
@@ -116,9 +116,12 @@ func (x *Exact) asked(i int32) limiter.Request {
 	return limiter.Request{Cost: x.h.All[i].Cost, End: x.h.All[i].Answer() * x.Scale}
 }
 
-// each calls f with the first element of each kind of a list, and where it is; where those of a kind must be
-// complete by different instants, also with those that must be before all that end first; where one may
-// overtake the others, with all.
+// asked returns event i as the limiter sees it. A queue must release the request by the scaled instant End.
+
+// each calls f with the position k and the event i of the elements of a list that may be decided next. That
+// is the first element of each kind. Where requests of a kind have different completion deadlines (lingers),
+// it is also each element that must be complete before all that end earlier. With overtaking it is every
+// element.
 func (x *Exact) each(list int32, f func(k int, i int32)) {
 	at := x.lists.at[list]
 	var seen uint64
@@ -135,18 +138,18 @@ func (x *Exact) each(list int32, f func(k int, i int32)) {
 	}
 }
 
-// step is one decision that a branch may take, and where it leads.
+// step is one decision that a branch may take, and what is undecided after it.
 type step struct {
 	to       undecided
 	absorbed []int32
 	deny     bool
 	limiter.Request
-	// promise is the promise of a request that is admitted, where the limiter is told of its completion.
+	// promise is the index of the admitted request's promise, where the limiter is told of completions.
 	promise int32
 }
 
-// try adds the branches after one decision from the memory m, whose present is limited to when it may be
-// made.
+// try adds the branches after the decision s from the state m. The caller has limited the present of m to the
+// instants at which the decision may be made.
 func (x *Exact) try(s step, m limiter.State) {
 	if x.Visited += x.Weight; x.Visited > x.Most {
 		x.Limited = true
@@ -160,7 +163,7 @@ func (x *Exact) try(s step, m limiter.State) {
 	x.again = nil
 	states := decide(mine, s.Request)
 	if len(states) > 0 && states[0].Zone.N > x.dimensions {
-		x.Limited = true // a join made up requests
+		x.Limited = true // a joined branch holds requests that never were
 		return
 	}
 	if x.flights != nil && !s.deny && len(states) > 0 && x.enter(&s.to, s.promise) {
@@ -173,13 +176,13 @@ func (x *Exact) try(s step, m limiter.State) {
 	}
 }
 
-// keep adds the branches that a step leads to, and tells whether any of them was not there.
+// keep adds the branches that a step leads to. It tells whether any of them is new.
 func (x *Exact) keep(s step, states []limiter.State) (news bool) {
 	if len(states) > limiter.OutcomeCap {
 		x.Limited = true
 		return true
 	}
-	x.Visited += len(states) / 4 // many are as much work as more decisions
+	x.Visited += len(states) / 4 // many states are as much work as more decisions
 	for _, after := range states {
 		after.Zone.Elapse()
 		if x.flights != nil {

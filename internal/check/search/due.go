@@ -6,20 +6,26 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// due says that at least so much must be admitted in all no later than an instant, so that what is admitted
-// after it still ends in time.
+// due demands that at least `least` units, counted from the start of the history, are admitted by the instant
+// `by`. Otherwise the later admissions cannot end in time.
 type due struct{ by, least int64 }
 
-// planned tells whether a policy admits a quota in each of its windows, whatever was denied, and these are
-// known or opened by requests. A counter weighs two of them: there, what is due depends on what was admitted.
+// planned tells whether planDue applies to a policy. It applies to windows that each admit a quota, whatever
+// was denied, and whose starts are known or set by requests. It does not apply to a sliding counter: how much
+// its next window admits depends on what this window admitted.
 func planned(p spec.Policy) bool {
 	return p.HasWindow() && !p.Weighs() && !p.Refreshes() && !Counted(spec.Limit{p})
 }
 
-// planDue returns by when admissions are due under a policy with a phase, ascending by time and in what is
-// due. The admissions that have begun go in the order of their ends. One of them and the first after it that
-// exceeds a quota with it and those between are not in one window, which leaves a latest instant of the one
-// (`before`), given that of the other. So it goes from the last admission to the first.
+// planDue returns by when admissions are due under a policy with a known phase, in nanoseconds. The list
+// ascends in both fields. The admissions are taken in the order of their ends:
+//
+//	quota 3      a1  a2  a3  a4  a5        a1..a4 exceed the quota: a1 and a4 are not in one window
+//	             |___________|
+//
+// Let j be the first admission for which i..j together exceed the quota. Then i and j are in different
+// windows, so i must be decided before the window of j begins. Given the latest instant of j, that is the
+// latest instant of i (function before). So the plan is made from the last admission to the first.
 //
 // Where requests open windows, an admission is due only if it opens one; see keepBack.
 func planDue(h *history.History, p spec.Policy, phase int64, order []int32) []due {
@@ -31,7 +37,7 @@ func planDue(h *history.History, p spec.Policy, phase int64, order []int32) []du
 			volume += ev.Cost
 		}
 	}
-	next := len(out) // the first admission that exceeds a quota with i and those between, and one before
+	next := len(out) // the first admission that exceeds the quota together with i and those between, plus one
 	for i := len(out) - 1; i >= 0; i-- {
 		for next > 0 && volume-out[i].least+1 > p.Full() {
 			next--
@@ -44,7 +50,7 @@ func planDue(h *history.History, p spec.Policy, phase int64, order []int32) []du
 	return out
 }
 
-// before returns the latest instant that is in no window of a policy together with another instant.
+// before returns the latest instant that shares no window with the instant at.
 func before(p spec.Policy, phase, at int64) int64 {
 	if !p.Windowed() || p.Align == spec.AlignFirst {
 		at -= int64(p.Rate.Per)

@@ -1,6 +1,7 @@
-// Package search decides exactly whether one order and one instant for each decision explain a history. It
-// follows all orders at once, symbolically, over zones of what the limiter may remember; see docs/theory.md
-// for why the orders that it leaves out cannot matter.
+// Package search decides exactly whether a history has an explanation: one order and one instant for each
+// decision. It follows all orders at once. A branch of the search holds a zone: a set of limiter states,
+// given by bounds on the differences of their times (package zone). docs/theory.md, section 7, argues why the
+// orders that the search leaves out cannot matter.
 package search
 
 import (
@@ -10,94 +11,101 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Exact decides by a sweep whether some decision times, and an order along them, give every outcome of a
-// history. Requests of equal cost and outcome are interchangeable, so that few orders need to be tried:
+// Exact decides whether some order of decision times gives every outcome of a history. It is the sweep of
+// docs/theory.md, section 7.
 //
-//   - of the admissions of one cost that wait for their decision, the one whose interval ends first may as
-//     well be decided first, unless a queue that is forgotten lets a later one through before it; between
-//     costs the search branches;
-//   - a denial changes nothing, so all that wait may as well be decided as soon as the limiter would deny one
-//     of their cost, and the dearer ones with them; where denied requests are counted, they too are decided
-//     in the order of their ends.
+// Requests of equal cost and outcome are interchangeable, so few orders need to be tried:
 //
-// The sweep goes through the instants at which intervals begin. Between two of them it closes the set of
-// branches under "decide the next admission" and "decide the denials", each no later than anything that still
-// waits must be decided; then it drops the branches in which a request whose interval has ended is undecided.
-// No branch left is a proof. Where the set outgrows its cap, branches that differ in their times alone are
-// merged into one that holds them all, which keeps the proof sound.
+//   - Admissions of one cost are decided in the order in which their intervals end (exchange argument). An
+//     exception is a queue that can be forgotten: there a later admission may overtake. Between costs the
+//     search branches.
+//   - A denial changes nothing. So all waiting denials are decided together, at the first instant at which
+//     the limiter would deny their cost; dearer denials go with them. Where denied requests are counted,
+//     denials are decided in the order of their ends too.
+//
+// The sweep goes through the instants at which intervals begin. Between two of these instants it closes the
+// frontier, the set of branches, under "decide the next admission" and "decide the denials". A decision comes
+// no later than the earliest end of the requests that wait. At the next instant the sweep drops the branches
+// in which a request whose interval has ended is undecided. An empty frontier proves that there is no
+// explanation. Where the frontier outgrows its cap, branches that differ only in times are joined into their
+// hull. The hull holds every state of both branches, so an empty frontier remains a proof.
 type Exact struct {
 	Model limiter.Model
 	limiter.Traits
 	h *history.History
-	// gap is by how much a range stops short of the next instant: a nanosecond where windows begin at
-	// instants, else none.
+	// gap is by how much, scaled, a range stops short of the next instant. It is one nanosecond where windows
+	// begin at instants, else 0.
 	gap int64
-	// lag is how long, scaled, the limiter's clock may stand still: what it reads may be so much older than a
-	// decision.
+	// lag is how long, scaled, the limiter's clock may stand still. The clock may show an instant up to lag
+	// before the decision.
 	lag int64
-	// costs are the different costs, ascending; class is the class of each event.
+	// costs are the different costs, ascending. class is the index in costs of each event's cost.
 	costs []int64
 	class []int8
-	// flights is not nil where the limiter is told of completions; kind is class then, but for what is known
-	// of completions, and kinds their number.
+	// flights is nil unless the limiter is told of completions. kind is the kind of each event: requests of
+	// one kind are interchangeable. Without flights a kind is a class. kinds is the number of kinds.
 	*flights
 	kind  []int8
 	kinds int
-	// overtaking: a queue may be forgotten while it has requests, so that a later one is let through before
+	// overtaking: a queue may be forgotten while requests are in it. A later request is then released before
 	// them.
 	overtaking bool
-	// order are the indices of all events ascending by end, rank where each is in it: what waits is kept by
-	// rank.
+	// order are the indices of all events, ascending by end. rank is the position of each event in order.
+	// Waiting requests are kept by rank.
 	order, rank []int32
-	// begun has, for each denial that was sent, by class, the scaled instant by which it and those after it
-	// must be decided, at the earliest; where denials are not counted.
+	// begun has the deadlines of the denials that were sent, by class, in the order of their starts. Entry k
+	// is the scaled instant by which denial k, or a later one, must be decided: the least of their ends.
+	// begun stays empty where denials are counted.
 	begun [][]int64
 	front frontier
 	lists lists
-	// Visited counts the decisions that were tried, each as weight; limited tells that their cap was reached.
+	// Visited is the work of the decisions tried so far. Limited tells that Visited has exceeded its cap.
 	Visited int
-	// Most is that cap.
+	// Most is the cap of Visited.
 	Most int
-	// Weight is 1 for a limiter that remembers up to three times, and grows with the square of their number,
-	// as does the work.
+	// Weight is the work of one decision: 1 for a limiter that remembers up to three times. It grows with the
+	// square of the number of times, as does the cost of a zone.
 	Weight int
-	// dimensions is the most variables that a zone has: those of the memory, and one of each request.
+	// dimensions is the most variables that a zone may have: those of the limiter and one for each request.
 	dimensions int
 	Limited    bool
-	// Cap and alike are those of the frontier.
+	// Cap and Alike are the caps of the frontier; see frontier.
 	Cap, Alike int
-	// work, scratch, asks and again are memory that is used again and again.
+	// work, scratch, asks and again are memory that is reused.
 	work        []*branch
 	scratch     []byte
 	asks, again []int64
 }
 
-// The caps of a search. It takes requests of up to classCap costs.
+// The caps of a search. A history with more than classCap different costs is not searched.
 const (
 	frontCap = 1 << 10
 	alikeCap = 16
 	stateCap = 1 << 13
 	VisitCap = 3 << 18
 	classCap = 64
-	// glance is how many decisions are tried before a search follows few branches of each place.
+	// glance is the work of the first sweep. A search that needs more follows few branches of each place
+	// first.
 	glance = 1 << 14
-	// closer is how many times as many branches are followed where a short search has joined some.
+	// closer is the factor by which the caps of the frontier grow in closely.
 	closer = 4
-	// comparisons is how many comparisons of two branches are as much work as a decision.
+	// comparisons is how many comparisons of two branches count as much work as one decision.
 	comparisons = 128
 )
 
-// narrows are how many branches are followed of those for which as many requests wait, one number after the
-// other; each may try a sixth of the decisions.
+// narrows are the values of frontier.narrow that a long search tries, in this order. Each try may use a sixth
+// of Most.
 var narrows = [2]int{1, 4}
 
-// deadEnd is the last instant at which a request began before no branch was left.
+// deadEnd is a proof that there is no explanation: the requests that began by At cannot be explained
+// together.
 type deadEnd struct{ At int64 }
 
-// Search returns where every explanation has ended, or nil where one is left or the cap was reached.
+// Search returns a dead end, or nil. nil means that an explanation is left, or, if x.Limited, that the cap
+// was reached and nothing is known.
 //
-// Where the sweep takes long it follows few branches first: of a right limiter these often lead to an
-// explanation, and then nothing refutes it. Few that end prove nothing.
+// A long search first follows few branches. The answers of a correct limiter often need no more, and one
+// explanation ends the search. A dead end of few branches proves nothing, so the full sweep follows.
 func (x *Exact) Search() *deadEnd {
 	most := x.Most
 	x.Most = min(most/4, glance)
@@ -118,16 +126,17 @@ func (x *Exact) Search() *deadEnd {
 	return x.Sweep(0)
 }
 
-// closely is a sweep that joins far fewer branches, for a history that is short enough: what explains it may
-// be none of them.
+// closely sweeps again with larger caps, so that it joins far fewer branches. It follows a first sweep that
+// joined branches and found no dead end: a joined branch may hold states that no order leads to. The second
+// sweep may find the dead end.
 func (x *Exact) closely(most int) *deadEnd {
 	x.Cap, x.Alike, x.Most = closer*x.Cap, closer*x.Alike, min(most, x.Visited+closer*glance)
 	dead := x.Sweep(0)
-	x.Limited = false // the first sweep was not
+	x.Limited = false // the first sweep ended within its cap, and its answer stands
 	return dead
 }
 
-// Sweep goes through the instants once: with all branches, or with those that narrow leaves; see frontier.
+// Sweep goes through the instants once. narrow limits the branches; 0 keeps all of them. See frontier.
 func (x *Exact) Sweep(narrow int) *deadEnd {
 	all := x.h.All
 	end := history.MinTime
@@ -158,7 +167,7 @@ func (x *Exact) Sweep(narrow int) *deadEnd {
 	return nil
 }
 
-// begin makes the first branch.
+// begin makes the first branch, at the scaled instant at.
 func (x *Exact) begin(at int64, narrow int) {
 	x.begun = make([][]int64, len(x.costs))
 	x.order, x.rank = history.OrderByEnd(x.h.All), make([]int32, len(x.h.All))
@@ -182,7 +191,7 @@ func (x *Exact) begin(at int64, narrow int) {
 	x.front.add(b)
 }
 
-// weigh returns the weight of a decision.
+// weigh returns the work of a decision; see Weight.
 func (x *Exact) weigh() int {
 	n := x.Model.Start(0).Zone.N + x.abreast()
 	if x.flights != nil {
@@ -191,9 +200,9 @@ func (x *Exact) weigh() int {
 	return 1 + n*n/32
 }
 
-// between closes the branches over the instants from one to the last before another, and those that a clock
-// may still show then, window by window. Where there are too many windows it gives up: a request without an
-// answer may wait through years of them.
+// between closes the branches over the scaled instants [from, to), one window at a time. It begins x.lag
+// earlier with a clock that may stand still. It gives up, with Limited, where there are WindowCap windows: a
+// request without an answer may wait through years of windows.
 func (x *Exact) between(from, to int64) {
 	if x.idle() {
 		return
@@ -212,7 +221,7 @@ func (x *Exact) between(from, to int64) {
 		if x.Limited {
 			return
 		}
-		if x.lag == 0 { // else a later decision may read an earlier instant
+		if x.lag == 0 { // with a lag a later decision may still read an instant before this boundary
 			x.renew(begin, 0, 0)
 		}
 		from = begin
@@ -220,7 +229,7 @@ func (x *Exact) between(from, to int64) {
 	x.close(from, to-x.gap)
 }
 
-// idle tells whether nothing waits for its decision in any branch.
+// idle tells whether no branch has anything left to decide.
 func (x *Exact) idle() bool {
 	for i := range x.front.spots {
 		for _, n := range x.front.spots[i].branches {
@@ -232,8 +241,9 @@ func (x *Exact) idle() bool {
 	return true
 }
 
-// renew drops the branches that are dead at the instant lo, adds the requests h.All[first:last] to what waits
-// in the others, and makes what no request from lo on can tell apart one.
+// renew moves all branches on to the scaled instant lo. It drops the branches with a deadline before lo, and
+// adds the requests h.All[first:last] to what waits in the others. It forgets what no request from lo on can
+// observe, so that branches become equal.
 func (x *Exact) renew(lo int64, first, last int) {
 	old := x.front.take()
 	for i := first; i < last; i++ {
@@ -251,7 +261,7 @@ func (x *Exact) renew(lo int64, first, last int) {
 				continue
 			}
 			if !n.Zone.Limit(0, zone.Now, x.lag-lo) {
-				continue // the requests in flight had to be complete
+				continue // a request in flight had to be complete before lo
 			}
 			if x.flights != nil {
 				x.loosen(n, lo)
@@ -263,7 +273,7 @@ func (x *Exact) renew(lo int64, first, last int) {
 	}
 }
 
-// await adds a denial to those that were sent.
+// await adds a denial to begun, and lowers the deadlines before it, as these cover the later denials too.
 func (x *Exact) await(class int, deadline int64) {
 	list := append(x.begun[class], deadline)
 	for k := len(list) - 2; k >= 0 && list[k] > deadline; k-- {
@@ -272,7 +282,7 @@ func (x *Exact) await(class int, deadline int64) {
 	x.begun[class] = list
 }
 
-// with adds the request h.All[i] to what waits at n.
+// with adds the request h.All[i] to what waits at n. A denial that is not counted is in begun already.
 func (x *Exact) with(n *branch, i int32) {
 	switch ev := &x.h.All[i]; {
 	case ev.Outcome == timeline.Allowed:
@@ -284,7 +294,7 @@ func (x *Exact) with(n *branch, i int32) {
 	}
 }
 
-// countsOf returns the number of the counts of m.
+// countsOf returns the number that lists gives to the counts of m.
 func (x *Exact) countsOf(m limiter.State) int32 {
 	x.scratch = x.scratch[:0]
 	for _, c := range m.Counts {
@@ -294,8 +304,8 @@ func (x *Exact) countsOf(m limiter.State) int32 {
 	return x.lists.id(x.scratch)
 }
 
-// deadline returns the scaled instant by which something must be decided that waits at n, MaxTime where
-// nothing waits.
+// deadline returns the scaled instant by which the first of what waits at n must be decided. It returns
+// MaxTime where nothing waits.
 func (x *Exact) deadline(n *branch) int64 {
 	end := history.MaxTime
 	for _, list := range [2]int32{n.waiting, n.refused} {
@@ -314,7 +324,7 @@ func (x *Exact) deadline(n *branch) int64 {
 	return end
 }
 
-// close adds every branch that decisions between the scaled instants lo and hi lead to.
+// close adds every branch that decisions in the scaled instants [lo, hi] lead to.
 func (x *Exact) close(lo, hi int64) {
 	if hi < lo {
 		return

@@ -10,35 +10,36 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// promise is what is known of the time from the decision d on a request to its completion c, scaled:
+// promise is what is known of the time from the decision d on a request to its completion c. All are scaled:
 //
 //	d + least <= c <= d + most,  c <= by
 //
 // most and by are MaxTime where they are not known.
 type promise struct{ cost, least, most, by int64 }
 
-// flights is what an exact search knows of the requests in flight: those that were admitted and are not
-// complete. In a branch they are two lists of promises. Of those that are timed the zone has the time of the
-// decision as one of its last variables, in the order of the decisions. Those that are loose may be complete
-// at any time, until an instant that does not depend on their decision.
+// flights is what an exact search knows of the requests in flight: admitted and not complete. A branch has
+// two lists of their promises. For each timed request the zone has a variable, the time of its decision.
+// These are the last variables of the zone, in the order of the decisions. A loose request may be complete at
+// any time up to an instant that does not depend on its decision.
 //
-// Where a completion does nothing but give back a place, it may as well come only when an admission needs the
-// place, or at the last moment: till then it is in nobody's way, and explains denials. Which one gives back
-// its place may as well be the one that must do so first, if it can (exchange the two).
+// A completion that only gives back a place may as well wait. It comes when an admission needs the place, or
+// at its last moment. Until then it is in nobody's way, and the occupied place explains denials. Of several
+// requests the one that must be complete first gives back its place, if it can (exchange argument).
 type flights struct {
-	// promises ascend by cost, then by `by`; of is the promise of each event, loosened the one of an event
-	// that became loose, atOnce the one of each class of costs whose request is complete when it is decided.
+	// promises ascend by cost, then by `by`. The other three slices have indices into promises. of is the
+	// promise of each event. loosened is the promise of each event that became loose. atOnce is, for each
+	// class of costs, the promise of a request that is complete when it is decided.
 	promises             []promise
 	of, loosened, atOnce []int32
-	// lost are the promises of the kinds of requests without an outcome; lostOf is the kind of each event,
+	// lost are the promises of the kinds of requests without an outcome. lostOf is the kind of each event,
 	// lostClass the class of costs of each kind.
 	lost, lostOf []int32
 	lostClass    []int8
-	// lingers: requests alike must be complete, or let through by a queue, by different instants.
+	// lingers: requests of one kind differ in when they must be complete, or be released by a queue.
 	lingers bool
 }
 
-// newFlights returns the flights of h under limiters to which completions matter; class is the class of
+// newFlights returns the flights of h under limiters that are told of completions. class is the class of
 // costs of each event.
 func newFlights(h *history.History, scale int64, costs []int64, class []int8) *flights {
 	f := &flights{}
@@ -86,9 +87,9 @@ func newFlights(h *history.History, scale int64, costs []int64, class []int8) *f
 	return f
 }
 
-// loseKinds divides the requests of h without an outcome into kinds that are interchangeable, alike in cost
-// and promise, and returns the promises of these. Where there are too many, all of a cost are one kind that
-// promises nothing.
+// loseKinds divides the requests without an outcome into kinds: alike in cost and promise, so
+// interchangeable. It returns the promise of each kind. Where there are too many kinds, all requests of a
+// cost become one kind that promises nothing.
 func (f *flights) loseKinds(h *history.History, of []promise, class []int8) []promise {
 	f.lostOf = make([]int32, len(h.All))
 	for _, vague := range [2]bool{false, true} {
@@ -116,23 +117,23 @@ func (f *flights) loseKinds(h *history.History, of []promise, class []int8) []pr
 	panic("check: more kinds than classes of costs")
 }
 
-// vague is a promise of the same cost that says nothing.
+// vague returns the promise of the same cost that says nothing.
 func (p promise) vague() promise {
 	return promise{cost: p.cost, most: history.MaxTime, by: history.MaxTime}
 }
 
+// loose returns p without what depends on the decision.
 func (p promise) loose() promise { return promise{cost: p.cost, most: history.MaxTime, by: p.by} }
 
-// timed: its completion depends on its decision.
+// timed tells whether the completion depends on the instant of the decision.
 func (p promise) timed() bool { return p.least > 0 || p.most < history.MaxTime }
 
-// before tells whether a request of p that was decided no later than one of q may be complete whenever that
-// may, and must be no later.
+// before tells whether, with both decided at once, p may be complete whenever q may, and must be no later.
 func (p promise) before(q promise) bool {
 	return p.cost == q.cost && p.least <= q.least && p.most <= q.most && p.by <= q.by
 }
 
-// indices returns where each of some promises is in f.promises.
+// indices returns the index in f.promises of each promise of list.
 func (f *flights) indices(list []promise) []int32 {
 	at := make(map[promise]int32, len(f.promises))
 	for i, p := range f.promises {
@@ -145,8 +146,8 @@ func (f *flights) indices(list []promise) []int32 {
 	return out
 }
 
-// kindsOf divides the events into kinds that are interchangeable but for their ends: alike in cost and
-// promise. It returns the kind of each event, and how many kinds there are.
+// kindsOf divides the events into kinds: alike in cost and promise, so interchangeable but for their ends and
+// deadlines. It returns the kind of each event, and how many kinds there are; nil where there are too many.
 func (f *flights) kindsOf() (kind []int8, kinds int) {
 	kind = make([]int8, len(f.of))
 	index := map[promise]int8{}
@@ -164,7 +165,7 @@ func (f *flights) kindsOf() (kind []int8, kinds int) {
 	return kind, len(index)
 }
 
-// spares is the number of kinds of requests without an outcome, spareOf the kind of an event.
+// spares is the number of kinds of requests without an outcome; spareOf is the kind of event i.
 func (x *Exact) spares() int {
 	if x.flights == nil {
 		return len(x.costs)
@@ -179,8 +180,8 @@ func (x *Exact) spareOf(i int32) int {
 	return int(x.lostOf[i])
 }
 
-// use tries a request of a kind without an outcome as an admission. Who is told of its completion knows by
-// when it was: where it was decided later, at once.
+// use tries a lost request of a kind as an admission. Its completion may have a known deadline `by`. If the
+// decision came later than that, the request was complete at once.
 func (x *Exact) use(s step, kind int, m limiter.State) {
 	if x.flights == nil {
 		x.try(s, m)
@@ -195,12 +196,12 @@ func (x *Exact) use(s step, kind int, m limiter.State) {
 	if early := m.Clone(); early.Zone.Limit(zone.Now, 0, by) {
 		x.roomy(s, early)
 	}
-	// others may be decided at the same instant, before it is complete
+	// others may be decided at this instant before the request is complete
 	s.promise = x.atOnce[x.lostClass[kind]]
 	x.roomy(s, m)
 }
 
-// enter adds an admitted request to what is in flight, and tells whether it is timed.
+// enter adds an admitted request to those in flight. It tells whether the request is timed.
 func (x *Exact) enter(u *undecided, promise int32) (timed bool) {
 	if timed = x.promises[promise].timed(); timed {
 		u.timed = x.lists.then(u.timed, promise)
@@ -210,7 +211,7 @@ func (x *Exact) enter(u *undecided, promise int32) (timed bool) {
 	return timed
 }
 
-// hold limits the present of a zone to before the requests in flight must be complete.
+// hold limits the present of a zone: no timed request may be in flight longer than its `most`.
 func (x *Exact) hold(z zone.Zone, u undecided) {
 	at := x.lists.at[u.timed]
 	for k := range len(at) / 4 {
@@ -220,8 +221,8 @@ func (x *Exact) hold(z zone.Zone, u undecided) {
 	}
 }
 
-// loosen makes those requests in flight loose that may be complete at the scaled instant lo, and of which
-// nothing else depends on their decision.
+// loosen makes a timed request in flight loose once it may be complete at the scaled instant lo, whenever it
+// was decided, and has no `most`.
 func (x *Exact) loosen(n *branch, lo int64) {
 	for k := 0; k < len(x.lists.at[n.timed])/4; k++ {
 		at := x.lists.at[n.timed]
@@ -237,7 +238,8 @@ func (x *Exact) loosen(n *branch, lo int64) {
 	}
 }
 
-// landing returns by when the first of the requests in flight must be complete, whenever it was decided.
+// landing returns the scaled instant by which the first request in flight must be complete; MaxTime: none
+// must.
 func (x *Exact) landing(u undecided) int64 {
 	end := history.MaxTime
 	for _, list := range [2]int32{u.timed, u.loose} {
@@ -249,14 +251,15 @@ func (x *Exact) landing(u undecided) int64 {
 	return end
 }
 
-// flight is one of the requests in flight: element k of the one list or the other.
+// flight is a request in flight: element k of the timed list or of the loose list.
 type flight struct {
 	k     int
 	timed bool
 	promise
 }
 
-// next returns the requests in flight of which none may as well be complete after another one.
+// next returns the requests in flight that may be the next to be complete. Any other request may as well be
+// complete after one of them.
 func (x *Exact) next(u undecided) []flight {
 	var out []flight
 	loose := x.lists.at[u.loose]
@@ -275,8 +278,8 @@ func (x *Exact) next(u undecided) []flight {
 	return out
 }
 
-// landed returns the requests left in flight once one of them is complete at the present of m, and the
-// memories then.
+// landed completes the request f at the present of m. It returns what is undecided after that, and the
+// limiter states; none where f cannot be complete then.
 func (x *Exact) landed(u undecided, m limiter.State, f flight) (undecided, []limiter.State) {
 	m = m.Clone()
 	at := m.Zone.N - len(x.lists.at[u.timed])/4 + f.k
@@ -295,7 +298,7 @@ func (x *Exact) landed(u undecided, m limiter.State, f flight) (undecided, []lim
 	return u, states
 }
 
-// land adds the branches after one completion from n: any, or one that is at its last moment.
+// land adds the branches that n leads to by one completion.
 func (x *Exact) land(n *branch, m limiter.State) {
 	for _, f := range x.next(n.undecided) {
 		for _, last := range x.moments(n.undecided, m, f) {
@@ -305,8 +308,8 @@ func (x *Exact) land(n *branch, m limiter.State) {
 	}
 }
 
-// moments returns m with the present at the times at which a request may as well be complete for no other
-// one's sake.
+// moments returns m with the present limited to when f may be complete of its own accord. With Eager that is
+// any time. Otherwise it is the last moment only, as a place that nobody needs may be held until then.
 func (x *Exact) moments(u undecided, m limiter.State, f flight) []limiter.State {
 	if x.Eager {
 		return []limiter.State{m}
@@ -324,8 +327,8 @@ func (x *Exact) moments(u undecided, m limiter.State, f flight) []limiter.State 
 	return out
 }
 
-// roomy is try for an admission, with each way to have a place for it: which requests in flight give theirs
-// back.
+// roomy tries an admission. Where places are short it tries each way to free them: which requests in flight
+// are complete just before.
 func (x *Exact) roomy(s step, m limiter.State) {
 	if x.flights == nil || x.Eager || !x.Model.Short(m, s.Cost) {
 		x.try(s, m)
@@ -341,8 +344,8 @@ func (x *Exact) roomy(s step, m limiter.State) {
 	}
 }
 
-// sooner tells whether the request h.All[i] must be complete, or let through, before all those of its kind
-// that end before it does.
+// sooner tells whether event i must be complete, or released, before every request of its kind in ahead.
+// These requests end earlier than event i.
 func (x *Exact) sooner(ahead string, i int32) bool {
 	for k := range len(ahead) / 4 {
 		if j := x.order[indexAt(ahead, k)]; x.kind[j] == x.kind[i] && x.stays(i, j) {
@@ -352,15 +355,15 @@ func (x *Exact) sooner(ahead string, i int32) bool {
 	return true
 }
 
-// mostAbreast is the largest number that abreast tells.
+// mostAbreast is the largest number that abreast returns.
 const mostAbreast = 256
 
-// stays tells whether the request h.All[i] may be complete, and let through, as late as h.All[j].
+// stays tells whether event i may be complete, and released, as late as event j.
 func (x *Exact) stays(i, j int32) bool {
 	return x.promises[x.of[i]].by >= x.promises[x.of[j]].by && x.h.All[i].Answer() >= x.h.All[j].Answer()
 }
 
-// abreast returns the most requests of which the zone may have the times of the decisions at once.
+// abreast returns the most timed requests that may be in flight at once: variables of the zone.
 func (x *Exact) abreast() int {
 	if x.flights == nil {
 		return 0

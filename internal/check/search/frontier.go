@@ -7,60 +7,60 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 )
 
-// undecided is what waits for its decision at a branch, by the numbers that lists gives it.
+// undecided is what waits for its decision at a branch. Each field is a number that lists gives.
 type undecided struct {
-	// waiting and refused are the undecided admissions and, where they are counted, denials, by rank: in the
-	// order of their ends.
+	// waiting are the undecided admissions, refused the undecided denials where denials are counted. Both are
+	// lists of ranks, ascending: in the order of their ends.
 	waiting, refused int32
-	// spare are the numbers of unknown requests of each class that were sent and are not used as admissions.
+	// spare are, for each class, how many sent requests of unknown outcome have not been used as admissions.
 	spare int32
-	// timed and loose are the requests in flight, by their promises; see flights.
+	// timed and loose are the requests in flight, as lists of promises; see flights.
 	timed, loose int32
 }
 
-// branch is a state of an exact search.
+// branch is one state of an exact search: what waits, and a zone of limiter states.
 type branch struct {
 	undecided
-	// sums are the counts of the limiter, by the number that lists gives them.
+	// sums is the number that lists gives to the limiter's counts.
 	sums int32
-	// absorbed are the numbers of denials of each class, in the order of their starts, that were decided,
-	// where they are not counted. The slice is shared.
+	// absorbed is, for each class, how many denials were decided, in the order of their starts. It is 0 where
+	// denials are counted. The slice is shared between branches.
 	absorbed []int32
 	limiter.State
-	// gone: another branch holds this one.
+	// gone: another branch holds this one, so it need not be followed.
 	gone bool
 }
 
-// place is what branches have in common of which one may hold the other: the counts of the limiter, what is
-// in flight, and how many requests of each class wait, by the number that lists gives these. Which they are
-// may differ.
+// place is what two branches must have in common before one can hold the other. That is the limiter's counts,
+// the requests in flight, and how many requests of each class wait. Which requests wait may differ. Each
+// field is a number that lists gives.
 type place struct {
 	waiting, refused, sums, timed, loose int32
 }
 
-// frontier is a set of branches of which none holds another, in the order in which their places were first
-// added.
+// frontier is a set of branches in which no branch holds another. It keeps the order in which the places were
+// first added, so that a search is repeatable.
 type frontier struct {
 	spots []spot
 	index map[place]int32
-	// size is the number of branches. From cap on those at one place are joined, from alike on those of them
-	// that differ in nothing but times and denials.
+	// size is the number of branches. From cap branches on, those at one place are joined into their hull.
+	// From alike on, that happens to branches at one place that wait for the same requests.
 	size, cap, alike int
 	lists            *lists
-	// narrow, where it is not 0, is the most branches that are kept of those for which as many wait, which
-	// crowd counts; then none are joined.
+	// narrow, unless 0, is the most branches that are kept for each pair of numbers of waiting requests.
+	// crowd counts these branches. With narrow no branches are joined.
 	narrow int
 	crowd  map[[2]int32]int
-	// joined tells whether any were, which may have made up more than they held.
+	// joined tells whether branches were joined. A joined branch may hold states that no order leads to.
 	joined bool
-	// compared is how many pairs of branches were compared since it was last reset.
+	// compared is the number of branch comparisons since it was last reset.
 	compared int
-	// late tells whether the request of one rank may be complete, and let through, as late as the one of
-	// another; nil where all of a class are alike in that.
+	// late tells whether the request of rank one may be complete, and be released by a queue, as late as the
+	// request of rank other. It is nil where the requests of a class do not differ in that.
 	late func(one, other int32) bool
 }
 
-// spot is the branches at one place.
+// spot are the branches at one place.
 type spot struct {
 	place
 	branches []*branch
@@ -70,7 +70,7 @@ func newFrontier(l *lists) frontier {
 	return frontier{index: map[place]int32{}, crowd: map[[2]int32]int{}, lists: l}
 }
 
-// take empties f and returns what it had.
+// take empties f and returns the spots that it had.
 func (f *frontier) take() []spot {
 	old := f.spots
 	f.spots, f.size = make([]spot, 0, len(old)), 0
@@ -79,7 +79,7 @@ func (f *frontier) take() []spot {
 	return old
 }
 
-// all appends all branches to a list.
+// all appends all branches of f to list.
 func (f *frontier) all(list []*branch) []*branch {
 	for i := range f.spots {
 		list = append(list, f.spots[i].branches...)
@@ -89,7 +89,7 @@ func (f *frontier) all(list []*branch) []*branch {
 
 func (f *frontier) empty() bool { return len(f.spots) == 0 }
 
-// at returns the spot of a branch.
+// at returns the spot of a branch, and makes it if needed.
 func (f *frontier) at(n *branch) *spot {
 	p := place{f.lists.numbers(n.waiting), f.lists.numbers(n.refused), n.sums, n.timed, n.loose}
 	i, ok := f.index[p]
@@ -101,8 +101,9 @@ func (f *frontier) at(n *branch) *spot {
 	return &f.spots[i]
 }
 
-// add adds a branch unless one that holds it is there. It returns the branch that was kept in its stead: n
-// itself, or one that holds n and others; nil where n adds nothing. What is held by another is gone.
+// add adds a branch, unless f has a branch that holds it. It returns the branch that is kept: n itself, or a
+// branch that holds n and others. It returns nil where n adds nothing. Branches that the kept one holds are
+// marked as gone.
 func (f *frontier) add(n *branch) *branch {
 	sp := f.at(n)
 	for i, old := range sp.branches {
@@ -125,8 +126,8 @@ func (f *frontier) add(n *branch) *branch {
 	return n
 }
 
-// merged takes from a spot the branches that n holds, or that can be merged with it. It returns n with those
-// that were merged, and how many of the others wait for the same requests.
+// merged removes from a spot the branches that n holds, and those that unite with n exactly. It returns that
+// union, and how many of the remaining branches wait for the same requests.
 func (f *frontier) merged(sp *spot, n *branch) (with *branch, alike int) {
 	for again := true; again; {
 		again, alike = false, 0
@@ -151,7 +152,8 @@ func (f *frontier) merged(sp *spot, n *branch) (with *branch, alike int) {
 	return n, alike
 }
 
-// crowded tells whether there is no room for another branch at a place, of which some were taken away.
+// crowded tells whether narrow leaves no room for another branch at p, after gone branches were removed
+// there.
 func (f *frontier) crowded(p place, gone int) bool {
 	key := [2]int32{p.waiting, p.refused}
 	f.crowd[key] -= gone
@@ -162,8 +164,8 @@ func (f *frontier) crowded(p place, gone int) bool {
 	return false
 }
 
-// join returns a branch that holds n and those at its spot that wait for the same, or all of them, and takes
-// them away.
+// join removes branches from a spot and returns one branch that holds n and all of them. These are the
+// branches that wait for the same requests as n, or every branch of the spot if all.
 func (f *frontier) join(sp *spot, n *branch, all bool) *branch {
 	kept := sp.branches[:0]
 	for _, old := range sp.branches {
@@ -182,7 +184,7 @@ func (f *frontier) join(sp *spot, n *branch, all bool) *branch {
 	return n
 }
 
-// holds tells whether whatever n cannot explain other cannot explain either, at the same place.
+// holds tells whether n explains every continuation that other explains. Both are at the same place.
 func (f *frontier) holds(n, other *branch) bool {
 	for c, k := range n.absorbed {
 		if k < other.absorbed[c] {
@@ -193,13 +195,14 @@ func (f *frontier) holds(n, other *branch) bool {
 		f.later(n.refused, other.refused) && f.more(n.spare, other.spare)
 }
 
-// more tells whether no number of a list is less than its partner in another; an empty list has zeros.
+// more tells whether every number of the list one is at least its partner in other. An empty list means
+// zeros.
 func (f *frontier) more(one, other int32) bool {
 	return one == other || other == 0 || one != 0 && notBefore(f.lists.at[one], f.lists.at[other])
 }
 
-// later tells whether, class by class, the requests of one list end no earlier than those of another that has
-// as many of each: what can be decided in time of the other can be of the one.
+// later tells whether, class by class, the requests of the list one end no earlier than those of other. Both
+// lists have as many requests of each class. Whatever can be decided in time for other then can be for one.
 func (f *frontier) later(one, other int32) bool {
 	if one == other {
 		return true
@@ -216,7 +219,7 @@ func (f *frontier) later(one, other int32) bool {
 	return true
 }
 
-// notBefore tells whether no element of a is less than its partner in b.
+// notBefore tells whether no element of a is less than its partner in b. Big-endian bytes compare as numbers.
 func notBefore(a, b string) bool {
 	for k := range len(a) / 4 {
 		if a[4*k:4*k+4] < b[4*k:4*k+4] {
@@ -226,7 +229,7 @@ func notBefore(a, b string) bool {
 	return true
 }
 
-// merge returns one branch that is just a and b, or nil where there is none.
+// merge returns a branch that holds exactly the states of a and b, or nil where no such branch exists.
 func merge(a, b *branch) *branch {
 	if a.undecided != b.undecided {
 		return nil
@@ -245,16 +248,16 @@ func merge(a, b *branch) *branch {
 	return &u
 }
 
-// hull returns a branch that holds a and b, at the same place, and maybe more, or nil where there is none:
-// each has spare requests that the other has not. Of the requests that wait it has those that end last: they
-// stand for the others, of the same class, of which as many wait.
+// hull returns a branch that holds a and b, at the same place, and perhaps more. Of each two interchangeable
+// requests that wait it has the one that ends last. It returns nil where each branch has spare requests that
+// the other lacks.
 func (f *frontier) hull(a, b *branch) *branch {
 	spare := a.spare
 	switch {
 	case f.more(a.spare, b.spare):
 	case f.more(b.spare, a.spare):
 		spare = b.spare
-	default: // one used what the other has: together they would have both again, and again
+	default: // each used what the other still has: a hull would have both again, and again
 		return nil
 	}
 	waiting, one := f.latest(a.waiting, b.waiting)
@@ -274,8 +277,8 @@ func (f *frontier) hull(a, b *branch) *branch {
 	return &u
 }
 
-// latest returns the list of the later of each two that stand in for each other in two lists with as many of
-// each class, ok=false where those are not as late in all.
+// latest pairs the requests of two lists, class by class, and returns the list of the later of each pair.
+// ok=false: one of these need not be complete as late as its partner.
 func (f *frontier) latest(one, other int32) (list int32, ok bool) {
 	if one == other {
 		return one, true
@@ -297,29 +300,30 @@ func (f *frontier) latest(one, other int32) (list int32, ok bool) {
 	return f.lists.id(f.lists.buf), true
 }
 
-// lists numbers lists of four-byte numbers, and other strings, so that places can be compared by their
-// numbers. Number 0 is the empty one.
+// lists gives numbers to strings: mostly lists of int32, each as four big-endian bytes. Equal lists have
+// equal numbers, so places are comparable. Strings serve as map keys, and their order is the order of the
+// numbers. Number 0 is the empty list.
 type lists struct {
 	ids map[string]int32
 	at  []string
-	// less is what without returned, added what with did.
+	// less caches the results of without, added those of with.
 	less  map[[2]int32]int32
 	added map[[2]int32]int32
-	// class is the class of the request of a rank; nil: all are of one.
+	// class returns the class of the request of a rank. nil: all requests are of one class.
 	class func(rank int32) int8
-	// sorted has lists of ranks class by class, made when they are first asked for.
+	// sorted has the lists of ranks grouped by class. Each is made when it is first asked for.
 	sorted []sortedList
 	buf    []byte
 }
 
-// sortedList is a list of ranks with those of the first class first, and the number of the list of how many
-// of each class there are: 0 while it is not made.
+// sortedList is a list of ranks grouped by class, lowest class first. numbers is the number of the list that
+// says how many ranks each class has; 0 means that the sortedList is not made yet.
 type sortedList struct {
 	byClass string
 	numbers int32
 }
 
-// listsCap is the number of lists from which on those are forgotten that no branch has.
+// listsCap is the number of lists from which on forget drops those that no branch uses.
 const listsCap = 1 << 14
 
 func newLists(class func(rank int32) int8) lists {
@@ -327,7 +331,7 @@ func newLists(class func(rank int32) int8) lists {
 		added: map[[2]int32]int32{}, class: class}
 }
 
-// forget makes the numbers anew, where there are too many, for the places of all spots.
+// forget drops the lists that no branch of spots uses, once there are listsCap, and numbers the others anew.
 func (l *lists) forget(spots []spot) {
 	if clear(l.added); len(l.at) < listsCap {
 		return
@@ -343,7 +347,7 @@ func (l *lists) forget(spots []spot) {
 	}
 }
 
-// id returns the number of a list.
+// id returns the number of a list, which is new if the list is.
 func (l *lists) id(list []byte) int32 {
 	if id, ok := l.ids[string(list)]; ok {
 		return id
@@ -355,7 +359,7 @@ func (l *lists) id(list []byte) int32 {
 	return id
 }
 
-// byClass returns a list of ranks with those of the first class first.
+// byClass returns a list of ranks grouped by class, lowest class first.
 func (l *lists) byClass(list int32) string {
 	if l.class == nil || list == 0 {
 		return l.at[list]
@@ -363,7 +367,7 @@ func (l *lists) byClass(list int32) string {
 	return l.sort(list).byClass
 }
 
-// numbers returns a key that two lists of ranks share exactly if they have as many of each class.
+// numbers returns a key. Two lists of ranks share it exactly if they have as many ranks of each class.
 func (l *lists) numbers(list int32) int32 {
 	if l.class == nil || list == 0 {
 		return int32(len(l.at[list]))
@@ -371,7 +375,7 @@ func (l *lists) numbers(list int32) int32 {
 	return l.sort(list).numbers
 }
 
-// sort returns a list of ranks, which is not empty, class by class.
+// sort groups a list of ranks, which is not empty, by class.
 func (l *lists) sort(list int32) *sortedList {
 	for len(l.sorted) <= int(list) {
 		l.sorted = append(l.sorted, sortedList{})
@@ -394,7 +398,7 @@ func (l *lists) sort(list int32) *sortedList {
 	return s
 }
 
-// with returns the ascending list with v added.
+// with returns the ascending list with v inserted.
 func (l *lists) with(list, v int32) int32 {
 	key := [2]int32{list, v}
 	id, ok := l.added[key]
@@ -411,13 +415,13 @@ func (l *lists) with(list, v int32) int32 {
 	return id
 }
 
-// then returns the list with v at its end.
+// then returns the list with v appended.
 func (l *lists) then(list, v int32) int32 {
 	l.buf = appendIndex(append(l.buf[:0], l.at[list]...), v)
 	return l.id(l.buf)
 }
 
-// without returns the list without its element k.
+// without returns the list without its element at position k.
 func (l *lists) without(list int32, k int) int32 {
 	key := [2]int32{list, int32(k)}
 	id, ok := l.less[key]
@@ -430,7 +434,7 @@ func (l *lists) without(list int32, k int) int32 {
 	return id
 }
 
-// more returns the list of n numbers with its element k changed by d. One of zeros is empty.
+// more returns the list of n numbers with d added to element k. A list of zeros is the empty list.
 func (l *lists) more(list int32, n, k int, d int32) int32 {
 	old := l.at[list]
 	l.buf = l.buf[:0]
@@ -452,7 +456,7 @@ func (l *lists) more(list int32, n, k int, d int32) int32 {
 	return 0
 }
 
-// appendIndex appends an element to a list.
+// appendIndex appends an element as four big-endian bytes.
 func appendIndex(list []byte, v int32) []byte {
 	return append(list, byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
 }

@@ -10,25 +10,28 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// places explains a history under a limit on requests in flight at given instants of the decisions: each
-// request keeps its place until it must give it back, or until an admission needs it.
+// places explains a history under a limit on requests in flight, with the decisions at given instants. A
+// request keeps its place until its completion is due, or until an admission needs the place.
 //
 //	decided d    may be complete from d + least    must be complete by min(d + most, by)
 //	   |----------------|-------------------------------|
 //	      keeps its place   gives it to an admission
 //
-// To wait helps denials and harms no admission. Of those that may be complete the one that must be first
-// gives its place: any other one can then stand in for it.
+// Waiting helps denials and harms no admission. Of the requests that may be complete, the one that must be
+// complete first gives its place. Any other request can then stand in for it (exchange argument).
 type places struct {
 	limit, units int64
-	// held are the requests in flight, ascending by when they must be complete.
+	// held are the requests in flight, ascending by when they must be complete. units is the sum of their
+	// units.
 	held []seat
 }
 
-// seat is what a request in flight holds, and when it may and must be complete.
+// seat is a request in flight: it may be complete at from and must be by `by`, in nanoseconds. It holds
+// units.
 type seat struct{ from, by, units int64 }
 
-// onlyPlaces tells whether a limit is one on requests in flight and says nothing else.
+// onlyPlaces tells whether a limit is a plain limit on requests in flight: no other policy, ban, TTL or
+// range.
 func onlyPlaces(limit spec.Limit) bool {
 	if len(limit) != 1 {
 		return false
@@ -37,7 +40,7 @@ func onlyPlaces(limit spec.Limit) bool {
 	return p.InFlight() && !limiter.Ranged(p) && p.BanTo == 0 && p.TTLTo == 0 && p.LevelTo == 0
 }
 
-// explains tells whether the limit gives the outcomes of h at the instants of decisions, which ascend.
+// explains tells whether the limit gives the outcomes of h at the instants of decisions, ascending.
 func (x *places) explains(h *history.History, decisions []decision) bool {
 	x.held, x.units = x.held[:0], 0
 	for _, d := range decisions {
@@ -61,8 +64,8 @@ func (x *places) explains(h *history.History, decisions []decision) bool {
 	return true
 }
 
-// admit gives a request its place at an instant, which it must give back by another; ok=false where there is
-// none.
+// admit gives a request a place from `at` until `by` at the latest. Where places are short, requests that may
+// be complete by `at` give theirs. ok=false: there is no place.
 func (x *places) admit(ev *history.Event, at, by int64) (ok bool) {
 	x.held = slices.DeleteFunc(x.held, func(s seat) bool {
 		leaves := x.units+ev.Cost > x.limit && s.from <= at

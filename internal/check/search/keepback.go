@@ -10,49 +10,58 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// keepBack builds one explanation of a history, forward in time. It delays the decision of each admission to
-// the end of its interval, in the order of the ends. A denial needs an exhausted limiter. So at the last
-// instant at which the delayed admissions can exhaust it they are decided, and then all waiting denials.
-// The reference gives each decision, so what is built is an explanation.
+// keepBack builds one explanation of a history, forward in time. Each admission is delayed to the end of its
+// interval; the delayed admissions are decided in the order of their ends. A denial needs an exhausted
+// limiter. So at the last instant at which the delayed admissions can exhaust the limiter they are decided
+// early, and the waiting denials right after them:
+//
+//	admission  [-------------------]           decided at x, not at its end
+//	admission      [----------------------]    decided at x
+//	denial           [---------]               decided at x: the limiter is exhausted
+//	                           x               the last instant at which the denial can be decided
+//
+// The reference limiter gives each decision, so what is built is an explanation.
 type keepBack struct {
 	h     *history.History
 	lim   reference.Limiter
 	state reference.State
-	// order are the indices of the events ascending by end, rank where each is in it.
+	// order are the indices of the events, ascending by end. rank is the position of each event in order.
 	order, rank []int32
-	// kept are the ranks of the delayed admissions, ascending; stock is the sum of their costs.
+	// kept are the ranks of the delayed admissions, ascending. stock is the sum of their costs.
 	kept  []int32
 	stock int64
-	// refused are the indices of the waiting denials; least is the lowest of their costs.
+	// refused are the indices of the waiting denials. least is the lowest of their costs.
 	refused []int32
 	least   int64
 	decided []bool
-	// last is the last instant at which the waiting denials could be decided; since are the indices of the
-	// events decided after it.
+	// last is the last instant at which the waiting denials could be decided. since are the indices of the
+	// events that were decided after last.
 	last  mark
 	since []int32
-	// thrifty: a delayed admission is decided when the limiter is about to be full, which would gain nothing
-	// from waiting.
+	// thrifty: a delayed admission is decided just before the limiter is full. A full limiter gains no room
+	// by waiting longer.
 	thrifty bool
-	// full is when the limiter is full (its state as at the start), MaxTime where that is not known; an
-	// admission must come `early` before that to be charged to the old state; now is when the last event
-	// began or ended.
+	// full is the instant at which the limiter is full, its state as at the start. MaxTime: not known. early
+	// is how long before full an admission must come to be charged to the old state. now is when the last
+	// event began or ended. All three are nanoseconds.
 	full, early, now int64
-	// i events have begun, k have ended.
+	// i is how many events have begun, k how many have ended.
 	i, k int
-	// plan says what a bucket must lose by overflow, nil for any other limiter; lost is the rest of it, spent
-	// what was admitted, in its units.
+	// plan says what a bucket must lose by overflow; nil for any other limiter. lost is the part of the plan
+	// that is still ahead. spent is what was admitted: in the units of limiter.Bucket with a plan, else in
+	// quota units.
 	plan  *overflowPlan
 	lost  []overflow
 	spent int64
-	// planned are by when admissions are due, see planDue, dues those to come; opens: requests open windows.
+	// planned says by when admissions are due; see planDue. dues is the part still ahead. opens: requests
+	// open windows.
 	planned, dues []due
 	opens         bool
 	// ahead are the indices of the admissions that were decided before their ends.
 	ahead []int32
 }
 
-// mark is where a keepBack was at an instant, when so many events had begun and ended.
+// mark is the state of a keepBack at an instant, for back. begun events had begun and ended events had ended.
 type mark struct {
 	at, stock, least, full, spent int64
 	begun, ended                  int
@@ -62,8 +71,8 @@ type mark struct {
 	lost                          []overflow
 }
 
-// keptBack tells whether keepBack explains h under the limiter of a limit with the phases `at`. False says
-// nothing. It costs O(n log n).
+// keptBack tells whether keepBack explains h under the limiter of a limit with the phases at. False: not
+// known. Cost: O(n log n).
 func keptBack(h *history.History, lim reference.Limiter, limit spec.Limit, at []int64) bool {
 	x := &keepBack{h: h, lim: lim, order: history.OrderByEnd(h.All), rank: make([]int32, len(h.All)),
 		decided: make([]bool, len(h.All))}
@@ -93,10 +102,10 @@ func keptBack(h *history.History, lim reference.Limiter, limit spec.Limit, at []
 	return x.explains(true) || x.explains(false)
 }
 
-// begin returns the earliest instant of a decision, by a clock that never stands still.
+// begin returns the earliest instant of the decision on event i, by a clock that never stands still.
 func (x *keepBack) begin(i int32) int64 { return x.h.All[i].Start + x.h.Lag }
 
-// explains goes through the history once, and tells whether all of it is decided.
+// explains goes through the history once. It tells whether every event got a decision.
 func (x *keepBack) explains(thrifty bool) bool {
 	x.state, x.thrifty, x.full = x.lim.Init(), thrifty, history.MaxTime
 	x.kept, x.refused, x.stock, x.spent, x.now = x.kept[:0], x.refused[:0], 0, 0, 0
@@ -123,7 +132,7 @@ func (x *keepBack) explains(thrifty bool) bool {
 	return true
 }
 
-// begins takes the start of an event, which waits from then on.
+// begins takes the start of event i. The event waits from then on.
 func (x *keepBack) begins(i int32) {
 	ev, at := &x.h.All[i], x.begin(i)
 	x.spend(at)
@@ -144,7 +153,7 @@ func (x *keepBack) begins(i int32) {
 	x.settle(at, false)
 }
 
-// ends takes the end of an event, by which it must be decided; ok=false where the limiter answers otherwise.
+// ends takes the end of event i, by which it must be decided. ok=false: the limiter gives the other answer.
 func (x *keepBack) ends(i int32) (ok bool) {
 	if x.decided[i] {
 		return true
@@ -160,8 +169,8 @@ func (x *keepBack) ends(i int32) (ok bool) {
 	return x.decided[i]
 }
 
-// spend decides delayed admissions that must or should be decided before an instant: those that a window
-// needs before it ends, and, if thrifty, those for which a full limiter has room.
+// spend decides the delayed admissions that cannot or should not wait until before. A window needs some of
+// them before it ends (dues). If thrifty, others use the room of a limiter that is about to be full.
 func (x *keepBack) spend(before int64) {
 	for ; len(x.dues) > 0; x.dues = x.dues[1:] {
 		by := max(x.dues[0].by, x.now)
@@ -186,7 +195,7 @@ func (x *keepBack) spend(before int64) {
 	x.now = before
 }
 
-// overflown returns the instant until which a bucket that is full at `at` stays full, so that it loses what
+// overflown returns an instant from at on: the bucket, full at `at`, stays full until then. So it loses what
 // the plan demands before the next admission.
 func (x *keepBack) overflown(at int64) int64 {
 	if x.plan == nil {
@@ -207,8 +216,8 @@ func (x *keepBack) overflown(at int64) int64 {
 	return at
 }
 
-// later tells whether the bucket can still lose `must` after it gives so many units now to admissions that
-// could wait.
+// later tells whether the bucket can lose `must` later, if it gives `more` units now to admissions that could
+// wait.
 func (x *keepBack) later(must overflow, more int64) bool {
 	x.ahead = slices.DeleteFunc(x.ahead, func(i int32) bool { return x.h.All[i].End < x.now })
 	for _, i := range x.ahead {
@@ -219,7 +228,7 @@ func (x *keepBack) later(must overflow, more int64) bool {
 	return must.forced+more <= must.by*x.plan.N-must.least
 }
 
-// admit decides the delayed admission that ends first; ok=false where the limiter denies it. Then nothing has
+// admit decides the delayed admission that ends first. ok=false: the limiter denies it, and nothing has
 // changed.
 func (x *keepBack) admit(at int64) (ok bool) {
 	i := x.order[x.kept[0]]
@@ -240,14 +249,15 @@ func (x *keepBack) admit(at int64) (ok bool) {
 	return true
 }
 
-// take records a decision and the state of the limiter after it.
+// take records the decision on event i and the state of the limiter after it.
 func (x *keepBack) take(i int32, state reference.State, at int64, d reference.Decision) {
 	x.since = append(x.since, i)
 	x.decided[i], x.state, x.full = true, state, history.Later(at, int64(d.Reset))
 }
 
-// settle decides the waiting denials if the limiter denies the cheapest of them. If it would do so after some
-// of the delayed admissions, they are decided first where it must be now; else the instant is noted.
+// settle decides the waiting denials if the limiter denies the cheapest of them now. Otherwise the delayed
+// admissions may exhaust the limiter. With must they are decided first, as many as are needed. Without must
+// the instant is noted.
 func (x *keepBack) settle(at int64, must bool) {
 	for len(x.refused) > 0 {
 		_, d := x.lim.Step(x.state, time.Duration(at), x.least)
@@ -275,8 +285,8 @@ func (x *keepBack) note(at int64) {
 	m.ahead, x.since = append(m.ahead[:0], x.ahead...), x.since[:0]
 }
 
-// back returns to the noted instant and decides the waiting denials there; ok=false where none is noted or
-// denial i had not been sent by then.
+// back returns to the noted instant and decides the waiting denials there. ok=false: no instant is noted, or
+// event i is no denial that had been sent by then.
 func (x *keepBack) back(i int32) (ok bool) {
 	m := &x.last
 	if x.h.All[i].Outcome != timeline.Denied || m.at < x.begin(i) {
@@ -294,7 +304,7 @@ func (x *keepBack) back(i int32) (ok bool) {
 	return x.decided[i]
 }
 
-// refuse decides the waiting denials that the limiter denies.
+// refuse decides those waiting denials that the limiter denies at an instant.
 func (x *keepBack) refuse(at int64) {
 	wait := x.refused[:0]
 	for _, i := range x.refused {

@@ -11,17 +11,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// overflow says that a bucket must have lost at least `least` by the instant `by`: refill that came while it
-// was full, since the zero of the clock. forced is what it has admitted by then in every explanation. Both
-// are in the units of limiter.Bucket.
+// overflow says that a bucket must have lost at least `least` by the instant `by`. What it loses is refill
+// that comes while it is full, summed since the zero of the clock. forced is what it has admitted by then in
+// every explanation. least and forced are in the units of limiter.Bucket.
 type overflow struct{ by, least, forced int64 }
 
-// overflowPlan finds what a bucket must lose so that each denial finds it empty. Whatever the order of
-// decisions, with admissions of `begun` units begun by t and of `forced` units ended,
+// overflowPlan finds what a bucket must lose so that each denial finds it empty. By the time t, admissions of
+// begun(t) units have begun and admissions of forced(t) units have ended. Whatever the order of decisions,
 //
 //	level(t) = B*per + t*n - lost(t) - decided(t)        forced(t) <= decided(t) <= begun(t)
 //
-// so that it is enough to know how much was lost, which never decreases:
+// So the loss alone needs to be known. It never decreases:
 //
 //	an admission that ends at t      lost(t) <= B*per + t*n - forced(t)
 //	a denial of cost c in [s, e]     lost(t) >  B*per + t*n - begun(t) - c*per    for some t in [s, e]
@@ -29,42 +29,42 @@ type overflow struct{ by, least, forced int64 }
 //	                                 where no admission waits
 //	lost(t) at the most              max over t' <= t of t'*n - forced(t'): all that wait are kept back
 //
-// The plan is lost(t) at its least. It may miss one: what it loses before one denial may be too little for
-// the next, which follows before the bucket can be full again.
+// The plan is lost(t) at its least. The plan may fail where another would not: the loss before one denial may
+// be too little for the next denial, if that follows before the bucket can be full again.
 type overflowPlan struct {
 	limiter.Bucket
 	h *history.History
-	// low and high bound what is lost by now; begun and forced as above.
+	// low and high bound lost(now). begun and forced are as above.
 	low, high, begun, forced int64
-	// full is the earliest instant, times n, at which the bucket is full after a denial.
+	// full is the earliest instant, times n, at which the bucket can be full again after the last denial.
 	full int64
 	// cost is the lowest cost of a denial.
 	cost int64
-	// most tells how much could be lost by when, ascending by time and descending in size: of instants of
-	// which a later one allows for more, the later one.
+	// most tells how much can be lost by which instant. It ascends by time and descends in the loss: an
+	// earlier entry with less loss is dropped.
 	most []overflow
-	// free is the last instant at which a denial found the bucket empty with no loss but the least; empty
-	// are those at which one would with more, ascending by time and in what must be lost.
+	// free is the last instant at which a denial finds the bucket empty without more loss than low. empty are
+	// the instants at which a denial does so with more loss, ascending by time and by that loss.
 	free  int64
 	empty []emptied
-	// lost is the plan, ascending in both.
+	// lost is the plan, ascending by time and by loss after tighten.
 	lost []overflow
 }
 
-// emptied is an instant at which a denial may be decided, what could be lost by then, and what must be.
+// emptied is an instant at which a denial may be decided: high can be lost by then, and overflow must be.
 type emptied struct {
 	at, high int64
 	overflow
 }
 
-// steady tells whether a policy is a bucket that is created full, refilled steadily, and left alone by
-// denials.
+// steady tells whether overflowPlan applies to a policy: a bucket that starts full, is refilled continuously,
+// and is not changed by denials.
 func steady(p spec.Policy) bool {
 	least, _ := p.StartLevels()
 	return p.Bucketed() && p.Refill != spec.RefillInterval && !Counted(spec.Limit{p}) && least == p.Full()
 }
 
-// planOverflow makes the plan for the events of h, which order has ascending by end; nil where there is none.
+// planOverflow makes the plan for the events of h. order has their indices ascending by end. nil: no plan.
 func planOverflow(h *history.History, p spec.Policy, order []int32) *overflowPlan {
 	all := h.All
 	x := &overflowPlan{Bucket: limiter.NewBucket(p), h: h, cost: history.MaxTime}
@@ -97,7 +97,7 @@ func planOverflow(h *history.History, p spec.Policy, order []int32) *overflowPla
 	return x
 }
 
-// pass takes what may have been lost up to an instant.
+// pass moves the bounds of the loss on to an instant.
 func (x *overflowPlan) pass(at int64) {
 	if x.low = max(x.low, at*x.N-x.begun); at*x.N < x.full {
 		return
@@ -110,7 +110,7 @@ func (x *overflowPlan) pass(at int64) {
 	x.most = append(x.most, overflow{at, most, x.forced})
 }
 
-// begins takes the beginning of an event, when more admissions than before may empty the bucket.
+// begins takes the start of an event. From then on its units may be what empties the bucket.
 func (x *overflowPlan) begins(ev *history.Event) {
 	at := ev.Start + x.h.Lag
 	x.pass(at)
@@ -130,7 +130,7 @@ func (x *overflowPlan) begins(ev *history.Event) {
 	}
 }
 
-// ends takes the end of an event; ok=false where there is no plan.
+// ends takes the end of an event. ok=false: there is no plan.
 func (x *overflowPlan) ends(i int32) (ok bool) {
 	ev := &x.h.All[i]
 	if ev.Outcome == timeline.Unknown { // taken never to have arrived
@@ -147,7 +147,8 @@ func (x *overflowPlan) ends(i int32) (ok bool) {
 	return x.low <= x.high
 }
 
-// deny plans the decision of a denial, after which the bucket is not full for a while.
+// deny plans the decision of denial i. The bucket is empty at that decision, and not full for a while after
+// it.
 func (x *overflowPlan) deny(i int32) (ok bool) {
 	begin := x.h.All[i].Start + x.h.Lag
 	due := x.free
@@ -167,8 +168,8 @@ func (x *overflowPlan) deny(i int32) (ok bool) {
 	return x.low <= x.high
 }
 
-// tighten orders the plan, drops what more by an earlier instant makes needless, and demands by each instant
-// what could not be lost after it.
+// tighten sorts the plan and drops the demands that an earlier, larger one covers. It then demands by each
+// instant what could not be lost between that instant and the next demand.
 func (x *overflowPlan) tighten() {
 	slices.SortFunc(x.lost, func(a, b overflow) int {
 		return cmp.Or(cmp.Compare(a.by, b.by), cmp.Compare(b.least, a.least))

@@ -12,20 +12,24 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// PlainLimit is the work of one decision on each event from which on a plain explanation is looked for
-// before a search, which is short below; and the number of events of which it is looked for first.
+// PlainLimit is a number of events times their weight. A search of at least that much work is preceded by the
+// attempt to find a plain explanation. It is also the number of events that the attempt tries first.
 const PlainLimit = 1 << 10
 
-// Dear tells whether the search of h is so long, or one of so many, that a plain explanation is looked for
-// first. That of a limit on requests in flight is.
+// Dear tells whether h deserves the attempt at a plain explanation before its search. The attempt pays where
+// the search is long, where there are very many histories, and for limits on requests in flight.
 func (x *Exact) Dear(h *history.History) bool {
 	return x.flights != nil || h.Crowded || len(h.All)*x.Weight >= PlainLimit
 }
 
-// Simply tells whether an explanation of h is found without a search: the limiter answers as h says where
-// every request is decided at the same part of its interval, in the middle, at the beginning, or at the end;
-// or where admissions are kept back (keepBack). One explanation is enough: no search can refute h then. False
-// says nothing. It costs O(n log n). Requests without an outcome are taken never to have arrived.
+// Simply tries to find an explanation of h without a search. It tries each of these:
+//
+//   - every request is decided in the middle of its interval, or always at its beginning, or always at its
+//     end;
+//   - admissions are delayed to the ends of their intervals (keepBack).
+//
+// True: an explanation was found, so no search can refute h. False: not known. A request without an outcome
+// is taken never to have arrived. at are the phases of the policies, in nanoseconds. Cost: O(n log n).
 func Simply(h *history.History, limit spec.Limit, at []int64) bool {
 	if h.Level != nil || h.Placed != nil {
 		return false
@@ -42,11 +46,11 @@ func Simply(h *history.History, limit spec.Limit, at []int64) bool {
 	return plainly(h, answer) || keptBack(h, lim, limit, at)
 }
 
-// plainly tells whether h is explained where every request is decided at the same part of its interval.
+// plainly tells whether h is explained with every request decided at the same part of its interval.
 func plainly(h *history.History, explained func(h *history.History, decisions []decision) bool) bool {
 	decisions := make([]decision, 0, len(h.All))
 	for _, part := range [][2]int64{{1, 1}, {1, 0}, {0, 1}} {
-		// The beginning tells most of the time that there is no such explanation, before all is sorted.
+		// The first PlainLimit events mostly show that there is no such explanation, before all are sorted.
 		for n := min(len(h.All), PlainLimit); ; n = len(h.All) {
 			decisions = decide(decisions[:0], h, n, part[0], part[1])
 			if !explained(h, decisions) {
@@ -60,8 +64,8 @@ func plainly(h *history.History, explained func(h *history.History, decisions []
 	return false
 }
 
-// decide appends the instants at which the first n events of h are decided, ascending: each the mean of its
-// beginning and its end, weighted.
+// decide appends the decision instants of the first n events of h, ascending. Each instant is the mean of the
+// start and the end of the interval, with the weights begins and ends.
 func decide(decisions []decision, h *history.History, n int, begins, ends int64) []decision {
 	for i := range h.All[:n] {
 		if ev := &h.All[i]; ev.Outcome != timeline.Unknown {
@@ -74,14 +78,14 @@ func decide(decisions []decision, h *history.History, n int, begins, ends int64)
 	return decisions
 }
 
-// decision is the instant at which the event of an index is decided.
+// decision is the instant, in nanoseconds, at which event number of is decided.
 type decision struct {
 	at int64
 	of int32
 }
 
-// plainLimiter returns the limiter of a limit with one phase for each policy; nil where more than phases is
-// not known, and where completions count.
+// plainLimiter returns the reference limiter of a limit, with one known phase for each policy. It returns nil
+// where a policy leaves more open than its phase, and where completions count.
 func plainLimiter(limit spec.Limit, at []int64) reference.Limiter {
 	known := slices.Clone(limit)
 	for i := range known {
@@ -92,7 +96,7 @@ func plainLimiter(limit spec.Limit, at []int64) reference.Limiter {
 		if p.Start == spec.StartUnknown {
 			p.Start = spec.StartFull
 		}
-		p.Tick, p.TickSet = 0, false // of what a clock may show, the instant itself
+		p.Tick, p.TickSet = 0, false // a ticking clock may also show the instant itself
 		if p.Windowed() && p.Align != spec.AlignFirst {
 			phase := time.Duration(at[i] - history.FloorDiv(at[i], int64(p.Slot()))*int64(p.Slot()))
 			p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignPhase, phase, phase
@@ -105,7 +109,7 @@ func plainLimiter(limit spec.Limit, at []int64) reference.Limiter {
 	return lim
 }
 
-// answers tells whether lim gives the outcomes of h at the instants of decisions, which ascend.
+// answers tells whether lim gives the outcomes of h at the instants of decisions, ascending.
 func answers(lim reference.Limiter, h *history.History, decisions []decision) bool {
 	if len(decisions) == 0 || decisions[0].at < 0 {
 		return false

@@ -10,25 +10,26 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// product is several limiters that must all admit a request: their counts and times side by side, with one
-// present. It is charged to all where all admit; where one denies, to those that count denied requests, and
-// to those with CountOwn that would have admitted it.
+// product is a limit of several policies that must all admit a request. The counts and times of their models
+// lie side by side in one state, with one present. Where all admit, the request is charged to all. Where one
+// denies, the request is charged to the policies that count denied requests. It is also charged to the
+// policies with CountOwn that would have admitted it.
 type product struct {
 	parts []productPart
 	scale int64
 }
 
-// productPart is one limiter of a product. Its counts and times come after those of the ones before.
+// productPart is one model of a product. counts and times are where its own counts and times begin.
 type productPart struct {
 	limiter.Model
 	counts, times int
-	// changes: a request that another one denies may change its memory.
+	// changes: a request that another policy denies may change the state of this one.
 	changes bool
 }
 
-// NewProduct returns the exact model of a limit with one phase for each policy, for recordings that end by a
-// time in nanoseconds, and begin no longer before zero, or nil where there is none. lags are those of the
-// clocks of several policies, nil where none lags.
+// NewProduct returns the exact model of a limit, with one phase in nanoseconds for each policy. The recording
+// lies within -end .. end, in nanoseconds. lags are how long the clock of each policy may stand still; nil:
+// none does. It returns nil where there is no exact model, or where its scaled times would overflow.
 func NewProduct(limit spec.Limit, at []int64, costs []int64, end int64, lags []int64) limiter.Model {
 	if len(limit) == 1 {
 		m := limiter.NewModel(limit[0], at[0], at[0], costs)
@@ -50,7 +51,7 @@ func NewProduct(limit spec.Limit, at []int64, costs []int64, end int64, lags []i
 		if m == nil {
 			return nil
 		}
-		if lags != nil && lags[i] > 0 && !pol.InFlight() { // which reads no clock
+		if lags != nil && lags[i] > 0 && !pol.InFlight() { // a limit on requests in flight reads no clock
 			m = limiter.Lagging(m, lags[i])
 		}
 		if own {
@@ -71,7 +72,7 @@ func NewProduct(limit spec.Limit, at []int64, costs []int64, end int64, lags []i
 	return p
 }
 
-// align brings all parts to one scale, and tells whether the products are small enough.
+// align brings all parts to one scale. false: the scaled times would overflow.
 func (p *product) align(limit spec.Limit, end int64) bool {
 	longest := end
 	for i, part := range p.parts {
@@ -91,7 +92,8 @@ func (p *product) align(limit spec.Limit, end int64) bool {
 	return true
 }
 
-// forgotBy returns by when nothing is remembered of a recording that ends by an instant.
+// forgotBy returns the instant by which nothing is remembered of a recording that ends at end, in
+// nanoseconds.
 func forgotBy(p spec.Policy, end int64) int64 {
 	for _, d := range []time.Duration{p.Recovery(), p.LongestBan(), max(p.TTL, p.TTLTo)} {
 		end = history.Later(end, 2*min(int64(d), history.MaxTime))
@@ -119,7 +121,7 @@ func (p product) Scaled(k int64) limiter.Model {
 	return p
 }
 
-// Start puts the memories of all parts together: what they remember does not depend on each other.
+// Start returns the states of all parts side by side. Times of different parts are not related.
 func (p product) Start(begin int64) limiter.State {
 	values := []int64{begin}
 	var m limiter.State
@@ -143,13 +145,13 @@ func (p product) Start(begin int64) limiter.State {
 	return m
 }
 
-// seen returns m as part sees it.
+// seen returns m as its part sees it: its own counts and times come first.
 func (part productPart) seen(m limiter.State) limiter.State {
 	m.Base, m.Zone.Skip = part.counts, part.times
 	return m
 }
 
-// through returns what becomes of all states where each goes through f.
+// through applies f to every state and returns all resulting states. f sees the states as part does.
 func (part productPart) through(states []limiter.State,
 	f func(limiter.State) []limiter.State) []limiter.State {
 	var out []limiter.State
@@ -170,14 +172,15 @@ func (p product) Admit(m limiter.State, a limiter.Request) []limiter.State {
 				return part.Model.Admit(m,
 					a)
 			}); len(states) > limiter.OutcomeCap {
-			break // those that were left out may be the ones that the others admit
+			break // the states left out may be those that the other parts admit
 		}
 	}
 	return states
 }
 
-// Deny: at least one of the parts denies. Those that a denied request may change are divided into those that
-// deny and those that would admit; if none of them denies, one of the others does.
+// Deny: at least one part denies. The states are divided by the parts that a denied request may change: in
+// `denied` one of these parts denies, in `would` all of them would admit. In `would` one of the other parts
+// must deny.
 func (p product) Deny(m limiter.State, a limiter.Request) []limiter.State {
 	denied, would := []limiter.State(nil), []limiter.State{m}
 	deny := func(part productPart, states []limiter.State) []limiter.State {
@@ -190,12 +193,12 @@ func (p product) Deny(m limiter.State, a limiter.Request) []limiter.State {
 		}
 		now := append(deny(part, would), deny(part, denied)...)
 		pass := func(m limiter.State) []limiter.State {
-			// it is not waited for
+			// the request is not charged here, so a queue need not release it in time
 			return part.Model.Pass(m, limiter.Request{Cost: a.Cost, End: history.MaxTime})
 		}
 		denied, would = append(now, part.through(denied, pass)...), part.through(would, pass)
 		if len(denied)+len(would) > limiter.OutcomeCap {
-			return append(denied, would...) // too many: see admit
+			return append(denied, would...) // too many: see Admit
 		}
 	}
 	for _, part := range p.parts {
@@ -206,7 +209,7 @@ func (p product) Deny(m limiter.State, a limiter.Request) []limiter.State {
 	return denied
 }
 
-// Boundaries returns those of all parts.
+// Boundaries returns the boundaries of all parts, ascending, at most WindowCap of them.
 func (p product) Boundaries(from, to int64) []int64 {
 	var out []int64
 	for _, part := range p.parts {
@@ -232,13 +235,13 @@ func (p product) Complete(m limiter.State, a limiter.Request) []limiter.State {
 	for _, part := range p.parts {
 		complete := func(m limiter.State) []limiter.State { return part.Model.Complete(m, a) }
 		if states = part.through(states, complete); len(states) > limiter.OutcomeCap {
-			break // see admit
+			break // see Admit
 		}
 	}
 	return states
 }
 
-// Short: any part lacks places.
+// Short: a part lacks places.
 func (p product) Short(m limiter.State, cost int64) bool {
 	return slices.ContainsFunc(p.parts, func(part productPart) bool {
 		return part.Model.Short(part.seen(m), cost)

@@ -9,31 +9,31 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// MostEvents is the largest number of observations of a partition that is searched exactly.
+// MostEvents is the largest number of events of a partition that are searched exactly.
 const MostEvents = 100_000
 
 // coverage is how much of a history an exact search has judged.
 type coverage int
 
-// The coverages: none where there is no search, a part where it reached its cap, all where everything is
-// explained, plainly too, or cannot be.
+// The coverages. JudgedNone: there was no search. JudgedPart: the search reached its cap. JudgedAll: the
+// history has an explanation, found plainly or by search, or is proved to have none.
 const (
 	JudgedNone coverage = iota
 	JudgedPart
 	JudgedAll
 )
 
-// Unexplainable searches h exactly under a policy with one phase, and returns what cannot be explained
-// together, or nil. visited is the number of decisions it tried, the same in every run and about
-// `most` at most: none where there is a plain explanation. It does not search where requests
-// cost more than classCap different amounts, or where the policy has no exact model.
+// Unexplainable searches h exactly under a policy with one phase, in nanoseconds. It returns the events that
+// cannot be explained together, or nil. visited is the work of the search, the same in every run and about
+// `most` at most. It is 0 where there is a plain explanation. There is no search where requests have more
+// than classCap different costs, or where the policy has no exact model.
 func Unexplainable(h *history.History, p spec.Policy, phase int64, most int) (
 	br *limiter.Breach, visited int, judged coverage,
 ) {
 	return UnexplainableBy(h, spec.Limit{p}, []int64{phase}, most)
 }
 
-// UnexplainableBy is unexplainable for several policies that must all admit, each with one phase.
+// UnexplainableBy is Unexplainable for several policies that must all admit, each with one phase.
 func UnexplainableBy(h *history.History, limit spec.Limit, at []int64, most int) (
 	br *limiter.Breach, visited int, judged coverage,
 ) {
@@ -54,14 +54,14 @@ func UnexplainableBy(h *history.History, limit spec.Limit, at []int64, most int)
 	return nil, x.Visited, JudgedAll
 }
 
-// Together is the breach of events that cannot be explained together.
+// Together is the breach that the events cannot be explained together.
 func Together(events []history.Event) *limiter.Breach {
 	n := int64(len(events))
 	return &limiter.Breach{Kind: verdict.NoExplanation, Seen: n, Bound: n - 1, Events: events,
 		Span: limiter.SpanOf(events)}
 }
 
-// Shortest drops of a history that cannot be explained the beginning that it does not need.
+// Shortest drops the beginning of an inexplicable history, as far as the rest stays inexplicable.
 func Shortest(h *history.History, limit spec.Limit, at []int64) *history.History {
 	return h.Since(memoryOf(limit, at), func(rest *history.History) bool {
 		x := NewBy(rest, limit, at)
@@ -69,7 +69,7 @@ func Shortest(h *history.History, limit spec.Limit, at []int64) *history.History
 	})
 }
 
-// memoryOf returns how long any of the policies remembers, in nanoseconds.
+// memoryOf returns the longest memory of the policies, in nanoseconds.
 func memoryOf(limit spec.Limit, at []int64) int64 {
 	var longest int64
 	for i, p := range limit {
@@ -78,7 +78,7 @@ func memoryOf(limit spec.Limit, at []int64) int64 {
 	return longest
 }
 
-// Counted tells whether a denied request may change what any of the policies remembers.
+// Counted tells whether a denied request may change the state of any of the policies.
 func Counted(limit spec.Limit) bool {
 	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
 		return p.Count == spec.CountAll || p.Count == spec.CountOwn || p.Refresh == spec.RefreshAll ||
@@ -86,12 +86,14 @@ func Counted(limit spec.Limit) bool {
 	})
 }
 
-// New returns the search of h under one policy, or nil where there is none.
+// New returns the search of h under one policy, or nil where there is none; see NewBy.
 func New(h *history.History, p spec.Policy, phase int64) *Exact {
 	return NewBy(h, spec.Limit{p}, []int64{phase})
 }
 
-// NewBy is NewExact for several policies that must all admit, each with one phase.
+// NewBy is New for several policies that must all admit, each with one phase. It returns nil where h is empty
+// or too long, has too many different costs, or where the policies have no exact model. It also returns nil
+// where requests from before the recording may still count.
 func NewBy(h *history.History, limit spec.Limit, at []int64) *Exact {
 	if len(h.All) == 0 || len(h.All) > MostEvents {
 		return nil
