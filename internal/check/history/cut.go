@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Of returns a history of the events, in any order and some perhaps twice.
+// Of returns a history of the events. They come in any order; an event that comes twice is kept once.
 func Of(events []Event) *History {
 	all := slices.Clone(events)
 	slices.SortStableFunc(all,
@@ -18,7 +18,7 @@ func Of(events []Event) *History {
 	return h
 }
 
-// StartingBefore returns how many of the events, ascending by start, start before t.
+// StartingBefore returns how many of the events, ascending by Start, start before t.
 func StartingBefore(events []Event, t int64) int {
 	return sort.Search(len(events), func(i int) bool { return events[i].Start >= t })
 }
@@ -33,9 +33,9 @@ func (h *History) Cut(t int64) (before, after *History) {
 	return before, after
 }
 
-// IgnoreDenials makes nothing depend on some denials: those that may have been decided in what follows, and
-// those that what came before may explain. Where denied requests are counted, or ban, they may still explain
-// others, and are kept.
+// IgnoreDenials makes the ignored denials prove nothing. These may have been decided in a later piece of the
+// recording, or an earlier piece may explain them. kept: they stay as requests of unknown outcome, as they
+// may still explain other denials (denied requests are counted, or ban). Otherwise they are removed.
 func (h *History) IgnoreDenials(kept bool, ignored func(Event) bool) {
 	unproven := func(ev Event) bool { return ev.Outcome == timeline.Denied && ignored(ev) }
 	if !slices.ContainsFunc(h.Denied, unproven) {
@@ -53,7 +53,7 @@ func (h *History) IgnoreDenials(kept bool, ignored func(Event) bool) {
 	h.Split()
 }
 
-// Shift makes every event begin so much later.
+// Shift makes every event start later by `by` nanoseconds.
 func (h *History) Shift(by int64) {
 	for i := range h.All {
 		h.All[i].Start += by
@@ -61,14 +61,14 @@ func (h *History) Shift(by int64) {
 	h.Split()
 }
 
-// Under returns the joint history h as policy i sees it, which may be told of completions.
+// Under returns the joint history h as policy i sees it. told: the policy is told of completions.
 func (h *History) Under(i int, told bool) *History {
 	if h.Lags == nil {
 		return h
 	}
 	out := &History{All: slices.Clone(h.All), Lag: h.Lags[i]}
 	for k := range out.All {
-		if !told { // a queue may let it through as late as that
+		if !told { // a queue may release the request as late as its answer
 			out.All[k].End = out.All[k].Answer()
 		}
 	}
@@ -76,13 +76,13 @@ func (h *History) Under(i int, told bool) *History {
 	return out
 }
 
-// These returns the events of h with the numbers of some others, ascending by start.
+// These returns the events of h that have the Seq of one of events, ascending by Start.
 func (h *History) These(events []Event) []Event { return h.pick(events, true) }
 
-// Except returns the events of h without those of some others' numbers, ascending by start.
+// Except returns the events of h that have the Seq of none of events, ascending by Start.
 func (h *History) Except(events []Event) []Event { return h.pick(events, false) }
 
-// pick returns the events of h whose numbers are among those of some others, or are not.
+// pick returns the events of h whose Seq is among those of events, or is not.
 func (h *History) pick(events []Event, among bool) []Event {
 	named := map[int]bool{}
 	for _, ev := range events {
@@ -97,7 +97,7 @@ func (h *History) pick(events []Event, among bool) []Event {
 	return out
 }
 
-// Earlier returns h with all intervals beginning earlier.
+// Earlier returns h with every Start earlier by `by` nanoseconds.
 func (h *History) Earlier(by int64) *History {
 	out := h.First(len(h.All))
 	for i := range out.All {
@@ -107,15 +107,15 @@ func (h *History) Earlier(by int64) *History {
 	return out
 }
 
-// From returns the events from number k on.
+// From returns the history of the events from index k on.
 func (h *History) From(k int) *History {
 	out := &History{All: slices.Clone(h.All[k:]), Lag: h.Lag}
 	out.Split()
 	return out
 }
 
-// MaskOutcomes returns h with nothing known of the answers but those to some events. Denials that change
-// nothing are left out.
+// MaskOutcomes returns h with the outcome of all events but the given ones unknown. Masked denials are
+// removed unless denied requests are counted. events ascend by Start.
 func (h *History) MaskOutcomes(events []Event, counted bool) *History {
 	out := &History{All: make([]Event, 0, len(h.All)), Lag: h.Lag}
 	next := 0
@@ -144,13 +144,13 @@ func (h *History) MaskOutcomes(events []Event, counted bool) *History {
 	return out
 }
 
-// Denial returns the index in h.Denied of the denial with a number.
+// Denial returns the index in h.Denied of the denial with the number seq, -1 if there is none.
 func (h *History) Denial(seq int) int32 {
 	return int32(slices.IndexFunc(h.Denied, func(d Event) bool { return d.Seq == seq }))
 }
 
-// Punctual returns h with its events beginning when they were sent, though the limiter may take them to be up
-// to h.Lag older.
+// Punctual returns h with every event starting when it was sent. The limiter may take an event to be up to
+// h.Lag older.
 func (h *History) Punctual() *History {
 	if h.Lag == 0 {
 		return h
@@ -163,21 +163,22 @@ func (h *History) Punctual() *History {
 	return out
 }
 
-// First returns a copy of the first n events.
+// First returns a copy of h with its first n events.
 func (h *History) First(n int) *History {
 	out := &History{All: slices.Clone(h.All[:n]), Lag: h.Lag, Lags: h.Lags}
 	out.Split()
 	return out
 }
 
-// Before returns the events that begin at or before t.
+// Before returns the history of the events that begin at or before t.
 func (h *History) Before(t int64) *History {
 	out, _ := h.Cut(t + 1)
 	return out
 }
 
-// Since drops the events from before a silence after which nothing of them is remembered, as long as what is
-// left fails: it tries the last silence, then one twice as far back, and so on.
+// Since shortens h, as long as fails holds for the rest. It drops the events before a silence longer than
+// memory, in nanoseconds: nothing of them is remembered. It tries the last silence, then silences twice as
+// far back each. It returns h if no rest fails.
 func (h *History) Since(memory int64, fails func(*History) bool) *History {
 	var begins []int
 	until := MinTime
@@ -197,8 +198,8 @@ func (h *History) Since(memory int64, fails func(*History) bool) *History {
 	return h
 }
 
-// Beginning returns what is known for certain of the first n events: those, but for the denials that a later
-// request may explain. Where all requests count, these may still explain others.
+// Beginning returns what is certain of the first n events. It drops the denials that a later request may
+// explain, or masks them where denied requests count (all).
 func (h *History) Beginning(n int, all bool) *History {
 	if len(h.All) <= n {
 		return h
@@ -206,7 +207,7 @@ func (h *History) Beginning(n int, all bool) *History {
 	until := h.All[n].Start
 	out, _ := h.Cut(until)
 	out.IgnoreDenials(all, func(ev Event) bool { return ev.End >= until })
-	k := 0 // another policy may explain those that are not in h.Denied, which has the same order
+	k := 0 // h.Denied lacks the denials that another policy may explain; both ascend alike
 	out.Denied = slices.DeleteFunc(out.Denied, func(d Event) bool {
 		for k < len(h.Denied) && h.Denied[k].Start < d.Start {
 			k++

@@ -1,18 +1,18 @@
 package history
 
-// detail is what few recordings know of a request. It never changes: code that knows more makes another one.
+// detail is what only some recordings know of a request. It never changes, so events may share one.
 type detail struct {
-	// from is since when no request is missing, where the recording began amid traffic; else 0.
+	// from is the instant from which the recording is complete, if it began amid traffic; else 0.
 	from int64
-	// told: the rest is known, as a policy asks for completions.
+	// told: the policy is told of completions, so stay is known.
 	told bool
 	stay
 }
 
-// stay is what is known of the time from the decision on a request to its completion: see Stay.
+// stay is what is known of the completion of a request, in nanoseconds; see Stay and the methods of Event.
 type stay struct{ answer, since, until, least, most, by int64 }
 
-// details returns a copy of the details of ev, or empty ones.
+// details returns a copy of the details of ev. Where stay is not known it says so.
 func (ev *Event) details() detail {
 	var d detail
 	if ev.detail != nil {
@@ -24,10 +24,10 @@ func (ev *Event) details() detail {
 	return d
 }
 
-// told tells whether a policy asks for completions.
+// told tells whether the policy is told of completions.
 func (ev *Event) told() bool { return ev.detail != nil && ev.detail.told }
 
-// joinedAfter notes in all since when no request is missing; 0: none is.
+// joinedAfter sets detail.from of all events; see Event.From.
 func joinedAfter(all []Event, from int64) {
 	alike := &detail{from: from}
 	for i := range all {
@@ -42,7 +42,7 @@ func joinedAfter(all []Event, from int64) {
 	}
 }
 
-// From returns since when no request is missing, where the recording began amid traffic; else 0.
+// From returns the instant from which the recording is complete, if it began amid traffic; else 0.
 func (ev *Event) From() int64 {
 	if ev.detail == nil {
 		return 0
@@ -50,7 +50,7 @@ func (ev *Event) From() int64 {
 	return ev.detail.from
 }
 
-// Answer returns when its answer began to arrive: End, where nothing else says by when it was decided.
+// Answer returns when the answer began to arrive. That is End, unless a completion shows an earlier decision.
 func (ev *Event) Answer() int64 {
 	if ev.told() {
 		return ev.detail.answer
@@ -58,8 +58,7 @@ func (ev *Event) Answer() int64 {
 	return ev.End
 }
 
-// Since and Until return when it is complete at the earliest and at the latest, where the policy asks for
-// that: see Stay.
+// Since returns the earliest instant at which the request may be complete: Start if completions are not told.
 func (ev *Event) Since() int64 {
 	if ev.told() {
 		return ev.detail.since
@@ -67,7 +66,7 @@ func (ev *Event) Since() int64 {
 	return ev.Start
 }
 
-// Until is described at Since.
+// Until returns the latest instant at which the request may be complete: MaxTime if completions are not told.
 func (ev *Event) Until() int64 {
 	if ev.told() {
 		return ev.detail.until
@@ -75,8 +74,7 @@ func (ev *Event) Until() int64 {
 	return MaxTime
 }
 
-// Least and Most return the least and the most time from its decision until its completion; MaxTime where the
-// most is not known.
+// Least returns the least time from the decision to the completion, in nanoseconds; 0 if none is known.
 func (ev *Event) Least() int64 {
 	if ev.told() {
 		return ev.detail.least
@@ -84,7 +82,7 @@ func (ev *Event) Least() int64 {
 	return 0
 }
 
-// Most is described at Least.
+// Most returns the most time from the decision to the completion, in nanoseconds; MaxTime if none is known.
 func (ev *Event) Most() int64 {
 	if ev.told() {
 		return ev.detail.most
@@ -92,7 +90,7 @@ func (ev *Event) Most() int64 {
 	return MaxTime
 }
 
-// By returns when it must be complete, whenever it was decided; MaxTime where that is not known.
+// By returns the instant by which the request must be complete, whenever it was decided; MaxTime: not known.
 func (ev *Event) By() int64 {
 	if ev.told() {
 		return ev.detail.by

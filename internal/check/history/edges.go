@@ -6,33 +6,33 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Edges is the span of a recording in which no decided request is missing, where it was cut out of traffic
-// that went on before and after. What happened outside has left the limiter in some state, and could explain
-// a denial near an edge. It can explain no admission, as fewer requests leave more room: over-admission needs
-// no care, except where requests open windows.
+// Edges is the span of a recording in which no decided request is missing. The recording was cut out of
+// traffic that went on before and after. Missing requests left the limiter in an unknown state, and may
+// explain a denial near an edge. They explain no admission, since fewer requests leave more room. So
+// over-admission needs no care, except where requests open windows.
 type Edges struct {
 	From, Until int64
 	// Memory is how long the limiter remembers, in nanoseconds.
 	Memory int64
-	// Drop: a denial changes nothing, so that one that proves nothing can be left out. Otherwise it stays, as
-	// a request that may have been admitted or not.
+	// Drop: a denial changes no state, so a denial that proves nothing is left out. Otherwise it stays, as a
+	// request that may have been admitted or not.
 	Drop bool
-	// Renews: a denial keeps a partition from being forgotten, so that one stays that may have been decided
-	// amid what is judged.
+	// Renews: a denial keeps a partition from being forgotten. So a denial stays if it may have been decided
+	// amid the events that are judged.
 	Renews bool
-	// Begun is until when a request that is missing cannot have created the partition before one that is not,
-	// with less than a full bucket, or one whose batches come from then on; MaxTime where there is none.
-	// again: that may be so after every silence.
+	// Begun is the instant by which a bucket that remembers its start must be known to exist. A missing
+	// request may create it only later: with less than a full bucket, or with batches that count from then.
+	// MaxTime: no such bucket. Again: the bucket may be created anew after every silence.
 	Begun int64
 	Again bool
-	// Opened: a request opens a window, so that one that is missing displaces all that follow.
+	// Opened: requests open windows, so a missing request displaces all later windows.
 	Opened bool
-	// Placed: how the windows of such a limiter lie at `from` is known.
+	// Placed: it is known how these windows lie at From.
 	Placed bool
 }
 
-// Trim returns the events of a partition, ascending by start, that can be judged, each with what it can
-// prove. It may change all.
+// Trim returns the events of a partition that can be judged, ascending by Start, each with what it can prove.
+// It may change all.
 func (e *Edges) Trim(all []Event) []Event {
 	if e.Opened {
 		if !e.Placed {
@@ -60,9 +60,10 @@ func (e *Edges) Trim(all []Event) []Event {
 	return all
 }
 
-// leaveOut drops the denials that prove nothing. One of them may have created the partition.
+// leaveOut drops the denials that prove nothing. If one of them may have created the partition, it notes
+// that.
 func (e *Edges) leaveOut(all []Event) []Event {
-	sent, first := MaxTime, MaxTime // of those, and by when the first of the others was decided
+	sent, first := MaxTime, MaxTime // the first Start of the dropped denials, and the first End of the others
 	for i := range all {
 		if ev := &all[i]; e.drops(*ev) {
 			sent = min(sent, ev.Start)
@@ -77,7 +78,7 @@ func (e *Edges) leaveOut(all []Event) []Event {
 	return all
 }
 
-// Why a partition is not judged of whose answers none proves anything.
+// The reasons why a partition is not judged.
 const (
 	AmidTraffic = "the recording starts mid-traffic, and this partition was never idle long enough for a " +
 		"new window: the start of its windows is unknown"
@@ -85,7 +86,7 @@ const (
 		"of this partition"
 )
 
-// Unjudged says why a partition is not judged of whose answers none proves anything.
+// Unjudged says why a partition is not judged of which no answer proves anything.
 func (e *Edges) Unjudged() string {
 	if e != nil && e.Opened {
 		return AmidTraffic
@@ -99,14 +100,14 @@ func (e *Edges) drops(ev Event) bool {
 		!(e.Renews && ev.Start <= e.Until && (e.From == 0 || ev.End > Later(e.From, e.Memory)))
 }
 
-// Proves tells whether ev can prove anything: a denial that a missing request may explain does not.
+// Proves tells whether ev can prove anything. A denial that a missing request may explain proves nothing.
 func (e *Edges) Proves(ev *Event) bool {
 	early := (!e.Opened || e.Placed) && e.From > 0 && ev.Start-e.Memory <= e.From
 	return ev.Outcome != timeline.Denied || !early && ev.End <= e.Until
 }
 
-// forgotten returns the number of events before the first silence, known to be one, after which the limiter
-// has forgotten all that came before: 0 if the first event follows it.
+// forgotten returns the number of events before the first certain silence after which the limiter has
+// forgotten all missing requests. It is 0 if the first event follows that silence.
 func (e *Edges) forgotten(all []Event) int {
 	if e.From == 0 {
 		return 0
@@ -120,7 +121,7 @@ func (e *Edges) forgotten(all []Event) int {
 	return len(all)
 }
 
-// inside returns the events that may have been decided before one that is missing.
+// inside returns the events that may have been decided before Until.
 func (e *Edges) inside(all []Event) []Event {
 	for i, ev := range all {
 		if ev.Start > e.Until {
@@ -130,8 +131,8 @@ func (e *Edges) inside(all []Event) []Event {
 	return all
 }
 
-// Joined tells whether requests that are missing from before the first event may still count, for a limiter
-// that remembers so long.
+// Joined tells whether requests missing from before the first event may still count. memory is how long the
+// limiter remembers, in nanoseconds.
 func (h *History) Joined(memory int64) bool {
 	if len(h.All) == 0 {
 		return false

@@ -9,19 +9,20 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Facts are what the observations of a partition say apart from their times.
+// Facts are what the observations of a partition tell apart from their times.
 type Facts struct {
-	// sent counts them, known those with an outcome, unclassified those with an answer that no rule
-	// classifies.
+	// sent counts the observations, Known those with an outcome. Unclassified counts those with an answer
+	// that no rule classifies.
 	sent, Known, Unclassified int
-	// status is the status of the first answer, if any came.
+	// status is the status of the first answer; answered tells whether there was one.
 	status   int
 	answered bool
-	// why is the last word on an answer that did not come.
+	// why is the error of the last request that got no answer. "interrupted" counts only where there is no
+	// other.
 	why string
 }
 
-// FactsOf returns what observations tell of themselves.
+// FactsOf returns the facts of obs.
 func FactsOf(obs []timeline.Observation) Facts {
 	var f Facts
 	for i := range obs {
@@ -46,7 +47,7 @@ func (f *Facts) Add(o *timeline.Observation) {
 	}
 }
 
-// stopped is the word of a request that still waited for its answer when the recording was stopped.
+// stopped is the error of a request that still waited for its answer when the recording was stopped.
 const stopped = "interrupted"
 
 // NothingKnown says why none of the observations has an outcome.

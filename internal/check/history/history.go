@@ -1,7 +1,7 @@
-// Package history is one partition of a recording as the judge sees it: closed intervals of decision times,
-// widened by what the clocks leave open (history.go), without what a cut out of traffic may explain
-// (edges.go), and with what is known of completions (stay.go). A recording too large to hold lies on tapes
-// (tape.go, store.go).
+// Package history has one partition of a recording as the judge sees it: a closed interval of possible
+// decision times for each request. The intervals are widened by the uncertainty of the clocks (history.go).
+// Denials that unrecorded requests may explain are removed or masked (edges.go). Completion times are added
+// (stay.go). A recording too large for events in memory lies on tapes (tape.go, store.go).
 package history
 
 import (
@@ -12,59 +12,61 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Event is one observation as the bounds see it: a closed interval of possible decision times, in nanoseconds
-// since the start of the recording, widened by the clocks.
+// Event is one observation as the judge sees it. Start..End is the closed interval of possible decision
+// times, in nanoseconds since the start of the recording, widened by the clocks. Cost is in quota units, at
+// least 1. Seq is the number of the observation in the recording.
 type Event struct {
 	Start, End int64
 	Cost       int64
 	Seq        int
-	// detail is what few recordings know of a request: nil where nothing is.
+	// detail is what only some recordings know of a request; nil: nothing.
 	detail *detail
-	// order is the index in the history's events.
+	// order is the index of the event in History.All.
 	order   int32
 	Outcome timeline.Outcome
-	// Unprovable marks a denial that proves nothing, as a missing request may explain it; its outcome is
-	// Unknown.
+	// Unprovable marks a denial that proves nothing, because an unrecorded request may explain it. Its
+	// outcome is then Unknown.
 	Unprovable bool
 }
 
-// History is one partition as the bounds see it. Every slice may be empty.
+// History is one partition as the judge sees it. Every slice may be empty.
 type History struct {
-	// Lag is how far the starts are brought forward for a limiter whose clock may stand still for as long.
+	// Lag is how long the limiter's clock may stand still, in nanoseconds. Every Start is earlier by it.
 	Lag int64
-	// Lags are those of the clocks of several policies, in whose history of all together nothing is brought
-	// forward.
+	// Lags are the lags of several policies with clocks of their own. In such a joint history no Start is
+	// earlier.
 	Lags []int64
-	// All ascends by s; same instants keep the order of the recording.
+	// All ascends by Start. Events with the same Start keep the order of the recording.
 	All []Event
-	// Admitted are the Allowed events, ascending by s; admittedByEnd are their indices ascending by e.
+	// Admitted are the Allowed events, ascending by Start. AdmittedByEnd are their indices, ascending by End.
 	Admitted      []Event
 	AdmittedByEnd []int32
-	// Possible are the events that may have been admitted (Allowed and Unknown), ascending by s; possibleEnds
-	// are their ends, ascending, with the cost of each.
+	// Possible are the events that may have been admitted (Allowed and Unknown), ascending by Start.
+	// PossibleEnds are their ends, ascending, with the cost of each.
 	Possible     []Event
 	PossibleEnds []Ending
-	// Denied ascends by s.
+	// Denied ascends by Start.
 	Denied []Event
-	// either is the memory of possible where that is not admitted.
+	// either is the memory of Possible, where Possible differs from Admitted.
 	either []Event
-	// Crowded: it is one of very many, or large, so that a plain explanation is looked for before a search.
+	// Crowded: there are very many partitions, or this one is large. A plain explanation is then looked for
+	// first.
 	Crowded bool
-	// Level is what came before has left in use of a bucket; nil where that is not known.
+	// Level bounds what earlier requests left in use of a bucket; nil: not known.
 	Level *Level
-	// Placed is what came before of windows that requests place; nil where nothing did.
+	// Placement is what is known of windows that earlier requests placed; nil: no earlier request did.
 	Placed *Placement
 }
 
 // Ending is the end of an interval and the cost that ends there.
 type Ending struct{ End, Cost int64 }
 
-// Widening is by how much intervals grow: at the left by the tick of the limiter's clock and the error of
-// ours, at the right by the error of ours, and at both by what the two clocks may have come apart since the
-// start. tick is the part of left that is the tick.
+// Widening is by how much intervals grow, in nanoseconds. Left has the tick of the limiter's clock and the
+// error of the recording's clock; Right has that error alone. Tick is the part of Left that is the tick.
+// DriftPPM is the drift between the two clocks, in parts per million; both ends grow by it.
 type Widening struct{ Left, Right, Tick, DriftPPM int64 }
 
-// Drift returns by how much the clocks may have come apart at t.
+// Drift returns by how much the clocks may have come apart by the instant t, in nanoseconds.
 func (w Widening) Drift(t int64) int64 {
 	if w.DriftPPM == 0 {
 		return 0
@@ -73,13 +75,13 @@ func (w Widening) Drift(t int64) int64 {
 	return int64(h.Drift(time.Duration(t)))
 }
 
-// New prepares the observations of one partition, ascending by Sent. end is the end of the recording; stays
-// tell what is known of when requests were complete.
+// New returns the history of one partition. obs ascend by Sent. end is the end of the recording, in
+// nanoseconds. stays tell when requests were complete.
 func New(obs []timeline.Observation, w Widening, end int64, stays ...Stay) *History {
 	return (*Edges)(nil).History(obs, w, end, stays...)
 }
 
-// History is New of what lies inside of e, which may be nil.
+// History is New for a recording that was cut out of traffic: it keeps what the edges e leave. e may be nil.
 func (e *Edges) History(obs []timeline.Observation, w Widening, end int64, stays ...Stay) *History {
 	h := &History{All: make([]Event, len(obs)), Lag: w.Tick}
 	for i := range obs {
@@ -97,8 +99,8 @@ func (e *Edges) History(obs []timeline.Observation, w Widening, end int64, stays
 	return h
 }
 
-// NewEvent returns an observation as an event. end is the end of the recording, until which one without an
-// answer may be decided.
+// NewEvent returns an observation as an event. end is the end of the recording: an observation without an
+// answer, or without an outcome, may be decided until then.
 func NewEvent(o *timeline.Observation, w Widening, end int64) Event {
 	e := end
 	if o.Answered && o.Outcome != timeline.Unknown {
@@ -110,7 +112,7 @@ func NewEvent(o *timeline.Observation, w Widening, end int64) Event {
 		Outcome: o.Outcome, Seq: o.Seq}
 }
 
-// Split fills the derived slices of h from h.all, in the memory of those that it had.
+// Split fills the derived slices of h from h.All. It reuses the memory of these slices.
 func (h *History) Split() {
 	var admitted, possible, denied int
 	for i := range h.All {
@@ -148,10 +150,10 @@ func (h *History) Split() {
 	h.endPossible()
 }
 
-// Known tells whether h has a request with an outcome that proves anything.
+// Known tells whether any request of h has an outcome.
 func (h *History) Known() bool { return len(h.Admitted)+len(h.Denied) > 0 }
 
-// endPossible fills possibleEnds.
+// endPossible fills PossibleEnds.
 func (h *History) endPossible() {
 	order := h.AdmittedByEnd
 	if len(h.Possible) != len(h.Admitted) {
@@ -163,8 +165,7 @@ func (h *History) endPossible() {
 	}
 }
 
-// Counted returns the events that a policy which counts all requests, or only admitted ones, may have
-// counted.
+// Counted returns the events that the policy may have counted. all: the policy counts denied requests too.
 func (h *History) Counted(all bool) []Event {
 	if all {
 		return h.All
@@ -172,7 +173,7 @@ func (h *History) Counted(all bool) []Event {
 	return h.Possible
 }
 
-// Surely returns the events that a policy which counts all requests has surely counted.
+// Surely returns the events that were surely counted by a policy which counts denied requests too.
 func (h *History) Surely() []Event {
 	lost := func(ev Event) bool { return !ev.Surely(true) }
 	if !slices.ContainsFunc(h.All, lost) {
@@ -181,7 +182,7 @@ func (h *History) Surely() []Event {
 	return slices.DeleteFunc(slices.Clone(h.All), lost)
 }
 
-// CountedEnds returns the ends of the counted events, ascending.
+// CountedEnds returns the ends of the events that Counted returns, ascending.
 func (h *History) CountedEnds(all bool) []Ending {
 	if all {
 		return Endings(h.All)
@@ -189,11 +190,11 @@ func (h *History) CountedEnds(all bool) []Ending {
 	return h.PossibleEnds
 }
 
-// OrderByEnd returns the indices of evs ascending by end. Recordings are nearly in that order already, so
-// that an insertion sort with a bound on its work comes first.
+// OrderByEnd returns the indices of evs, ascending by End. Recordings are nearly in that order already, so an
+// insertion sort with a bound on its work comes first. Cost: O(n) for such recordings, O(n log n) for others.
 func OrderByEnd(evs []Event) []int32 { return OrderInto(nil, evs) }
 
-// OrderInto is OrderByEnd in the memory of order.
+// OrderInto is OrderByEnd, into the memory of order.
 func OrderInto(order []int32, evs []Event) []int32 {
 	order = slices.Grow(order[:0], len(evs))[:len(evs)]
 	budget := 8 * len(evs)
@@ -229,8 +230,8 @@ func Volume(evs []Event) int64 {
 	return v
 }
 
-// Widen returns how far intervals grow for a header and the tick of a policy; a tick that the policy names
-// goes before the one of the recording.
+// Widen returns by how much intervals grow for a recording with the header h. A tick that the policy names
+// takes the place of the recording's tick.
 func Widen(h timeline.Header, tick time.Duration, tickSet bool) Widening {
 	if !tickSet {
 		tick = h.Tick
@@ -239,13 +240,14 @@ func Widen(h timeline.Header, tick time.Duration, tickSet bool) Widening {
 		DriftPPM: h.DriftPPM}
 }
 
-// Counts tells whether the request may be counted; all: denied ones are.
+// Counts tells whether the request may be counted. all: the policy counts denied requests too.
 func (ev *Event) Counts(all bool) bool { return all || ev.Outcome != timeline.Denied }
 
-// Surely tells whether a request that may be counted was: a lost one may not have been.
+// Surely tells whether the request was surely counted, given that it may be. A lost request may not have
+// arrived.
 func (ev *Event) Surely(all bool) bool { return ev.Outcome != timeline.Unknown || all && ev.Unprovable }
 
-// FirstEnd returns the instant by which the first request was decided.
+// FirstEnd returns the instant by which the first decision was made, MaxTime if h is empty.
 func (h *History) FirstEnd() int64 {
 	end := MaxTime
 	for i := range h.All {
@@ -254,7 +256,7 @@ func (h *History) FirstEnd() int64 {
 	return end
 }
 
-// LastEnd returns the last instant at which one of the events may have been decided, MinTime where there is
+// LastEnd returns the last instant at which one of the events may have been decided, MinTime if there is
 // none.
 func LastEnd(events []Event) int64 {
 	end := MinTime

@@ -2,14 +2,14 @@ package history
 
 import "slices"
 
-// QuietGap waits for a silence, known to be one, that is longer than the limiter remembers: until is since
-// when there is none.
+// QuietGap waits for a certain silence that is longer than the limiter remembers. Until is the instant since
+// which no request was decided. Memory is how long the limiter remembers. Both are nanoseconds.
 type QuietGap struct{ Until, Memory int64 }
 
-// Lull returns the one that edges wait for, where the recording began amid traffic.
+// Lull returns the silence that must pass before the recording can be judged, where it began amid traffic.
 func (e *Edges) Lull() QuietGap { return QuietGap{e.From, e.Memory} }
 
-// Ends tells whether a request, ascending by start, follows such a silence.
+// Ends tells whether ev follows such a silence. Requests come ascending by Start.
 func (w *QuietGap) Ends(ev *Event) bool {
 	if ev.Start > Later(w.Until, w.Memory) {
 		return true
@@ -18,12 +18,16 @@ func (w *QuietGap) Ends(ev *Event) bool {
 	return false
 }
 
-// Silences returns the closed intervals of instants at which a request may find that nothing was remembered
-// for as long as ttl, ascending and apart. A silence that begins at t lasts until the first request that was
-// sent later, and surely ended it, is answered, at the longest.
+// Silences returns the closed intervals of instants at which a request may end a silence of at least ttl
+// nanoseconds. They ascend and are apart. all ascends by Start. A silence that begins at t lasts, at the
+// longest, until the first later request that surely ends it (sure) is answered.
+//
+//	sent last at t         t + ttl              e: the next sure request is answered
+//	   |......................[====================]
+//	                          From                To
 func Silences(all []Event, ttl int64, sure func(Event) bool) []Interval {
 	var out []Interval
-	next := MaxTime // the first end of what was sent later
+	next := MaxTime // the first End of the sure requests that start later
 	last := MinTime
 	for _, ev := range all {
 		last = max(last, ev.End)
@@ -44,22 +48,23 @@ func Silences(all []Event, ttl int64, sure func(Event) bool) []Interval {
 	return out
 }
 
-// Ended returns since when a request that ends a silence of a length is after the one that may be found
-// within f: it is not inside of it, and one before it is so much earlier than the one that finds it.
+// Ended returns an instant. f tells where a silence of the given length may end. A renewing request that
+// starts at the instant or later comes after that silence: one before the silence is at least length earlier
+// than its end.
 func (f Interval) Ended(length int64) int64 { return max(f.From, f.To-length+1) }
 
-// Cover keeps, of requests that come ascending by start, as few as leave no silence longer than a time where
-// all of them leave none.
+// Cover keeps as few requests as prove that no silence was longer than `most` nanoseconds, where all the
+// requests together prove it. Requests come ascending by Start.
 type Cover struct {
 	most int64
-	// Last is the last one that is kept, next the last one that came.
+	// Last is the last request that was kept, Next the last one that came.
 	Last, Next Event
 }
 
-// NewCover begins with a request that is kept.
+// NewCover keeps the first request.
 func NewCover(first *Event, most int64) Cover { return Cover{most, *first, *first} }
 
-// Add takes the next request, and returns the one in front of it; kept tells that it must be.
+// Add takes the next request and returns the one before it. kept: that one must be kept.
 func (l *Cover) Add(ev *Event) (before Event, kept bool) {
 	before, l.Next = l.Next, *ev
 	if kept = ev.End >= l.Last.Start+l.most && before.Start > l.Last.Start; kept {

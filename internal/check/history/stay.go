@@ -5,35 +5,34 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Stay is what a policy says of the time from the decision d on an admitted request to its completion c, at
-// which its place is given back or its charge is made:
+// Stay is what a policy says of the time from the decision d on an admitted request to its completion c. At c
+// the place of the request is given back, or its charge is made:
 //
 //	d + least <= c <= d + most        c <= done + linger
 //	d + least <= done                 the last byte of the answer is not sent before, and is read at done
 //
-// Of these only d + least <= c is a promise that a place is held, and nothing but such a promise can prove
-// that too many were in flight: whatever we see of an answer, the server may have given the place back before
-// it wrote it, and it may have decided only just before. What the target does for each request (a route that
-// sleeps, or works, for least) is known to whoever declares the policy. The second line then says when it was
-// decided at the latest, which is what makes the interval of a slow answer narrow: d lies in [s, min(first
-// byte, done - least)].
+// Only d + least <= c promises that a place is held. Nothing but that promise can prove that too many
+// requests were in flight. The server may give the place back before it writes the answer, and it may decide
+// just before that. Whoever declares the policy knows what the target does for each request: a route sleeps,
+// or works, for least. The second line then bounds the decision from above: d lies in [s, min(first byte,
+// done - least)]. So the interval of a slow answer is narrow.
 //
-// A request whose answer was whole too early for that, or whose last byte was not seen (it may have been
-// given up), may have been complete at any time from its decision on. That is the reading kindest to the
-// target, and it makes no accusation out of a promise that does not hold.
+// A request breaks the promise if its answer was whole too early. It tells nothing if its last byte was not
+// seen: the client may have given up. Such a request may be complete at any time from its decision on. This
+// reading is the kindest to the target; a promise that does not hold accuses nobody.
 //
-// Nor does most hold for a request whose last byte came later than most after it was sent: the server
-// stood still for a while. Such a one may hold its place until most after its last byte.
+// most does not hold for a request whose last byte came later than most after it was sent: the server stood
+// still for a while. Such a request may hold its place until most after its last byte.
 //
-// Without most, and with linger unknown, a place may be held for ever: then no denial proves anything once as
-// many were admitted as there are places.
+// Without most, and with linger unknown, a place may be held for ever. Then no denial proves anything once as
+// many requests were admitted as there are places.
 type Stay struct {
 	Told bool
-	// least is 0, most and linger are MaxTime, where they are not known.
+	// least is 0 if not known; Most and linger are MaxTime if not known. All are nanoseconds.
 	least, Most, linger int64
 }
 
-// StayOf returns what p says of completions; the zero value where it says nothing.
+// StayOf returns what p says of completions, the zero value if it says nothing.
 func StayOf(p spec.Policy) Stay {
 	if !p.Completes() {
 		return Stay{}
@@ -48,7 +47,8 @@ func StayOf(p spec.Policy) Stay {
 	return s
 }
 
-// Complete notes when ev, which is the observation o, may be complete: a stay adds to what was noted before.
+// Complete notes when the event ev, which is the observation o, may be complete. It narrows what earlier
+// calls noted.
 func (ev *Event) Complete(o *timeline.Observation, w Widening, s Stay) {
 	done := MaxTime
 	if o.Answered && o.Done > 0 {

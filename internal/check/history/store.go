@@ -8,31 +8,32 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Store has the bytes of many tapes: in memory, in small pieces, so that each grows without being copied and
-// has little to spare; and those that were spilled in one file.
+// Store has the bytes of many tapes. In memory they lie in small pieces, so that a tape grows without being
+// copied and wastes little. Bytes that were spilled lie in one file.
 type Store struct {
 	Blocks []*[blockPieces]piece
 	used   uint32
-	// File is nil as long as nothing was spilled; written are the bytes in it.
+	// File is nil as long as nothing was spilled. written is the number of bytes in it.
 	File    timeline.Spill
 	written int64
-	// err is the first error of the file.
+	// Err is the first error of the file; mu guards it.
 	mu  sync.Mutex
 	Err error
 }
 
-// piece is a part of one tape; next is the piece behind it.
+// piece is a part of one tape. next is the number of the piece behind it.
 type piece struct {
 	bytes [pieceBytes]byte
 	next  uint32
 }
 
-// extent is a part of one tape in the file.
+// extent is a part of one tape in the file: size bytes from offset at.
 type extent struct {
 	at   int64
 	size int
 }
 
+// The sizes of a piece and of a read in bytes, and of a block in pieces.
 const (
 	pieceBytes  = 60
 	blockPieces = 1 << 12
@@ -41,7 +42,7 @@ const (
 
 func (s *Store) piece(k uint32) *piece { return &s.Blocks[k/blockPieces][k%blockPieces] }
 
-// Bytes is the memory of all pieces in use.
+// Bytes returns the memory of all pieces in use.
 func (s *Store) Bytes() int { return int(s.used) * (pieceBytes + 4) }
 
 func (s *Store) fresh() uint32 {
@@ -52,7 +53,8 @@ func (s *Store) fresh() uint32 {
 	return s.used - 1
 }
 
-// Spill writes what is in memory of tapes, which are all that there are, to a file that open makes.
+// Spill writes the bytes in memory to the file, which open makes at the first call. tapes must give every
+// tape.
 func (s *Store) Spill(open func() (timeline.Spill, error), tapes func(func(t *Tape))) {
 	if s.File == nil {
 		if s.File, s.Err = open(); s.Err != nil {
@@ -78,7 +80,7 @@ func (s *Store) Spill(open func() (timeline.Spill, error), tapes func(func(t *Ta
 	s.fail(w.Flush())
 }
 
-// read fills b from a place of the file, and tells whether it did.
+// read fills b from the offset at of the file. false: it could not, and Err says why.
 func (s *Store) read(b []byte, at int64) bool {
 	n, err := s.File.ReadAt(b, at)
 	if n == len(b) {

@@ -2,15 +2,15 @@ package history
 
 import "sort"
 
-// Tally sums the costs of the endings before an instant that mostly grows.
+// Tally sums the costs of the endings before an instant. It is fast where the instants asked for mostly grow.
 type Tally struct {
 	ends []Ending
-	// k is the number of the endings before the last instant, sum their cost.
+	// k is the number of endings before the last instant asked for, sum their cost.
 	k   int
 	sum int64
 }
 
-// NewTally returns the tally of ends, which ascend.
+// NewTally returns the tally of ends, ascending.
 func NewTally(ends []Ending) Tally { return Tally{ends: ends} }
 
 // Before returns the sum of the costs of the endings strictly before t.
@@ -26,13 +26,15 @@ func (y *Tally) Before(t int64) int64 {
 	return y.sum
 }
 
-// Certain answers how many units were certainly decided between two instants, which mostly grow.
+// Certain tells how many units were certainly decided between two instants. It is fast where these mostly
+// grow.
 type Certain struct {
-	evs []Event // ascending by s
+	evs []Event // ascending by Start
 	// ended and begun count the units by their ends and by their starts.
 	ended, begun Tally
-	// across are those before next that were in flight at the latest instant asked for, `latest`; but for
-	// those that end last of all, at end, as the lost ones do: their starts are counted by forever.
+	// across are the events before next that were in flight at latest, the latest instant asked for. It
+	// leaves out the events that end at end, the last End of all, as lost requests do. forever counts the
+	// starts of these.
 	across      []Event
 	next        int
 	latest, end int64
@@ -57,7 +59,7 @@ func NewCertain(evs []Event) *Certain {
 	return c
 }
 
-// Within returns the units of the requests other than ev with s > after and e < before.
+// Within returns the units of the events other than ev with Start > after and End < before.
 func (c *Certain) Within(after, before int64, ev Event) int64 {
 	from := c.firstAfter(after)
 	if before > ev.Start || before < c.latest || from+few >= len(c.evs) || c.evs[from+few].Start >= before {
@@ -68,7 +70,8 @@ func (c *Certain) Within(after, before int64, ev Event) int64 {
 			c.across = append(c.across, c.evs[c.next])
 		}
 	}
-	// What ended before, but for what began no later than after: all that did, but for what ends later.
+	// The events that ended before, minus those that began by after; then add back those of these that ended
+	// later.
 	units := c.ended.Before(before) - c.begun.Before(after+1)
 	if before <= c.end {
 		units += c.forever.Before(after + 1)
@@ -86,10 +89,10 @@ func (c *Certain) Within(after, before int64, ev Event) int64 {
 	return units
 }
 
-// few is how many requests are rather looked at one by one.
+// few is the number of events up to which listed looks at each of them.
 const few = 16
 
-// listed is within, by looking at each.
+// listed is Within, by looking at each event from index from on.
 func (c *Certain) listed(from int, before int64, ev Event) int64 {
 	var units int64
 	for i := from; i < len(c.evs) && c.evs[i].Start < before; i++ {
@@ -111,7 +114,7 @@ func (c *Certain) StartsIn(after, until int64) []int64 {
 
 func (c *Certain) firstAfter(t int64) int { return FirstAfter(c.evs, t) }
 
-// FirstAfter returns the index of the first of evs, ascending by s, that begins after t.
+// FirstAfter returns the index of the first of evs, ascending by Start, that begins after t.
 func FirstAfter(evs []Event, t int64) int {
 	return sort.Search(len(evs), func(i int) bool { return evs[i].Start > t })
 }

@@ -8,24 +8,24 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Tape keeps the observations of one partition, ascending by Sent, in some eight bytes each: what a judgement
-// needs of them, as differences from the one before. Its bytes lie in a store that many tapes share. It is
-// read as often as needed. The zero value is empty.
+// Tape keeps the observations of one partition, ascending by Sent, in about eight bytes each: what a
+// judgement needs, as differences from the observation before. The bytes lie in a Store that many tapes
+// share. A tape can be read any number of times. The zero value is empty.
 type Tape struct {
 	N int
-	// last is when the last observation was sent, seq its number.
+	// last is when the last observation was sent, seq is its number.
 	last time.Duration
 	seq  int
-	// Dones tells to keep when the last byte was read, which only some policies ask for.
+	// Dones: the tape keeps when the last byte of an answer was read. Only some policies ask for it.
 	Dones bool
-	// head and tail are the first and the last piece in memory, size the number of bytes there. What was
-	// written before is in the file.
+	// head and tail are the first and the last piece in memory, size the number of bytes there. Earlier bytes
+	// are in the file.
 	head, tail uint32
 	size       int
 	file       []extent
 }
 
-// The bits of the byte that an observation begins with, above its outcome.
+// An observation begins with a byte of flags: its outcome in the low bits, and these bits.
 const (
 	tapeOutcome  = 3
 	tapeAnswered = 1 << 2
@@ -35,10 +35,10 @@ const (
 	tapeDone     = 1 << 6
 )
 
-// tapeMost is the most bytes that an observation takes.
+// tapeMost is the most bytes that one observation takes.
 const tapeMost = 1 + 5*binary.MaxVarintLen64
 
-// code appends to b what is kept of an observation.
+// code appends the bytes of an observation to b.
 func (t *Tape) code(b []byte, o *timeline.Observation) []byte {
 	wait, took, rest := o.Sent-t.last, o.FirstByte-o.Sent, o.Done-o.FirstByte
 	flags := t.flags(o)
@@ -64,7 +64,7 @@ func (t *Tape) code(b []byte, o *timeline.Observation) []byte {
 	return b
 }
 
-// flags are the bits of an observation, but for the sign of its times.
+// flags returns the flags of an observation without tapeSigned.
 func (t *Tape) flags(o *timeline.Observation) byte {
 	flags := byte(o.Outcome) & tapeOutcome
 	if o.Answered {
@@ -109,7 +109,7 @@ func (t *Tape) Add(s *Store, o *timeline.Observation) {
 	}
 }
 
-// Each calls f for every observation, in order; o is overwritten by the next. f returns false to stop.
+// Each calls f for every observation, in order, until f returns false. The next observation overwrites o.
 func (t *Tape) Each(s *Store, f func(o *timeline.Observation) bool) {
 	var p player
 	for _, x := range t.file {
@@ -135,13 +135,13 @@ func (t *Tape) Each(s *Store, f func(o *timeline.Observation) bool) {
 	p.play(0, f)
 }
 
-// player has the observation that was read last, and the bytes that were not read yet.
+// player reads observations. o is the last one that was read, rest the bytes that were not read yet.
 type player struct {
 	o    timeline.Observation
 	rest []byte
 }
 
-// play reads observations as long as more than so many bytes are left, and tells whether f asks for more.
+// play reads observations while more than least bytes are left. false: f wants no more.
 func (p *player) play(least int, f func(o *timeline.Observation) bool) bool {
 	b := p.rest
 	for len(b) > least {
@@ -154,7 +154,7 @@ func (p *player) play(least int, f func(o *timeline.Observation) bool) bool {
 	return true
 }
 
-// next reads one observation, and returns the bytes behind it.
+// next reads one observation and returns the bytes behind it.
 func (p *player) next(rest []byte) []byte {
 	number := func(signed bool) int64 {
 		if signed {
@@ -187,7 +187,7 @@ func (p *player) next(rest []byte) []byte {
 	return rest
 }
 
-// Beginning returns the first observations, at most so many, under the name of a partition.
+// Beginning returns the first observations of the tape, at most `most`, under the name of a partition.
 func (t *Tape) Beginning(s *Store, partition string, most int) []timeline.Observation {
 	out := make([]timeline.Observation, 0, min(t.N, most))
 	if most <= 0 {

@@ -6,7 +6,7 @@ const (
 	MinTime = -MaxTime
 )
 
-// Later adds two times of which either may be MaxTime.
+// Later returns t+d. It is MaxTime if t or d is.
 func Later(t, d int64) int64 {
 	if t == MaxTime || d == MaxTime {
 		return MaxTime
@@ -14,7 +14,7 @@ func Later(t, d int64) int64 {
 	return min(t+d, MaxTime)
 }
 
-// Gcd returns the greatest common divisor of two numbers that are not negative.
+// Gcd returns the greatest common divisor of two non-negative numbers (Euclid).
 func Gcd(a, b int64) int64 {
 	for b > 0 {
 		a, b = b, a%b
@@ -22,7 +22,7 @@ func Gcd(a, b int64) int64 {
 	return a
 }
 
-// FloorDiv returns a/b, rounded down; b is positive.
+// FloorDiv returns a/b, rounded down. b is positive.
 func FloorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
@@ -31,5 +31,5 @@ func FloorDiv(a, b int64) int64 {
 	return q
 }
 
-// Mod returns what FloorDiv leaves of a, in [0, b).
+// Mod returns a - b*FloorDiv(a, b), which lies in [0, b).
 func Mod(a, b int64) int64 { return a - FloorDiv(a, b)*b }

@@ -1,31 +1,31 @@
-// Package zone has sets of clock values given by the differences between them.
+// Package zone has sets of clock values, given by bounds on the differences between the values.
 package zone
 
-// Zone is a set of clock values given by differences: at[i][j] is the least upper bound of x_i - x_j, with
-// x_0 = 0. It is kept closed (every bound is as tight as the others imply), so that two zones can be compared
-// bound by bound. Variable now is 1; the limiter's own are 2 and up. All values are whole, so that a strict
-// bound is one less. The dimension is small: one for every remembered time.
+// Zone is a set of clock values: a difference bound matrix. At[i*N+j] is the least upper bound of x_i - x_j,
+// with x_0 = 0. Variable 1 is now; the limiter's own variables are 2 and up. The matrix is kept closed: every
+// bound is as tight as the others imply. So two zones can be compared bound by bound. All values are whole
+// numbers, so a strict bound is one less. N is small: one variable for every remembered time. A closed matrix
+// costs O(N*N) for each new bound.
 //
-// (A difference bound matrix: Dill, "Timing assumptions and verification of finite-state concurrent systems",
-// 1989.)
+// Source: Dill, "Timing assumptions and verification of finite-state concurrent systems", 1989.
 type Zone struct {
-	N  int // variables, with x_0
+	N  int // the number of variables, x_0 included
 	At []int64
-	// Skip is the number of the limiter's variables before those of the model that sees the zone, clock how
-	// far behind now the variable is that it takes for now.
+	// Skip is how many of the limiter's variables come before those of the model that sees the zone. Clock is
+	// how far behind Now the variable is kept that the model takes for now.
 	Skip, Clock int
 }
 
-// Now is the index of the present time, FirstVariable the index of the limiter's first variable.
+// Now is the index of the present time. FirstVariable is the index of the limiter's first variable.
 const (
 	Now           = 1
 	FirstVariable = 2
 )
 
-// NoBound stands for a difference without a bound.
+// NoBound stands for a difference that has no bound.
 const NoBound = int64(1) << 61
 
-// New returns the zone in which every one of n-1 variables has the given value.
+// New returns the zone of a single point: variable 1 has the first value, and so on.
 func New(values ...int64) Zone {
 	z := Zone{N: len(values) + 1}
 	z.At = make([]int64, z.N*z.N)
@@ -38,13 +38,13 @@ func New(values ...int64) Zone {
 	return z
 }
 
-// Clone returns a copy that shares nothing with z.
+// Clone returns a copy that shares no memory with z.
 func (z Zone) Clone() Zone {
 	z.At = append([]int64(nil), z.At...)
 	return z
 }
 
-// Index returns where the variable that the model calls i is kept.
+// Index returns the position of the variable that the model calls i.
 func (z Zone) Index(i int) int {
 	switch {
 	case i >= FirstVariable:
@@ -61,7 +61,7 @@ func (z Zone) Bound(i, j int) int64 { return z.At[z.Index(i)*z.N+z.Index(j)] }
 // Present returns the earliest and the latest instant that now may be.
 func (z Zone) Present() (earliest, latest int64) { return -z.Bound(0, Now), z.Bound(Now, 0) }
 
-// place returns where variable i of another zone is kept in one that has so many others in front of it.
+// place returns the position of variable i of another zone, in a zone that has skip variables in front of it.
 func place(i, skip int) int {
 	if i >= FirstVariable {
 		return i + skip
@@ -69,7 +69,7 @@ func place(i, skip int) int {
 	return i
 }
 
-// Put makes the bounds of z on some variables those of part, whose own begin behind so many others.
+// Put sets the bounds among some variables of z to those of part. skip variables come before them in z.
 func (z Zone) Put(part Zone, skip int) {
 	for i := range part.N {
 		for j := range part.N {
@@ -78,7 +78,8 @@ func (z Zone) Put(part Zone, skip int) {
 	}
 }
 
-// PutBetween makes the bounds of z between the variables of two parts those through x_0.
+// PutBetween sets the bounds between the variables of two parts to those through x_0: the parts are
+// unrelated.
 func (z Zone) PutBetween(a Zone, skipA int, b Zone, skipB int) {
 	for i := range a.N {
 		for j := range b.N {
@@ -95,7 +96,8 @@ func addBounds(a, b int64) int64 {
 	return a + b
 }
 
-// Limit adds the constraint x_i - x_j <= c, in place, and tells whether anything is left.
+// Limit adds the constraint x_i - x_j <= c, in place. false: no value is left, and z is unchanged. The matrix
+// stays closed. Cost: O(N*N).
 func (z Zone) Limit(i, j int, c int64) bool {
 	i, j = z.Index(i), z.Index(j)
 	if c >= z.At[i*z.N+j] {
@@ -122,7 +124,7 @@ func (z Zone) Limit(i, j int, c int64) bool {
 // Elapse lets time pass: now may be any later instant.
 func (z Zone) Elapse() { z.Later(Now) }
 
-// Later makes x_i what it is, or anything larger.
+// Later lets x_i grow by any amount.
 func (z Zone) Later(i int) {
 	i = z.Index(i)
 	for j := range z.N {
@@ -132,11 +134,11 @@ func (z Zone) Later(i int) {
 	}
 }
 
-// Set makes x_i = x_j + c, forgetting what x_i was. i differs from j.
+// Set makes x_i = x_j + c and forgets the old x_i. i differs from j.
 func (z Zone) Set(i, j int, c int64) { z.Spread(i, j, c, c) }
 
-// Spread makes x_i any of x_j + lo .. x_j + hi, forgetting what x_i was; lo may be -NoBound. i differs from
-// j.
+// Spread makes x_i any value of x_j + lo .. x_j + hi and forgets the old x_i. lo may be -NoBound. i differs
+// from j.
 func (z Zone) Spread(i, j int, lo, hi int64) {
 	i, j = z.Index(i), z.Index(j)
 	for k := range z.N {
@@ -148,7 +150,7 @@ func (z Zone) Spread(i, j int, lo, hi int64) {
 	z.At[i*z.N+i] = 0
 }
 
-// WithFirst returns z with one more variable in front of the limiter's own, which is now.
+// WithFirst returns z with one more variable in front of the limiter's own. Its value is now.
 func (z Zone) WithFirst() Zone {
 	out := Zone{N: z.N + 1, At: make([]int64, (z.N+1)*(z.N+1))}
 	old := make([]int, 0, out.N)
@@ -170,7 +172,7 @@ func (z Zone) WithFirst() Zone {
 	return out
 }
 
-// WithLast returns z with one more variable behind all others, which is now.
+// WithLast returns z with one more variable behind all others. Its value is now.
 func (z Zone) WithLast() Zone {
 	out := Zone{N: z.N + 1, At: make([]int64, (z.N+1)*(z.N+1)), Skip: z.Skip}
 	for i := range out.N {
@@ -188,7 +190,7 @@ func (z Zone) WithLast() Zone {
 	return out
 }
 
-// Drop returns z without its variable at index i, of all.
+// Drop returns z without the variable at position i.
 func (z Zone) Drop(i int) Zone {
 	out := Zone{N: z.N - 1, At: make([]int64, 0, (z.N-1)*(z.N-1)), Skip: z.Skip}
 	for a := range z.N {
@@ -222,15 +224,15 @@ func (z Zone) Within(other Zone) bool {
 	return true
 }
 
-// Join widens z, in place, to the smallest zone that holds z and other.
+// Join widens z, in place, to the smallest zone that holds z and other (the convex hull in this domain).
 func (z Zone) Join(other Zone) {
 	for i, b := range other.At {
 		z.At[i] = max(z.At[i], b)
 	}
 }
 
-// Union returns the zone of just the points of z and other, ok=false where those are no zone, or that is dear
-// to find out.
+// Union returns the zone that has exactly the points of z and other. ok=false: these points are no zone, or
+// it would cost too much to find out.
 func (z Zone) Union(other Zone) (both Zone, ok bool) {
 	both = z.Clone()
 	both.Join(other)
@@ -249,7 +251,7 @@ func (z Zone) Union(other Zone) (both Zone, ok bool) {
 			if b == both.At[i*z.N+j] {
 				continue
 			}
-			beyond := both.Clone() // what of both is not in z for this reason
+			beyond := both.Clone() // the part of both that lies outside z because of bound (i, j)
 			if beyond.Limit(j, i, -b-1) && !beyond.Within(other) {
 				return Zone{}, false
 			}
@@ -258,10 +260,11 @@ func (z Zone) Union(other Zone) (both Zone, ok bool) {
 	return both, true
 }
 
-// unionCap is the largest number of bounds in which a zone differs from its union with another.
+// unionCap is the largest number of bounds in which a zone and its union may differ for Union to look
+// further.
 const unionCap = 6
 
-// Free makes x_i any value up to c, whatever it was.
+// Free makes x_i any value up to c and forgets the old x_i.
 func (z Zone) Free(i int, c int64) {
 	i = z.Index(i)
 	for k := range z.N {
