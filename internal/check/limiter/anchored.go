@@ -17,8 +17,8 @@ var anchoredKind = kind{
 	},
 }
 
-// Anchor is the interval in which the first request that is counted was decided; the first event may be.
-// Where it is not known whether any was, that is by the last end.
+// Anchor returns the interval in which the first counted request was decided. events ascend by Start and are
+// not empty. Where no request is surely counted, the interval reaches to the last End.
 func Anchor(events []history.Event, all bool) history.Interval {
 	first, last := history.Interval{From: events[0].Start, To: history.MaxTime}, events[0].End
 	for i := 0; i < len(events) && events[i].Start <= first.To; i++ {
@@ -31,9 +31,9 @@ func Anchor(events []history.Event, all bool) history.Interval {
 	return first
 }
 
-// Stretch returns the instant at which the windows begin anew for sure (MaxTime if they do not), or where
-// that becomes uncertain (sure=false). The first request, which may be counted, is in window 0 by definition.
-// end is the one of Follower.
+// Stretch returns the instant at which the windows surely begin anew; MaxTime: they never do. sure=false: at
+// that instant it becomes uncertain whether they do. The first request may be counted and is in window 0 by
+// definition. end is that of Follower.
 func Stretch(events []history.Event, all bool, w Grid, end int64) (until int64, sure bool) {
 	f := Follow(events[0], all, w, end)
 	for i := range events[1:] {
@@ -49,23 +49,22 @@ type Follower struct {
 	Grid
 	all   bool
 	first history.Event
-	// least and most are the last window that surely, and that perhaps, has a counted request.
+	// least is the last window that surely has a counted request, most the last window that perhaps has one.
 	least, most int64
-	// lost: one may be in any window to come. end is the last end of all requests, which is that of one whose
-	// answer was lost.
+	// lost: a request without an answer may be in any later window. end is the last End of all requests,
+	// which is the End of a request without an answer.
 	lost bool
 	end  int64
 }
 
-// Follow returns the follower of the windows that the first counted request begins.
+// Follow returns a Follower of the windows that begin with the first counted request.
 func Follow(first history.Event, all bool, w Grid, end int64) Follower {
 	f := Follower{Grid: w, all: all, first: first, end: end}
 	f.reach(&first)
 	return f
 }
 
-// Next takes the next request, ascending by start. over tells that the windows may begin anew with it, sure
-// that they do.
+// Next takes the next request, ascending by Start. over: the windows may begin anew with it. sure: they do.
 func (f *Follower) Next(ev *history.Event) (over, sure bool) {
 	switch {
 	case !ev.Counts(f.all):
@@ -73,11 +72,11 @@ func (f *Follower) Next(ev *history.Event) (over, sure bool) {
 	case !f.lost && ev.Start >= f.Latest(f.most+1):
 		return true, true
 	case ev.Outcome == timeline.Unknown && ev.End >= f.end:
-		// It may begin windows anew, after which nothing sure follows, as that would be uncertain; and
-		// nothing is explained by it there that it does not explain in the windows of this stretch.
+		// This lost request may begin windows anew, but nothing sure follows these. Whatever it explains
+		// there it also explains in the windows of this stretch.
 	case ev.End >= f.earliest(f.least+2) && ev.Start > f.first.Start:
-		// Some earlier request may be in a window late enough; if the latest sure one is not, this is
-		// uncertain.
+		// An earlier request may be in a window late enough to prevent a new beginning. The latest sure
+		// request is not, so this is uncertain.
 		return true, false
 	}
 	if ev.Surely(f.all) {
@@ -93,8 +92,8 @@ func (f *Follower) reach(ev *history.Event) {
 	}
 }
 
-// anchoredModel is a sliding window counter whose windows begin with a request and follow each other, until
-// one finds that two windows have passed.
+// anchoredModel is a sliding window counter whose windows begin with a request and follow each other. They
+// end when a request finds that two windows have passed without one.
 type anchoredModel struct {
 	base
 	Counter
@@ -115,8 +114,8 @@ func (c anchoredModel) Start(begin int64) State {
 	return State{Counts: make([]int64, 3), Zone: zone.New(begin, begin)}
 }
 
-// room returns how far into a window a request of the cost is first admitted, size where it is not: the
-// weight of the window before falls with time.
+// room returns how far into a window a request of this cost is first admitted: the weight of the window
+// before falls with time. It returns size if the request is not admitted in the window.
 func (c anchoredModel) room(prev, cur, cost int64) int64 {
 	if cost > c.quota-cur {
 		return c.size
@@ -126,7 +125,7 @@ func (c anchoredModel) room(prev, cur, cost int64) int64 {
 	}))
 }
 
-// open returns the windows that the present may lie in: the window of the last request, and the next one.
+// open returns the windows in which the present may lie: that of the last counted request, and the next one.
 func (c anchoredModel) open(m State) []seen {
 	if *m.count(anchorWas) == 0 {
 		return nil
@@ -135,8 +134,8 @@ func (c anchoredModel) open(m State) []seen {
 		{m.Clone(), c.size, *m.count(anchorThis), 0}}
 }
 
-// anew limits m to where a request finds no window, as two have passed or none was ever open, and tells
-// whether it may.
+// anew limits m to the instants at which a request finds no window: two have passed, or none was ever open.
+// false: there are no such instants.
 func (c anchoredModel) anew(m State) bool {
 	return *m.count(anchorWas) == 0 || m.Zone.Limit(opened, zone.Now, -2*c.size)
 }
@@ -164,7 +163,7 @@ func (c anchoredModel) Admit(m State, a Request) []State {
 	return out
 }
 
-// Deny leaves the windows as they are where denied requests are not counted: only those that are make them
+// Deny leaves the windows as they are where denied requests are not counted: only counted requests make them
 // turn.
 func (c anchoredModel) Deny(m State, a Request) []State {
 	if a.Cost > c.quota && !c.all {
@@ -190,7 +189,7 @@ func (c anchoredModel) Deny(m State, a Request) []State {
 	return out
 }
 
-// Forget: windows that are over at lo, with the ones that would follow, are as good as none.
+// Forget: windows that are over at lo, and the next one too, are as good as none.
 func (c anchoredModel) Forget(m State, lo int64) {
 	if m.Zone.Bound(opened, 0) <= lo-2*c.size {
 		m.Zone.Free(opened, lo-2*c.size)
@@ -198,8 +197,9 @@ func (c anchoredModel) Forget(m State, lo int64) {
 	}
 }
 
-// The counts of an anchoredModel: 1 while a window was ever open, what was counted in the one that began at
-// `opened`, and in the one before. It is the window of the last request that was counted, which may be over.
+// The counts of an anchoredModel. anchorWas is 1 once a window was opened. anchorThis are the units in the
+// window that began at `opened`, that of the last counted request, which may be over. anchorLast are the
+// units in the one before.
 const (
 	anchorWas = iota
 	anchorThis
@@ -210,15 +210,16 @@ func newAnchoredModel(p spec.Policy) anchoredModel {
 	return anchoredModel{Counter: NewCounter(p, 0, 0), scale: 1}
 }
 
-// seen is a window that the present may lie in, and what is counted there.
+// seen is a window in which the present may lie, with the units counted there (cur) and in the one before
+// (prev).
 type seen struct {
 	m State
-	// turned is how long after `opened` the window began.
+	// turned is how long after `opened` the window began, scaled.
 	turned    int64
 	prev, cur int64
 }
 
-// within keeps the instants from..to into the window, and tells whether there are any.
+// within limits the present to from..to into the window. false: no instant is left.
 func (s seen) within(from, to int64) bool {
 	return from <= to && s.m.Zone.Limit(opened, zone.Now, -s.turned-from) &&
 		s.m.Zone.Limit(zone.Now, opened, s.turned+to)

@@ -10,18 +10,18 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// banned is the bound of a policy that denies a partition for some time after each denial. A denial that the
-// policy alone cannot explain may follow another denial within the ban.
+// banned is the bound of a policy that denies a partition for a time after each denial. A denial may follow
+// another denial within the ban, even if the policy alone cannot explain it.
 type banned struct {
 	Bound
 	ban int64
-	// crowd: of many denials one is asked as the first, which bans the others. Not where a denied request may
-	// be the one from which windows, batches or a level count.
+	// crowd: NoFirst is asked, as the first denial bans the others. It is not asked where a denied request
+	// may be the one from which windows, batches or a level count.
 	crowd bool
 }
 
-// newBanned returns the bound of p. A denied request is counted only where no ban was on, which no single
-// denial is sure of: what cannot have been admitted is what the admissions alone leave no room for.
+// newBanned returns the bound of p. A denied request is counted only where no ban is on, and no single denial
+// is sure of that. So over-admission is asked of the admissions alone.
 func newBanned(p spec.Policy, from, to int64, others bool) Bound {
 	crowd := !others && p.Align != spec.AlignFirst && p.Refill != spec.RefillInterval && !StartsLow(p)
 	out := banned{plainBound(p, from, to, others), int64(p.LongestBan()), crowd}
@@ -32,14 +32,14 @@ func newBanned(p spec.Policy, from, to int64, others bool) Bound {
 	return sided{out, plainBound(p, from, to, others)}
 }
 
-// unbanned keeps of the unexplained denials those that no other request, which was or may have been denied,
-// can have banned.
+// unbanned returns the unexplained denials that no ban explains. A ban may come from any other request that
+// was or may have been denied.
 func unbanned(h *history.History, unexplained []int32, ban int64) []int32 {
 	if len(unexplained) == 0 {
 		return unexplained
 	}
 	var starts []int64
-	var lasting []longest // of the requests up to each of the starts, the two that end last
+	var lasting []longest // for the requests up to each start, the two that end last
 	var two longest
 	for i := range h.All {
 		if ev := &h.All[i]; ev.Outcome != timeline.Allowed {
@@ -54,7 +54,7 @@ func unbanned(h *history.History, unexplained []int32, ban int64) []int32 {
 	})
 }
 
-// longest has the ends of the two requests that end last, and which the last one is.
+// longest has the ends of the two requests that end last. seq is the Seq of the last.
 type longest struct {
 	last, next int64
 	seq        int
@@ -72,7 +72,7 @@ func (l *longest) add(ev *history.Event) {
 	}
 }
 
-// other returns the last end of those that do not have the given number.
+// other returns the last End of the requests without the given Seq.
 func (l *longest) other(seq int) int64 {
 	if l.seq == seq {
 		return l.next
@@ -89,11 +89,11 @@ func (b banned) Scope() Scope {
 // bannedUntil is the time of a banModel.
 const bannedUntil = ownTime
 
-// banModel denies for a time after each denial of the model inside, which does not see the requests
-// meanwhile.
+// banModel denies for a time after each denial of the inner model. The inner model does not see the requests
+// in a ban.
 type banModel struct {
 	around
-	// ban is the least and banTo the most that a ban lasts.
+	// ban is the shortest and banTo the longest time that a ban lasts, scaled.
 	ban, banTo int64
 }
 
@@ -105,19 +105,19 @@ func (b banModel) Scaled(k int64) Model {
 
 func (b banModel) Admit(m State, a Request) []State { return b.unbanned(m, a, Model.Admit) }
 
-// Pass: a request that would be admitted bans nobody, whatever another limiter says.
+// Pass: a request that would be admitted starts no ban, whatever another limiter says.
 func (b banModel) Pass(m State, a Request) []State { return b.unbanned(m, a, Model.Pass) }
 
-// unbanned asks the model inside where no ban is on.
+// unbanned asks the inner model at the instants without a ban.
 func (b banModel) unbanned(m State, a Request, q question) []State {
 	if !m.Zone.Limit(bannedUntil, zone.Now, 0) {
 		return nil
 	}
-	m.Zone.Spread(bannedUntil, zone.Now, -zone.NoBound, 0) // it is over, and matters no more
+	m.Zone.Spread(bannedUntil, zone.Now, -zone.NoBound, 0) // the ban is over and matters no more
 	return b.ask(m, a, q)
 }
 
-// Deny: inside a ban, which that does not renew, or by the model inside, which begins one.
+// Deny: a ban is on, which this denial does not renew; or the inner model denies, and a ban begins.
 func (b banModel) Deny(m State, a Request) []State {
 	var out []State
 	if on := m.Clone(); on.Zone.Limit(zone.Now, bannedUntil, -b.Traits().Scale) {
@@ -133,7 +133,7 @@ func (b banModel) Deny(m State, a Request) []State {
 	return out
 }
 
-// Forget: a ban that is over at lo is as good as any other.
+// Forget: a ban that is over at lo no longer matters.
 func (b banModel) Forget(m State, lo int64) {
 	if m.Zone.Bound(bannedUntil, 0) <= lo {
 		m.Zone.Free(bannedUntil, lo)

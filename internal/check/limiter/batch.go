@@ -6,30 +6,29 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// lastBatch is the index of the instant at which a bucket that is refilled in batches got the last one that
-// is counted, or was created. Its counts are wasCreated, and inBucket: the units that it held then, less what
-// was taken since.
+// lastBatch is the index of the instant of the last counted batch, or of the creation of the bucket. The
+// counts are wasCreated and inBucket: the units in the bucket at lastBatch, less the units taken since.
 const (
 	lastBatch = zone.FirstVariable
 	inBucket  = 1
 )
 
-// batchModel is a bucket that gets `batch` units every `apart`, counted from its creation.
+// batchModel is a bucket that gets `batch` units every `apart` (scaled), counted from its creation.
 type batchModel struct {
 	base
 	Bucket
 	scale, apart int64
 }
 
-// newBatchModel returns nil for a start level that is not one value: when the batches of such a bucket come
-// is not known either.
+// newBatchModel returns nil where the start level is a range: when the batches of such a bucket come is not
+// known either.
 func newBatchModel(p spec.Policy) Model {
 	b := batchModel{Bucket: NewBucket(p), scale: 1}
 	if b.startLeast != b.StartMost {
 		return nil
 	}
 	b.scale, b.apart = b.N, b.batch*b.Per
-	common := history.Gcd(b.scale, b.apart) // the batches may be a whole time apart, though the units are not
+	common := history.Gcd(b.scale, b.apart) // batches may be whole nanoseconds apart where units are not
 	b.scale, b.apart = b.scale/common, b.apart/common
 	return b
 }
@@ -46,7 +45,7 @@ func (b batchModel) Start(begin int64) State {
 	return State{Counts: make([]int64, 2), Zone: zone.New(begin, begin)}
 }
 
-// create makes the bucket at the present, where it is not there yet.
+// create makes the bucket at the present, if it does not exist yet.
 func (b batchModel) create(m State) {
 	if *m.count(wasCreated) == 1 {
 		return
@@ -56,13 +55,13 @@ func (b batchModel) create(m State) {
 	*m.count(inBucket) = b.startLeast
 }
 
-// came returns the least and the largest number of batches that came since the last one that is counted.
+// came returns the least and the most batches that may have come since lastBatch.
 func (b batchModel) came(m State) (least, most int64) {
 	return max(0, history.FloorDiv(-m.Zone.Bound(lastBatch, zone.Now), b.apart)),
 		history.FloorDiv(m.Zone.Bound(zone.Now, lastBatch), b.apart)
 }
 
-// after counts k more batches, and tells whether just so many may have come.
+// after counts k more batches. false: exactly k cannot have come.
 func (b batchModel) after(m State, k int64) bool {
 	if !m.Zone.Limit(lastBatch, zone.Now, -k*b.apart) || !m.Zone.Limit(zone.Now, lastBatch, (k+1)*b.apart-1) {
 		return false
@@ -72,7 +71,7 @@ func (b batchModel) after(m State, k int64) bool {
 	return true
 }
 
-// needs returns the number of batches from which on a request of the cost is admitted.
+// needs returns how many batches must come before a request of this cost is admitted.
 func (b batchModel) needs(m State, cost int64) int64 {
 	return max(0, -history.FloorDiv(*m.count(inBucket)-cost, b.batch))
 }
@@ -100,12 +99,12 @@ func (b batchModel) Admit(m State, a Request) []State {
 	return out
 }
 
-// fewBatches is the number of batches that may have come of which each is followed, when the last one came.
-// Of a full bucket that more of them may have reached only that it is full is known.
+// fewBatches is how many batches are told apart. If more may have come, and the bucket is full, only that is
+// kept.
 const fewBatches = 8
 
-// filled counts k or more batches, which fill the bucket, and forgets when in the last `apart` the last one
-// came.
+// filled counts k or more batches, which fill the bucket. It forgets when, within the last `apart`, the last
+// batch came. false: fewer than k came.
 func (b batchModel) filled(m State, k int64) bool {
 	if !m.Zone.Limit(lastBatch, zone.Now, -k*b.apart) {
 		return false
@@ -115,7 +114,7 @@ func (b batchModel) filled(m State, k int64) bool {
 	return true
 }
 
-// Pass creates the bucket; where denied requests are counted it takes what it costs.
+// Pass creates the bucket. Where denied requests count, the request takes its cost.
 func (b batchModel) Pass(m State, a Request) []State {
 	if b.all || a.Cost > b.Burst {
 		return b.Admit(m, a)
@@ -125,7 +124,7 @@ func (b batchModel) Pass(m State, a Request) []State {
 	return onlyIf(short == 0 || m.Zone.Limit(lastBatch, zone.Now, -short*b.apart), m)
 }
 
-// Deny: too few batches have come. A denial that is not counted leaves them to be counted later.
+// Deny: too few batches have come. A denial that does not count leaves the batches to be counted later.
 func (b batchModel) Deny(m State, a Request) []State {
 	b.create(m)
 	if a.Cost <= b.Burst {

@@ -1,11 +1,12 @@
-// Package limiter has the limiters that are judged: one file a limiter, one file an axis. Each has two faces.
+// Package limiter has the limiters that are judged: one file for each limiter, one file for each axis. Each
+// limiter has two faces.
 //
-// A Bound asks the two questions of a whole history, or of one block after the other, in O(n log n): were
-// more admitted than any decision times allow, and is there a denial that no instant of its interval
-// explains? It may miss, and never accuses.
+// A Bound asks two questions of a history, in O(n log n), whole or block by block. Were more requests
+// admitted than any decision times allow? Is there a denial that no instant of its interval explains? A Bound
+// may miss a contradiction; it never accuses a history that has an explanation (docs/theory.md, section 2).
 //
-// A Model is the limiter as a timed automaton: what the exact search (package search) runs on zones. At a
-// single point it is the limiter of package reference, which a test holds it to.
+// A Model is the limiter as a timed automaton. The exact search (package search) runs it on zones. On a zone
+// of one point it is the limiter of package reference; a test compares the two.
 //
 // An axis (ban.go, ttl.go, charged.go, ranges.go) wraps both faces of another limiter.
 package limiter
@@ -17,37 +18,35 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Bound asks the two questions of one policy about a history. Both answers are sound: a breach proves that no
-// decision times inside the intervals, no order and (for a box of phases) no phase of the box explains the
-// history.
+// Bound asks the two questions of one policy. Both answers are sound. A breach proves that no decision times
+// inside the intervals, no order and no phase of the box explain the history.
 type Bound interface {
-	// Over returns the admissions that could not all be admitted, or nil.
+	// Over returns admissions that the policy could not all admit, or nil.
 	Over(h *history.History) *Breach
-	// Usage returns the meter that bounds from above how much may be in use at an instant.
+	// Usage returns a meter that bounds from above how much may be in use at an instant.
 	Usage(h *history.History) Meter
-	// Scope is what else the questions of denials depend on.
+	// Scope tells what else the answers about denials depend on.
 	Scope() Scope
 }
 
-// Scope is what a bound says of itself.
+// Scope is what a bound tells of itself. Durations are nanoseconds.
 type Scope struct {
-	// Memory is how long before a denial an admission can have been decided and still count against it, in
-	// nanoseconds.
+	// Memory is how long before a denial an admission may be decided and still count against the denial.
 	Memory int64
-	// Full is the number of units that must be in use, or counted, before a request of cost 1 is denied.
+	// Full is how many units must be in use, or counted, for a request of cost 1 to be denied.
 	Full int64
-	// All tells that denied requests are counted too.
+	// All: denied requests are counted too.
 	All bool
-	// Crowd tells that a denial explains others, and that of many denials one is asked as the first.
+	// Crowd: a denial may explain other denials, so NoFirst is asked too.
 	Crowd bool
-	// Late: requests are counted when they are complete, and the meter follows their charges.
+	// Late: requests are counted when they are complete. The meter follows these charges.
 	Late bool
-	// Low: nothing bounds what may be in use, so that every denial is explained.
+	// Low: nothing bounds what is in use, so every denial is explained.
 	Low bool
-	// Ban is how long, in nanoseconds, a denial explains those that follow it; 0 where it explains none.
+	// Ban is how long a denial explains the denials after it; 0: it explains none.
 	Ban int64
-	// Silence is how long one must be, in nanoseconds, for a window that requests start anew to end, and
-	// every tells that denied requests start it anew; 0 where memory says all.
+	// Silence is how long a silence must be to end a window that requests renew. Every: denied requests renew
+	// the window too. Silence is 0 where Memory says all.
 	Silence int64
 	Every   bool
 }
@@ -55,44 +54,44 @@ type Scope struct {
 // Breach is a proved contradiction inside one history.
 type Breach struct {
 	Kind verdict.Kind
-	// Seen and bound are what Finding calls Seen and Bound.
+	// Seen and Bound are the fields of verdict.Finding with these names.
 	Seen, Bound int64
-	// Span is the widened length of time the bound was computed for, in nanoseconds.
+	// Span is the length of time for which the bound was computed, in nanoseconds, clock errors included.
 	Span int64
 	// Events are the witness, in any order.
 	Events []history.Event
-	// Asked is the number of the denial of an under-admission.
+	// Asked is the Seq of the denial of an under-admission.
 	Asked int
-	// Windows is the number of windows a windowed bound spans, 0 elsewhere.
+	// Windows is the number of windows that a windowed bound spans, 0 for others.
 	Windows int64
-	// Open tells that every phase of the windows was refuted. amid: it is one among requests that are not in
-	// the witness, and whatever these were answered.
+	// Open: every phase of the windows was refuted. Amid: the proof uses requests outside the witness,
+	// whatever their answers were.
 	Open, Amid bool
-	// Creator is the first request of a bucket that began with less than it holds, since when the admissions
-	// were too many; else nil.
+	// Creator is the first request of a bucket that was created with less than its burst, and that has
+	// admitted too many units since. nil for other breaches.
 	Creator *history.Event
-	// Roomless: the first of the events was admitted although others, denied ones that counted or ones in
-	// flight, left no room for it.
+	// Roomless: the first event was admitted although the other events left no room for it. These are denied
+	// requests that counted, or requests in flight.
 	Roomless bool
 	// Crowd: none of the denials can be the first.
 	Crowd bool
 }
 
-// Meter bounds from above what may be in use, along a sweep of instants that do not decrease.
+// Meter bounds from above what may be in use. It is asked at instants that do not decrease.
 type Meter interface {
-	// Excess returns, at instant t, by how much the greatest possible load exceeds the greatest that still
-	// admits a request of cost 1: a denial of cost c at t is explained if excess + (c-1)*unit > 0. One unit
-	// of cost is unit.
+	// Excess compares two loads at the instant t: the greatest possible one, and the greatest that still
+	// admits a request of cost 1. It returns the first less the second. A denial of cost c at t is explained
+	// if excess + (c-1)*unit > 0. Unit is one unit of cost.
 	Excess(t int64) int64
 	Unit() int64
 }
 
-// NewBound returns the bound of a policy. from and to are the box of phases, which only windowed policies
-// read.
+// NewBound returns the bound of a policy. from..to is the box of phases, in nanoseconds; only windowed
+// policies read it.
 func NewBound(p spec.Policy, from, to int64) Bound { return boundAmong(p, from, to, false) }
 
-// NewBoundAmong returns the bound of one of several policies: a denied request that it counts may have opened
-// a window, as another policy may have denied it.
+// NewBoundAmong returns the bound of one of several policies. A request that another policy denied may then
+// have opened a window, if this one counts denied requests.
 func NewBoundAmong(p spec.Policy, from, to int64) Bound {
 	return boundAmong(p, from, to, p.Count == spec.CountAll)
 }
@@ -102,7 +101,7 @@ func NewBoundAmong(p spec.Policy, from, to int64) Bound {
 func boundAmong(p spec.Policy, from, to int64, others bool) Bound {
 	if tight, loose := p.Ends(); tight != loose {
 		if p.Queued() && p.BurstTo > 0 {
-			// a longer one that starts at a level has more in front of the first
+			// a longer queue that starts at a level has more requests in front of the first one
 			loose.Start = spec.StartUnknown
 		}
 		return sided{boundAmong(tight, from, to, others), boundAmong(loose, from, to, others)}
@@ -120,7 +119,7 @@ func boundAmong(p spec.Policy, from, to int64, others bool) Bound {
 	return plainBound(p, from, to, others)
 }
 
-// UnexplainedBy returns the indices in h.Denied that b cannot explain.
+// UnexplainedBy returns the indices in h.Denied of the denials that b cannot explain; nil: it explains all.
 func UnexplainedBy(h *history.History, b Bound) []int32 {
 	of := b.Scope()
 	if len(h.Denied) == 0 || of.Low {
@@ -137,8 +136,8 @@ func UnexplainedBy(h *history.History, b Bound) []int32 {
 	return out
 }
 
-// UnderBreach returns the breach of the denial h.Denied[j], which b cannot explain: the denial and everything
-// that may have counted against it.
+// UnderBreach returns the breach of the denial h.Denied[j], which b cannot explain. Its events are the denial
+// and every request that may have counted against the denial.
 func UnderBreach(h *history.History, b Bound, j int32) *Breach {
 	d, of, m := h.Denied[j], b.Scope(), b.Usage(h)
 	best := m.Excess(d.Start)
@@ -154,7 +153,7 @@ func UnderBreach(h *history.History, b Bound, j int32) *Breach {
 		}
 	}
 	br.Events = append(br.Events, of.mattering(h, d)...)
-	// excess is the load less full-1 units; at most this many units, rounded up, could have been in use.
+	// excess is the load less full-1 units. Rounded up, the load is the most units that may have been in use.
 	load := best + (of.Full-1)*m.Unit()
 	if of.All {
 		load -= d.Cost * m.Unit()
@@ -163,7 +162,7 @@ func UnderBreach(h *history.History, b Bound, j int32) *Breach {
 	return br
 }
 
-// mattering returns the requests that may have counted against a denial, itself left out.
+// mattering returns the requests, other than d, that may have counted against the denial d.
 func (of Scope) mattering(h *history.History, d history.Event) []history.Event {
 	if of.Silence > 0 {
 		return of.sinceSilence(h, d)
@@ -177,8 +176,8 @@ func (of Scope) mattering(h *history.History, d history.Event) []history.Event {
 	return out
 }
 
-// EdgesOf returns the edges of a recording for a limit, or nil if it has none. What the clocks leave open is
-// outside.
+// EdgesOf returns the edges of a recording for a limit, or nil if the recording has no edges. The error of
+// the clocks moves both edges inwards.
 func EdgesOf(h timeline.Header, limit spec.Limit) *history.Edges {
 	if h.CompleteFrom == 0 && h.CompleteUntil == 0 {
 		return nil
@@ -201,18 +200,18 @@ func EdgesOf(h timeline.Header, limit spec.Limit) *history.Edges {
 	return e
 }
 
-// Scratch asks the questions of a bound for the answer alone, without a witness, and again and again in the
-// same memory: of one history under policies that differ in one parameter, or of very many small histories.
-// The zero value is ready. It serves one goroutine.
+// Scratch answers the questions of a bound without a witness, and reuses its memory. It serves many calls:
+// one history under policies that differ in one parameter, or very many small histories. The zero value is
+// ready. It serves one goroutine.
 type Scratch struct{ sweep sweep }
 
-// Refutes is JudgeOne without its breach.
+// Refutes tells whether JudgeOne would return a breach.
 func (a *Scratch) Refutes(h *history.History, b Bound, mode verdict.Conformance) bool {
 	return mode != verdict.LowerBound && b.Over(h) != nil ||
 		mode != verdict.UpperBound && (a.under(h, b) || NoFirst(h, b) != nil)
 }
 
-// under tells whether UnexplainedBy finds anything.
+// under tells whether UnexplainedBy would return any denial.
 func (a *Scratch) under(h *history.History, b Bound) bool {
 	of := b.Scope()
 	if of.Low || of.Late || of.Ban > 0 {
@@ -226,45 +225,44 @@ func (a *Scratch) under(h *history.History, b Bound) bool {
 	return len(a.sweep.unexplained(h.Counted(of.All))) > 0
 }
 
-// Sweeping is a bound that asks of the admissions of a recording block by block too.
+// Sweeping is a bound that can also ask the question of Over block by block.
 type Sweeping interface {
 	Bound
 	Sweep() Sweep
 }
 
-// Sweep asks the question of Bound.Over block by block, and keeps of what came before only what can matter.
-// A history in memory is one block.
+// Sweep asks the question of Bound.Over block by block. It keeps only what can matter later. A history in
+// memory is one block.
 type Sweep interface {
-	// Take returns nil as long as all blocks may be right. Nothing is taken after an alarm.
+	// Take returns nil while all blocks so far may be right. After an alarm it must not be called again.
 	Take(b Block) *Alarm
 }
 
-// Block is what a recording has from one horizon to the next.
+// Block is the part of a recording between two horizons.
 type Block struct {
-	// Begun are the requests that begin before the horizon, and in no block before, ascending by start. Of
-	// them the admissions count.
+	// Begun are the requests that begin before the horizon and in no earlier block, ascending by Start.
 	Begun []history.Event
-	// Ended are the admissions of this block, or of earlier ones, that end before the horizon, and ByEnd
-	// their indices ascending by end.
+	// Ended are admissions, of this block or earlier ones, that end before the horizon. ByEnd are their
+	// indices, ascending by End.
 	Ended []history.Event
 	ByEnd []int32
-	// Oldest is the earliest start of an admission that ends later. No other request begins before the
-	// horizon. Both are MaxTime in the last block.
+	// Oldest is the earliest Start of an admission that ends in a later block. No request of a later block
+	// begins before Horizon. Both are MaxTime in the last block.
 	Oldest, Horizon int64
 }
 
-// MostListed is the most of the requests in a breach that are listed.
+// MostListed is the most requests that a breach lists.
 const MostListed = 1 << 14
 
-// Alarm is a breach whose events are not listed: they lie between from and to. placing are requests by which
-// it is known where windows begin.
+// Alarm is a breach whose events are not listed: they lie between From and To, in nanoseconds. Placing are
+// the requests that show where windows begin; nil where none are needed.
 type Alarm struct {
 	Breach
 	From, To int64
 	Placing  []history.Event
 }
 
-// TooDear is the alarm of the first admission that costs more than a full start admits, or nil.
+// TooDear returns the alarm of the first admission that costs more than a full limiter admits, or nil.
 func TooDear(admitted []history.Event, full int64) *Alarm {
 	br := tooDear(admitted, full)
 	if br == nil {
@@ -273,7 +271,7 @@ func TooDear(admitted []history.Event, full int64) *Alarm {
 	return &Alarm{Breach: *br, From: br.Events[0].Start, To: br.Events[0].End}
 }
 
-// SweepingOf returns the bound of a policy without ranges that counts admissions.
+// SweepingOf returns the bound of a policy that has no ranges and counts admissions.
 func SweepingOf(p spec.Policy) Sweeping {
 	if p.TTL > 0 {
 		alive := p
@@ -286,8 +284,8 @@ func SweepingOf(p spec.Policy) Sweeping {
 	return NewBucket(p)
 }
 
-// SweepingWindows returns the bound of the admissions in windows that requests place; others: what another
-// policy denied, or one with a smaller quota, may have placed them too.
+// SweepingWindows returns the bound of the admissions in windows that requests place. others: a request that
+// another policy denied, or that a smaller quota denies, may have placed windows too.
 func SweepingWindows(p spec.Policy, others bool) Sweeping {
 	f := NewFirst(p)
 	f.others = p.Count == spec.CountOwn || f.all && others

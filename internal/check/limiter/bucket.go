@@ -17,34 +17,35 @@ var bucketKind = kind{
 	},
 }
 
-// Bucket is the bound of the token bucket, GCRA and the leaky bucket as a meter, which are one limiter:
-// capacity B units, one unit every T = per/n nanoseconds. All times are multiplied by n, so that T is the
-// integer per and nothing rounds.
+// Bucket is the bound of the token bucket, GCRA and the leaky bucket as a meter, which are one limiter (ITU-T
+// I.371; docs/theory.md, section 3). It holds B units and gains one unit every T = per/n nanoseconds. All
+// times are multiplied by n, so that T is the integer per and nothing rounds.
 //
 //	over:   J[x,y] * per <= B*per + (y-x)*n                     for all x <= y
 //	under:  max(t if p > 0, R(t)) + p*per + (c-1)*per > t + tau  for some t in the denial's interval, tau =
 //	        (B-1)*per
 //
-// J[x,y] counts the units admitted certainly inside [x,y]; R(t) is the latest theoretical arrival time that
-// admissions which ended before t can leave, p the units of those that may be decided at t.
+// J[x,y] counts the units admitted certainly inside [x,y]. R(t) is the latest theoretical arrival time that
+// admissions which ended before t can leave. p counts the units that may be decided at t.
+//
+//	units certainly inside [x,y]       x [--a--] [-b-]   [---c---] y       J = a + b + c
+//	units that reach over an end   [--d--]                   [----e----]   d and e do not count
 type Bucket struct {
 	N, Per, Burst int64
-	// batch is the number of units refilled at once, 1 for continuous refill; batched tells that they come in
-	// batches.
+	// batch is how many units are refilled at once, 1 for continuous refill. batched: they come in batches.
 	batch   int64
 	batched bool
-	// startLeast and startMost are the fewest and the most units that the bucket may hold when its first
-	// request creates it.
+	// startLeast and StartMost bound the units in the bucket when the first request creates it.
 	startLeast, StartMost int64
-	// all: a denied request takes the units left, up to its cost. Admissions are then bounded as without.
+	// all: a denied request takes the units left, up to its cost. The bound on admissions ignores that.
 	all bool
-	// singly counts every admission as one unit, and it may have been so much later than it ended as late, in
-	// nanoseconds: those that a queue lets through.
+	// singly: every admission counts one unit, and was released up to late nanoseconds after its End. This is
+	// the release side of a queue.
 	singly bool
 	late   int64
 }
 
-// NewBucket returns the bound of a policy of that kind, without ranges.
+// NewBucket returns the bound of a bucket or queue without ranges.
 func NewBucket(p spec.Policy) Bucket {
 	n, per := p.Rate.N, int64(p.Rate.Per)
 	shared := history.Gcd(n, per)
@@ -57,7 +58,7 @@ func NewBucket(p spec.Policy) Bucket {
 	return b
 }
 
-// Fits tells whether the products of b stay below 2^61 for a recording that lasts `span` nanoseconds.
+// Fits tells whether the products of b stay below 2^61. span is the length of the recording in nanoseconds.
 func (b Bucket) Fits(span int64, units int64) bool {
 	limit := big.NewInt(history.MaxTime / 4)
 	product := func(x, y int64) *big.Int { return new(big.Int).Mul(big.NewInt(x), big.NewInt(y)) }
@@ -74,7 +75,7 @@ func (b Bucket) Over(h *history.History) *Breach {
 			return br
 		}
 	}
-	// the admissions alone begin spans
+	// a violated span begins at the start of an admission, so the admissions are enough
 	whole := Block{h.Admitted, h.Admitted, h.AdmittedByEnd, history.MaxTime, history.MaxTime}
 	sweep := bucketSweep{b, candidatesFor(len(h.Admitted), b.N)}
 	a := sweep.Take(whole)
@@ -84,7 +85,7 @@ func (b Bucket) Over(h *history.History) *Breach {
 	return nil
 }
 
-// units returns what an admission counts, and end when it was at the latest.
+// units returns how many units an admission counts.
 func (b Bucket) units(ev *history.Event) int64 {
 	if b.singly {
 		return 1
@@ -92,11 +93,12 @@ func (b Bucket) units(ev *history.Event) int64 {
 	return ev.Cost
 }
 
+// end returns the latest instant of an admission.
 func (b Bucket) end(ev *history.Event) int64 { return ev.End + b.late }
 
-// Room is the volume that a span has room for, less what comes back continuously meanwhile: the burst. Where
-// units come in batches a span of L has up to ceil(L/I) of them, I the time between two: ceil(a/b) =
-// floor((a+b-1)/b), so that it is one batch more, less the smallest part.
+// Room returns the most that a span of length L may admit, less L*n. Continuous refill: the burst. With
+// batches the span gets up to ceil(L/I) of them, I apart. As ceil(a/b) = floor((a+b-1)/b), that is one batch
+// more, less the smallest part.
 func (b Bucket) Room() int64 {
 	if b.batched {
 		return (b.Burst+b.batch)*b.Per - 1
@@ -104,7 +106,7 @@ func (b Bucket) Room() int64 {
 	return b.Burst * b.Per
 }
 
-// tightest returns the breach that ends at y with the latest start, which has the fewest admissions.
+// tightest returns the breach that ends at y and starts latest, so with the fewest admissions.
 func (b Bucket) tightest(h *history.History, y int64) *Breach {
 	n, units := 0, int64(0)
 	for i := len(h.Admitted) - 1; i >= 0; i-- {
@@ -122,13 +124,13 @@ func (b Bucket) tightest(h *history.History, y int64) *Breach {
 	panic("check: a violated span vanished")
 }
 
-// most returns the most units that can be admitted within a closed span of the given length in nanoseconds.
+// most returns the most units that can be admitted within a closed span, in nanoseconds.
 func (b Bucket) most(span int64) int64 {
 	return (b.Room() + span*b.N) / b.Per
 }
 
-// overSinceCreated bounds the admissions since the bucket was created, at the earliest at the first start,
-// with no more than startMost units.
+// overSinceCreated bounds the admissions since the bucket was created. It held at most StartMost units then.
+// The earliest instant of its creation is the Start of the first request.
 func (b Bucket) overSinceCreated(h *history.History) *Breach {
 	if len(h.All) == 0 {
 		return nil
@@ -150,7 +152,7 @@ func (b Bucket) overSinceCreated(h *history.History) *Breach {
 	return nil
 }
 
-// bucketMeter follows R(t) and p. Times inside are scaled by n.
+// bucketMeter follows R(t) and p. Its times are multiplied by n, but from is not.
 type bucketMeter struct {
 	Bucket
 	starts []history.Event
@@ -158,7 +160,7 @@ type bucketMeter struct {
 	i, k   int
 	// tat is R(t), pending is p.
 	tat, pending int64
-	// from is when requests that are missing may have left the bucket empty; MinTime where none can.
+	// from is the last instant at which a missing request may have left the bucket empty; MinTime: none can.
 	from int64
 }
 
@@ -171,7 +173,7 @@ func (b Bucket) meter(h *history.History) *bucketMeter {
 	switch {
 	case h.Level != nil:
 		m.tat = b.handed(h.Level)
-		// it has those that another policy keeps in the piece
+		// the level has the requests that another policy keeps in this piece
 		for ; m.k < len(m.ends) && m.ends[m.k].End < h.Level.At; m.k++ {
 			m.pending -= m.ends[m.k].Cost
 		}
@@ -183,15 +185,15 @@ func (b Bucket) meter(h *history.History) *bucketMeter {
 	return m
 }
 
-// joined is the latest theoretical arrival time that requests which are missing can leave, and when they may
-// have left it: after the first request of h is decided, but not after the last one that is missing.
+// joined returns the latest theoretical arrival time that missing requests can leave, and the instant from
+// which none is missing. The bucket may be empty at that instant, and when the first request of h is decided.
 func (b Bucket) joined(h *history.History) (tat, from int64) {
 	from = h.All[0].From()
 	return max(b.created(h, 0), from*b.N+b.Burst*b.Per), from
 }
 
-// created is the latest theoretical arrival time of a bucket that holds so many units when the first request
-// of h is decided.
+// created returns the latest theoretical arrival time of a bucket that holds level units when the first
+// request of h is decided.
 func (b Bucket) created(h *history.History, level int64) int64 {
 	return h.FirstEnd()*b.N + (b.Burst-level)*b.Per
 }
@@ -212,8 +214,7 @@ func (m *bucketMeter) Excess(t int64) int64 {
 	if m.pending > 0 {
 		at = max(at, t*m.N)
 	}
-	// What is in use is never negative: a request that costs more than the burst is denied by an idle bucket
-	// too.
+	// Usage is never negative: a request that costs more than the burst is denied by an idle bucket too.
 	return max(at+(m.pending+m.batch-1)*m.Per-t*m.N, 0) - tau
 }
 
@@ -222,23 +223,24 @@ func (b Bucket) memory() int64 { return (b.Burst+b.batch)*b.Per/b.N + 1 }
 // Scope implements Bound.
 func (b Bucket) Scope() Scope { return Scope{Memory: b.memory(), Full: b.Burst, All: b.all} }
 
-// bucketModel is a bucket with continuous refill, or a queue.
+// bucketModel is a bucket with continuous refill, or a queue. Its state is TAT, the theoretical arrival time.
 type bucketModel struct {
 	base
 	Bucket
 	scale int64
-	// queued: a request is let through when what was in front of it has been, but for `undelayed` of them.
+	// queued: a request is released T after the one in front of it; the first `undelayed` of a burst do not
+	// wait.
 	queued    bool
 	undelayed int64
-	// late is how long after its answer its turn may lie, scaled.
+	// late is how long after its answer a request may be released, scaled.
 	late int64
 }
 
-// mostRests is the largest n for which the part of a theoretical arrival time below a unit of time is
-// followed; for larger ones times are multiplied by n.
+// mostRests is the largest n for which the state keeps the fraction of TAT below one nanosecond, in n-ths.
+// For a larger n times are multiplied by n.
 const mostRests = 16
 
-// newRefillModel returns the model of a bucket or a queue that gets its units back one by one, or in batches.
+// newRefillModel returns the model of a bucket or a queue, with continuous refill or batches.
 func newRefillModel(p spec.Policy) Model {
 	if p.Refill == spec.RefillInterval {
 		return newBatchModel(p)
@@ -266,7 +268,7 @@ func (b bucketModel) Scaled(k int64) Model {
 	return b
 }
 
-// plain: the bucket is full when it is created, and no time is a fraction.
+// plain: the bucket is created full, and no time has a fraction.
 func (b bucketModel) plain() bool { return b.startLeast == b.Burst && b.N == 1 }
 
 func (b bucketModel) Start(begin int64) State {
@@ -280,8 +282,8 @@ func (b bucketModel) Start(begin int64) State {
 	return m
 }
 
-// created returns the states of a bucket that exists: those of one that this request creates, with lo..hi
-// units times per in use.
+// created returns the states of a bucket that exists. If the present request creates it, lo..hi bounds the
+// units in use, multiplied by per.
 func (b bucketModel) created(m State, lo, hi int64) []State {
 	if b.plain() || *m.count(wasCreated) == 1 {
 		return []State{m}
@@ -301,7 +303,7 @@ func (b bucketModel) created(m State, lo, hi int64) []State {
 	return out
 }
 
-// rest returns what the theoretical arrival time is more than tat, in n-ths of a unit of time.
+// rest returns the fraction of TAT, in n-ths of a scaled nanosecond: TAT is the time tat plus this.
 func (b bucketModel) rest(m State) int64 {
 	if b.plain() {
 		return 0
@@ -309,7 +311,7 @@ func (b bucketModel) rest(m State) int64 {
 	return *m.count(rest)
 }
 
-// raise adds a number of n-ths to the theoretical arrival time.
+// raise adds a number of n-ths to TAT.
 func (b bucketModel) raise(m State, by int64) {
 	by += b.rest(m)
 	m.Zone.Shift(tat, history.FloorDiv(by, b.N))
@@ -318,7 +320,7 @@ func (b bucketModel) raise(m State, by int64) {
 	}
 }
 
-// become makes the theoretical arrival time the present and a number of n-ths.
+// become sets TAT to the present plus a number of n-ths.
 func (b bucketModel) become(m State, ahead int64) {
 	m.Zone.Set(tat, zone.Now, 0)
 	if !b.plain() {
@@ -327,8 +329,8 @@ func (b bucketModel) become(m State, ahead int64) {
 	b.raise(m, ahead)
 }
 
-// Admit: TAT + (c-1)T <= now + tau; then TAT' = max(now, TAT) + cT. A queue has let it through by the time it
-// was answered.
+// Admit: TAT + (c-1)T <= now + tau; then TAT' = max(now, TAT) + cT. A queue releases the request by its
+// answer.
 func (b bucketModel) Admit(m State, a Request) []State {
 	if a.Cost > b.Burst {
 		return nil
@@ -353,7 +355,7 @@ func (b bucketModel) Admit(m State, a Request) []State {
 	return out
 }
 
-// Pass creates the bucket, if it is not there; where denied requests are counted it takes what it costs.
+// Pass creates the bucket if need be. Where denied requests count, the request takes its cost.
 func (b bucketModel) Pass(m State, a Request) []State {
 	switch {
 	case a.Cost > b.Burst:
@@ -369,13 +371,13 @@ func (b bucketModel) Pass(m State, a Request) []State {
 	return out
 }
 
-// released bounds the turn of a request that a queue admits: TAT - undelayed*T, or the present.
+// released limits m to where a queue releases the request by end: at TAT - undelayed*T, or at once.
 func (b bucketModel) released(m State, end int64) bool {
 	return !b.queued || end == history.MaxTime ||
 		m.Zone.Limit(tat, 0, end+b.late+history.FloorDiv(b.undelayed*b.Per-b.rest(m), b.N))
 }
 
-// Deny: max(now, TAT) + (c-1)T > now + tau. A denial that is counted takes the units left.
+// Deny: max(now, TAT) + (c-1)T > now + tau. A denial that counts takes the units left.
 func (b bucketModel) Deny(m State, a Request) []State {
 	least := (b.Burst-a.Cost)*b.Per + 1 // of the units in use
 	if a.Cost > b.Burst {
@@ -394,8 +396,8 @@ func (b bucketModel) Deny(m State, a Request) []State {
 	return out
 }
 
-// Forget: a time that has passed at lo is as good as any other. In one that may have passed, the earliest is
-// as good as any earlier, where nothing but the present depends on it.
+// Forget: once TAT has passed at lo, its value does not matter. Where TAT may have passed, and only the
+// present is related to it, its lower bound does not matter.
 func (b bucketModel) Forget(m State, lo int64) {
 	if !b.plain() && *m.count(wasCreated) == 0 {
 		return
@@ -414,17 +416,17 @@ func (b bucketModel) Forget(m State, lo int64) {
 	}
 }
 
-// tat is the index of the theoretical arrival time of a bucket, rounded down to the unit of time. Where a
-// bucket is not a plain one, its counts are wasCreated, 1 once a request has created it, and rest: the time
-// is tat + rest/n units.
+// tat is the index of TAT, the theoretical arrival time, rounded down to a scaled nanosecond. A bucket that
+// is not plain has two counts. wasCreated is 1 once a request has created it. rest is the fraction: TAT = tat
+// + rest/n.
 const (
 	tat        = zone.FirstVariable
 	wasCreated = 0
 	rest       = 1
 )
 
-// handed returns the latest theoretical arrival time of b that never has more in use than l. A bucket that
-// was not known to be the same, and may have other units, has as many in use, rounded up.
+// handed returns the latest theoretical arrival time of b that is consistent with the level l. If l has
+// another rate, its units in use are converted, rounded up.
 func (b Bucket) handed(l *history.Level) int64 {
 	tat := l.TAT
 	if b.N != l.N || b.Per != l.Per {
@@ -434,8 +436,8 @@ func (b Bucket) handed(l *history.Level) int64 {
 	return min(tat, l.At*b.N+b.Burst*b.Per)
 }
 
-// mostUsed returns, of the buckets that a policy may be, the one with the most in use: the slowest and
-// largest; ok=false where it is no bucket, or counts requests when they are complete.
+// mostUsed returns the bucket of p that has the most in use: the slowest and largest of the ranges. ok=false:
+// p is no bucket, or it counts requests when they are complete.
 func mostUsed(p spec.Policy) (b Bucket, ok bool) {
 	if p.HasWindow() || p.Completes() {
 		return b, false
@@ -446,8 +448,8 @@ func mostUsed(p spec.Policy) (b Bucket, ok bool) {
 	return NewBucket(Slowest(p)), true
 }
 
-// LevelAt returns what may be in use of a policy's bucket at an instant, of what was decided before for sure;
-// nil where it has none, or one that may be created with less than it holds.
+// LevelAt returns what may be in use of the bucket of p at t, after the surely earlier decisions of h. nil: p
+// has no bucket, or its bucket may be created with less than the burst.
 func LevelAt(p spec.Policy, h *history.History, t int64) *history.Level {
 	b, ok := mostUsed(p)
 	if !ok || b.startLeast < b.Burst { // when it was created is not known

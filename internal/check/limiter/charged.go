@@ -7,30 +7,30 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// charged is the bound of a policy that counts an admitted request when it is complete. The charge of each is
-// an event of its own: it falls into [since, until].
+// charged is the bound of a policy that counts an admitted request when it is complete. The charge of each
+// request is an event of its own. It falls into [since, until]; see history.Stay.
 //
 //	over:   an admission needs an instant of its interval at which the charges that were certainly made
 //	        leave room for it
 //	under:  a denial needs an instant of its interval at which the charges that may have been made leave
 //	        none
 //
-// Limiters are monotone in charges as they are in admissions (see bound), so the charges that are not certain
-// are left out of the one question, and placed as the embedded bound places admissions in the other. No
-// number of admissions is too many by itself: all that come before the first charge are right.
+// Limiters are monotone in charges as they are in admissions (docs/theory.md, section 2). So Over leaves out
+// the charges that are not certain. The embedded bound places charges as it places admissions. No number of
+// admissions is too many by itself: before the first charge every admission is right.
 type charged struct {
 	counting
 	history.Stay
 }
 
-// counting is a bound that asks of each admission of a history whether what was certainly counted, when it
-// was, leaves room for it.
+// counting is a bound that can count other events than admissions. overCounting asks of each admission of a
+// history whether the certainly counted events leave room for it.
 type counting interface {
 	Bound
 	overCounting(h *history.History, counted []history.Event) *Breach
 }
 
-// chargesOf returns the charges of h as a history of admissions, under the numbers of their requests.
+// chargesOf returns the charges of h as a history of admissions, with the Seq of their requests.
 func chargesOf(h *history.History) *history.History {
 	events := slices.Clone(h.Possible)
 	for i := range events {
@@ -48,7 +48,7 @@ func (c charged) Over(h *history.History) *Breach {
 	if br == nil {
 		return nil
 	}
-	// The first event is the admission that found no room, the others are charges: their requests are the
+	// The first event is the admission that found no room. The others are charges, whose requests are the
 	// witness.
 	named := map[int]bool{}
 	for _, ev := range br.Events[1:] {
@@ -71,10 +71,10 @@ func (c charged) Scope() Scope {
 	return of
 }
 
-// overCounting asks of each admission whether some instant of its interval finds room beside the charges that
-// were certainly made before it, each at its earliest. Between the ends of two charges the level only falls,
-// so the instants worth trying are these, at which a charge may still come after, and the ends of the
-// interval.
+// overCounting asks of each admission whether some instant of its interval has room beside the charges that
+// were certainly made before it. Each charge is placed at its earliest. Between the ends of two charges the
+// level only falls. So it tries the ends of charges, at which the charge itself may come after, and the ends
+// of the interval.
 func (b Bucket) overCounting(h *history.History, certain []history.Event) *Breach {
 	for _, i := range h.AdmittedByEnd {
 		ev := h.Admitted[i]
@@ -105,8 +105,8 @@ func (b Bucket) overCounting(h *history.History, certain []history.Event) *Breac
 	return nil
 }
 
-// chargedModel is a limiter that counts an admitted request when it is complete: the one inside is asked what
-// it would do, and charging, which counts denied requests too, is told of the completions.
+// chargedModel is a limiter that counts an admitted request when it is complete. The inner model tells what
+// it would do. charging is the same model with denied requests counted; it takes the completions.
 type chargedModel struct {
 	Model
 	charging Model

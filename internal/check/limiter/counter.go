@@ -30,30 +30,32 @@ func counterCounting(p spec.Policy, box history.Interval) counting {
 //
 //	round(prev * (size-x)/size) + cur + cost - 1 < quota
 //
-// With a the units that must lie in the window before (or may lie there, and then count no more than in this
-// one), j the units certainly in the window and decided by y, the last of them was admitted only if the
-// weighted a at y, plus j-1, is below the quota. A denial at t needs the weighted units that may lie in the
-// window before, plus those that may lie in this one and start by t, to reach the quota. A request that may
-// lie in either counts more in the later one.
+// Over: take the last of j units that are certainly in a window and decided by y. Let a be the units that
+// must lie in the window before, or may lie there (there they weigh less than in this window). The last unit
+// was admitted only if the weighted a at y, plus j-1, is below the quota.
+//
+// Under: a denial at t needs a load that reaches the quota. The load is the weighted units that may lie in
+// the window before, plus the units that may lie in this window and start by t. A request that may lie in
+// either counts in the later one, where it weighs more. See docs/theory.md, section 5.
 type Counter struct {
 	Grid
 	quota    int64
 	all      bool
 	rounding spec.Rounding
-	// anchored: the first counted request begins window 0, so none is in a window before.
+	// anchored: the first counted request begins window 0, so no request is in a window before.
 	anchored bool
-	// late: requests are counted when they are complete, so that more than the quota may lie in a window.
+	// late: requests are counted when they are complete. Then more than the quota may lie in a window.
 	late bool
 }
 
-// NewCounter returns the bound for windows of a phase in the box; with AlignFirst the box is the one of the
-// first counted request.
+// NewCounter returns the bound for a box of phases, in nanoseconds. With AlignFirst the box is the interval
+// of the first counted request.
 func NewCounter(p spec.Policy, from, to int64) Counter {
 	return Counter{NewGrid(p, from, to), p.Rate.N, p.Count == spec.CountAll, p.Rounding,
 		p.Align == spec.AlignFirst, p.Charge == spec.ChargeCompletion}
 }
 
-// first and last are those of the windows, but for windows that were never opened.
+// first and last are FirstOf and LastOf, without windows that were never opened.
 func (c Counter) first(s int64) int64 { return c.opened(c.Grid.FirstOf(s)) }
 func (c Counter) last(e int64) int64  { return c.opened(c.Grid.LastOf(e)) }
 
@@ -64,7 +66,7 @@ func (c Counter) opened(k int64) int64 {
 	return k
 }
 
-// weigh returns prev*left/size as a whole number and the rest of the division, left clipped to the window.
+// weigh divides prev*left by size: the whole part and the remainder. left is clipped to the window.
 func weigh(prev, left, size int64) (whole, rest int64) {
 	left = min(max(left, 0), size)
 	hi, lo := bits.Mul64(uint64(prev), uint64(left))
@@ -72,9 +74,9 @@ func weigh(prev, left, size int64) (whole, rest int64) {
 	return int64(q), int64(r)
 }
 
-// weighted returns the smallest integer w such that, for every integer n, round(prev*left/size) + n < quota
-// exactly when w + n < quota. Without rounding that is the floor: q + r/size + n < quota holds exactly when q
-// + n < quota, or q + n + 1 <= quota, as 0 <= r < size.
+// weighted returns the smallest integer w for which, for every integer n, round(prev*left/size) + n < quota
+// exactly if w + n < quota. Without rounding w is the floor q. With 0 <= r < size, q + r/size + n < quota
+// holds exactly if q + n < quota.
 func (c Counter) weighted(prev, left int64) int64 { return c.share(prev, left, c.size) }
 
 // share is weighted for windows of a given length.
@@ -91,8 +93,8 @@ func (c Counter) share(prev, left, size int64) int64 {
 }
 
 // lightest and heaviest return the least and the most that prev units of window k-1 may weigh at instant t of
-// window k. The weight is k+1 less (t-P)/W, which grows with the phase P, and with the length W where P is
-// before t.
+// window k. The weight is k+1 - (t-P)/W. It grows with the phase P, and with the length W where P is before
+// t.
 func (c Counter) lightest(prev, k, t int64) int64 {
 	return c.share(prev, c.earliest(k+1)-t, c.least(k))
 }
@@ -101,8 +103,8 @@ func (c Counter) heaviest(prev, k, t int64) int64 {
 	return c.share(prev, c.Latest(k)-t, c.most(k))
 }
 
-// Over asks what the admissions alone leave no room for, which holds where denied requests are counted too;
-// then what all the requests do.
+// Over first asks of the admissions alone; that bound also holds where denied requests are counted. Then,
+// where they are, it asks of all requests.
 func (c Counter) Over(h *history.History) *Breach {
 	if br := tooDear(h.Admitted, c.quota); br != nil {
 		return br
@@ -120,8 +122,8 @@ func (c Counter) overAdmitted(h *history.History) *Breach {
 	return nil
 }
 
-// firstOver returns the earliest end y of an admission for which the others leave no room, and its window k;
-// ok=false where there is none.
+// firstOver returns the earliest end y of an admission for which the other admissions leave no room, and its
+// window k. ok=false: there is none.
 func (c Counter) firstOver(h *history.History) (y, k int64, ok bool) {
 	sure := c.sureUnits(h.Admitted)
 	var inside, window int64 = 0, history.MinTime
@@ -148,7 +150,7 @@ func (c Counter) firstOver(h *history.History) (y, k int64, ok bool) {
 	return 0, 0, false
 }
 
-// sureUnits adds up the units that must lie in each window; evs ascend by start.
+// sureUnits adds up the units that must lie in each window. evs ascend by Start.
 func (c Counter) sureUnits(evs []history.Event) *loads {
 	out := &loads{}
 	for i := range evs {
@@ -159,7 +161,7 @@ func (c Counter) sureUnits(evs []history.Event) *loads {
 	return out
 }
 
-// breachAt collects what must weigh on window k by y.
+// breachAt lists the admissions that must weigh on window k by y.
 func (c Counter) breachAt(h *history.History, y, k int64) *Breach {
 	br := &Breach{Kind: verdict.OverAdmission, Windows: 2, Bound: c.quota}
 	from := sort.Search(len(h.Admitted), func(i int) bool { return c.first(h.Admitted[i].Start) >= k-1 })
@@ -183,8 +185,9 @@ func (c Counter) breachAt(h *history.History, y, k int64) *Breach {
 	return br
 }
 
-// overCounting asks of each admission that must lie in one window whether the certain load leaves room for it
-// at its start; later the weighted part has fallen and the count may have grown.
+// overCounting asks of each admission that must lie in one window whether the certain load leaves room for
+// it. It takes the count at its start and the weight at its end: the count may have grown later, the weight
+// may have fallen.
 func (c Counter) overCounting(h *history.History, counted []history.Event) *Breach {
 	sure := c.sureUnits(counted)
 	all := history.NewCertain(counted)
@@ -196,7 +199,7 @@ func (c Counter) overCounting(h *history.History, counted []history.Event) *Brea
 		}
 		begin := c.Latest(k - 1)
 		if c.anchored && k == 0 {
-			begin = history.MinTime // nothing counted came before
+			begin = history.MinTime // no counted request came before
 		}
 		cur := all.Within(begin-1, ev.Start, ev)
 		load := c.lightest(sure.in(k-1), k, ev.End) + cur + ev.Cost - 1
@@ -218,8 +221,9 @@ func (c Counter) overCounting(h *history.History, counted []history.Event) *Brea
 }
 
 // FirstDenied asks of each window with a denial whether there can be a first one, where denied requests are
-// counted: in that window only admissions came before it. Asked alone, each denial of a crowd could be
-// explained by the others. It returns nil where denied requests are not counted.
+// counted. In that window only admissions came before the first denial. Asked alone, each denial could be
+// explained by the others. It returns nil where each window can have a first denial, and where denied
+// requests are not counted.
 //
 //	window k-1          window k
 //	[ all that may lie  [ what was not denied, and may    the first   the denials that
@@ -238,8 +242,7 @@ func (c Counter) FirstDenied(h *history.History) *Breach {
 		if last := all[k-1]; last != nil {
 			before = last.units
 		}
-		// The window before weighs the most at the earliest instant at which a denial of this one can be
-		// decided.
+		// The window before weighs most at the earliest instant at which a denial of window k can be decided.
 		w := all[k]
 		if w.denies && c.heaviest(before+anywhere, k, max(c.earliest(k), w.start))+w.admitted+
 			w.dearest-1 < c.quota {
@@ -251,18 +254,19 @@ func (c Counter) FirstDenied(h *history.History) *Breach {
 
 // deniedWindow is what may lie in one window, for a counter that counts denied requests.
 type deniedWindow struct {
-	// units are all that may lie in it, admitted those that were not denied and may come before the first
-	// denial.
+	// units are all that may lie in the window. admitted are those that were not denied and may come before
+	// its first denial.
 	units, admitted int64
-	// denies: a denial surely lies in it, and end is the first end of such a one.
+	// denies: a denial surely lies in it. end is the least End of such denials.
 	denies bool
 	end    int64
-	// start is the first start of the denials that may lie in it, dearest the largest cost of one.
+	// start is the first Start of the denials that may lie in it, dearest the largest of their costs.
 	start, dearest int64
 }
 
-// deniedWindows returns the windows that requests may lie in, by number, but for what is admitted; anywhere
-// are the units that may lie in more than are told apart. ok is false where that is so of a denial.
+// deniedWindows returns, by number, the windows in which requests may lie. deniedWindow.admitted is not
+// filled yet. anywhere are the units of requests that may lie in too many windows. ok=false: such a request
+// was denied.
 func (c Counter) deniedWindows(h *history.History) (all map[int64]*deniedWindow, anywhere int64, ok bool) {
 	all = map[int64]*deniedWindow{}
 	for i := range h.All {
@@ -293,7 +297,7 @@ func (c Counter) deniedWindows(h *history.History) (all map[int64]*deniedWindow,
 	return all, anywhere, true
 }
 
-// addAdmitted adds what was not denied to the windows with a denial that it may lie in, before the first one.
+// addAdmitted fills deniedWindow.admitted.
 func (c Counter) addAdmitted(h *history.History, all map[int64]*deniedWindow) {
 	for i := range h.Possible {
 		ev := &h.Possible[i]
@@ -317,10 +321,10 @@ func (c Counter) addAdmitted(h *history.History, all map[int64]*deniedWindow) {
 	}
 }
 
-// widest is the largest number of windows that a request is followed through.
+// widest is the most windows through which one request is followed.
 const widest = 1 << 10
 
-// breachOfFirst collects what may lie in window k or the one before.
+// breachOfFirst lists the requests that may lie in window k or the one before.
 func (c Counter) breachOfFirst(h *history.History, k int64) *Breach {
 	br := &Breach{Kind: verdict.NoExplanation, Windows: 2}
 	for _, ev := range h.All {
@@ -339,8 +343,8 @@ type counterMeter struct {
 	starts []history.Event
 	i      int
 	units  int64
-	// gone and old count the units that ended before a window and before the one before it: those of even and
-	// of odd windows, each of which mostly grow.
+	// gone and old count the units that ended before a window, and before the window in front of it. There is
+	// one tally for even and one for odd windows, so that the instants of each mostly grow.
 	gone, old [2]history.Tally
 }
 
@@ -358,13 +362,13 @@ func (m *counterMeter) Excess(t int64) int64 {
 		m.units += m.starts[m.i].Cost
 	}
 	first, last := m.first(t), m.last(t)
-	if last-first > widest { // too many to ask of each: all of two windows may count
+	if last-first > widest { // too many windows to ask of each: take all units of two windows
 		return m.units - m.old[0].Before(t-2*m.sizeTo+1) - m.quota + 1
 	}
 	best := history.MinTime
 	for k := first; k <= last; k++ {
-		// Window k contains t for the phases that begin it in [begin, latest]: the earlier it began the more
-		// lies in it, the later it began the more the window before weighs.
+		// Window k contains t for the phases that begin it in [begin, latest]. The earlier it begins, the
+		// more lies in it. The later it begins, the more the window before weighs. Both extremes are taken.
 		begin := max(m.earliest(k), t-m.sizeTo+1)
 		gone, old := m.gone[k&1].Before(begin), m.old[k&1].Before(begin-m.sizeTo)
 		cur, prev := m.units-gone, gone-old
@@ -405,6 +409,7 @@ func (c counterModel) Start(begin int64) State {
 		Zone: zone.New(begin)}
 }
 
+// turn makes the window of the present the current one.
 func (c counterModel) turn(m State) {
 	k, old := c.at(m.Zone), *m.count(windowIndex)
 	if k == old {
@@ -417,12 +422,13 @@ func (c counterModel) turn(m State) {
 	*m.count(windowIndex), *m.count(inThis) = k, 0
 }
 
-// admits tells whether the weighted load leaves room with `left` to go in the window.
+// admits tells whether the weighted load leaves room for cost when `left` of the window is still to come,
+// scaled.
 func (c counterModel) admits(m State, cost, left int64) bool {
 	return c.weighted(*m.count(inLast), left)+*m.count(inThis)+cost-1 < c.quota
 }
 
-// Admit: the load falls while time passes, so from some instant on there is room.
+// Admit: the load falls while time passes, so there is room from some instant on.
 func (c counterModel) Admit(m State, a Request) []State {
 	if !c.fits(m, a.Cost) {
 		return nil
@@ -431,7 +437,7 @@ func (c counterModel) Admit(m State, a Request) []State {
 	return []State{m}
 }
 
-// fits limits m to where there is room.
+// fits limits m to the instants at which there is room; false: there are none.
 func (c counterModel) fits(m State, cost int64) bool {
 	c.turn(m)
 	end := c.earliest(*m.count(windowIndex) + 1)
@@ -459,7 +465,7 @@ func (c counterModel) Pass(m State, a Request) []State {
 	return onlyIf(c.fits(m, a.Cost), m)
 }
 
-// Deny: only before there is room.
+// Deny: the decision comes before there is room.
 func (c counterModel) Deny(m State, a Request) []State {
 	c.turn(m)
 	end := c.Latest(*m.count(windowIndex))

@@ -23,15 +23,21 @@ var firstKind = kind{
 	},
 }
 
-// First is the bound of the fixed window that a partition's first request opens: a window begins at the
-// decision of the request that finds none open, which is admitted, and lasts for size. When it begins is
-// known up to an interval, which is carried from window to window.
+// First is the bound of the fixed window that a partition's first request opens. A window begins with the
+// decision of the request that finds none open; that request is admitted. When the window begins is known up
+// to an interval, an opening. Each opening follows from the one before:
+//
+//	window 0     [From -- To]
+//	window 1           |---- size ---->[From' ---------- To']
+//
+// From' is the first decision possible at From+size or later. To' is the least End of an admission that
+// starts at To+SizeTo or later: it opened window 1, or came after the opening of window 1.
 type First struct {
 	quota int64
-	// size is the least and sizeTo the greatest length of a window.
+	// size is the least and SizeTo the greatest length of a window, in nanoseconds.
 	size, SizeTo int64
-	// all: denied requests count too; one that costs more than the quota opens a window. others: so does one
-	// that another policy denied.
+	// all: denied requests count too, and one that costs more than the quota opens a window. others: a
+	// request that another policy denied opens one too.
 	all, others bool
 }
 
@@ -41,7 +47,7 @@ func NewFirst(p spec.Policy) First {
 		all: p.Count == spec.CountAll}
 }
 
-// openers returns the events that may open a window, ascending by start, and their ends.
+// openers returns the events that may open a window, ascending by Start, and their ends, ascending.
 func (f First) openers(h *history.History) ([]history.Event, []history.Ending) {
 	dear := func(ev history.Event) bool {
 		return ev.Cost > f.quota && (ev.Outcome == timeline.Denied || ev.Unprovable)
@@ -49,7 +55,7 @@ func (f First) openers(h *history.History) ([]history.Event, []history.Ending) {
 	if f.others || f.all && slices.ContainsFunc(h.All, dear) {
 		return h.All, history.Endings(h.All)
 	}
-	// they were denied
+	// an unprovable request was denied
 	if slices.ContainsFunc(h.Possible, func(ev history.Event) bool { return ev.Unprovable }) {
 		known := slices.DeleteFunc(slices.Clone(h.Possible),
 			func(ev history.Event) bool { return ev.Unprovable })
@@ -58,9 +64,8 @@ func (f First) openers(h *history.History) ([]history.Event, []history.Ending) {
 	return h.Possible, h.PossibleEnds
 }
 
-// Openings returns the interval in which window 0, 1, ... begins, ascending at both ends. Only requests that
-// may have been admitted open windows; the first of them all opens window 0. The list ends when no later
-// window is certain.
+// Openings returns the opening of window 0, 1, ..., ascending at both ends; nil: no request may open one. The
+// list ends where no later window is certain.
 func (f First) Openings(h *history.History) []history.Opening {
 	openers, ends := f.openers(h)
 	w := opener{openers: openers, ends: ends, admitted: h.Admitted}
@@ -91,17 +96,18 @@ func (f First) Openings(h *history.History) []history.Opening {
 	return out
 }
 
-// opener finds the requests that may open a window, and those that surely did, for ascending instants.
+// opener finds, for ascending instants, the requests that may open a window and the admissions that surely
+// follow one.
 type opener struct {
 	openers  []history.Event
 	ends     []history.Ending
 	admitted []history.Event
-	// begun, over and sure are the numbers of them that lie before the last instant.
+	// begun, over and sure count the elements of openers, ends and admitted before the last instant.
 	begun, over, sure int
 }
 
-// earliestDecision returns the earliest instant at or after from at which one may be decided, MaxTime if none
-// may.
+// earliestDecision returns the earliest instant, at from or later, at which an opener may be decided.
+// MaxTime: none may.
 func (w *opener) earliestDecision(from int64) int64 {
 	for w.begun < len(w.openers) && w.openers[w.begun].Start < from {
 		w.begun++
@@ -111,7 +117,7 @@ func (w *opener) earliestDecision(from int64) int64 {
 	}
 	switch {
 	case w.begun > w.over:
-		return from // one that began before is still undecided
+		return from // an opener that began before is still undecided
 	case w.begun < len(w.openers):
 		return w.openers[w.begun].Start
 	default:
@@ -119,7 +125,7 @@ func (w *opener) earliestDecision(from int64) int64 {
 	}
 }
 
-// earliestEnd returns the smallest end of an admission that starts at or after from, MaxTime if there is
+// earliestEnd returns the smallest End of an admission that starts at from or later, MaxTime if there is
 // none.
 func (w *opener) earliestEnd(from int64) int64 {
 	for w.sure < len(w.admitted) && w.admitted[w.sure].Start < from {
@@ -138,18 +144,18 @@ func (f First) Over(h *history.History) *Breach {
 		return br
 	}
 	open, admitted := f.Openings(h), h.Admitted
-	if h.Placed != nil { // what may have been decided before may lie in an earlier window
+	if h.Placed != nil { // earlier decisions may lie in an earlier window
 		admitted = admitted[history.StartingBefore(admitted, h.Placed.Since):]
 	}
 	return Overfull(admitted, func() func(int) Seat { return f.seats(admitted, open) }, f.quota)
 }
 
-// seats returns the seats of events, ascending by start, of which none ends before the first window begins.
+// seats returns the seats of events, ascending by Start. None ends before the first window begins.
 func (f First) seats(evs []history.Event, open []history.Opening) func(i int) Seat {
 	lo, hi := 0, 0
 	return func(i int) Seat {
 		ev := &evs[i]
-		// Not before window lo: the one before has ended for sure when the request is sent.
+		// Not before window lo: window lo-1 has surely ended when the request is sent.
 		for lo < len(open) && open[lo].To < history.MaxTime && ev.Start >= open[lo].To+f.SizeTo {
 			lo++
 		}
@@ -198,15 +204,15 @@ func (m *firstMeter) Excess(t int64) int64 {
 // Scope implements Bound.
 func (f First) Scope() Scope { return Scope{Memory: f.SizeTo, Full: f.quota, All: f.all} }
 
-// opened is the index of the time at which the open window of a firstModel began. Its counts are wasOpened, 1
-// while a window was ever open, and inWindow.
+// opened is the index of the time at which the open window began. The counts are wasOpened, 1 once a window
+// was opened, and inWindow, the units counted in it.
 const (
 	opened    = zone.FirstVariable
 	wasOpened = 0
 	inWindow  = 1
 )
 
-// firstModel is a fixed window that a request opens: one that is counted.
+// firstModel is a fixed window that a counted request opens.
 type firstModel struct {
 	base
 	First
@@ -261,7 +267,7 @@ func (f firstModel) Deny(m State, a Request) []State {
 	return []State{m}
 }
 
-// denyDear denies a request that costs more than the quota, which fills the window where it is counted.
+// denyDear denies a request that costs more than the quota. Where it is counted, it fills the window.
 func (f firstModel) denyDear(m State) []State {
 	if !f.all {
 		return []State{m}
@@ -287,30 +293,30 @@ func (f firstModel) Forget(m State, lo int64) {
 	}
 }
 
-// openingSweep is First.Openings of a history that comes block by block.
+// openingSweep gives the openings of First.Openings for a history that comes block by block.
 type openingSweep struct {
 	First
-	// open are the openings that may still matter; the first `settled` are known at both ends, of the others
-	// the later end is not known yet, and MaxTime.
+	// open are the openings that may still matter. The first `settled` have both ends; the others have To =
+	// MaxTime.
 	open    []history.Opening
 	settled int
-	// may are the requests that may open the next window, sure the admissions that begin at or after `after`:
-	// the one of them that ends first bounds the first opening that is not settled.
+	// may are the requests that may open the next window. sure are the admissions that begin at `after` or
+	// later: the least End of these is the To of the first opening that is not settled.
 	may, sure []history.Event
 	after     int64
-	// lost is the first of those that may open any window to come, since no answer came: the others of them,
-	// which are not in may, began later.
+	// lost is the first request without an answer that may open a window. Later requests without an answer
+	// are not kept.
 	lost *history.Event
-	// begun are the requests that may have opened a window, made the openings: no more.
+	// begun counts the requests that may have opened a window, made the openings. made never exceeds begun.
 	begun, made int
-	// chain are the admissions that bound the openings, from the first on, as far as they are kept.
+	// chain are the admissions that gave the openings their To, at most MostChain of them.
 	chain []history.Event
 }
 
 // MostChain is the most admissions of a chain that are kept.
 const MostChain = 1 << 16
 
-// extend takes the events that begin before the horizon and were not taken yet, ascending by s.
+// extend takes the events that begin before the horizon and are new, ascending by Start.
 func (w *openingSweep) extend(fresh []history.Event, horizon int64) {
 	for i := range fresh {
 		if fresh[i].Outcome == timeline.Denied && !w.others && !(w.all && fresh[i].Cost > w.quota) {
@@ -339,7 +345,7 @@ func (w *openingSweep) add(from int64) {
 	w.made++
 }
 
-// next adds the next opening, if it is known when that may be at the earliest.
+// next adds the next opening. false: its earliest instant is not known yet, or there is none.
 func (w *openingSweep) next(horizon int64) bool {
 	x := w.open[len(w.open)-1].From + w.size
 	if x >= horizon || w.made >= w.begun {
@@ -354,7 +360,7 @@ func (w *openingSweep) next(horizon int64) bool {
 	return true
 }
 
-// earliest returns when the first request began that may open the next window, MaxTime where there is none.
+// earliest returns the first Start of a request that may open the next window, MaxTime where there is none.
 func (w *openingSweep) earliest() int64 {
 	from := history.MaxTime
 	if len(w.may) > 0 {
@@ -366,7 +372,7 @@ func (w *openingSweep) earliest() int64 {
 	return from
 }
 
-// settle finds the later ends of openings.
+// settle finds the later ends of openings, as far as the horizon allows.
 func (w *openingSweep) settle(horizon int64) {
 	for w.settled < len(w.open) {
 		first := -1
@@ -388,8 +394,8 @@ func (w *openingSweep) settle(horizon int64) {
 	}
 }
 
-// forget drops the first k openings, which are settled, when they are many, but for the last one, which the
-// next one follows; it returns how many it dropped.
+// forget drops the first k openings, which are settled, once they are many. It keeps the last opening, from
+// which the next one follows. It returns how many it dropped.
 func (w *openingSweep) forget(k int) int {
 	k = min(k, len(w.open)-1)
 	if k < 64 || 2*k < len(w.open) {
@@ -405,16 +411,16 @@ func (f First) Sweep() Sweep {
 	return &firstSweep{openingSweep: openingSweep{First: f, after: history.MinTime}}
 }
 
-// firstSweep places the admissions of each window once no further one can lie in it.
+// firstSweep places the admissions of a window once no further admission can lie in it.
 type firstSweep struct {
 	openingSweep
-	// queue are the admissions from number next on that are not placed yet; waiting those that may lie in
-	// window k or in a later one, by their ends.
+	// queue are the admissions; from index next on they are not placed yet. waiting are those that may lie in
+	// window k or a later one, by End.
 	queue   []history.Event
 	next    int
 	waiting seatHeap
 	k       int
-	// latest is the last end of those that were placed, or wait.
+	// latest is the last End of the admissions that were placed or wait.
 	latest int64
 }
 
@@ -433,12 +439,12 @@ func (f *firstSweep) Take(b Block) *Alarm {
 		if horizon < history.MaxTime && (f.k >= f.settled || o.To+f.SizeTo >= horizon) {
 			break
 		}
-		end := horizon - 1 // the next one begins at the horizon or later
+		end := horizon - 1 // the next window begins at the horizon or later
 		if !last {
 			end = f.open[f.k+1].From - 1
 		} else if horizon < history.MaxTime && (f.lost != nil || slices.ContainsFunc(f.may,
 			func(ev history.Event) bool { return ev.End >= o.From+f.size })) {
-			break // it may have begun before
+			break // the next window may have begun before
 		}
 		if !f.fill(o, last, end) {
 			br := Breach{Kind: verdict.OverAdmission, Bound: f.quota, Seen: f.quota + 1, Span: f.size,
@@ -450,7 +456,8 @@ func (f *firstSweep) Take(b Block) *Alarm {
 	return nil
 }
 
-// fill places what must lie in a window, or in one before the next that begins after an instant.
+// fill places the admissions that must lie in window o, before the next window begins after end. false: too
+// many.
 func (f *firstSweep) fill(o history.Opening, last bool, end int64) bool {
 	room := f.quota
 	for ; f.next < len(f.queue) && (last && end == history.MaxTime-1 || o.To == history.MaxTime ||
@@ -465,11 +472,10 @@ func (f *firstSweep) fill(o history.Opening, last bool, end int64) bool {
 	return room >= 0 && f.waiting.settle(room, end)
 }
 
-// mostHanded is the largest number of windows that are told apart: more there are only where no admission is
-// certain.
+// mostHanded is the most windows that are told apart. There are more only where no admission is certain.
 const mostHanded = 1 << 10
 
-// handed returns the openings that were handed on, with what a history tells of them.
+// handed returns the openings of an earlier piece, narrowed by the requests of this one.
 func (in *opener) handed(w *history.Placement, sizeTo int64) []history.Opening {
 	out := slices.Clone(w.Windows)
 	at := w.Since

@@ -50,7 +50,7 @@ func (f fixed) Over(h *history.History) *Breach {
 	}, f.quota)
 }
 
-// overCounting is the overCounting of a ring with one slot.
+// overCounting asks as a ring with one slot does.
 func (f fixed) overCounting(h *history.History, counted []history.Event) *Breach {
 	return ring{f.Grid, 1, f.quota, f.all}.overCounting(h, counted)
 }
@@ -59,24 +59,24 @@ func (f fixed) Usage(h *history.History) Meter { return newWindowMeter(h, f.Grid
 
 func (f fixed) Scope() Scope { return Scope{Memory: f.sizeTo, Full: f.quota, All: f.all, Crowd: f.all} }
 
-// The counts of windows of known phase: the index of the window, and of a counter what was counted in it and
-// in the one before.
+// The counts of windows of known phase: the index of the window, the units counted in it, and for a counter
+// the units counted in the window before.
 const (
 	windowIndex = iota
 	inThis
 	inLast
 )
 
-// fixedModel is a fixed window of known phase, or with a phase in a box inside which no request changes its
-// window. What was counted in the window is a variable of the zone: where it is not known how many requests
-// the window before took, one zone holds all of these numbers.
+// fixedModel is a fixed window of known phase, or with a phase in a box in which no request changes its
+// window. The units counted in the window are a variable of the zone. So one zone holds all possible numbers
+// of them where it is not known which window some requests were counted in.
 type fixedModel struct {
 	base
 	fixed
 	scale int64
 }
 
-// load is the index of what a fixedModel has counted in its window, in units.
+// load is the index of the variable that has the units counted in the window.
 const load = zone.FirstVariable
 
 func (f fixedModel) Traits() Traits {
@@ -95,6 +95,7 @@ func (f fixedModel) Start(begin int64) State {
 	return State{Counts: []int64{windowIndex: history.MinTime}, Zone: zone.New(begin, 0)}
 }
 
+// turn makes the window of the present the current one.
 func (f fixedModel) turn(m State) {
 	if k := f.at(m.Zone); k != *m.count(windowIndex) {
 		*m.count(windowIndex) = k
@@ -110,7 +111,7 @@ func (f fixedModel) Admit(m State, a Request) []State {
 	return []State{m}
 }
 
-// fits limits m to where there is room.
+// fits limits m to the loads that leave room; false: there are none.
 func (f fixedModel) fits(m State, cost int64) bool {
 	f.turn(m)
 	return m.Zone.Limit(load, 0, f.quota-cost)
@@ -128,7 +129,7 @@ func (f fixedModel) Deny(m State, a Request) []State {
 	if !m.Zone.Limit(0, load, -(f.quota-a.Cost)-1) {
 		return nil
 	}
-	if f.all { // more than the quota denies no more than the quota
+	if f.all { // a larger load denies no more than a full window
 		m.Zone.Set(load, 0, f.quota)
 	}
 	return []State{m}

@@ -15,10 +15,15 @@ var logKind = kind{
 	},
 }
 
-// windowLog is the bound of the sliding window log: at most `quota` units in any (t-window, t].
+// windowLog is the bound of the sliding window log: at most quota units in any (t-window, t]. Times are
+// nanoseconds.
 //
 //	over:   J[x,y] <= quota * (floor((y-x)/window) + 1)
 //	under:  units with s <= t and e > t-window reach the quota, for some t in the denial's interval
+//
+//	window          (t-window ------------------ t]
+//	in it, perhaps     [--a--]  [--b--]      [---c---]      a, b and c count against a denial at t
+//	not in it     [-d-]
 type windowLog struct {
 	quota, window int64
 	all           bool
@@ -32,8 +37,7 @@ func newWindowLog(p spec.Policy) windowLog {
 	return l
 }
 
-// Spans is the largest number of windows over which admissions are added up. One window is nearly always the
-// tightest.
+// Spans is the most windows over which admissions are added up. One window is nearly always the tightest.
 const Spans = 4
 
 func (l windowLog) Over(h *history.History) *Breach {
@@ -53,8 +57,8 @@ func (l windowLog) Over(h *history.History) *Breach {
 	return nil
 }
 
-// overSpan looks for more than k*quota units certainly inside a span shorter than k windows. For a span that
-// ends at y the best start is y - k*window + 1.
+// overSpan looks for more than k*quota units that are certainly inside a span shorter than k windows. Of the
+// spans that end at y, the one from y - k*window + 1 has the most.
 func (l windowLog) overSpan(h *history.History, k int64) *Breach {
 	place := func(s int64) int64 { return s }
 	since := func(y int64) int64 { return y - k*l.window + 1 }
@@ -65,8 +69,8 @@ func (l windowLog) overSpan(h *history.History, k int64) *Breach {
 	return br
 }
 
-// overCounting asks of each admission whether some instant of its interval has fewer than the quota of what
-// is counted certainly within the window before it.
+// overCounting asks of each admission whether some instant of its interval leaves room for it. The certainly
+// counted units in the window before that instant, and its own, are at most the quota.
 func (l windowLog) overCounting(h *history.History, counted []history.Event) *Breach {
 	c := history.NewCertain(counted)
 	for _, i := range h.AdmittedByEnd {
@@ -87,8 +91,8 @@ func (l windowLog) overCounting(h *history.History, counted []history.Event) *Br
 	return nil
 }
 
-// room tells whether ev may be admitted at some instant: the certain load is smallest at its start and just
-// after an earlier request leaves the window, where another may not have ended yet.
+// room tells whether ev may be admitted at some instant. The certain load is smallest at the start of ev, and
+// just after an earlier request leaves the window. Between these, requests only end, and the load only grows.
 func (l windowLog) room(c *history.Certain, ev history.Event) bool {
 	if c.Within(ev.Start-l.window, ev.Start, ev)+ev.Cost <= l.quota {
 		return true
@@ -130,8 +134,8 @@ func (l windowLog) Scope() Scope {
 	return Scope{Memory: l.window, Full: l.quota, All: l.all, Crowd: l.all}
 }
 
-// logModel remembers the times of the last quota units, oldest first; a unit is what all costs are a multiple
-// of.
+// logModel remembers the times of the last quota units, oldest first. The unit is the greatest common divisor
+// of the costs.
 type logModel struct {
 	base
 	windowLog
@@ -139,11 +143,11 @@ type logModel struct {
 	keep        int
 }
 
-// longestLog is the most units of a log that the exact search remembers one by one.
+// longestLog is the most units that the exact search remembers one by one.
 const longestLog = 128
 
-// newLogModel returns the model of a sliding window log for requests of some costs, ascending; nil where it
-// would have to remember too many.
+// newLogModel returns the model of a sliding window log for requests of the given costs, ascending. It
+// returns nil where the model would have to remember too many units.
 func newLogModel(p spec.Policy, costs []int64) Model {
 	l := newWindowLog(p)
 	unit := costs[0]
@@ -174,8 +178,8 @@ func (l logModel) Start(begin int64) State {
 	return State{Zone: zone.New(values...)}
 }
 
-// newest returns the index of the newest time that must have left the window before a request of the cost is
-// admitted.
+// newest returns the index of the newest time that must have left the window for a request of this cost.
+// ok=false: the cost exceeds the quota.
 func (l logModel) newest(cost int64) (index int, ok bool) {
 	units := cost / l.unit
 	return zone.FirstVariable + int(min(units, int64(l.keep))) - 1, units <= int64(l.keep)
@@ -189,7 +193,7 @@ func (l logModel) Admit(m State, a Request) []State {
 	return []State{m}
 }
 
-// fits limits m to where there is room.
+// fits limits m to the instants at which there is room; false: there are none.
 func (l logModel) fits(m State, cost int64) bool {
 	i, ok := l.newest(cost)
 	return ok && m.Zone.Limit(i, zone.Now, -l.window)
@@ -225,7 +229,7 @@ func (l logModel) Deny(m State, a Request) []State {
 	return []State{m}
 }
 
-// Forget: what has left the window at lo is as good as any other.
+// Forget: a time that has left the window at lo no longer matters.
 func (l logModel) Forget(m State, lo int64) {
 	for i := zone.FirstVariable; i < zone.FirstVariable+l.keep; i++ {
 		if m.Zone.Bound(i, 0) <= lo-l.window {

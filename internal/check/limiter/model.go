@@ -6,30 +6,30 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// The caps of a model: WindowCap is the most boundaries that it lists at once, OutcomeCap the largest number
-// of states that one decision may lead to.
+// The caps of a model. WindowCap is the most boundaries that it lists at once. OutcomeCap is the most states
+// that one decision may lead to.
 const (
 	WindowCap  = 1 << 16
 	OutcomeCap = 64
 )
 
-// State is the symbolic state of a limiter: counts, and a zone over the present and the times it
-// remembers. Counts and times are numbered from zero by each model: a state of several policies is seen by
-// each of them with its own first.
+// State is the symbolic state of a limiter: counts, and a zone over the present and the remembered times.
+// Each model numbers its own counts and times from zero. In a state of several policies, each model sees its
+// own first.
 type State struct {
 	Counts []int64
 	Zone   zone.Zone
-	// Base is the number of counts before those of the model that sees the state.
+	// Base is how many counts come before those of the model that sees the state.
 	Base int
 }
 
-// Clone returns a copy that shares nothing with m.
+// Clone returns a copy that shares no memory with m.
 func (m State) Clone() State {
 	m, _ = m.Into(nil)
 	return m
 }
 
-// Into is clone, into memory that is used again where it is large enough. It returns that memory, too.
+// Into is Clone into memory, which is used if it is large enough. It also returns that memory.
 func (m State) Into(memory []int64) (State, []int64) {
 	n := len(m.Zone.At)
 	memory = append(append(memory[:0], m.Zone.At...), m.Counts...)
@@ -37,46 +37,45 @@ func (m State) Into(memory []int64) (State, []int64) {
 	return m, memory
 }
 
-// count returns the model's count k, which may be changed.
+// count returns a pointer to count k of the model.
 func (m State) count(k int) *int64 { return &m.Counts[m.Base+k] }
 
-// Request is a request that is decided. end is the scaled instant by which it was answered, MaxTime where
-// that is not known.
+// Request is a request that is decided. End is the scaled instant by which it was answered, MaxTime: not
+// known.
 type Request struct{ Cost, End int64 }
 
-// Model is a limiter as the exact search sees it. Instants are scaled: multiplied by traits().scale. admit
-// and deny get a state whose present lies in a range within which no request begins or ends, and no instant
-// of boundaries lies; they return the states after the decision, none where it is impossible. They may change
-// the state they are given.
+// Model is a limiter as the exact search sees it. Instants are scaled: nanoseconds multiplied by
+// Traits.Scale. Admit and Deny get a state whose present lies in a range of instants. Inside that range no
+// request begins or ends, and there is no boundary. They return the states after the decision; none: the
+// decision is impossible. They may change the state that they are given.
 //
-// What the search takes for granted: requests alike in cost and outcome are interchangeable but for their
-// ends, and a limiter that denies a request denies a dearer one too.
+// The search relies on two properties. Requests alike in cost and outcome are interchangeable but for their
+// ends. A limiter that denies a request also denies a dearer request.
 type Model interface {
 	Traits() Traits
 	// Scaled returns the model for a scale that is k times as large.
 	Scaled(k int64) Model
-	// Start returns the memory of a partition that was not asked for before the instant begin, which is the
+	// Start returns the state of a partition that was not asked before the instant begin, which is the
 	// present.
 	Start(begin int64) State
 	Admit(m State, a Request) []State
 	Deny(m State, a Request) []State
-	// Pass returns the states in which it would admit a request that does not count as admitted, or more
-	// of them: another limiter denies it, or it is charged when it is complete.
+	// Pass returns states that include every state in which the model would admit a request that is not
+	// charged now: another limiter denies the request, or it is charged when it is complete.
 	Pass(m State, a Request) []State
-	// Complete returns the states after an admitted request of the cost is complete.
+	// Complete returns the states after an admitted request of this cost is complete.
 	Complete(m State, a Request) []State
-	// Short tells whether an admission lacks nothing but places that requests in flight may give back.
+	// Short tells whether an admission lacks only places that requests in flight may give back.
 	Short(m State, cost int64) bool
-	// Boundaries returns the instants of [from, to] at which a window begins, for windows of known phase:
-	// ascending, the first WindowCap of them.
+	// Boundaries returns the instants of [from, to] at which a window of known phase begins, ascending. It
+	// returns the first WindowCap of them.
 	Boundaries(from, to int64) []int64
-	// Forget makes m, whose present is lo or later, the same as as many memories as possible that no
-	// request at or after lo can tell from it. It may also hold more.
+	// Forget makes states equal that no request at or after lo can tell apart. The present of m is lo or
+	// later. The result may hold more than m.
 	Forget(m State, lo int64)
 }
 
-// base has the usual answers of a model: completions are nothing to it, no window of known phase begins,
-// and there is nothing to forget.
+// base has the usual answers of a model. It ignores completions, has no boundaries and forgets nothing.
 type base struct{}
 
 func (base) Complete(m State, _ Request) []State { return []State{m} }
@@ -87,8 +86,8 @@ func (base) Boundaries(int64, int64) []int64 { return nil }
 
 func (base) Forget(State, int64) {}
 
-// Passed is the usual answer of pass: where denied requests count it charges the request, else it may be
-// any state.
+// Passed is the usual answer of Pass. Where denied requests count, the request is charged. Otherwise every
+// state is returned, whether it would admit the request or not.
 func Passed(by Model, m State, a Request) []State {
 	if by.Traits().Counted {
 		return by.Admit(m, a)
@@ -100,22 +99,22 @@ func Passed(by Model, m State, a Request) []State {
 type Traits struct {
 	// Scale is what times in nanoseconds are multiplied by.
 	Scale int64
-	// Counted: a denial changes the memory, so that each is decided on its own.
+	// Counted: a denial changes the state, so each denial is decided on its own.
 	Counted bool
-	// Created: the first request makes the memory, also one that is denied.
+	// Created: the first request creates the state, even if it is denied.
 	Created bool
-	// Windowed: what is fixed between boundaries changes at them, so that a range of instants ends before the
-	// next.
+	// Windowed: something that is fixed between boundaries changes at them. So a range of instants ends
+	// before the next boundary.
 	Windowed bool
-	// Counting: it matters how many are counted when a request is denied, but not when they were, nor to what
-	// comes after the next boundary.
+	// Counting: a denial depends only on how many units were counted in this window. When they were counted
+	// does not matter, nor do they matter after the next boundary.
 	Counting bool
-	// Eager: it matters when a request is complete, also where nobody needs its place.
+	// Eager: the instant of a completion matters even where no request needs the place.
 	Eager bool
 }
 
-// NewModel returns the exact model of a policy for requests of the given costs, or nil where there is none.
-// from and to are the box of phases of windows; no request changes its window inside.
+// NewModel returns the exact model of a policy for requests of the given costs, ascending, or nil where there
+// is none. from..to is a box of phases in which no request changes its window.
 func NewModel(p spec.Policy, from, to int64, costs []int64) Model {
 	m := kindOf(p).model(p, history.Interval{From: from, To: to}, costs)
 	if m == nil || p.Count == spec.CountOwn {
@@ -135,24 +134,24 @@ func NewModel(p spec.Policy, from, to int64, costs []int64) Model {
 	return m
 }
 
-// around is what the models around another one have in common: one time of their own, in front of those of
-// the model inside.
+// around is what models that wrap another model share. They have one time of their own, in front of the times
+// of the inner model.
 type around struct{ Model }
 
 // ownTime is the index of that time.
 const ownTime = zone.FirstVariable
 
-// question is what a model is asked: Model.Admit, Model.Deny or Model.Pass.
+// question is one of Model.Admit, Model.Deny and Model.Pass.
 type question func(to Model, m State, a Request) []State
 
-// Start: the time is the present.
+// Start sets the time to the present.
 func (w around) Start(begin int64) State {
 	m := w.Model.Start(begin)
 	m.Zone = m.Zone.WithFirst()
 	return m
 }
 
-// ask asks the model inside, which takes m as if the time were not there.
+// ask asks the inner model, which sees m without the time.
 func (w around) ask(m State, a Request, q question) []State {
 	m.Zone.Skip++
 	out := q(w.Model, m, a)
@@ -171,14 +170,14 @@ func (w around) Forget(m State, lo int64) {
 	w.Model.Forget(m, lo)
 }
 
-// remembers are the traits of the model inside where a denied request changes the time.
+// remembers returns the traits of the inner model, for a wrapper whose time a denied request changes.
 func (w around) remembers() Traits {
 	t := w.Model.Traits()
 	t.Counted = true
 	return t
 }
 
-// onlyIf returns m, or nothing.
+// onlyIf returns m if ok, else no state.
 func onlyIf(ok bool, m State) []State {
 	if !ok {
 		return nil
@@ -186,17 +185,17 @@ func onlyIf(ok bool, m State) []State {
 	return []State{m}
 }
 
-// shown is the time of a LaggingModel: what its clock showed last.
+// shown is the time of a laggingModel: what its clock showed last.
 const shown = ownTime
 
-// Lagging returns a model whose clock may stand still for as long as lag, in nanoseconds.
+// Lagging returns m with a clock that may stand still for as long as lag, in nanoseconds.
 func Lagging(m Model, lag int64) Model {
 	return laggingModel{around{m}, lag * m.Traits().Scale}
 }
 
-// LaggingModel is one limiter among several, with a clock of its own that may stand still for as long as lag:
-// the model inside takes what the clock shows for the present, an instant of [now-lag, now] that is never
-// before an earlier one.
+// laggingModel is one of several limiters, with a clock of its own that may stand still for as long as lag.
+// The inner model takes what the clock shows for the present. The clock shows an instant of [now-lag, now],
+// and never an earlier one than before.
 type laggingModel struct {
 	around
 	lag int64
@@ -206,7 +205,7 @@ func (l laggingModel) Scaled(k int64) Model {
 	return laggingModel{around{l.Model.Scaled(k)}, l.lag * k}
 }
 
-// Start: the clock shows the earliest instant that it can.
+// Start: the clock shows the earliest instant that it can show.
 func (l laggingModel) Start(begin int64) State {
 	m := l.around.Start(begin - l.lag)
 	m.Zone.Set(zone.Now, 0, begin)
@@ -219,13 +218,13 @@ func (l laggingModel) Deny(m State, a Request) []State { return l.read(m, a, Mod
 
 func (l laggingModel) Pass(m State, a Request) []State { return l.read(m, a, Model.Pass) }
 
-// advance makes what the clock shows any instant that it may show now, and tells whether there is one.
+// advance lets the clock show any instant that it may show now. false: there is none.
 func (l laggingModel) advance(m State) bool {
 	m.Zone.Later(shown)
 	return m.Zone.Limit(shown, zone.Now, 0) && m.Zone.Limit(zone.Now, shown, l.lag)
 }
 
-// read asks the model inside, window by window of what the clock may show.
+// read asks the inner model, for each window that the clock may show.
 func (l laggingModel) read(m State, a Request, q question) []State {
 	if !l.advance(m) {
 		return nil
@@ -249,7 +248,7 @@ func (l laggingModel) read(m State, a Request, q question) []State {
 	return out
 }
 
-// byClock asks the model inside, which takes what the clock shows for the present.
+// byClock asks the inner model, with the clock in place of the present.
 func (l laggingModel) byClock(m State, a Request, q question) []State {
 	m.Zone.Clock = m.Zone.Index(shown) - zone.Now
 	out := l.ask(m, a, q)
@@ -266,7 +265,7 @@ func (l laggingModel) Complete(m State, a Request) []State {
 	return l.read(m, a, Model.Complete)
 }
 
-// Forget: the clock will show lo less its lag, or later.
+// Forget: the clock will show lo-lag or later.
 func (l laggingModel) Forget(m State, lo int64) {
 	l.advance(m)
 	if m.Zone.Limit(0, shown, l.lag-lo) {

@@ -20,15 +20,15 @@ var placesKind = kind{
 	},
 }
 
-// places is the bound of a limit on requests in flight.
+// places is the bound of a limit on requests in flight. Since and until are those of history.Event.
 //
 //	over:   the units with e <= y < since are at most the limit, for all y          all of them are in
 //	        flight just after y
 //	        an admission needs an instant t of its interval with room beside those with e < t < since
 //	under:  units with s <= t and until >= t reach the limit, for some t in the denial's interval
 //
-// An instant at which one is complete and another decided admits either order, so the places of both may be
-// held then, and need not.
+// Completions and decisions at the same instant may come in either order. So a place may be held at that
+// instant, and need not be.
 type places struct {
 	limit int64
 	history.Stay
@@ -37,7 +37,7 @@ type places struct {
 func newPlaces(p spec.Policy) places { return places{p.Rate.N, history.StayOf(p)} }
 
 func (p places) Over(h *history.History) *Breach {
-	var ends []history.Ending // of the certain stays
+	var ends []history.Ending // of the stays that are certain
 	for _, ev := range h.Admitted {
 		if ev.Cost > p.limit {
 			return &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: p.limit,
@@ -69,9 +69,9 @@ func (p places) Over(h *history.History) *Breach {
 	return nil
 }
 
-// roomless returns the breach of an admission that found a place at no instant of its interval. One whose own
-// stay is not certain is in the way of no other. Between the ends of two certain stays the load only grows,
-// so the instants worth trying are the start of the interval and these.
+// roomless returns the breach of an admission that found a place at no instant of its interval. An admission
+// with no certain stay of its own takes no place from others. Between the ends of two certain stays the load
+// only grows. So the instants worth trying are the start of the interval and these ends.
 func (p places) roomless(h *history.History, ends []history.Ending) *Breach {
 	gone := history.NewTally(ends)
 	var begins []history.Ending
@@ -107,7 +107,7 @@ func (p places) roomless(h *history.History, ends []history.Ending) *Breach {
 	return nil
 }
 
-// breachAt collects what is certainly in flight just after y, the latest first, until it is too much.
+// breachAt lists the requests certainly in flight just after y, latest first, until they exceed the limit.
 func (p places) breachAt(h *history.History, y int64) *Breach {
 	br := &Breach{Kind: verdict.OverAdmission, Bound: p.limit}
 	for i := len(h.Admitted) - 1; i >= 0 && br.Seen <= p.limit; i-- {
@@ -152,7 +152,7 @@ func (m *placesMeter) Excess(t int64) int64 {
 
 func (p places) Scope() Scope { return Scope{Memory: p.Most, Full: p.limit} }
 
-// placesModel is a limit on requests in flight: its count is the units in flight.
+// placesModel is a limit on requests in flight. Its count is the units in flight.
 type placesModel struct {
 	base
 	limit, scale int64

@@ -18,15 +18,14 @@ var queueKind = kind{
 	},
 }
 
-// queue is the bound of the leaky bucket as a queue: entry is decided as by a bucket of queue+1, and
-// those that wait are let through one every T. Releases lie in the intervals of the answers too, so without
-// an undelayed part at most 1 + floor((y-x)/T) of them fit a span.
+// queue is the bound of the leaky bucket as a queue. A bucket of queue+1 units decides the entry. Requests in
+// the queue are released one every T. A release lies in the interval of the answer too. So a span has at most
+// 1 + floor((y-x)/T) releases, plus the undelayed part.
 //
-// The turn of a request is known when it is decided, so that a release that came late, of it or of the one
-// before it, moves no other one. But the workers of a server that share a queue each let their requests
-// through by their own clocks: one whose clock reads up to a tick less than the newest that the others have
-// counted by is that much early. A turn therefore lies up to a tick after the answer at the latest, and a
-// span of releases is longer by it: that costs a tick of resolution.
+// The turn of a request is fixed when it is decided, so a late release moves no other release. But several
+// workers may share a queue, each with its own clock. A worker whose clock reads up to a tick less than the
+// newest clock releases its requests that much early. So a turn may lie up to a tick after the answer, and a
+// span of releases is longer by a tick. That costs a tick of resolution.
 type queue struct{ entry, release Bucket }
 
 func newQueue(p spec.Policy) queue {
@@ -39,8 +38,8 @@ func newQueue(p spec.Policy) queue {
 	return queue{entry, release}
 }
 
-// Ticked returns a limit whose queues have the tick of the recording where they name none: their bound needs
-// it.
+// Ticked returns limit with the tick of the recording for each queue that names no tick. Their bound needs a
+// tick.
 func Ticked(limit spec.Limit, h timeline.Header) spec.Limit {
 	unticked := func(p spec.Policy) bool { return p.Queued() && !p.TickSet }
 	if h.Tick == 0 || !slices.ContainsFunc(limit, unticked) {

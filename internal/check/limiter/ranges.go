@@ -7,12 +7,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// Ranged tells whether the rate, the window or the burst of p is a range: its bounds are what even the
-// loosest policy of the range cannot have admitted, and what even the tightest cannot have denied.
+// Ranged tells whether the rate, the window or the burst of p is a range. Over is then asked of the loosest
+// policy of the range, the denials of the tightest.
 func Ranged(p spec.Policy) bool { return p.RateTo > 0 || p.PerTo > 0 || p.BurstTo > 0 }
 
-// Slowest returns, of what the ranges of p hold, the policy that remembers longest: the lowest rate, the
-// longest window and the largest burst or queue.
+// Slowest returns the policy within the ranges of p that remembers longest: lowest rate, longest window,
+// largest burst or queue.
 func Slowest(p spec.Policy) spec.Policy {
 	if p.BurstTo > 0 {
 		_, loose := p.Ends()
@@ -23,11 +23,11 @@ func Slowest(p spec.Policy) spec.Policy {
 	return p
 }
 
-// fineness is into how many parts a unit of a bucket's rate is divided, where the products allow it.
+// fineness is into how many parts Divisible divides a unit of a bucket's rate.
 const fineness = 1 << 6
 
-// Divisible returns p with the rate of a bucket in finer units: its rate is any number of the range, not a
-// whole one.
+// Divisible returns p with the rate of a bucket in finer units, if the products allow it. The rate of a
+// bucket is any number of the range, not only a whole one.
 func Divisible(p spec.Policy) spec.Policy {
 	if p.RateTo == 0 || !p.Refills() {
 		return p
@@ -39,8 +39,9 @@ func Divisible(p spec.Policy) spec.Policy {
 	return p
 }
 
-// Divide halves the burst or the rate of p, ok=false where neither is a range that can be divided. The rate
-// of a bucket is any number of its range, so its halves share the middle; bursts and quotas are whole.
+// Divide halves the burst, the rate or the window of p. ok=false: none is a range that can be divided. The
+// rate of a bucket is any number of its range, so both halves contain the middle. Bursts, quotas and windows
+// are whole.
 func Divide(p spec.Policy) (lower, upper spec.Policy, ok bool) {
 	lower, upper = p, p
 	switch {
@@ -64,9 +65,8 @@ func Divide(p spec.Policy) (lower, upper spec.Policy, ok bool) {
 	return Settled(lower), Settled(upper), true
 }
 
-// DivideTimes halves the ban or the time to live of p, ok=false where neither is a range that is worth it:
-// what they range over is held as a whole by every bound, and by an exact search as times that may differ
-// from one silence to the next.
+// DivideTimes halves the ban or the time to live of p. ok=false: neither range is worth dividing. Every bound
+// covers such a range as a whole. In the exact search each ban or silence may last another time of the range.
 func DivideTimes(p spec.Policy) (shorter, longer spec.Policy, ok bool) {
 	shorter, longer = p, p
 	least := p.LongestWindow() >> 10
@@ -91,7 +91,7 @@ func HalveWindow(p spec.Policy) (shorter, longer spec.Policy) {
 	return Settled(shorter), Settled(longer)
 }
 
-// Settled makes a range of one value that value.
+// Settled replaces each range of p that has one value by that value.
 func Settled(p spec.Policy) spec.Policy {
 	if p.BurstTo == p.Burst {
 		p.BurstTo = 0
@@ -111,7 +111,7 @@ func Settled(p spec.Policy) spec.Policy {
 	return p
 }
 
-// FitsEnds tells whether the products of p at both ends of its ranges stay in bounds.
+// FitsEnds tells whether the products of p stay in bounds at both ends of its ranges; see Bucket.Fits.
 func FitsEnds(p spec.Policy, span, units int64) bool {
 	tight, loose := p.Ends()
 	if p.RateTo > 0 {
@@ -122,8 +122,7 @@ func FitsEnds(p spec.Policy, span, units int64) bool {
 	return NewBucket(tight).Fits(span, units) && NewBucket(loose).Fits(span, units)
 }
 
-// sided is a policy with one bound for each question: `loose` for what cannot have been admitted, the
-// embedded one for what cannot have been denied.
+// sided is a policy with one bound for each question: loose for Over, the embedded one for denials.
 type sided struct {
 	Bound
 	loose Bound
@@ -131,8 +130,8 @@ type sided struct {
 
 func (s sided) Over(h *history.History) *Breach { return s.loose.Over(h) }
 
-// newOwning bounds a policy that also counts what another policy denies. What was admitted was counted; what
-// was denied may have been.
+// newOwning returns the bound of a policy that also counts what another policy denies. Admitted requests were
+// counted; denied requests may have been.
 func newOwning(p spec.Policy, from, to int64) Bound {
 	loose, tight := p, p
 	loose.Count, tight.Count = spec.CountAdmitted, spec.CountAll
@@ -142,8 +141,8 @@ func newOwning(p spec.Policy, from, to int64) Bound {
 	return sided{boundAmong(tight, from, to, true), boundAmong(loose, from, to, true)}
 }
 
-// Lasting returns a limit without the times to live that change nothing: after so long a silence the policy
-// is as good as new.
+// Lasting returns a limit without the times to live that change nothing: after that silence the policy is as
+// at its start anyway.
 func Lasting(limit spec.Limit) spec.Limit {
 	out := limit
 	for i, p := range limit {
@@ -158,10 +157,10 @@ func Lasting(limit spec.Limit) spec.Limit {
 	return out
 }
 
-// Own returns a model that counts what m would admit, also where another limiter denies it.
+// Own returns a model that charges a request that m would admit, even if another limiter denies it.
 func Own(m Model) Model { return ownModel{m} }
 
-// OwnModel counts what the model inside would admit, also where another limiter denies it.
+// ownModel charges a request that the inner model would admit, even if another limiter denies it.
 type ownModel struct{ Model }
 
 func (o ownModel) Traits() Traits {

@@ -19,17 +19,17 @@ var refreshedKind = kind{
 	},
 }
 
-// refreshed is the bound of a fixed window that requests start anew: its count is forgotten after a silence
-// of its length, and not before.
+// refreshed is the bound of a fixed window that requests renew. Its count is forgotten after a silence of its
+// length, and not before.
 //
-//	over:   the admissions between two silences, none of which there can be in between, are at most the
-//	        quota
-//	under:  units that may have been admitted since the last silence that is certain reach the quota
+//	over:   the admissions of a stretch in which there can be no such silence are at most the quota
+//	under:  units that may have been admitted since the last certain silence reach the quota
 type refreshed struct {
 	quota int64
-	// size is the least and sizeTo the greatest length of the window.
+	// size is the least and sizeTo the greatest length of the window, in nanoseconds.
 	size, sizeTo int64
-	// all: denied requests count too. every: they start the window anew too, but for those inside a ban.
+	// all: denied requests are counted too. every: denied requests renew the window too, unless a ban is on
+	// (banned).
 	all, every, banned bool
 }
 
@@ -38,14 +38,14 @@ func newRefreshed(p spec.Policy) refreshed {
 		p.Refresh == spec.RefreshAll, p.Ban > 0}
 }
 
-// sure tells whether a request surely started the window anew.
+// sure tells whether a request surely renewed the window.
 func (r refreshed) sure(ev history.Event) bool {
 	return ev.Outcome == timeline.Allowed || (ev.Outcome == timeline.Denied || ev.Unprovable) && r.every &&
 		!r.banned
 }
 
-// may tells whether a request may have started the window anew: one that is counted and costs too much opens
-// one.
+// may tells whether a request may have renewed the window. A counted denial that costs more than the quota
+// opens one.
 func (r refreshed) may(ev history.Event) bool {
 	return r.every || ev.Outcome != timeline.Denied || r.all && ev.Cost > r.quota
 }
@@ -55,13 +55,13 @@ func (r refreshed) Over(h *history.History) *Breach {
 		return br
 	}
 	from, begin, latest := r.sureFrom(h), 0, history.MinTime
-	sure := from // since when what starts a window anew is in this one
+	sure := from // the instant from which a renewing request belongs to this window
 	for _, f := range append(history.Silences(h.All, r.size, r.sure),
 		history.Interval{From: history.MaxTime, To: history.MaxTime}) {
 		for ; begin < len(h.All) && max(latest, h.All[begin].End) < sure; begin++ {
 			latest = max(latest, h.All[begin].End)
 		}
-		var open []history.Event // those that are surely in the window that begins at the silence before
+		var open []history.Event // the requests that surely lie in the window after the last silence
 		for _, ev := range h.All[begin:] {
 			if ev.Start >= f.From {
 				break
@@ -79,8 +79,9 @@ func (r refreshed) Over(h *history.History) *Breach {
 	return nil
 }
 
-// sureFrom returns since when requests may be in one window: from the beginning; but if what is counted need
-// not start a window anew, from when a request surely has, as the window before may have ended until then.
+// sureFrom returns the instant from which requests surely share a window: MinTime, the beginning. If a
+// counted request need not renew the window, it is the first End of a sure renewal: the window before may
+// have lasted until then.
 func (r refreshed) sureFrom(h *history.History) int64 {
 	if h.Placed == nil || !r.all || r.every {
 		return history.MinTime
@@ -94,8 +95,8 @@ func (r refreshed) sureFrom(h *history.History) int64 {
 	return from
 }
 
-// overOpen: of what is surely in one window the admissions are at most the quota, or where denied requests
-// count, what surely came before one leaves room for it.
+// overOpen bounds the requests that surely lie in one window. The admissions are at most the quota. Where
+// denied requests count, each admission needs room beside the requests that surely came before it.
 func (r refreshed) overOpen(open []history.Event) *Breach {
 	order := history.OrderByEnd(open)
 	var units int64
@@ -118,14 +119,14 @@ func (r refreshed) overOpen(open []history.Event) *Breach {
 		}
 		if open[i].Outcome == timeline.Allowed && units+open[i].Cost > r.quota {
 			br := r.tooMany(open, append([]int32{int32(i)}, order[:before]...), units+open[i].Cost)
-			br.Roomless = true // of the units some were denied
+			br.Roomless = true // some of the units were denied
 			return br
 		}
 	}
 	return nil
 }
 
-// tooMany is the breach of the given ones of the requests in one window, with those among them that kept it
+// tooMany returns the breach of the given requests of a window, with those among them that kept the window
 // open.
 func (r refreshed) tooMany(open []history.Event, these []int32, seen int64) *Breach {
 	br := &Breach{Kind: verdict.OverAdmission, Seen: seen, Bound: r.quota, Windows: 1}
@@ -144,7 +145,7 @@ type refreshedMeter struct {
 	starts []history.Event
 	i      int
 	units  int64
-	// until is the last end of those that may have started the window anew.
+	// until is the last End of the requests that may have renewed the window.
 	until int64
 }
 
@@ -170,7 +171,7 @@ func (m *refreshedMeter) Excess(t int64) int64 {
 	return m.units - m.quota + 1
 }
 
-// take takes the next request, and tells whether it comes after a certain silence.
+// take takes the next request. anew: the request comes after a certain silence.
 func (m *refreshedMeter) take(ev *history.Event) (anew bool) {
 	if anew = ev.Start >= m.until+m.sizeTo; anew {
 		m.units = 0
@@ -180,7 +181,7 @@ func (m *refreshedMeter) take(ev *history.Event) (anew bool) {
 	return anew
 }
 
-// charge returns the units that a request may have been counted with.
+// charge returns the units with which a request may have been counted.
 func (m *refreshedMeter) charge(ev *history.Event) int64 {
 	if m.all || ev.Outcome != timeline.Denied {
 		return ev.Cost
@@ -188,7 +189,7 @@ func (m *refreshedMeter) charge(ev *history.Event) int64 {
 	return 0
 }
 
-// renewed returns until when a request may have started the window anew, MinTime if it did not.
+// renewed returns until when a request may have renewed the window, MinTime if it did not.
 func (m *refreshedMeter) renewed(ev *history.Event) int64 {
 	if m.all || m.may(*ev) {
 		return ev.End
@@ -196,8 +197,8 @@ func (m *refreshedMeter) renewed(ev *history.Event) int64 {
 	return history.MinTime
 }
 
-// sinceSilence returns the requests that may have come after the last certain silence before a denial, or
-// before a ban that may have caused it, and mattered to it; itself left out.
+// sinceSilence returns the requests, other than d, that may have mattered to the denial d. They came after
+// the last certain silence before d, or before a ban that may have caused d.
 func (of Scope) sinceSilence(h *history.History, d history.Event) []history.Event {
 	var out []history.Event
 	until := history.MinTime
@@ -219,13 +220,13 @@ func (r refreshed) Scope() Scope {
 	return Scope{Memory: r.sizeTo, Full: r.quota, All: r.all, Silence: r.sizeTo, Every: r.every}
 }
 
-// newRefreshModel returns the model of a fixed window that requests start anew.
+// newRefreshModel returns the model of a fixed window that requests renew.
 func newRefreshModel(p spec.Policy) Model {
 	tally := tallyModel{refreshed: newRefreshed(p), scale: 1}
 	return ttlModel{around{tally}, tally.size, tally.size, p.Refresh == spec.RefreshAdmitted}
 }
 
-// tallyModel is a quota that never comes back: its count is what was counted.
+// tallyModel is a quota that is never given back. Its count is the units that were counted.
 type tallyModel struct {
 	base
 	refreshed
@@ -263,7 +264,7 @@ func (r tallyModel) Pass(m State, a Request) []State {
 	return onlyIf(*m.count(0)+a.Cost <= r.quota, m)
 }
 
-// Sweep takes a window that requests start anew for one that never ends, and is forgotten after a silence.
+// Sweep treats a window that requests renew as a quota that never comes back, with a time to live.
 func (r refreshed) Sweep() Sweep {
 	only := expiring{forgetting: forgetting{ttl: r.size, longest: r.size, banned: r.banned || !r.every}}
 	anew := func() Sweep { return &atMostSweep{quota: r.quota} }
@@ -271,7 +272,7 @@ func (r refreshed) Sweep() Sweep {
 		first: history.MinTime, after: history.MinTime}
 }
 
-// atMostSweep counts all admissions.
+// atMostSweep counts all admissions against a quota.
 type atMostSweep struct {
 	quota, units int64
 	counted      []history.Event
@@ -295,7 +296,7 @@ func (x *atMostSweep) Take(b Block) *Alarm {
 	return nil
 }
 
-// refreshedUntil takes what a history has before the instant of w.
+// refreshedUntil fills Units and Until of w from the requests of h before w.Since.
 func refreshedUntil(w *history.Placement, p spec.Policy, h *history.History) {
 	tight, _ := p.Ends()
 	if p.Count == spec.CountOwn { // see newOwning

@@ -21,10 +21,10 @@ var ringKind = kind{
 	},
 }
 
-// ring is the bound of a window that is divided into slots: what is counted in any n slots that follow each
-// other is at most the quota. Its windows are the slots.
+// ring is the bound of a window that is divided into slots. In any n consecutive slots at most quota units
+// are counted. Its Grid are the slots.
 //
-//	over:   the admissions that must lie in m*n slots that follow each other are at most quota * m
+//	over:   the admissions that must lie in m*n consecutive slots are at most quota * m
 //	under:  units that may lie in the denial's slot, or in the n-1 before it, and start before it reach the
 //	        quota
 type ring struct {
@@ -34,8 +34,7 @@ type ring struct {
 }
 
 func newRing(p spec.Policy, from, to int64) ring {
-	// Of a window that the number of slots does not divide, as it may be where its length is sought, slots
-	// have either length.
+	// Where n does not divide the window, as when its length is measured, slots have either rounded length.
 	n := p.Slots
 	w := Grid{from, to, max(int64(p.Rate.Per)/n, 1), (int64(p.LongestWindow()) + n - 1) / n}
 	return ring{w, n, p.Rate.N, p.Count == spec.CountAll}
@@ -58,8 +57,8 @@ func (r ring) Over(h *history.History) *Breach {
 	return nil
 }
 
-// overSpan looks for more than m*quota units that certainly lie in m*n slots: of those that end with slot y,
-// the first is as late as it can be.
+// overSpan looks for more than m*quota units that certainly lie in m*n consecutive slots. Of the slots that
+// end with the slot of y, it takes the latest possible first one.
 func (r ring) overSpan(h *history.History, m int64) *Breach {
 	since := func(y int64) int64 { return r.LastOf(y) - m*r.n + 1 }
 	br := overSpan(h, m*r.quota, r.FirstOf, since)
@@ -69,17 +68,17 @@ func (r ring) overSpan(h *history.History, m int64) *Breach {
 	return br
 }
 
-// overCounting: an admission needs a slot in which fewer than the quota of what is counted was certainly in
-// the ring before it.
+// overCounting asks of each admission for a slot that leaves room for it. The certainly counted units in the
+// ring before it, and its own, are at most the quota.
 func (r ring) overCounting(h *history.History, counted []history.Event) *Breach {
 	c := history.NewCertain(counted)
 	for _, i := range h.AdmittedByEnd {
 		ev := h.Admitted[i]
 		first, last := r.FirstOf(ev.Start), r.LastOf(ev.End)
-		if last-first >= r.n { // it may have the ring for itself
+		if last-first >= r.n { // no other request need be in the ring with it
 			continue
 		}
-		// The later its slot, the fewer are still in the ring.
+		// The later the slot of the admission, the fewer units are still in the ring.
 		seen := c.Within(r.Latest(last-r.n)-1, ev.Start, ev) + ev.Cost
 		if seen <= r.quota {
 			continue
@@ -104,15 +103,15 @@ func (r ring) Scope() Scope {
 	return Scope{Memory: r.n * r.sizeTo, Full: r.quota, All: r.all, Crowd: r.all}
 }
 
-// ringModel is a ring of known phase, or with a phase in a box inside which no request changes its slot. Its
-// counts are the index of the slot and what was counted there, in the one before, and so on.
+// ringModel is a ring of known phase, or with a phase in a box in which no request changes its slot. Its
+// counts are the index of the slot, and the units counted in it, in the one before, and so on.
 type ringModel struct {
 	base
 	ring
 	scale int64
 }
 
-// longestRing is the most slots of a ring that the exact search remembers one by one.
+// longestRing is the most slots that the exact search remembers one by one.
 const longestRing = 128
 
 func newRingModel(p spec.Policy, from, to int64) Model {
@@ -138,7 +137,7 @@ func (r ringModel) Start(begin int64) State {
 	return State{Counts: counts, Zone: zone.New(begin)}
 }
 
-// slots returns the counts of the slots, the present one first.
+// slots returns the counts of the slots, that of the present first.
 func (r ringModel) slots(m State) []int64 {
 	return m.Counts[m.Base+windowIndex+1:][:r.n]
 }
@@ -177,7 +176,7 @@ func (r ringModel) Deny(m State, a Request) []State {
 	if r.used(m)+a.Cost <= r.quota {
 		return nil
 	}
-	if now := &r.slots(m)[0]; r.all { // more than the quota denies no more than the quota
+	if now := &r.slots(m)[0]; r.all { // a larger load denies no more than a full ring
 		*now = min(r.quota, *now+a.Cost)
 	}
 	return []State{m}

@@ -10,28 +10,32 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// sweep asks for every denial of a history whether some instant of its interval explains it.
+// sweep asks for every denial whether some instant of its interval explains it.
 //
-// The instants worth trying for a denial are its own start and every start of a counted request inside its
-// interval: between two of these the load of every limiter here only falls, also where a window ends.
+// The load of every limiter here falls between two starts of counted requests, and at the end of a window. So
+// the instants worth trying are the start of the denial and the starts of counted requests inside its
+// interval:
+//
+//	denial                s [-----------------------] e      try s, b and c
+//	counted         [--a--]    [---b---]    [--c--]
 type sweep struct {
 	h *history.History
 	m Meter
-	// own tells that the meter counts the denial itself, whose cost is then taken off.
+	// own: the meter counts the denial itself, so the cost of the denial is taken off.
 	own  bool
 	unit int64
-	// pending are the denials begun and not yet explained; earliest is the smallest end among them, dearest
-	// the largest cost that helps to explain one.
+	// pending are the indices of the denials that have begun and are not yet explained. earliest is the least
+	// of their ends. dearest is the largest of their extras.
 	pending  []int32
 	earliest int64
 	dearest  int64
 	out      []int32
-	// once ends the sweep with the first denial that nothing explains.
+	// once: the sweep stops at the first denial that nothing explains.
 	once bool
 }
 
 // unexplained returns the indices in h.Denied of the denials that no instant of their interval explains, in
-// the order in which their intervals end. counted are the events that the meter counts, ascending by s.
+// the order of their ends. counted are the events that the meter counts, ascending by Start.
 func unexplained(h *history.History, m Meter, counted []history.Event, own bool) []int32 {
 	w := &sweep{h: h, m: m, own: own}
 	return w.unexplained(counted)
@@ -62,7 +66,7 @@ func (w *sweep) unexplained(counted []history.Event) []int32 {
 	return append(w.out, w.pending...)
 }
 
-// begin asks for denial j at its own start.
+// begin asks for the denial j at its own start.
 func (w *sweep) begin(j int32, d *history.Event) {
 	if w.explains(w.m.Excess(d.Start), d) {
 		return
@@ -72,7 +76,7 @@ func (w *sweep) begin(j int32, d *history.Event) {
 	w.dearest = max(w.dearest, w.extra(d))
 }
 
-// extra is what a denial adds to the excess: a dear request is easier to deny.
+// extra returns what the cost of a denial adds to the excess: a dear request is easier to deny.
 func (w *sweep) extra(d *history.Event) int64 {
 	if w.own {
 		return -w.unit
@@ -82,7 +86,7 @@ func (w *sweep) extra(d *history.Event) int64 {
 
 func (w *sweep) explains(excess int64, d *history.Event) bool { return excess+w.extra(d) > 0 }
 
-// settle drops the pending denials that instant t explains and gives up those that ended before it.
+// settle drops the pending denials that the instant t explains. Those that ended before t go to out.
 func (w *sweep) settle(t int64) {
 	excess := w.m.Excess(t)
 	if w.earliest >= t && excess+w.dearest <= 0 {
@@ -104,15 +108,15 @@ func (w *sweep) settle(t int64) {
 	w.pending = keep
 }
 
-// NoFirst asks whether one of the denials of h can be the first, where denied requests are counted, or ban:
-// then none of the others came before it. Asked alone, each denial of a crowd could be explained by the
-// others. It returns nil where one can, and where that proves nothing.
+// NoFirst asks whether any denial of h can be the first, where denied requests count or ban. Only admissions
+// come before the first denial. Asked alone, each denial could be explained by the other denials. It returns
+// nil where one can be the first, and where the question does not apply.
 func NoFirst(h *history.History, b Bound) *Breach {
 	of := b.Scope()
 	if !of.Crowd || of.Late || len(h.Denied) < 2 {
 		return nil
 	}
-	until := history.MaxTime // by when the first one was decided
+	until := history.MaxTime // the instant by which the first denial was decided
 	for i := range h.Denied {
 		until = min(until, h.Denied[i].End)
 	}
@@ -138,27 +142,27 @@ func NoFirst(h *history.History, b Bound) *Breach {
 }
 
 // candidates are the left ends that a violated span may have. The value of a candidate x is its scaled time
-// plus the volume of the admissions since recorded that start at or after it; a span [x,y] is violated when
-// the value exceeds the scaled y by more than the room of the bucket.
+// plus the volume of the recorded admissions that start at x or later. A span [x,y] is violated if the value
+// less the scaled y exceeds the room of the bucket.
 //
-// Candidates ascend by x and strictly by value: whatever is added to a later one is added to every earlier
-// one too, so a later one with a smaller value can be forgotten. Values are kept as gaps, so that adding to
-// all candidates up to a point touches one gap. Each operation costs O(1) amortised, but for the search among
+// Candidates ascend strictly by x and by value. Whatever is added to a later one is added to every earlier
+// one too, so a later one with a smaller value is dropped. Values are kept as gaps, so that adding to all
+// candidates up to a point changes one gap. Each operation costs O(1) amortised, apart from the search among
 // the requests in flight.
 type candidates struct {
 	n    int64 // scale of time
 	list []candidate
 	head int
-	// low is the value of list[head], top the value of the last one.
+	// low is the value of list[head], top the value of the last candidate.
 	low, top int64
 }
 
 type candidate struct{ x, gap int64 }
 
-// candidateLists are the memory of candidates that are free: to measure a bucket asks for them often.
+// candidateLists are memory for reuse: measuring a bucket asks for candidates often.
 var candidateLists = make(chan []candidate, 4)
 
-// candidatesFor returns candidates at the scale n with room for so many.
+// candidatesFor returns candidates at the scale n, with room for `most` of them.
 func candidatesFor(most int, n int64) candidates {
 	select {
 	case list := <-candidateLists:
@@ -168,7 +172,7 @@ func candidatesFor(most int, n int64) candidates {
 	}
 }
 
-// free gives the memory back; nothing may be added any more.
+// free gives the memory back. c must not be used after that.
 func (c *candidates) free() {
 	select {
 	case candidateLists <- c.list:
@@ -176,7 +180,7 @@ func (c *candidates) free() {
 	}
 }
 
-// insert adds the candidate x, which must not be less than any before it.
+// insert adds the candidate x, which is not less than any candidate so far.
 func (c *candidates) insert(x int64) {
 	value := x * c.n
 	switch {
@@ -222,9 +226,9 @@ func (c *candidates) admit(s, volume int64) {
 	c.list[k+1].gap = gap
 }
 
-// forget drops the candidates whose value is less than the scaled s, where no admission to come starts before
-// s: the candidate at s, or one before it that was as good when s was inserted, will do better. Those of
-// equal value stay: one of them may be just that candidate.
+// forget drops the candidates whose value is less than the scaled s. No later admission starts before s, so
+// the candidate at s, or an equally good one before it, does better. Candidates of equal value stay: one of
+// them may be that one.
 func (c *candidates) forget(s int64) {
 	for len(c.list)-c.head > 1 && c.low < s*c.n {
 		c.head++
@@ -235,8 +239,7 @@ func (c *candidates) forget(s int64) {
 // Sweep implements Sweeping.
 func (b Bucket) Sweep() Sweep { return &bucketSweep{Bucket: b, c: candidates{n: b.N}} }
 
-// bucketSweep tries the instants at which intervals end, keeping the starts that a violated span may still
-// have.
+// bucketSweep tries the instants at which admissions end. It keeps the starts that a violated span may have.
 type bucketSweep struct {
 	Bucket
 	c candidates
@@ -270,9 +273,9 @@ func (b *bucketSweep) Take(k Block) *Alarm {
 	return nil
 }
 
-// AdmittedOnly returns the bucket that alone bounds what a policy of one value for each parameter admits: it
-// is full when it is created, filled continuously, and nothing but admissions is taken from it. The fraction
-// of its rate is not shortened. ok=false where there is none.
+// AdmittedOnly returns the bucket that alone bounds what p admits. p has one value for each parameter; its
+// bucket is created full and filled continuously, and only admissions take from it. The fraction of its rate
+// is not reduced. ok=false: p is no such policy.
 func AdmittedOnly(p spec.Policy) (b Bucket, ok bool) {
 	b = NewBucket(p)
 	b.N, b.Per = p.Rate.N, int64(p.Rate.Per)
@@ -290,10 +293,10 @@ func (b Bucket) LeastBurst(h *history.History) int64 {
 	return least
 }
 
-// LongestPeriod returns the longest period of the rate, at most `most` nanoseconds for b.N units, under which
-// h is not over-admitted; less than `least` where there is none from there on. Each span that is violated
-// says itself which periods it allows, so that few are asked (Newton's method: what the worst span holds too
-// much is convex in the period).
+// LongestPeriod returns the longest period for b.N units, at most `most` nanoseconds, under which h is not
+// over-admitted. It returns less than `least` where no period from least on will do. Each violated span tells
+// which period it allows, so few spans are asked. This is Newton's method: the excess of the worst span is
+// convex in the period.
 func (b Bucket) LongestPeriod(h *history.History, least, most int64) int64 {
 	if tooDear(h.Admitted, b.Burst) != nil {
 		return least - 1
@@ -308,8 +311,8 @@ func (b Bucket) LongestPeriod(h *history.History, least, most int64) int64 {
 	return b.Per
 }
 
-// peak returns the span of h in which most is admitted, less what comes back meanwhile: its units and its
-// length in nanoseconds. Both are 0 where nothing was admitted.
+// peak returns the span of h that admits the most, less what is refilled meanwhile: its units, and its length
+// in nanoseconds. Both are 0 where nothing was admitted.
 func (b Bucket) peak(h *history.History) (units, span int64) {
 	c := candidatesFor(len(h.Admitted), b.N)
 	defer c.free()
@@ -328,8 +331,8 @@ func (b Bucket) peak(h *history.History) (units, span int64) {
 	return units, span
 }
 
-// tooDear returns the breach of the first admission that costs more than a full start admits, whatever came
-// before it and wherever windows begin, or nil.
+// tooDear returns the breach of the first admission that costs more than a full limiter admits, or nil.
+// Earlier requests and the starts of windows do not matter.
 func tooDear(admitted []history.Event, full int64) *Breach {
 	for i := range admitted {
 		if ev := &admitted[i]; ev.Cost > full {
@@ -340,13 +343,13 @@ func tooDear(admitted []history.Event, full int64) *Breach {
 	return nil
 }
 
-// overSpan looks for more than `most` units in one span: those of the admissions that end by an instant y and
-// do not begin before since(y), where one that starts at s begins at place(s). Neither ever decreases. The
-// breach has the latest admissions that are too many.
+// overSpan looks for more than `most` units in one span. A span that ends at y has the admissions with End <=
+// y and place(Start) >= since(y). Neither function ever decreases. The breach lists the latest admissions
+// that are too many.
 func overSpan(h *history.History, most int64, place, since func(t int64) int64) *Breach {
 	done := make([]bool, len(h.Admitted))
 	var units int64
-	var leaving int // admissions that begin before the span
+	var leaving int // the index of the first admission that does not begin before the span
 	for _, i := range h.AdmittedByEnd {
 		ev := &h.Admitted[i]
 		x := since(ev.End)
@@ -365,7 +368,7 @@ func overSpan(h *history.History, most int64, place, since func(t int64) int64) 
 	return nil
 }
 
-// latestOver is the breach of the latest admissions that end by y and are more than `most` units.
+// latestOver returns the breach of the latest admissions that end by y and exceed `most` units.
 func latestOver(h *history.History, y, most int64) *Breach {
 	br := &Breach{Kind: verdict.OverAdmission}
 	for i := len(h.Admitted) - 1; br.Seen <= most; i-- {
@@ -378,8 +381,8 @@ func latestOver(h *history.History, y, most int64) *Breach {
 	return br
 }
 
-// endedBy returns the n admissions of a span that end by y, the latest first. They may be very many, and are
-// asked for again and again: the list does not grow.
+// endedBy returns the n admissions of span that end by y, latest first. There may be very many, so the list
+// is allocated once.
 func endedBy(span []history.Event, y int64, n int) []history.Event {
 	out := make([]history.Event, 0, n)
 	for i := len(span) - 1; i >= 0; i-- {
@@ -390,8 +393,8 @@ func endedBy(span []history.Event, y int64, n int) []history.Event {
 	return out
 }
 
-// refill appends more to a list of which the first `used` are used up, and forgets those when they are half
-// of it.
+// refill appends more to a list. It drops the first `used` elements once they are half of the list. It
+// returns the list and how many used elements are left in it.
 func refill[T any](list []T, used int, more []T) ([]T, int) {
 	if used > 0 && used*2 >= len(list) {
 		list, used = append(list[:0], list[used:]...), 0

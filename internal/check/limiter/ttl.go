@@ -9,17 +9,20 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// expiring is the bound of a policy that forgets a partition after a silence of ttl: a history is bounded in
-// the stretches in which it cannot have been forgotten. Forgetting only lowers the units in use, so denials
-// are bounded as without. Where the first request places the windows or finds an empty bucket, only what
-// comes before the first such stretch ends is bounded, and what comes after a silence in which it was surely
-// forgotten, until the same; and denials prove nothing: whether a later one was the first again is not
-// known. Nor do they where it may find an empty bucket.
+// expiring is the bound of a policy that forgets a partition after a silence of its time to live.
+//
+// Over: the history is bounded in the stretches in which the partition cannot have been forgotten. If the
+// first request of a life places the windows, or finds an empty bucket, less is known. Then a stretch is
+// bounded only up to the first silence that may have been long enough. The next stretch begins after a
+// silence that surely was.
+//
+// Under: forgetting only lowers the units in use, so the bound without the time to live holds. If a request
+// may find an empty bucket again, or place windows again, denials prove nothing.
 type expiring struct {
 	Bound
 	forgetting
-	// placed: the first request of each life places the windows, or finds less than a full bucket for
-	// certain; low: it may find less; once: the phase of the windows is that of the first life alone.
+	// placed: the first request of each life places the windows, or surely finds less than a full bucket.
+	// low: it may find less. once: the phase of the windows is that of the first life only.
 	placed, low, once bool
 }
 
@@ -58,8 +61,8 @@ func (x expiring) Over(h *history.History) *Breach {
 	return nil
 }
 
-// overBetween bounds a history in the stretches in which the partition was surely not forgotten, or in the
-// first of them.
+// overBetween bounds the stretches between the silences in which the partition may have been forgotten. If
+// placed, it bounds the first stretch only.
 func (x expiring) overBetween(h *history.History) *Breach {
 	from, begin, latest := history.MinTime, 0, history.MinTime
 	for _, f := range append(x.silences(h.All),
@@ -98,7 +101,7 @@ func (x expiring) Usage(h *history.History) Meter {
 	return x.Bound.Usage(h)
 }
 
-// boundless is the meter where nothing is known: everything may be in use.
+// boundless is the meter that knows nothing: any number of units may be in use.
 type boundless struct{}
 
 func (boundless) Excess(int64) int64 { return 1 << 40 }
@@ -111,11 +114,11 @@ func (x expiring) Scope() Scope {
 	return of
 }
 
-// forgetting is when a partition is forgotten: after a silence of its time to live.
+// forgetting tells when a partition is forgotten: after a silence of its time to live, in nanoseconds.
 type forgetting struct {
 	// ttl is the least time to live, longest the most.
 	ttl, longest int64
-	// banned: a denied request may not have been seen.
+	// banned: the policy may not have seen a denied request, as a ban was on.
 	banned bool
 }
 
@@ -123,13 +126,13 @@ func forgettingOf(p spec.Policy) forgetting {
 	return forgetting{int64(p.TTL), int64(max(p.TTL, p.TTLTo)), p.Ban > 0}
 }
 
-// silences returns, ascending, from when to when the partition may be forgotten between two requests.
+// silences returns the intervals in which the partition may be forgotten between two requests; see
+// history.Silences.
 func (f forgetting) silences(all []history.Event) []history.Interval {
 	return history.Silences(all, f.ttl, f.sure)
 }
 
-// life returns the number of events before the first silence in which the partition was surely forgotten, and
-// none is missing.
+// life returns how many events come before the first silence in which the partition was surely forgotten.
 func (f forgetting) life(events []history.Event) int {
 	w := history.QuietGap{Until: history.MinTime, Memory: f.longest}
 	for i := range events {
@@ -141,19 +144,19 @@ func (f forgetting) life(events []history.Event) int {
 	return len(events)
 }
 
-// sure tells whether a request was surely seen, and remembered anew what is known of its partition.
+// sure tells whether a request was surely seen, and so renewed the time to live.
 func (f forgetting) sure(ev history.Event) bool {
 	return ev.Outcome == timeline.Allowed || ev.Outcome == timeline.Denied && !f.banned
 }
 
-// ttlModel forgets the memory of the model inside after a silence: a request that comes ttl or more after the
-// last one, admitted or denied, finds it as it starts. A window that requests start anew is a quota that is
-// forgotten so.
+// ttlModel forgets the state of the inner model after a silence. A request that comes ttl or more after the
+// last one finds the inner model as it starts. Admitted and denied requests both renew the time to live, but
+// see admitted. A window that requests renew is a quota with a time to live.
 type ttlModel struct {
 	around
-	// ttl is the least and ttlTo the most that a silence lasts after which it forgets.
+	// ttl is the shortest and ttlTo the longest silence after which the model forgets, scaled.
 	ttl, ttlTo int64
-	// admitted: only admitted requests are remembered so long, and those that find nothing remembered.
+	// admitted: a denied request renews nothing, unless it finds nothing remembered.
 	admitted bool
 }
 
@@ -164,7 +167,7 @@ func (t ttlModel) Traits() Traits {
 	return t.remembers()
 }
 
-// Start: where denied requests are not remembered so long, the first request finds nothing remembered.
+// Start: where denied requests renew nothing, the first request must find nothing remembered.
 func (t ttlModel) Start(begin int64) State {
 	m := t.around.Start(begin)
 	if t.admitted {
@@ -187,7 +190,8 @@ func (t ttlModel) Pass(m State, a Request) []State {
 	return t.known(m, a, Model.Pass, !t.admitted)
 }
 
-// known asks the model inside, as it is or as it starts.
+// known asks the inner model twice: in its present state, and in its start state if the silence may be long
+// enough.
 func (t ttlModel) known(m State, a Request, q question, renews bool) []State {
 	var out []State
 	if known := m.Clone(); known.Zone.Limit(zone.Now, lastAsked, t.ttlTo-t.Model.Traits().Scale) {
@@ -205,9 +209,9 @@ func (t ttlModel) known(m State, a Request, q question, renews bool) []State {
 	return out
 }
 
-// renew makes the memory of the model inside what it is when it starts now: every time in it is some time
-// from the present. (What a fixedModel has counted is no time, but is none once its window turns, as it does
-// where the index of its window is what it was at the start.)
+// renew sets the state of the inner model to its start state: each time becomes the present plus a constant.
+// The load of a fixedModel is no time, but it becomes 0 at the next turn, since the window index is that of
+// the start.
 func (t ttlModel) renew(m State) {
 	fresh := t.Model.Start(0)
 	for k := range fresh.Counts {
@@ -218,7 +222,7 @@ func (t ttlModel) renew(m State) {
 	}
 }
 
-// Forget: what is forgotten at lo for sure is as good as the memory of a partition that was never asked for.
+// Forget: after a silence that is surely long enough at lo, the state is as good as the start state.
 func (t ttlModel) Forget(m State, lo int64) {
 	if m.Zone.Bound(lastAsked, 0) <= lo-t.ttlTo {
 		m.Zone.Free(lastAsked, lo-t.ttlTo)
@@ -234,28 +238,28 @@ func (t ttlModel) Forget(m State, lo int64) {
 	t.around.Forget(m, lo)
 }
 
-// expiringSweep is the sweep of a bucket that starts full: one of the bucket, which begins anew after every
-// silence that may have been long enough.
+// expiringSweep is the sweep of a bucket that starts full. It begins anew after every silence that may have
+// been long enough.
 //
 //	the last one sent        it may be forgotten from here      until the next one is surely seen
 //	s ......................... s + ttl ........................... e
 //	admissions that end before are of the old sweep                 those sent after are of the new one
 //
-// Of those sent later only the first that was surely seen ends a silence here, so that a slow answer may be
-// taken for one. That accuses of nothing.
+// Of the requests sent later, only the first that was surely seen ends a silence here. So a slow answer may
+// be taken for a silence. That accuses nobody.
 type expiringSweep struct {
 	expiring
 	sweep Sweep
-	// anew makes a sweep; linking tells to keep what proves that nothing was forgotten.
+	// anew makes a sweep. linking: the sweep keeps requests that prove that nothing was forgotten.
 	anew    func() Sweep
 	linking bool
-	// silences are those that were not reached yet, ascending.
+	// silences are the silences that were not reached yet, ascending.
 	silences []history.Interval
-	// first is when the first request was sent of those that no other is surely seen to have followed, after
-	// is when the last silence ended; MinTime where there is none.
+	// first is the first Start of the requests that no request is surely seen to follow. after is when the
+	// last silence ended. MinTime: there is none.
 	first, after int64
-	// links follow the requests that were surely seen; linked are those that are kept. They prove that
-	// nothing was forgotten.
+	// links chooses, of the requests that were surely seen, those that prove that nothing was forgotten.
+	// linked are the chosen ones.
 	links  history.Cover
 	linked []history.Event
 }
@@ -270,7 +274,7 @@ func (x *expiringSweep) Take(b Block) *Alarm {
 		switch {
 		case len(x.silences) > 0:
 			from = x.silences[0].From
-		case x.first > history.MinTime && b.Horizon >= x.first+x.ttl: // it has not ended yet
+		case x.first > history.MinTime && b.Horizon >= x.first+x.ttl: // this silence has not ended yet
 			from, open = x.first+x.ttl, true
 		}
 		n, m := 0, history.StartingBefore(b.Begun, from)
@@ -293,7 +297,7 @@ func (x *expiringSweep) Take(b Block) *Alarm {
 
 // sent notes the silence that a request ends.
 func (x *expiringSweep) sent(ev *history.Event) {
-	if ev.Outcome == timeline.Denied && ev.End == history.MaxTime { // it may be seen at any time to come
+	if ev.Outcome == timeline.Denied && ev.End == history.MaxTime { // it may be seen at any later time
 		return
 	}
 	sure := x.sure(*ev)
@@ -308,8 +312,7 @@ func (x *expiringSweep) sent(ev *history.Event) {
 	}
 }
 
-// link keeps a request, or the one before it, where no other that is kept shows that no silence was long
-// enough.
+// link keeps a request, or the one before it, if no other kept request shows that the silence was too short.
 func (x *expiringSweep) link(ev *history.Event) {
 	if len(x.linked) == 0 {
 		x.links = history.NewCover(ev, x.ttl)
@@ -321,8 +324,8 @@ func (x *expiringSweep) link(ev *history.Event) {
 	}
 }
 
-// witness returns what was counted, and what shows that nothing of it was forgotten; nil where that is not
-// kept.
+// witness returns the requests that were counted, and those that show that nothing was forgotten; nil where
+// these are not kept.
 func (x *expiringSweep) witness(a *Alarm) []history.Event {
 	if !x.linking {
 		return nil
@@ -330,7 +333,7 @@ func (x *expiringSweep) witness(a *Alarm) []history.Event {
 	return slices.Concat(a.Placing, x.linked, []history.Event{x.links.Next})
 }
 
-// sweptLives is an expiring bound under which a full bucket begins anew, and each life is swept.
+// sweptLives is an expiring bound with a bucket that begins full in each life. Each life is swept.
 type sweptLives struct {
 	expiring
 	life Sweeping
@@ -341,7 +344,7 @@ func (x sweptLives) Sweep() Sweep {
 		first: history.MinTime, after: history.MinTime}
 }
 
-// lively returns those of the admissions that were sent after the last silence.
+// lively returns the indices of the admissions that were sent after the last silence.
 func (x *expiringSweep) lively(ended []history.Event, these []int32) []int32 {
 	if x.after == history.MinTime {
 		return these
@@ -349,10 +352,10 @@ func (x *expiringSweep) lively(ended []history.Event, these []int32) []int32 {
 	return slices.DeleteFunc(slices.Clone(these), func(i int32) bool { return ended[i].Start < x.after })
 }
 
-// lastAsked is the time of a ttlModel.
+// lastAsked is the index of the time at which a ttlModel was last renewed.
 const lastAsked = ownTime
 
-// asked makes the present the time of the last request.
+// asked sets lastAsked to the present in all states.
 func asked(all []State) []State {
 	for i := range all {
 		all[i].Zone.Set(lastAsked, zone.Now, 0)
@@ -360,9 +363,9 @@ func asked(all []State) []State {
 	return all
 }
 
-// PlacementAt returns what is known at an instant t inside of a history, in which none is missing that may
-// have been decided until a later one, under a policy that is one of several or alone. It is nil where the
-// partition may have been forgotten before.
+// PlacementAt returns what is known at the instant t of the windows that requests place. h has every request
+// that may have been decided until `until`. several: the policy is one of several. nil: the partition may
+// have been forgotten before.
 func PlacementAt(p spec.Policy, several bool, h *history.History, t, until int64) *history.Placement {
 	if p.TTL > 0 {
 		if h = reborn(p, h, t); ForgottenBy(p, h, t, until) {
@@ -389,14 +392,14 @@ func PlacementAt(p spec.Policy, several bool, h *history.History, t, until int64
 		out.Windows = out.Windows[1:]
 	}
 	if out.Windows = slices.Clone(out.Windows); len(out.Windows) > mostHanded {
-		// the first one that is not over
+		// the first window that is not over
 		out.Windows = []history.Opening{{From: t - f.SizeTo + 1, To: history.MaxTime}}
 	}
 	return out
 }
 
-// reborn returns a history from the last request before an instant t, or that all from t on follow, that
-// surely found nothing remembered.
+// reborn returns the history from the last request on that surely found nothing remembered. Every request
+// before it was decided before t.
 func reborn(p spec.Policy, h *history.History, t int64) *history.History {
 	f := forgettingOf(p)
 	k, last := 0, history.MinTime
@@ -414,8 +417,8 @@ func reborn(p spec.Policy, h *history.History, t int64) *history.History {
 	return h.From(k)
 }
 
-// ForgottenBy tells whether a partition may have been forgotten after one of the requests that were decided
-// before t.
+// ForgottenBy tells whether the partition may be forgotten after one of the requests that were decided before
+// t.
 func ForgottenBy(p spec.Policy, h *history.History, t, until int64) bool {
 	f := forgettingOf(p)
 	for _, silence := range f.silences(closed(h, until)) {
@@ -426,7 +429,7 @@ func ForgottenBy(p spec.Policy, h *history.History, t, until int64) bool {
 	return false
 }
 
-// closed returns the events of h and, after them, one that may come next.
+// closed returns the events of h, followed by one that may come next.
 func closed(h *history.History, until int64) []history.Event {
 	return append(slices.Clone(h.All), history.Event{Start: until + 1, End: until + 1})
 }

@@ -9,8 +9,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Grid are the windows [P + k*W, P + (k+1)*W) for every phase P in the closed box [from, to] and every
-// length W in the closed box [size, sizeTo]. Whatever is said of them holds for all of these.
+// Grid are the windows [P + k*W, P + (k+1)*W). Their phase P is any of the closed box [from, to], their
+// length W any of the closed box [size, sizeTo], in nanoseconds. What its methods tell holds for all of
+// these.
+//
+//	k = 0 begins within    [from...to]
+//	k = 1 begins within           [from+size.............to+sizeTo]
+//	k = 2 begins within                  [from+2*size.........................to+2*sizeTo]
 type Grid struct{ from, to, size, sizeTo int64 }
 
 // NewGrid returns the windows of p for a box of phases.
@@ -18,7 +23,7 @@ func NewGrid(p spec.Policy, from, to int64) Grid {
 	return Grid{from, to, int64(p.Rate.Per), int64(p.LongestWindow())}
 }
 
-// FirstOf returns the smallest window that the closed interval [s,e] may touch.
+// FirstOf returns the smallest window that an interval which starts at s may touch.
 func (w Grid) FirstOf(s int64) int64 {
 	if s < w.to {
 		return history.FloorDiv(s-w.to, w.size)
@@ -26,7 +31,7 @@ func (w Grid) FirstOf(s int64) int64 {
 	return history.FloorDiv(s-w.to, w.sizeTo)
 }
 
-// LastOf is the largest one.
+// LastOf returns the largest window that an interval which ends at e may touch.
 func (w Grid) LastOf(e int64) int64 {
 	if e < w.from {
 		return history.FloorDiv(e-w.from, w.sizeTo)
@@ -34,7 +39,7 @@ func (w Grid) LastOf(e int64) int64 {
 	return history.FloorDiv(e-w.from, w.size)
 }
 
-// earliest returns when window k begins at the earliest.
+// earliest returns the earliest instant at which window k may begin.
 func (w Grid) earliest(k int64) int64 {
 	if k >= 0 {
 		return w.from + k*w.size
@@ -52,15 +57,15 @@ func (w Grid) Latest(k int64) int64 {
 		return w.to + (k+1)*w.size
 	}
 	hi, lo := bits.Mul64(uint64(k+1), uint64(w.sizeTo))
-	// as many of the shortest reach an instant, as many of the longest may be beyond all
+	// k+1 of the shortest windows may still reach an instant where k+1 of the longest lie beyond all time
 	if hi > 0 || lo >= uint64(history.MaxTime) {
 		return history.MaxTime
 	}
 	return w.to + int64(lo)
 }
 
-// least and most return the length at which k windows that follow the phase (or, for a negative k, come
-// before it) reach the earliest and the latest instant.
+// least returns the length of windows at which window k begins earliest, most the length at which it begins
+// latest. Windows before the phase (k < 0) begin earlier the longer they are.
 func (w Grid) least(k int64) int64 {
 	if k < 0 {
 		return w.sizeTo
@@ -75,16 +80,16 @@ func (w Grid) most(k int64) int64 {
 	return w.sizeTo
 }
 
-// at returns the window in which the present of z lies: the same for the whole of it, and for every phase of
-// the box.
+// at returns the window in which the present of z lies. It is the same for the whole range of the present,
+// and for every phase of the box.
 func (w Grid) at(z zone.Zone) int64 { return w.FirstOf(-z.Bound(0, zone.Now)) }
 
 func (w Grid) scaled(k int64) Grid {
 	return Grid{w.from * k, w.to * k, w.size * k, w.sizeTo * k}
 }
 
-// begins returns the instants of [from, to] at which a window begins, at its earliest: the first 2^16 of
-// them.
+// begins returns the earliest starts of windows that lie in [from, to], ascending. It returns the first
+// WindowCap of them.
 func (w Grid) begins(from, to int64) []int64 {
 	var out []int64
 	for k := w.LastOf(from); ; k++ {
@@ -98,21 +103,21 @@ func (w Grid) begins(from, to int64) []int64 {
 	}
 }
 
-// Seat says that an event of some cost may lie in the windows lo..hi. Of those with the same last window the
-// one with the smallest end e goes first, where that is told.
+// Seat says that an event may lie in the windows Lo..Hi. Events are placed in the order of Hi. e breaks ties,
+// where it is set: the smaller end goes first.
 type Seat struct{ Lo, Hi, Cost, e int64 }
 
-// after tells whether x goes after y.
+// after tells whether x is placed after y.
 func (x Seat) after(y Seat) bool {
 	return x.Hi > y.Hi || x.Hi == y.Hi && (x.e > y.e || x.e == y.e && x.Cost > y.Cost)
 }
 
-// seating returns a function that gives the seats of events 0, 1, 2, ..., asked for in this order; lo
+// seating returns a function that gives the seats of events 0, 1, 2, ... It must be asked in this order. Lo
 // ascends.
 type seating func() func(i int) Seat
 
-// seatHeap has the events that are not placed yet, that with the smallest last window first: a heap of which
-// the children of k are 2k+1 and 2k+2.
+// seatHeap has the events that are not placed yet, as a binary heap: the smallest last window is first. The
+// children of k are 2k+1 and 2k+2.
 type seatHeap []Seat
 
 func (q *seatHeap) push(x Seat) {
@@ -126,7 +131,7 @@ func (q *seatHeap) push(x Seat) {
 	*q = h
 }
 
-// pop drops the first.
+// pop drops the first element.
 func (q *seatHeap) pop() {
 	h := (*q)[:len(*q)-1]
 	if len(h) > 0 {
@@ -146,10 +151,10 @@ func (q *seatHeap) pop() {
 	*q = h
 }
 
-// Overfull places each event in one of its windows, earliest deadline first, at most quota units a window,
-// where an event of several units may be divided. For a set of windows without gaps that is possible exactly
-// when Hall's condition holds; where it fails, overfull returns the events that must lie in windows k1..k2
-// and are too many.
+// Overfull places each event in one of its windows, earliest deadline first, at most quota units a window. An
+// event of several units may be divided. That succeeds exactly if Hall's condition holds: for all k1 <= k2,
+// the events confined to windows k1..k2 have at most (k2-k1+1)*quota units. Where it fails, Overfull returns
+// events confined to k1..k2 that are too many. It returns nil where it succeeds. Cost: O(n log n).
 func Overfull(evs []history.Event, seats seating, quota int64) *Breach {
 	if len(evs) == 0 {
 		return nil
@@ -182,10 +187,9 @@ func Overfull(evs []history.Event, seats seating, quota int64) *Breach {
 	}
 }
 
-// settle fills the rest of window k, earliest deadline first, and returns false where another event must lie
-// in window k. An event that costs more than the room left takes that room, and waits on with the units that
-// found none: dividing a request is in the target's favour. The first event of the heap stays the first when
-// its cost falls.
+// settle fills the rest of window k, earliest deadline first. false: an event that is left must lie in window
+// k. An event that costs more than the room takes the room, and its other units wait. Dividing a request
+// favours the target. The first event of the heap stays first when its cost falls.
 func (q *seatHeap) settle(room, k int64) bool {
 	for room > 0 && len(*q) > 0 {
 		placed := min((*q)[0].Cost, room)
@@ -197,8 +201,8 @@ func (q *seatHeap) settle(room, k int64) bool {
 	return len(*q) == 0 || (*q)[0].Hi > k
 }
 
-// overfullWindows finds, of the first n events, the latest k1 such that those confined to windows k1..k2
-// exceed their quota, and returns just as many of them as prove it.
+// overfullWindows takes the first n events. It finds the latest k1 for which the events confined to windows
+// k1..k2 exceed their quota. It returns only as many of these events as prove the excess.
 func overfullWindows(evs []history.Event, at func(i int) Seat, n int, k2, quota int64) *Breach {
 	seats := make([]Seat, n)
 	for i := range seats {
@@ -220,7 +224,7 @@ func overfullWindows(evs []history.Event, at func(i int) Seat, n int, k2, quota 
 	return nil
 }
 
-// SpanOf returns the time from the first start to the last end of evs.
+// SpanOf returns the time from the first Start to the last End of evs, in nanoseconds. evs is not empty.
 func SpanOf(evs []history.Event) int64 {
 	lo, hi := evs[0].Start, evs[0].End
 	for _, ev := range evs {
@@ -229,8 +233,8 @@ func SpanOf(evs []history.Event) int64 {
 	return hi - lo
 }
 
-// windowMeter counts the units that may be in the window that contains an instant, or in it and some before
-// it.
+// windowMeter counts the units that may be in the window that contains an instant, and in the n-1 windows
+// before it.
 type windowMeter struct {
 	Grid
 	// n is the number of windows that count.
@@ -241,7 +245,7 @@ type windowMeter struct {
 	gone     history.Tally
 }
 
-// newWindowMeter returns the meter of n windows that follow each other; all: denied requests are counted too.
+// newWindowMeter returns the meter of n consecutive windows. all: denied requests are counted too.
 func newWindowMeter(h *history.History, w Grid, n, quota int64, all bool) *windowMeter {
 	return &windowMeter{Grid: w, n: n, quota: quota, starts: h.Counted(all),
 		gone: history.NewTally(h.CountedEnds(all))}
@@ -253,19 +257,20 @@ func (m *windowMeter) Excess(t int64) int64 {
 	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
 		m.units += m.starts[m.i].Cost
 	}
-	// Of the windows that may contain t, the one that began first holds the most, and has the most behind it.
+	// Of the windows that may contain t, the one that began first has the most in it and in the windows
+	// before it.
 	begin := max(m.earliest(m.FirstOf(t)-m.n+1), t-m.n*m.sizeTo+1)
 	return m.units - m.gone.Before(begin) - m.quota + 1
 }
 
-// loads has the units in some windows, ascending.
+// loads has the units of some windows, ascending by window.
 type loads struct {
 	windows, units []int64
-	// i is where the last one was found.
+	// i is the index at which the last window was found.
 	i int
 }
 
-// add adds units to window k, which is not before the last one.
+// add adds units to window k, which is the last window so far or a later one.
 func (l *loads) add(k, units int64) {
 	if n := len(l.windows); n == 0 || l.windows[n-1] != k {
 		l.windows, l.units = append(l.windows, k), append(l.units, 0)
@@ -273,7 +278,7 @@ func (l *loads) add(k, units int64) {
 	l.units[len(l.units)-1] += units
 }
 
-// in returns the units in window k.
+// in returns the units of window k.
 func (l *loads) in(k int64) int64 {
 	for l.i < len(l.windows) && l.windows[l.i] < k {
 		l.i++
