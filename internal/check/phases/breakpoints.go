@@ -7,8 +7,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// Explore looks at boxes, the last one first, and puts the parts that look returns in the place of each: none
-// where it is done with. It returns the box at which look stops and all that are left, or nothing.
+// Explore works through boxes, the last one first. look returns the parts that take the place of a box: none
+// where the box is done with. Where look stops, Explore returns that box and all that are left; else it
+// returns nil.
 func Explore[B any](boxes []B, look func(b B) (parts []B, stop bool)) (left []B) {
 	for len(boxes) > 0 {
 		last := len(boxes) - 1
@@ -21,7 +22,8 @@ func Explore[B any](boxes []B, look func(b B) (parts []B, stop bool)) (left []B)
 	return nil
 }
 
-// Halved returns the parts of a box for explore, the lower one asked first; it stops at a box that has none.
+// Halved returns the halves of a box for Explore, which then looks at the lower one first. Without ok it
+// stops there.
 func Halved[B any](lower, upper B, ok bool) (parts []B, stop bool) {
 	if !ok {
 		return nil, true
@@ -29,21 +31,22 @@ func Halved[B any](lower, upper B, ok bool) (parts []B, stop bool) {
 	return []B{upper, lower}, false
 }
 
-// Breakpoints are the phases at which a request enters or leaves a window, ascending: between two of them a
-// fixed window judges alike. They are nil where they are not listed.
+// Breakpoints are the phases at which a request enters or leaves a window, ascending. Between two breakpoints
+// every phase of a fixed window gives the same answers. nil: they are not listed.
 type Breakpoints []int64
 
-// Inside returns the breakpoints in (b.from, b.to].
+// Inside returns the breakpoints in (b.From, b.To].
 func (t Breakpoints) Inside(b history.Interval) Breakpoints {
 	lo, _ := slices.BinarySearch(t, b.From+1)
 	hi, _ := slices.BinarySearch(t, b.To+1)
 	return t[lo:hi]
 }
 
-// none tells whether no turn is inside b.
+// none tells whether it is known that no breakpoint is inside b.
 func (t Breakpoints) none(b history.Interval) bool { return t != nil && len(t.Inside(b)) == 0 }
 
-// Split is middle, but at the middle one of the breakpoints inside where there are any.
+// Split returns where to divide b: at the middle one of the breakpoints inside, or in the middle if there is
+// none.
 func (t Breakpoints) Split(b history.Interval) int64 {
 	if in := t.Inside(b); len(in) > 0 {
 		return in[len(in)/2]
@@ -51,22 +54,22 @@ func (t Breakpoints) Split(b history.Interval) int64 {
 	return b.Middle()
 }
 
-// Alike tells whether the phases of b are worth no bounds of their own: there is only one, or no request of a
-// fixed window certainly changes its window inside.
+// Alike tells whether all phases of b give the same bounds: b has one phase only, or no breakpoint of a fixed
+// window.
 func (t Breakpoints) Alike(p spec.Policy, b history.Interval) bool {
 	return b.From == b.To || p.Fixed() && p.PerTo == 0 && t.none(b)
 }
 
-// BreakpointsOf returns the phases inside the box at which a request of some histories enters or leaves a
-// window, ascending.
+// BreakpointsOf returns the phases of the box at which a request of some histories enters or leaves a window,
+// ascending. nil: there are too many. size is the length of a window, in nanoseconds.
 func BreakpointsOf(parts []*history.History, size int64, box history.Interval) Breakpoints {
 	out := Breakpoints{}
-	if box.To-box.From > 64*size { // an anchor that nothing bounds: too many to list, and halves do as well
+	if box.To-box.From > 64*size { // too many to list: halve instead
 		return nil
 	}
 	for _, h := range parts {
 		n := 2
-		if h.Lag > 0 { // when it was sent, and what a late clock shows when it was answered
+		if h.Lag > 0 { // also the instants at which it was sent, and that a late clock shows at its answer
 			n = 4
 		}
 		for _, ev := range h.All {
@@ -80,7 +83,7 @@ func BreakpointsOf(parts []*history.History, size int64, box history.Interval) B
 	return slices.Compact(out)
 }
 
-// at appends the phases of the box under which a window begins at t, and those that follow them.
+// at appends the phases of the box under which a window begins at the instant, and the phase after each.
 func (t Breakpoints) at(instant, size int64, box history.Interval) Breakpoints {
 	for p := instant - history.FloorDiv(instant-box.From, size)*size; p <= box.To; p += size {
 		t = append(t, p)
@@ -91,7 +94,8 @@ func (t Breakpoints) at(instant, size int64, box history.Interval) Breakpoints {
 	return t
 }
 
-// Survivors returns the boxes of at most the given width that are not refuted, ascending, neighbours joined.
+// Survivors returns the boxes that are not refuted, ascending, neighbours joined. It divides boxes down to
+// width.
 func (s *Search) Survivors(box history.Interval, width int64) (left []history.Interval) {
 	Explore([]history.Interval{box}, func(b history.Interval) (halves []history.Interval, stop bool) {
 		if _, ok := s.Judge(Cell{b, s.Policy}); ok {
@@ -111,8 +115,8 @@ func (s *Search) Survivors(box history.Interval, width int64) (left []history.In
 	return left
 }
 
-// Arc returns the shortest arc of a circle of the given size that holds all boxes, which ascend and do not
-// overlap. Its end may lie beyond one turn.
+// Arc returns the shortest arc of a circle of the given size that holds all boxes. They ascend and do not
+// overlap. The end of the arc may be size or more.
 func Arc(boxes []history.Interval, size int64) history.Interval {
 	widest, after := int64(-1), 0
 	for i, b := range boxes {

@@ -1,5 +1,6 @@
-// Package phases refutes boxes of window phases: where windows may begin anywhere, every instant at which
-// they may begin must be refuted, each by some breach.
+// Package phases refutes boxes of window phases. A FAIL needs every phase of the box refuted, each by some
+// breach. Boxes that survive are divided (set inversion by interval analysis: Jaulin and Walter, 1993;
+// docs/theory.md, section 6).
 package phases
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Of returns the box of phases that a policy and a header leave open, and whether all partitions share
-// one phase.
+// Of returns the box of phases that a policy and a header leave open, in nanoseconds. shared: all partitions
+// have the same phase.
 func Of(p spec.Policy, h timeline.Header) (box history.Interval, shared bool) {
 	size := int64(LongestSlot(p))
 	all := history.Interval{From: 0, To: size - 1}
@@ -39,7 +40,7 @@ func Of(p spec.Policy, h timeline.Header) (box history.Interval, shared bool) {
 		true
 }
 
-// LongestSlot returns the longest that what p counts in can be: its window, or a slot of it.
+// LongestSlot returns the longest that the windows of p can be, or its slots if it has any.
 func LongestSlot(p spec.Policy) time.Duration {
 	if p.Slots > 1 {
 		return p.Slot()
@@ -47,7 +48,7 @@ func LongestSlot(p spec.Policy) time.Duration {
 	return p.LongestWindow()
 }
 
-// narrow returns box, or all phases where box is as wide as a window.
+// narrow returns box, or all phases if box is as wide as a window.
 func narrow(box, all history.Interval) history.Interval {
 	if box.To-box.From >= all.To {
 		return all
@@ -60,12 +61,12 @@ type Group struct {
 	Parts []*history.History
 }
 
-// Refutation is a breach in partition part of a group.
+// Refutation is a breach in the partition with index Part of a group.
 type Refutation struct {
 	Part int
 	*limiter.Breach
-	// searched is the history in which an exact search found it, under the policy and its first phase; nil
-	// for a bound.
+	// searched is the history in which an exact search found the breach, under the policy and first phase of
+	// cell. nil: a bound found it.
 	searched *history.History
 	cell     Cell
 }
@@ -75,45 +76,44 @@ type Search struct {
 	Policy spec.Policy
 	Mode   verdict.Conformance
 	Group  *Group
-	// Beginnings are those of the group, the shortest first and the whole last: what refutes a beginning
-	// refutes the whole.
+	// Beginnings are beginnings of the group, the shortest first and the whole group last. What refutes a
+	// beginning refutes the whole.
 	Beginnings []*Group
-	// Breakpoints are those of the group, listed where an exact search asks for them.
+	// Breakpoints are those of the group, or nil. The exact search uses them.
 	Breakpoints Breakpoints
-	// Boxes is how many boxes, and work how many observations, may still be judged; few the most boxes, where
-	// it is not 0.
+	// Boxes is how many boxes may still be judged, work how many observations. Few, unless 0, is the most
+	// boxes.
 	Boxes, work, Few int
-	// Most is how much work all boxes may take, 0 for all that there is; Bounded is how much they took.
+	// Most is how many observations all boxes may take, 0: the usual number. Bounded is how many they took.
 	Most, Bounded int
-	// Begun tells that beginnings and breakpoints are listed.
+	// Begun: Beginnings and Breakpoints are listed.
 	Begun bool
 	found []Refutation
-	// Limited tells that the budget ran out, so that the rest was not refuted.
+	// Limited: the budget ran out, so the rest was not refuted.
 	Limited bool
 	// Quick leaves out the exact search.
 	Quick bool
-	// Rough leaves what an exact search refutes as long as it is.
+	// Rough leaves what an exact search refutes at its full length.
 	Rough bool
-	// Steps counts the decisions that exact searches of one phase tried, wide those of searches of many
-	// phases at once.
+	// Steps is the work of the exact searches of one phase, Wide that of the searches of many phases at once.
 	Steps, Wide int
-	// last is how many the longest search of the last phase tried; each is how many all of one kind may try,
-	// 0 for the usual budget.
+	// last is the work of the longest search of the last phase. Each is how much work all searches of one
+	// kind may take; 0: the usual budget.
 	last, Each int
-	// Reach is the width up to which a box is searched exactly, all of its phases at once.
+	// Reach is the width up to which all phases of a box are searched at once, in nanoseconds.
 	Reach int64
-	// Capped tells that an exact search reached its cap, or that all of them would.
+	// Capped: an exact search reached its cap, or all of them would.
 	Capped bool
-	// plateau is the box without breakpoints that is being refuted part by part, entered how many decisions
-	// were tried before it.
+	// plateau is the box without breakpoints that is being refuted part by part. entered is the work tried
+	// before it.
 	plateau history.Interval
 	entered int
-	// Scratch, where it is not nil, asks the bounds for their answer alone, without breaches.
+	// Scratch, unless nil, asks the bounds for an answer without breaches.
 	Scratch *limiter.Scratch
 }
 
-// Refute returns the breaches that together refute every phase of the box, or ok=false where some phase
-// survives or the budget ran out.
+// Refute returns breaches that together refute every phase of the box. ok=false: some phase survives, or the
+// budget ran out (Limited).
 func (s *Search) Refute(box history.Interval) (found []Refutation, ok bool) {
 	s.Begin(box)
 	if len(Explore([]Cell{{box, limiter.Divisible(s.Policy)}}, s.look)) > 0 {
@@ -127,7 +127,7 @@ func (s *Search) Refute(box history.Interval) (found []Refutation, ok bool) {
 	return s.found, true
 }
 
-// Begin prepares the search of a box.
+// Begin prepares the search of a box: its budget, beginnings and breakpoints.
 func (s *Search) Begin(box history.Interval) {
 	s.Boxes, s.work = 1, MaxWork
 	if s.Most > 0 {
@@ -155,10 +155,11 @@ func (s *Search) Begin(box history.Interval) {
 	}
 }
 
-// list lists the beginnings of the group, and the breakpoints inside a box, of its n observations.
+// list lists the beginnings of the group, and the breakpoints inside a box. n is the number of its
+// observations.
 func (s *Search) list(box history.Interval, n int) {
 	s.Beginnings, s.Breakpoints, s.Begun = []*Group{s.Group}, nil, true
-	// Else a request that a beginning leaves out may have made its start what it is.
+	// The state at the start must not depend on requests that a beginning leaves out.
 	if !limiter.KeepsItsBeginning(s.Policy) && s.Policy.Align != spec.AlignFirst {
 		s.Beginnings = beginningsOf(s.Group, search.Counted(spec.Limit{s.Policy}))
 	}
@@ -167,20 +168,20 @@ func (s *Search) list(box history.Interval, n int) {
 	}
 }
 
-// The most boxes of a search, and how often the whole group may be judged at least.
+// The most boxes of a search, and how often, at least, the whole group may be judged.
 const (
 	MostBoxes  = 1 << 16
 	LeastWhole = 64
 )
 
-// The first observations of a partition that are judged apart: each time so many times as many.
+// The length of the first beginning of a partition, and how many times longer each next one is.
 const (
 	leastBeginning = 4
 	longerBy       = 8
 )
 
-// beginningsOf returns what the first few observations of each partition surely show, then more of them,
-// and so on, and last the group itself. all tells that denied requests count.
+// beginningsOf returns what the first few observations of each partition surely show, then longer beginnings,
+// and last the group itself. all: denied requests count.
 func beginningsOf(g *Group, all bool) []*Group {
 	most := 0
 	for _, h := range g.Parts {
@@ -197,13 +198,13 @@ func beginningsOf(g *Group, all bool) []*Group {
 	return append(out, g)
 }
 
-// Cell is a box of phases and a policy whose rate and burst may be ranges.
+// Cell is a box of phases, with a policy whose rate, window and burst may be ranges.
 type Cell struct {
 	history.Interval
 	Policy spec.Policy
 }
 
-// look refutes one box as a whole, or divides it. It stops where one phase is found that explains all.
+// look refutes a cell as a whole, or divides it. It stops where one phase explains all.
 func (s *Search) look(b Cell) (halves []Cell, stop bool) {
 	if s.Boxes <= 0 || s.work <= 0 {
 		s.Limited = true
@@ -227,12 +228,12 @@ func (s *Search) look(b Cell) (halves []Cell, stop bool) {
 	return Halved(s.Halves(b))
 }
 
-// searchPhases searches a box exactly: under one phase that stands for all that are alike, or under all at
-// once. done: the box is not refuted, and need not be divided.
+// searchPhases searches a cell exactly: under one phase that stands for all that are alike, or under all at
+// once. done: the cell is not refuted and need not be divided.
 func (s *Search) searchPhases(b Cell) (r *Refutation, done bool) {
 	if b.From == b.To || timeless(b.Policy) && s.Breakpoints.Alike(s.Policy, b.Interval) {
 		if r, ok := s.Exactly(b); ok {
-			s.Reach = max(s.Reach, 2*(b.To-b.From)+1) // the neighbours may go together
+			s.Reach = max(s.Reach, 2*(b.To-b.From)+1) // the neighbours may be refuted together
 			return &r, true
 		}
 		return nil, b.Policy.BanTo == 0 && b.Policy.TTLTo == 0
@@ -246,9 +247,9 @@ func (s *Search) searchPhases(b Cell) (r *Refutation, done bool) {
 	return nil, false
 }
 
-// hopeless tells whether the exact searches of a box would take many times their budget, as far as the part
-// of the same field tells that is refuted: its parts are as much alike as phases can be, and judged in their
-// order.
+// hopeless tells whether the exact searches of the plateau would take many times their budget. It
+// extrapolates from the part of the plateau that is refuted. The parts of a plateau are alike, and they are
+// judged in order.
 func (s *Search) hopeless(b history.Interval) bool {
 	if s.plateau.From > b.From || s.plateau.To < b.To || s.plateau.From == s.plateau.To {
 		s.plateau, s.entered = history.Interval{}, s.Tried()
@@ -264,15 +265,15 @@ func (s *Search) hopeless(b history.Interval) bool {
 		tried*left > hopelessBudgets*most*done
 }
 
-// After a part of the budget, one in fieldTrial, a field is given up where its rest would take more
-// than so many budgets, and is so many times as wide as a box that is searched at once.
+// hopeless judges after 1/fieldTrial of the budget. It gives a plateau up if its rest needs hopelessBudgets
+// budgets, and is more than fieldParts times as wide as Reach.
 const (
 	fieldTrial      = 16
 	fieldParts      = 1 << 10
 	hopelessBudgets = 256
 )
 
-// survives tells whether one phase of the box does.
+// survives tells whether one phase of the cell is known to survive.
 func (s *Search) survives(b Cell) bool {
 	at := s.middle(b.Interval)
 	one := Cell{history.Interval{From: at, To: at}, b.Policy}
@@ -284,7 +285,7 @@ func (s *Search) survives(b Cell) bool {
 	return !refuted
 }
 
-// Halves divides a box: its ranges before its phases. ok=false where there is nothing to divide.
+// Halves divides a cell: its ranges before its phases. ok=false: there is nothing to divide.
 func (s *Search) Halves(b Cell) (lower, upper Cell, ok bool) {
 	if lower, upper, ok := limiter.Divide(b.Policy); ok {
 		if !s.fits(lower) || !s.fits(upper) {
@@ -313,7 +314,7 @@ func (s *Search) add(r Refutation) (none []Cell, stop bool) {
 	return nil, false
 }
 
-// middle returns a phase of the box that is likely to survive where any does.
+// middle returns a phase of the box that is likely to survive if any does.
 func (s *Search) middle(b history.Interval) int64 {
 	if s.Policy.Fixed() && b.From < b.To {
 		return s.Breakpoints.Split(b)
@@ -321,19 +322,19 @@ func (s *Search) middle(b history.Interval) int64 {
 	return b.From + (b.To-b.From)/2
 }
 
-// widerInWindow tells whether the length of the windows of b leaves the last one of the recording more open
-// than their phase does.
+// widerInWindow tells whether the last window of the recording is made more uncertain by the length of the
+// windows than by their phase.
 func (s *Search) widerInWindow(b Cell) bool {
 	var end int64
 	for _, h := range s.Group.Parts {
-		if n := len(h.All); n > 0 { // else all that a stretch of windows had may belong to the next one
+		if n := len(h.All); n > 0 { // without events, all of them may belong to the next stretch
 			end = max(end, h.All[n-1].Start)
 		}
 	}
 	return int64(b.Policy.PerTo-b.Policy.Rate.Per)*(end/int64(b.Policy.Rate.Per)+1) >= b.To-b.From
 }
 
-// Judge asks the bounds of every partition whether they refute the whole box.
+// Judge asks the bounds of every partition whether they refute the whole cell. false: none does.
 func (s *Search) Judge(b Cell) (Refutation, bool) {
 	bd := limiter.NewBound(b.Policy, b.From, b.To)
 	if s.Beginnings == nil {
@@ -355,7 +356,7 @@ func (s *Search) Judge(b Cell) (Refutation, bool) {
 	return Refutation{}, false
 }
 
-// judgeOne asks a bound of one history, for the answer alone where nobody wants the breach.
+// judgeOne asks a bound about one history. With Scratch it returns no breach.
 func (s *Search) judgeOne(h *history.History, bd limiter.Bound) (Refutation, bool) {
 	if s.Scratch != nil {
 		return Refutation{}, s.Scratch.Refutes(h, bd, s.Mode)
@@ -364,17 +365,18 @@ func (s *Search) judgeOne(h *history.History, bd limiter.Bound) (Refutation, boo
 	return Refutation{Breach: br}, br != nil
 }
 
-// judged tells whether a beginning of a partition is no longer than the one before.
+// judged tells whether a beginning of a partition is as long as the beginning before, so that it was judged
+// already.
 func (s *Search) judged(beginning, part int) bool {
 	return beginning > 0 && s.Beginnings[beginning-1].Parts[part] == s.Beginnings[beginning].Parts[part]
 }
 
-// timeless tells whether phases that are alike judge alike: nothing but the order of the decisions, and the
-// windows that they lie in, matters to the policy. Else a request may have to be decided so long after
-// another one that of these phases some have it in one window, and some in the next.
+// timeless tells whether phases without a breakpoint between them give the same answers in the exact search.
+// That holds where only the order of decisions and their windows matter. Otherwise one request may have to be
+// decided long after another, in the same window for some phases and in the next for others.
 func timeless(p spec.Policy) bool { return p.Ban == 0 && p.TTL == 0 && !p.Completes() }
 
-// JudgeOne asks one bound both questions that the mode allows.
+// JudgeOne asks one bound both questions, or the one that the mode allows. It returns a breach or nil.
 func JudgeOne(h *history.History, b limiter.Bound, mode verdict.Conformance) *limiter.Breach {
 	if mode != verdict.LowerBound {
 		if br := b.Over(h); br != nil {
@@ -390,8 +392,8 @@ func JudgeOne(h *history.History, b limiter.Bound, mode verdict.Conformance) *li
 	return nil
 }
 
-// fits tells whether the products of p, whose range is a part of the one that was declared, stay in bounds
-// too: a rate in the middle may have no fraction as short as those at the ends.
+// fits tells whether the products of p stay in bounds. p is a part of the declared range: a rate in the
+// middle may not reduce to as short a fraction as the ends.
 func (s *Search) fits(p spec.Policy) bool {
 	if !p.Refills() {
 		return true

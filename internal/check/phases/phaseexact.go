@@ -8,16 +8,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// The work that the search of one group may take, where nothing else is said.
+// The usual budgets for the search of one group.
 const (
-	// StepBudget is how many decisions the exact searches may try of one phase at a time, and as many of
-	// all phases of a box at once.
+	// StepBudget is the work that the exact searches of one phase at a time may take together. The searches
+	// of all phases of a box at once may take as much again.
 	StepBudget = search.VisitCap
 	// MaxWork is how many observations the bounds may judge in the search for a phase.
 	MaxWork = 25_000_000
 )
 
-// mostSteps is how many decisions the exact searches of one kind may try together.
+// mostSteps is the work that the exact searches of one kind may take together.
 func (s *Search) mostSteps() int {
 	if s.Each > 0 {
 		return s.Each
@@ -25,16 +25,17 @@ func (s *Search) mostSteps() int {
 	return StepBudget
 }
 
-// Tried is how many decisions all exact searches tried.
+// Tried is the work of all exact searches.
 func (s *Search) Tried() int { return s.Steps + s.Wide }
 
-// Exactly searches every partition exactly under the first phase of a cell.
+// Exactly searches every partition exactly under the first phase of a cell. false: no partition is refuted,
+// or not within the budget.
 func (s *Search) Exactly(b Cell) (Refutation, bool) {
 	if s.Quick || limiter.Ranged(b.Policy) || s.Mode != "" && s.Mode != verdict.Exact {
 		return Refutation{}, false
 	}
 	s.last = 0
-	gaveUp := make([]bool, len(s.Group.Parts)) // where a beginning is too much, the whole is
+	gaveUp := make([]bool, len(s.Group.Parts)) // a beginning is too much: so is the whole
 	for k, g := range s.Beginnings {
 		for i, h := range g.Parts {
 			if gaveUp[i] || s.judged(k, i) {
@@ -57,10 +58,14 @@ func (s *Search) Exactly(b Cell) (Refutation, bool) {
 	return Refutation{}, false
 }
 
-// Together searches every partition exactly under all phases of a cell at once. A decision at d under a phase
-// P answers as one at d-(P-from) under the phase from does, so that whatever the phase, the decisions lie in
-// intervals that begin earlier by the width of the box. What nothing explains then, nothing explains under
-// any phase of the box.
+// Together searches every partition exactly under all phases of a cell at once. Let P be a phase of the cell.
+// A decision at d under P answers as a decision at d-(P-From) does under the phase From. So under the phase
+// From, all decisions of any phase lie in intervals that begin earlier by the width of the cell. If nothing
+// explains these, no phase of the cell does.
+//
+//	under P         From ...P  [====d====]
+//	under From      From   [====d====]             shifted left by P-From
+//	asked           From [ - - [=========]         begins earlier by To-From: holds the shift of every phase
 func (s *Search) Together(b Cell) (Refutation, bool) {
 	width := b.To - b.From
 	if s.Quick || b.Policy.Completes() || width > s.Reach || s.Wide > s.mostSteps() || s.Mode != "" &&
@@ -85,11 +90,11 @@ func (s *Search) Together(b Cell) (Refutation, bool) {
 	return Refutation{}, false
 }
 
-// WideSteps is how many decisions the search of a box may try at least.
+// WideSteps is the least work that the search of a cell may take.
 const WideSteps = 1 << 12
 
-// searched searches h exactly under the policy and the first phase of a cell, and tries no more than `most`
-// decisions, if that is not 0.
+// searched searches h exactly under the policy and first phase of a cell. most, unless 0, caps the work. r is
+// nil where h is not refuted; limited: the cap was reached.
 func searched(h *history.History, b Cell, most int) (r *Refutation, visited int, limited bool) {
 	x := search.New(h, b.Policy, b.From)
 	if x == nil || x.Dear(h) && search.Simply(h, spec.Limit{b.Policy}, []int64{b.From}) {
@@ -105,7 +110,7 @@ func searched(h *history.History, b Cell, most int) (r *Refutation, visited int,
 	return &Refutation{Breach: search.Together(h.Before(dead.At).All), searched: h, cell: b}, x.Visited, false
 }
 
-// shorten drops the beginning of what an exact search refuted, as far as it is not needed.
+// shorten drops the beginning of the refuted history, as far as the rest is refuted too.
 func (r *Refutation) shorten() {
 	if r.searched == nil {
 		return

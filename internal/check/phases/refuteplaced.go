@@ -7,7 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// RefutePlaced judges h under a policy that requests place.
+// RefutePlaced judges h under a policy whose windows requests place. tried is the work of exact searches, at
+// most `most` if that is not 0. ok=false: h is not refuted.
 func RefutePlaced(h *history.History, pol spec.Policy, mode verdict.Conformance,
 	most int) (found []Refutation, tried int,
 	ok bool) {

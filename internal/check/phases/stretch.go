@@ -12,29 +12,29 @@ import (
 
 // AnchoredRefutation is what refutes a history under windows that begin at the first counted request.
 type AnchoredRefutation struct {
-	// Found are the breaches that together refute every phase of box in one stretch; empty where some phase
+	// Found are the breaches that together refute every phase of Box in one stretch. Empty: some phase
 	// survives.
 	Found   []*limiter.Breach
 	Box     history.Interval
 	stretch *history.History
-	// Limited: the search for a phase reached its budget. unsure: the rest after a silence was not judged.
+	// Limited: the search for a phase reached its budget. Unsure: the rest after some silence was not judged.
 	Limited, Unsure bool
 }
 
-// RefuteAnchored judges h in stretches. The phase is known up to the interval of the first counted request;
-// after two windows without a counted request the windows begin anew. Where it cannot be told whether a
-// silence was long enough, the rest is left unjudged. few is how many boxes of phases are asked of a stretch,
-// 0 for the usual budget.
+// RefuteAnchored judges h in stretches. The phase is known up to the interval of the first counted request.
+// After two windows without a counted request the windows begin anew, and with them a stretch. If a silence
+// may have been long enough, but not surely, the rest is left unjudged. few is the most boxes of phases for
+// one stretch, 0: the usual budget.
 func RefuteAnchored(h *history.History, pol spec.Policy, mode verdict.Conformance,
 	few int) AnchoredRefutation {
 	var r AnchoredRefutation
 	if pol.Count == spec.CountAll && pol.Ban > 0 {
-		// a denial inside a ban is not counted, so that it is not known which requests place the windows
+		// A denial inside a ban is not counted. So it is not known which requests place the windows.
 		r.Unsure = true
 		return r
 	}
 	all := pol.Count == spec.CountAll
-	banned := history.MinTime // by when what an earlier stretch denied has explained all that it can
+	banned := history.MinTime // the instant until which denials of earlier stretches may explain a denial
 	end := history.LastEnd(h.All)
 	for rest := h.All; ; {
 		begin := slices.IndexFunc(rest, func(ev history.Event) bool { return ev.Counts(all) })
@@ -57,14 +57,14 @@ func RefuteAnchored(h *history.History, pol spec.Policy, mode verdict.Conformanc
 		switch {
 		case len(rest) == 0 && sure:
 			return r
-		case !sure || pol.TTL > 0: // where it was forgotten before, the windows begin elsewhere
+		case !sure || pol.TTL > 0: // with a time to live the windows may have begun elsewhere after a silence
 			r.Unsure = true
 			return r
 		}
 	}
 }
 
-// refute asks the bounds of one stretch. The exact search judges all stretches.
+// refute asks the bounds of one stretch. Exact searches judge all stretches at once, elsewhere.
 func (r *AnchoredRefutation) refute(now *history.History, box history.Interval, pol spec.Policy,
 	mode verdict.Conformance, few int) {
 	s := &Search{Policy: pol, Mode: mode, Group: &Group{Parts: []*history.History{now}}, Quick: true,
@@ -86,8 +86,7 @@ func (r *AnchoredRefutation) refute(now *history.History, box history.Interval, 
 	r.Limited = r.Limited || s.Limited
 }
 
-// Deny judges events of which none is counted: whenever windows began, there is nothing in them that explains
-// a denial.
+// Deny judges denials before any counted request. Wherever windows begin, nothing in them explains a denial.
 func (r *AnchoredRefutation) Deny(events []history.Event, lag int64, pol spec.Policy,
 	mode verdict.Conformance) {
 	if len(events) == 0 {
@@ -103,7 +102,8 @@ func (r *AnchoredRefutation) Deny(events []history.Event, lag int64, pol spec.Po
 	}
 }
 
-// bansUntil returns the last instant at which a request that h may have seen denied explains another denial.
+// bansUntil returns the last instant until which a denial that h may have, explains another denial by its
+// ban.
 func bansUntil(h *history.History, pol spec.Policy) int64 {
 	until := history.MinTime
 	for i := range h.All {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Placers returns the requests by which it is known how a policy was placed, but for some that are known by
-// others.
+// Placers returns the requests that show how the windows of a policy were placed, or when its partition was
+// not forgotten. It leaves out those that the others make needless. Ascending by Start; may be empty.
 func Placers(h *history.History, pol spec.Policy) []history.Event {
 	if len(h.All) == 0 {
 		return nil
@@ -33,8 +33,8 @@ func Placers(h *history.History, pol spec.Policy) []history.Event {
 	return history.Of(out).All
 }
 
-// openers returns, of each window that a request surely opened by an instant, the admission that says by
-// when.
+// openers returns, for each window that a request surely opened by some instant, the admission that shows the
+// instant.
 func openers(h *history.History, f limiter.First) (out []history.Event) {
 	end := history.MinTime
 	for _, o := range f.Openings(h) {
@@ -52,8 +52,9 @@ func openers(h *history.History, f limiter.First) (out []history.Event) {
 	return out
 }
 
-// Chain returns the first event and the one that ends first, and of the others as few as leave no silence
-// longer than a time where the whole leaves none.
+// Chain returns the first event, the one that ends first, and a Cover of the others: as few events as leave
+// no silence longer than `most` nanoseconds where all of them leave none. Events without an outcome are
+// ignored.
 func Chain(events []history.Event, most int64) []history.Event {
 	var sure []history.Event
 	for _, ev := range events {

@@ -1,5 +1,5 @@
-// Package witness makes a finding: the fewest requests that prove it (proof.go), those that place its windows
-// (placers.go), and the sentence with its arithmetic (sentence.go).
+// Package witness makes a finding: the fewest requests that prove it (proof.go), the requests that place its
+// windows (placers.go), and the sentence with its arithmetic (sentence.go).
 package witness
 
 import (
@@ -12,37 +12,38 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Proof makes the fewest events of a history that are refuted on their own.
+// Proof looks for the fewest events of a history that are refuted on their own.
 //
-// An event may be left out when that makes what is left easier to explain, so that its refutation still
-// refutes the whole: a denial that does not count always, any other request if no denial that is left may
-// have counted it. Those that may have made the memory of the limiter stay where that matters.
+// An event may be left out if the rest is then easier to explain: the refutation of the rest refutes the
+// whole too. That holds for a denial that does not count. It holds for any other request if no remaining
+// denial may have counted it. Requests that may have created the state of the limiter stay where that
+// matters.
 type Proof struct {
 	H *history.History
-	// Judge returns what refutes a history, and how many decisions exact searches tried: no more than most,
-	// if that is not 0.
+	// Judge returns what refutes a history, and the work of exact searches. most, unless 0, caps the work.
 	Judge func(h *history.History, most int) (found []phases.Refutation, visits int, refuted bool)
-	// Counted: a denied request may count against another.
+	// Counted: a denied request may count against another request.
 	Counted bool
-	// Over: judge asks for admissions alone, which are easier to explain without any other request.
+	// Over: Judge asks for admissions alone, which are easier to explain without any other request.
 	Over bool
-	// Amid returns the whole with only some events known, where requests place what the policy remembers:
-	// what refutes the events must refute it too. placing are those by which that is known. Else nil.
+	// Amid returns the whole history with only the outcomes of some events known. It is set where requests
+	// place what the policy remembers: what refutes the events must then refute this history too. Placing are
+	// the requests that show the placement. nil: no request places anything.
 	Amid    func(events []history.Event) *history.History
 	Placing []history.Event
-	// Until: the requests that were sent until then stay, and are part of every witness; MinTime for none.
+	// Until: the requests that were sent by Until are part of every witness. MinTime: none need be.
 	Until int64
-	// Tries bounds how often events are judged again.
+	// Tries is how often events may still be judged again.
 	Tries int
-	// Visits counts the decisions that exact searches tried; most is how many one judgement may try.
+	// Visits is the work of exact searches so far; most is the cap for one judgement.
 	Visits, most int
 }
 
-// FewTries are the tries of a proof from n events: fewer where each has many to judge.
+// FewTries returns the tries of a proof from n events: fewer where each try judges many events.
 func FewTries(n int) int { return min(ProofTries, 1+1_000_000/(n+1)) }
 
-// A small witness is made smaller with all means; of a large one, which is nearly minimal by its
-// construction, only the large parts that it does not need are dropped, as long as that is cheap.
+// A small witness is made smaller by all means. A large one is nearly minimal by its construction. From it
+// only large needless parts are dropped, while that is cheap.
 const (
 	ProofTries  = 600
 	largeProof  = 64
@@ -50,7 +51,7 @@ const (
 	proofVisits = 1 << 21
 )
 
-// Honest tells whether what refutes events, as found, is wrong in the whole as well.
+// Honest tells whether what refutes the events, found, is a contradiction of the whole history too.
 func (p *Proof) Honest(events []history.Event, found []*limiter.Breach) bool {
 	if p.Amid == nil {
 		return true
@@ -59,7 +60,7 @@ func (p *Proof) Honest(events []history.Event, found []*limiter.Breach) bool {
 	if p.Visits += visits; !ok {
 		return false
 	}
-	for _, br := range found { // that nothing explains a denial says more than that nothing explains all
+	for _, br := range found { // an inexplicable denial is the stronger claim
 		if br.Kind == verdict.UnderAdmission && !slices.ContainsFunc(amid, func(r phases.Refutation) bool {
 			return r.Kind == br.Kind && r.Asked == br.Asked
 		}) {
@@ -69,7 +70,7 @@ func (p *Proof) Honest(events []history.Event, found []*limiter.Breach) bool {
 	return true
 }
 
-// Refute judges events alone.
+// Refute judges events alone. It returns nil if they are not refuted.
 func (p *Proof) Refute(events []history.Event) []*limiter.Breach {
 	p.Tries--
 	if p.Visits > proofVisits || len(events) > largeProof && p.Visits > largeVisits {
@@ -90,9 +91,8 @@ func (p *Proof) Refute(events []history.Event) []*limiter.Breach {
 	return out
 }
 
-// Fewest returns the breaches of the smallest witness that was found, and its events. Where the witness
-// cannot be judged alone (its phase is shared, and other partitions are part of the proof) it is returned as
-// it is.
+// Fewest returns the breaches of the smallest witness found, and its events. A witness whose phase is shared
+// may need the other partitions for the proof. If it is not refuted alone, it is returned unchanged.
 func (p *Proof) Fewest(found []*limiter.Breach) ([]*limiter.Breach, []history.Event) {
 	events := p.explained(found, p.withFirst(EventsOf(found)))
 	alone := p.Refute(events)
@@ -102,7 +102,7 @@ func (p *Proof) Fewest(found []*limiter.Breach) ([]*limiter.Breach, []history.Ev
 			alone = nil
 		}
 	}
-	if alone == nil { // what places the windows is missing
+	if alone == nil { // the requests that place the windows are missing
 		wider := p.H.Before(history.LastEnd(events)).All
 		if alone = p.Refute(wider); alone == nil {
 			return found, events
@@ -112,7 +112,7 @@ func (p *Proof) Fewest(found []*limiter.Breach) ([]*limiter.Breach, []history.Ev
 	return p.smaller(events, alone)
 }
 
-// smaller leaves out of a witness what it fails without: first halves, at last single events.
+// smaller leaves out of a witness what it does not need: first halves, at last single events.
 func (p *Proof) smaller(events []history.Event, alone []*limiter.Breach) ([]*limiter.Breach,
 	[]history.Event) {
 	for step := max(len(events)/2, 1); ; step = max(step/2, 1) {
@@ -135,8 +135,8 @@ func (p *Proof) smaller(events []history.Event, alone []*limiter.Breach) ([]*lim
 	}
 }
 
-// told returns what is said of events that are refuted alone, as found: where more is left out of them that
-// may explain a denial, what refutes them amid all of it.
+// told returns the breaches to report for events that are refuted alone. An under-admission is taken from the
+// whole history instead, where requests outside the events may explain a denial.
 func (p *Proof) told(events []history.Event, found []*limiter.Breach) []*limiter.Breach {
 	if p.Amid == nil || !slices.ContainsFunc(found,
 		func(br *limiter.Breach) bool { return br.Kind == verdict.UnderAdmission }) {
@@ -155,8 +155,8 @@ func (p *Proof) told(events []history.Event, found []*limiter.Breach) []*limiter
 	return out
 }
 
-// explained returns events with all that came before them, where the denials among them may need that for
-// their own explanation: they would be found, and are nothing wrong.
+// explained returns events, with all that came before if the denials among the events may need that for their
+// explanation. Otherwise a correct denial would be reported.
 func (p *Proof) explained(found []*limiter.Breach, events []history.Event) []history.Event {
 	if !p.Counted || !slices.ContainsFunc(found,
 		func(br *limiter.Breach) bool { return br.Kind != verdict.OverAdmission }) {
@@ -178,7 +178,7 @@ func (p *Proof) explained(found []*limiter.Breach, events []history.Event) []his
 	return slices.Clone(whole)
 }
 
-// easier tells whether what is left is easier to explain without the dropped events.
+// easier tells whether left is easier to explain without the dropped events.
 func (p *Proof) easier(left, dropped []history.Event) bool {
 	if len(left) == 0 || p.Amid != nil {
 		return len(left) > 0
@@ -199,7 +199,7 @@ func (p *Proof) easier(left, dropped []history.Event) bool {
 	return true
 }
 
-// withFirst adds the requests that stay.
+// withFirst adds the requests that were sent by Until.
 func (p *Proof) withFirst(events []history.Event) []history.Event {
 	if p.Until == history.MinTime {
 		return events
@@ -207,7 +207,7 @@ func (p *Proof) withFirst(events []history.Event) []history.Event {
 	return history.Of(append(events, p.H.Before(p.Until).All...)).All
 }
 
-// EventsOf returns the events of all breaches, each once, ascending by start.
+// EventsOf returns the events of all breaches, each once, ascending by Start.
 func EventsOf(found []*limiter.Breach) []history.Event {
 	var all []history.Event
 	for _, br := range found {

@@ -21,7 +21,7 @@ type Sentence struct {
 	Header  timeline.Header
 	Witness []timeline.Observation
 	End     time.Duration
-	// Others is how many more partitions it takes to refute every phase that they share.
+	// Others is how many other partitions are needed to refute every phase that all share.
 	Others int
 }
 
@@ -37,7 +37,7 @@ func (s Sentence) Print(f verdict.Finding, br *limiter.Breach) string {
 	}
 }
 
-// Over: 110 requests allowed within 0.930 s; at most 100 + floor(10/s * 0.930 s) = 109 are possible.
+// Over prints: 110 requests allowed within 0.930 s; at most 100 + floor(10/s * 0.930 s) = 109 are possible.
 func (s Sentence) Over(f verdict.Finding, br *limiter.Breach) string {
 	if len(br.Events) == 1 && br.Events[0].Cost > s.Pol.Full() {
 		return fmt.Sprintf("request #%d of cost %d was allowed; a full start admits %d", br.Events[0].Seq,
@@ -55,7 +55,7 @@ func (s Sentence) Over(f verdict.Finding, br *limiter.Breach) string {
 	case s.Pol.Fixed():
 		return what + s.inWindows(br)
 	case s.Pol.Windowed():
-		if len(br.Events) > 0 { // seen is what was weighted
+		if len(br.Events) > 0 { // Seen is a weighted count
 			what = s.units(AllowedOf(br.Events)) + " allowed within " + seconds(within)
 		}
 		return fmt.Sprintf("%s; the last of them was admitted at a weighted count of at least %d, but "+
@@ -69,7 +69,7 @@ func (s Sentence) Over(f verdict.Finding, br *limiter.Breach) string {
 	}
 }
 
-// noRoom: request #5 was allowed although at least 3 of 3 units were counted before it.
+// noRoom prints: request #5 was allowed although at least 3 of 3 units were counted before it.
 func (s Sentence) noRoom(br *limiter.Breach) string {
 	one := br.Events[0]
 	switch {
@@ -84,7 +84,7 @@ func (s Sentence) noRoom(br *limiter.Breach) string {
 		one.Seq, br.Bound-one.Cost+1, br.Bound)
 }
 
-// inWindows: ..., in 2 windows of 1s; at most 2 * 5 = 10 are possible.
+// inWindows prints: ..., in 2 windows of 1s; at most 2 * 5 = 10 are possible.
 func (s Sentence) inWindows(br *limiter.Breach) string {
 	switch {
 	case s.Pol.Refreshes():
@@ -110,9 +110,9 @@ func AllowedOf(events []history.Event) int64 {
 	return units
 }
 
-// within is how long the admissions of a breach took, since their bucket was created where it counts from
-// there; the witness may have others, that placed or created what they met. Where not all were kept that is
-// the span of the finding.
+// within returns the span of the admissions of a breach. It starts at the creation of their bucket if the
+// count does. The witness may have other requests, which placed windows or created the bucket. Without listed
+// events it is the span of the finding.
 func (s Sentence) within(f verdict.Finding, br *limiter.Breach) time.Duration {
 	if len(br.Events) == 0 {
 		return f.To - f.From
@@ -131,15 +131,15 @@ func (s Sentence) within(f verdict.Finding, br *limiter.Breach) time.Duration {
 	return to - from
 }
 
-// bucket: 100 + floor(10/s * 0.930 s) = 109. The first number is what may be there when the span begins: the
-// burst, what a queue lets through at once, or the level at which the bucket was created.
+// bucket prints: 100 + floor(10/s * 0.930 s) = 109. The first number is what may be there when the span
+// begins: the burst, what a queue releases at once, or the level at which the bucket was created.
 func (s Sentence) bucket(br *limiter.Breach) string {
 	b := limiter.NewBucket(s.Pol)
 	return fmt.Sprintf("%d + floor(%s * %s) = %d", br.Bound-br.Span*b.N/b.Per, s.Pol.Rate,
 		seconds(time.Duration(br.Span)), br.Bound)
 }
 
-// under: request #57 denied at 2.013 s .. 2.014 s; at most 14 of 20 units could have been in use.
+// under prints: request #57 denied at 2.013 s .. 2.014 s; at most 14 of 20 units could have been in use.
 func (s Sentence) under(f verdict.Finding, asked int) string {
 	d := s.denial(asked)
 	if d == nil {
@@ -157,7 +157,7 @@ func (s Sentence) under(f verdict.Finding, asked int) string {
 		cost, seconds(d.Sent), seconds(until), f.Seen, f.Bound, s.inUse())
 }
 
-// inUse says what a denied request may have met.
+// inUse returns what the units met by a denied request are said to be.
 func (s Sentence) inUse() string {
 	switch {
 	case s.Pol.InFlight():
@@ -168,8 +168,8 @@ func (s Sentence) inUse() string {
 	return "in use"
 }
 
-// together: no order and no decision times explain these 7 requests within 0.020 s together: 4 allowed, 3
-// denied.
+// together prints: no order and no decision times explain these 7 requests within 0.020 s together: 4
+// allowed, 3 denied.
 func (s Sentence) together(f verdict.Finding, open bool) string {
 	none, too := "no order and no decision times", ""
 	switch {
@@ -198,7 +198,7 @@ func (s Sentence) together(f verdict.Finding, open bool) string {
 		too)
 }
 
-// outcomes adds up the units admitted and the requests denied of the witness.
+// outcomes returns the units admitted and the requests denied of the witness.
 func (s Sentence) outcomes() (allowed, denied int64) {
 	for i := range s.Witness {
 		switch s.Witness[i].Outcome {
@@ -211,7 +211,7 @@ func (s Sentence) outcomes() (allowed, denied int64) {
 	return allowed, denied
 }
 
-// Phases: nothing explains these 9 requests wherever windows of 1s begin.
+// Phases prints: nothing explains these 9 requests wherever windows of 1s begin.
 func (s Sentence) Phases(f verdict.Finding, box history.Interval) string {
 	if limiter.Ranged(s.Pol) || s.Pol.BanTo > 0 || s.Pol.TTLTo > 0 {
 		allowed, denied := s.outcomes()
@@ -237,7 +237,7 @@ func (s Sentence) Phases(f verdict.Finding, box history.Interval) string {
 		what, seconds(f.To-f.From), s.explains(), where, s.Pol.Rate.N)
 }
 
-// explains says what no phase of the windows does.
+// explains returns the subject: what no phase of the windows does.
 func (s Sentence) explains() string {
 	switch s.Others {
 	case 0:
@@ -249,7 +249,7 @@ func (s Sentence) explains() string {
 	}
 }
 
-// widened tells by how much a span was widened in the target's favour.
+// widened prints by how much the span grew in the target's favour, or nothing.
 func (s Sentence) widened(within time.Duration, br *limiter.Breach) string {
 	w := history.Widen(s.Header, s.Pol.Tick, s.Pol.TickSet)
 	if w == (history.Widening{}) || s.Pol.Windowed() || br.Span <= int64(within) {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// OnlyAsked returns a breach in which the denials that count against another request are no denials to be
-// explained: what explains them is not among the events.
+// OnlyAsked returns br with the outcome of its denials unknown, but for the one that was asked. These denials
+// count against other requests. What explains them is not among the events.
 func OnlyAsked(br *limiter.Breach) *limiter.Breach {
 	if br.Kind == verdict.NoExplanation {
 		return br
@@ -26,7 +26,8 @@ func OnlyAsked(br *limiter.Breach) *limiter.Breach {
 	return &one
 }
 
-// Reach returns the span from the first Sent to the last end of the observations.
+// Reach returns the span from the first Sent to the last end of the observations. end is the end of the
+// recording.
 func Reach(obs []timeline.Observation, end time.Duration) (from, to time.Duration) {
 	for i := range obs {
 		until := end
