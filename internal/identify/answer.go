@@ -8,11 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/identify/clients"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -30,47 +28,6 @@ type About struct {
 	// OwnRate tells that Again says how fast it asks: it is not asked to be faster.
 	OwnRate bool
 	Options Options
-}
-
-// Told is what answers say of their limit, which nothing here relies on: the first answer, and the first
-// denial.
-func Told(tl *timeline.Timeline) []string {
-	var out []string
-	told := map[string]bool{} // the first answer says it
-	add := func(o *timeline.Observation) {
-		date := tl.Header.Started.Add(o.FirstByte)
-		quotas, _ := headers.Quotas(o.Fields.Get, date)
-		for _, q := range quotas {
-			of := fmt.Sprint(q.Dialect, q.Window)
-			if told[of] {
-				continue
-			}
-			told[of] = true
-			text := string(q.Dialect) + ":"
-			if q.HasLimit {
-				text += fmt.Sprintf(" limit %d", q.Limit)
-			}
-			if q.Window > 0 {
-				text += " in " + q.Window.String()
-			}
-			if q.HasReset {
-				text += " reset in " + q.Reset.Round(time.Second).String()
-			}
-			out = append(out, text)
-		}
-		if v, has := o.Fields.Get("Retry-After"); has {
-			out = append(out, fmt.Sprintf("retry-after: %.40q", v))
-		}
-	}
-	denied := func(o timeline.Observation) bool { return o.Outcome == timeline.Denied }
-	if len(tl.Observations) > 0 {
-		add(&tl.Observations[0])
-	}
-	if i := slices.IndexFunc(tl.Observations, denied); i > 0 {
-		add(&tl.Observations[i])
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // notSought is what a SPEC can say and no kind has.

@@ -18,6 +18,7 @@ type asking struct {
 func (asking) Now() time.Duration      { return 0 }
 func (asking) Wait() time.Duration     { return 0 }
 func (asking) Header() timeline.Header { return timeline.Header{} }
+func (asking) Ways() []clients.Way     { return make([]clients.Way, 3) }
 
 // TestRequestsAreKeptForClients: once a request was denied, a quarter is kept for what tells clients apart,
 // where that is asked and the sender can.
@@ -28,15 +29,22 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 		sender Sender
 		alike  bool
 		seen   timeline.Observation
+		used   int // requests that used the quota up
 		want   int
 	}{
-		"asked":                    {asking{}, false, denied, 299},
-		"nothing was denied":       {asking{}, false, admitted, 399},
-		"not asked":                {asking{}, true, denied, 399},
-		"a sender that cannot ask": {&bubbled{}, false, denied, 399},
+		"asked":                    {asking{}, false, denied, 88, 211},
+		"a quarter is too few":     {asking{}, false, denied, 89, 310},
+		"nothing was denied":       {asking{}, false, admitted, 0, 399},
+		"not asked":                {asking{}, true, denied, 0, 399},
+		"a sender that cannot ask": {&bubbled{}, false, denied, 0, 399},
 	} {
 		s := &search{o: Options{MaxRequests: 400, Alike: x.alike}, s: x.sender,
 			tl: &timeline.Timeline{Observations: []timeline.Observation{x.seen}}}
+		for range x.used {
+			o := timeline.Observation{}
+			o.Phase = quotaPhase
+			s.tl.Observations = append(s.tl.Observations, o)
+		}
 		if got := s.spare(); got != x.want {
 			t.Errorf("%s: got %d requests for the name, want %d", name, got, x.want)
 		}

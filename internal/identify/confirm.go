@@ -2,10 +2,12 @@ package identify
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -64,10 +66,52 @@ func (x *search) doubts() int {
 	return confirming
 }
 
+// inStep tells whether units of the bucket that is left come back about as fast as requests were sent. Then
+// small delays of requests explain any answers.
+func (x *search) inStep() bool {
+	if len(x.regions) == 0 || !x.regions[0].kind.paced {
+		return false
+	}
+	h, slack := x.regions[0].hull(), 2*x.slack()
+	return h.t1 < x.every+slack && h.t2 > x.every-slack
+}
+
+// whyUnconfirmed says why the one class that is left is not named.
+func (x *search) whyUnconfirmed() string {
+	switch {
+	case x.o.Fresh:
+		return unsure
+	case x.inStep():
+		return fmt.Sprintf(inStep, quantity.Brief(x.every))
+	}
+	return untested
+}
+
+// regained is how many whole quotas, of ten requests at least, were admitted since the first request that was
+// admitted after a denial. Earlier use of the key changed nothing of those.
+func (x *search) regained() int {
+	const least = 10 // of a quota of one, each admission would be a whole quota
+	quota, admitted, denied := int64(least), int64(-1), false
+	for _, r := range x.likely() {
+		quota = max(quota, r.hull().q2)
+	}
+	all := x.shown().Observations
+	for i := range all {
+		switch {
+		case all[i].Outcome == timeline.Denied:
+			denied = true
+		case all[i].Outcome == timeline.Allowed && denied:
+			admitted++
+		}
+	}
+	return int(max(0, admitted) / quota)
+}
+
 // unconfirmed tells whether too few of the usual experiments could be made.
 func (x *search) unconfirmed() bool {
 	if !x.o.Fresh {
-		return x.usuals < confirming // others may explain why the truth is gone
+		// others may explain why the truth is gone
+		return x.usuals == 0 || x.usuals+x.regained() < confirming || x.inStep()
 	}
 	return !x.recorded() && x.doubts() == len(usualRests) && x.usuals < len(usualRests)
 }
@@ -295,6 +339,25 @@ func (r *region) whole() (out time.Duration) {
 	return out
 }
 
+// usualRest is the silence before the next usual experiment. It reports false where it would leave no time
+// for others. Where the name depends on the experiment, the next silence that fits the budget is taken.
+func (x *search) usualRest(whole time.Duration) (time.Duration, bool) {
+	until, rests := x.o.MaxTime/2, usualRests[x.usuals:x.usuals+1]
+	if !x.o.Fresh && x.usuals < confirming {
+		// A bucket that was in use, and was never left alone for long, looks like a smaller one.
+		if long := x.s.Now(); x.usuals == 0 && long > whole*rests[0]/100 && 2*long < until {
+			return long, true
+		}
+		until, rests = x.sendUntil(), usualRests[x.usuals:]
+	}
+	for _, percent := range rests {
+		if rest := max(whole*percent/100, x.every); x.s.Now()+rest < until {
+			return rest, true
+		}
+	}
+	return 0, false
+}
+
 // usual asks for the quota of the first kind that is left, as the next of the usual experiments does. It
 // reports false where most of them were made, or nothing can be sent.
 func (x *search) usual(ctx context.Context, most int) bool {
@@ -307,9 +370,11 @@ func (x *search) usual(ctx context.Context, most int) bool {
 	if x.path != nil { // units may come back sooner
 		every = x.dense
 	}
-	rest := max(whole*usualRests[x.usuals]/100, x.every)
-	x.usuals++
-	if x.s.Now()+rest > x.o.MaxTime/2 { // there would be no time for others
+	rest, fits := x.usualRest(whole)
+	if !fits && !x.o.Fresh {
+		return false
+	}
+	if x.usuals++; !fits {
 		return false
 	}
 	n := float64(h.q2)

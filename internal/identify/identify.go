@@ -206,14 +206,20 @@ func (x *search) askQuota(ctx context.Context, p Phase) bool {
 	return true
 }
 
-// comeback asks when a request is admitted again, ever more seldom. It reports false where the budget ends
-// before.
+// comeback asks when a request is admitted again, ever more seldom, but densely about the time that a denial
+// states. It reports false where the budget ends before.
 func (x *search) comeback(ctx context.Context) bool {
-	for rest := 2 * x.every; ; rest *= 2 {
-		if last := x.tl.Observations[len(x.tl.Observations)-1]; last.Outcome == timeline.Allowed {
+	once := Phase{Name: comebackPhase, Rest: 2 * x.every, Requests: 1}
+	for believed := false; ; once.Rest *= 2 {
+		last := &x.tl.Observations[len(x.tl.Observations)-1]
+		if last.Outcome == timeline.Allowed {
 			return true
 		}
-		if !x.send(ctx, Phase{Name: comebackPhase, Rest: rest, Requests: 1}) {
+		ask := once
+		if about, told := x.toldReturn(last); told && !believed && about.Rest > once.Rest {
+			believed, ask, once.Rest = true, about, x.every
+		}
+		if !x.send(ctx, ask) {
 			return false
 		}
 	}
@@ -429,11 +435,16 @@ func (x *search) planner() *planner {
 		tl = &timeline.Timeline{}
 	}
 	for _, r := range likely {
-		n := 8
+		most := 8
 		if r.kind.base.Align == spec.AlignUnknown {
-			n = 4
+			most = 4
 		}
-		points := r.points(n, x.doubting || len(likely) == 1)
+		points := r.points(most, x.doubting || len(likely) == 1)
+		n, weight := len(points), 1/float64(len(points)*len(likely))
+		b, told := x.toldPoint(r)
+		if told { // it is mostly true: it weighs as much as all others, and experiments are made for it
+			points, weight = slices.Insert(points, 0, b), weight/2
+		}
 		parts := []*kind{r.kind}
 		if x.far { // with one rounding alone nothing there tells some apart
 			parts = r.kind.each()
@@ -443,7 +454,9 @@ func (x *search) planner() *planner {
 				return p
 			}
 			if m := r.newModel(tl, parts[i%len(parts)], b); m != nil {
-				m.weight = 1 / float64(len(points)*len(likely))
+				if m.weight = weight; told && i == 0 {
+					m.weight *= float64(n)
+				}
 				p.models = append(p.models, m)
 			}
 		}

@@ -68,11 +68,13 @@ type Sender interface {
 }
 
 // spare is how many requests may still be sent to name the limit. Of a limit that has denied, a quarter of
-// all is kept for what tells clients apart, where that is asked.
+// all is kept for what tells clients apart, where that is asked and a quarter suffices.
 func (x *search) spare() int {
 	most := x.o.MaxRequests
-	if _, ok := x.s.(clients.Asker); ok && !x.o.Alike && x.tl.Counts().Denied > 0 {
-		most -= most / 4
+	kept := most / 4
+	asker, can := x.s.(clients.Asker)
+	if can && !x.o.Alike && x.tl.Counts().Denied > 0 && clients.Costs(x.drained(), asker.Ways()) <= kept {
+		most -= kept
 	}
 	return most - len(x.tl.Observations)
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/identify/clients"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -192,8 +191,15 @@ func (k *kind) windows() time.Duration {
 const inUse = "no limit that is looked for explains all answers, or others use the quota: try again with " +
 	"a key of your own"
 
-// unsure is why a window that nobody would write is not named.
-const unsure = "the measured time is not round, and the budget ends before enough answers confirm it"
+// unsure is why a window that nobody would write is not named. untested and inStep are why a limit is not, of
+// a key that others may have used before.
+const (
+	unsure   = "the measured time is not round, and the budget ends before enough answers confirm it"
+	untested = "others may have used the key before, and the budget ends before its quota was used up " +
+		"often enough to be sure"
+	inStep = "requests were sent about as fast as units come back, %s apart, so that small delays explain " +
+		"any answers (another --max-rate tells more)"
+)
 
 // unexplained is why the only kind that is left is not named.
 const unexplained = "every other kind is refuted, and so is each policy of this kind that was tried, " +
@@ -253,7 +259,7 @@ func (x *search) result() *Result {
 			res.Verdict, res.Gone, res.Stopped = None, x.nearest(), x.stopped
 		}
 	case x.unconfirmed():
-		res.Stopped = cmp.Or(res.Stopped, unsure)
+		res.Stopped = cmp.Or(res.Stopped, x.whyUnconfirmed())
 	case len(found) == 1 && x.named():
 		x.name(res)
 	}
@@ -421,23 +427,6 @@ func (r *region) rate(h box) verdict.Interval {
 
 // unmeasured is the ratio of the ends of a time from which on it is taken from what answers say of it.
 const unmeasured = 2
-
-// toldWindow is the window that the first denial tells of for a quota, or the longest one; 0 for none.
-func toldWindow(tl *timeline.Timeline, quota int64) (out time.Duration) {
-	for i := range tl.Observations {
-		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
-			quotas, _ := headers.Quotas(o.Fields.Get, tl.Header.Started.Add(o.FirstByte))
-			for _, q := range quotas {
-				if q.HasLimit && q.Limit == quota && q.Window > 0 {
-					return q.Window
-				}
-				out = max(out, q.Window)
-			}
-			break
-		}
-	}
-	return out
-}
 
 // nearest returns the kinds that lasted longest, with what refutes them.
 func (x *search) nearest() []Candidate {

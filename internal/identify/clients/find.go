@@ -116,6 +116,17 @@ func (f *finder) ask(ctx context.Context) {
 	}
 }
 
+// Costs is how many requests the first round takes, of a limit whose quota is used up by so many.
+func Costs(spends int, ways []Way) int {
+	own := 0
+	for _, w := range ways {
+		if w.AliasOf == "" && w.Moot == "" {
+			own++
+		}
+	}
+	return spends + 4*min(own, spends, mostTogether)
+}
+
 // mostTogether is how many ways are asked in one round at most.
 const mostTogether = 16
 

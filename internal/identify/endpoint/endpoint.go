@@ -198,7 +198,7 @@ func (e *Endpoint) keep(tl *timeline.Timeline, from time.Duration) {
 		if o.Done > 0 {
 			o.Done += from
 		}
-		if wait, ok := retryAfter(o, e.started); e.Polite && ok {
+		if wait, ok := identify.ToldWait(o, e.started); e.Polite && ok {
 			e.free = max(e.free, o.FirstByte+wait)
 		} else if o.Outcome == timeline.Denied {
 			e.mute = true
@@ -218,16 +218,3 @@ func (e *Endpoint) keep(tl *timeline.Timeline, from time.Duration) {
 // clockStep is how coarse the clock of a limiter may be without being told of: many count in milliseconds,
 // HAProxy in two.
 const clockStep = 2 * time.Millisecond
-
-// retryAfter returns how long a denial asks to wait.
-func retryAfter(o *timeline.Observation, started time.Time) (time.Duration, bool) {
-	v, has := o.Fields.Get("Retry-After")
-	if !has || o.Outcome != timeline.Denied {
-		return 0, false
-	}
-	ra, err := headers.ParseRetryAfter(v)
-	if err != nil {
-		return 0, false
-	}
-	return max(0, ra.Wait(started.Add(o.FirstByte))), true
-}

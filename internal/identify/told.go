@@ -1,0 +1,117 @@
+package identify
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Answers state their limit in header fields. identify believes none of them. They choose which experiment
+// comes first, and are shown beside the measured limit.
+
+// Told is what answers say of their limit, which nothing here relies on: the first answer, and the first
+// denial.
+func Told(tl *timeline.Timeline) []string {
+	var out []string
+	told := map[string]bool{} // the first answer says it
+	add := func(o *timeline.Observation) {
+		date := tl.Header.Started.Add(o.FirstByte)
+		quotas, _ := headers.Quotas(o.Fields.Get, date)
+		for _, q := range quotas {
+			of := fmt.Sprint(q.Dialect, q.Window)
+			if told[of] {
+				continue
+			}
+			told[of] = true
+			text := string(q.Dialect) + ":"
+			if q.HasLimit {
+				text += fmt.Sprintf(" limit %d", q.Limit)
+			}
+			if q.Window > 0 {
+				text += " in " + q.Window.String()
+			}
+			if q.HasReset {
+				text += " reset in " + q.Reset.Round(time.Second).String()
+			}
+			out = append(out, text)
+		}
+		if v, has := o.Fields.Get("Retry-After"); has {
+			out = append(out, fmt.Sprintf("retry-after: %.40q", v))
+		}
+	}
+	denied := func(o timeline.Observation) bool { return o.Outcome == timeline.Denied }
+	if len(tl.Observations) > 0 {
+		add(&tl.Observations[0])
+	}
+	if i := slices.IndexFunc(tl.Observations, denied); i > 0 {
+		add(&tl.Observations[i])
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// toldReturn is a phase that asks for the return of the quota, densely, about the time that a denial states.
+// Retry-After has whole seconds, rounded up or down. It reports false where the denial states none, or the
+// budget of time ends before.
+func (x *search) toldReturn(denied *timeline.Observation) (Phase, bool) {
+	const rounded = time.Second + 100*time.Millisecond
+	wait, told := ToldWait(denied, x.s.Header().Started)
+	wait += denied.FirstByte - x.s.Now()
+	step := max(x.every, 2*rounded/rungs)
+	return Phase{Name: comebackPhase, Rest: wait - rounded, Requests: rungs + 1, Every: step, Admits: 1},
+		told && x.s.Now()+wait+rounded < x.sendUntil()
+}
+
+// toldPoint is the policy of r that answers state. It reports false where they state none that is left.
+func (x *search) toldPoint(r *region) (box, bool) {
+	for _, q := range toldQuotas(x.tl) {
+		b := box{q1: q.Limit, q2: q.Limit, t1: q.Window, t2: q.Window}
+		if r.kind.paced {
+			b.t1 /= time.Duration(max(1, q.Limit))
+			b.t2 = b.t1
+		}
+		if q.HasLimit && b.t1 > 0 && !r.kind.bans && r.holds(b) {
+			return b, true
+		}
+	}
+	return box{}, false
+}
+
+// toldWindow is the window that the first denial states for a quota, or the longest that it states; 0: none.
+func toldWindow(tl *timeline.Timeline, quota int64) (out time.Duration) {
+	for _, q := range toldQuotas(tl) {
+		if q.HasLimit && q.Limit == quota && q.Window > 0 {
+			return q.Window
+		}
+		out = max(out, q.Window)
+	}
+	return out
+}
+
+// toldQuotas are the quotas that the first denial states; may be empty.
+func toldQuotas(tl *timeline.Timeline) []headers.Quota {
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
+			quotas, _ := headers.Quotas(o.Fields.Get, tl.Header.Started.Add(o.FirstByte))
+			return quotas
+		}
+	}
+	return nil
+}
+
+// ToldWait is how long a denial asks to wait (RFC 9110 section 10.2.3), by a clock that started then. It
+// reports false for other answers, and without the field.
+func ToldWait(o *timeline.Observation, started time.Time) (time.Duration, bool) {
+	v, has := o.Fields.Get("Retry-After")
+	if !has || o.Outcome != timeline.Denied {
+		return 0, false
+	}
+	after, err := headers.ParseRetryAfter(v)
+	if err != nil {
+		return 0, false
+	}
+	return max(0, after.Wait(started.Add(o.FirstByte))), true
+}

@@ -1,0 +1,74 @@
+package identify
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestLimitsOfAMinuteAreNamedByOneKey: limits of a minute are named within the usual budget, with a key that
+// others may have used before. Fields that state the limit make experiments cheap, and may be false.
+func TestLimitsOfAMinuteAreNamedByOneKey(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seconds of planning")
+	}
+	for _, tt := range []struct {
+		limit, told string
+		soak, named bool
+	}{
+		{"token-bucket,rate=10/1m,burst=10", "", false, true},
+		{"sliding-window-log,rate=30/1m", `"d";q=30;w=60`, false, true},
+		{"sliding-window-log,rate=30/1m", `"d";q=50;w=10`, false, false}, // which is false
+		{"sliding-window-log,rate=60/1m", `"d";q=60;w=60`, true, true},
+		{"fixed-window,rate=30/1m,align=first", "", true, true},
+		{"fixed-window,rate=60/1m,align=first", `"d";q=60;w=60`, true, true},
+		{"fixed-window,rate=100/1m", `"d";q=100;w=60`, true, true},
+		{"token-bucket,rate=60/1m,burst=60", `"d";q=60;w=60`, true, true},
+	} {
+		t.Run(tt.limit+" "+tt.told, func(t *testing.T) {
+			if tt.soak && os.Getenv("RLCHECK_SOAK") == "" {
+				t.Skip("a minute of planning: RLCHECK_SOAK")
+			}
+			t.Parallel()
+			limit, o := parsed(t, tt.limit), usualBudget()
+			o.Fresh = false
+			s := simulate(t, limit, 7)
+			s.policy = tt.told
+			res := Identify(t.Context(), s, o)
+			t.Logf("%s after %s: %s", res.Summary(), res.Used.Round(time.Second), res.Stopped)
+			if res.Verdict == Identified {
+				right(t, limit, res)
+			} else if tt.named || res.Verdict == None {
+				t.Errorf("got %s, want it named", res.Summary())
+			}
+		})
+	}
+}
+
+// TestTheToldReturnIsAskedFor: a denial that tells when to come back has its time asked for densely, and a
+// false one is believed once.
+func TestTheToldReturnIsAskedFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		wait string
+		from time.Duration // the rest before the first request
+		told bool
+	}{
+		"whole seconds":             {"30", 28900 * time.Millisecond, true},
+		"no field":                  {"", 0, false},
+		"longer than the budget":    {"3600", 0, false},
+		"a value that is no number": {"soon", 0, false},
+	} {
+		x := &search{s: simulate(t, parsed(t, "token-bucket,rate=1/s,burst=1"), 1), o: usualBudget(),
+			tl: &timeline.Timeline{}, every: 20 * time.Millisecond}
+		o := timeline.Observation{Outcome: timeline.Denied, Answered: true}
+		if tt.wait != "" {
+			o.Fields = timeline.Fields{{Name: "Retry-After", Value: tt.wait}}
+		}
+		p, told := x.toldReturn(&o)
+		if told != tt.told || told && (p.Rest != tt.from || p.Admits != 1) {
+			t.Errorf("%s: got %+v, %t, want a rest of %s, %t", name, p, told, tt.from, tt.told)
+		}
+	}
+}
