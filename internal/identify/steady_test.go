@@ -108,8 +108,8 @@ func TestASteadyPathIsBeliedByOneAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatASteadyPathLeavesIsSaid: of 10/s with a burst of 20 an answer listed twelve kinds with quotas of 1 to
-// 400, where five and a bucket of 19 to 21 were left on a steady path.
+// TestWhatASteadyPathLeavesIsSaid: of 10/s with a burst of 20 an answer listed twelve kinds with quotas of 1
+// to 400. On a steady path five were left, of which the first was a bucket of 19 to 21.
 func TestWhatASteadyPathLeavesIsSaid(t *testing.T) {
 	path, res := &Steady{62 * ms, 82 * ms, 300}, &Result{Verdict: Open}
 	res.Timeline = &timeline.Timeline{Observations: took(timeline.Allowed, 82*ms)}
