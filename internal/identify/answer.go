@@ -222,8 +222,8 @@ func (r *Result) aside() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// Summary is the answer in a sentence.
-func (r *Result) Summary() string {
+// listed is what is left, the first kinds of it where there are many.
+func (r *Result) listed() string {
 	var left []string
 	const most = 3
 	for i, c := range r.Found {
@@ -233,12 +233,18 @@ func (r *Result) Summary() string {
 		}
 		left = append(left, c.Limit.String()+" ("+c.worth()+")")
 	}
-	if len(left) == 0 && r.Verdict == Open && r.Stopped != "" {
-		left = []string{r.Stopped}
-	} else if len(left) == 0 {
-		left = []string{"no limit that is looked for explains all answers"}
+	return strings.Join(left, ", or ")
+}
+
+// Summary is the answer in a sentence.
+func (r *Result) Summary() string {
+	left := r.listed()
+	if left == "" && r.Verdict == Open && r.Stopped != "" {
+		left = r.Stopped
+	} else if left == "" {
+		left = "no limit that is looked for explains all answers"
 	}
-	out := string(r.Verdict) + ": " + strings.Join(left, ", or ")
+	out := string(r.Verdict) + ": " + left
 	if r.Verdict == Identified {
 		if r.Assuming != nil {
 			out += ", " + r.Assuming.sentence()

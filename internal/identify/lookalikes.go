@@ -132,12 +132,16 @@ func bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
 
 // contradicts tells whether no clock of whole seconds that is ahead by from to to explains a recording.
 func contradicts(tl *timeline.Timeline, limit spec.Limit, from, to time.Duration) bool {
-	read := inSeconds(tl, from, to)
+	stray := strays(&tl.Header, from, to)
 	if oneByOne(tl) {
-		return !followed(read, limit, strays(&tl.Header, from, to))
+		return !followed(inSeconds(tl, from, to), limit, stray)
 	}
+	if stray { // any request may be read in the next second
+		to += time.Second
+	}
+	read := inSeconds(tl, from, to)
 	sure := read.Counts().Unknown == 0 || slowest(read) >= time.Second // a lost one is read within two
-	return sure && refuted(read, limit, verdict.Exact, false)
+	return sure && (refuted(read, limit, verdict.Exact, false) || refuted(read, limit, verdict.Exact, true))
 }
 
 // oneByOne tells whether each request was sent after the answer to the one before.

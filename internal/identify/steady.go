@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
@@ -166,7 +167,7 @@ func (x *search) steadily(ctx context.Context) *Result {
 	y.explore(ctx)
 	res := y.result()
 	if res.Verdict != Identified || path.belied(y.tl) {
-		x.unsteady = "; no single kind is left either " + path.sentence()
+		x.unsteady = path.leaves(res)
 		return nil
 	}
 	*x, res.Assuming = y, path
@@ -174,6 +175,14 @@ func (x *search) steadily(ctx context.Context) *Result {
 		path.within(&res.Found[0], y.regions[0])
 	}
 	return res
+}
+
+// leaves is a reason that says what is left on a steady path, which is often much less than on any.
+func (s *Steady) leaves(res *Result) string {
+	if len(res.Found) == 0 || s.belied(res.Timeline) {
+		return "; no single kind is left either " + s.sentence()
+	}
+	return "; " + s.sentence() + ", what is left is " + strings.ReplaceAll(res.listed(), "; ", ", ")
 }
 
 // overloads is how often a quota is overloaded of which units come back within a round trip. Each is as good

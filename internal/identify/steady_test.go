@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const ms = time.Millisecond
@@ -104,6 +105,31 @@ func TestASteadyPathIsBeliedByOneAnswer(t *testing.T) {
 		if o.FirstByte < o.Sent || o.Done < o.FirstByte {
 			t.Errorf("got %s..%s", o.Sent, o.FirstByte)
 		}
+	}
+}
+
+// TestWhatASteadyPathLeavesIsSaid: of 10/s with a burst of 20 an answer listed twelve kinds with quotas of 1
+// to 400. On a steady path five were left, of which the first was a bucket of 19 to 21.
+func TestWhatASteadyPathLeavesIsSaid(t *testing.T) {
+	path, res := &Steady{62 * ms, 82 * ms, 300}, &Result{Verdict: Open}
+	res.Timeline = &timeline.Timeline{Observations: took(timeline.Allowed, 82*ms)}
+	for _, text := range []string{"token-bucket,rate=10/s,burst=20", "fixed-window,rate=20/1s"} {
+		c := Candidate{Limit: parsed(t, text), Class: bucketClass, least: time.Second, most: time.Second}
+		c.Measured.Burst = verdict.Interval{Lo: 19, Hi: 21, LoSet: true, HiSet: true}
+		res.Found = append(res.Found, c)
+	}
+	said := path.leaves(res)
+	for _, want := range []string{path.sentence(), res.Found[0].Limit.String(), res.Found[1].worth()} {
+		if !strings.Contains(said, want) {
+			t.Errorf("got %q, want %q in it", said, want)
+		}
+	}
+	if n := strings.Count(said, "; "); n != 1 { // a reason of its own
+		t.Errorf("got %d reasons in %q, want 1", n, said)
+	}
+	res.Timeline = &timeline.Timeline{Observations: took(timeline.Allowed, 61*ms)}
+	if said := path.leaves(res); strings.Contains(said, "burst=20") {
+		t.Errorf("got %q where an answer came sooner than the path lets it", said)
 	}
 }
 

@@ -362,6 +362,29 @@ func TestOneClockOfWholeSecondsExplainsItself(t *testing.T) {
 	}
 }
 
+// TestAClockOfWholeSecondsIsRefutedFromFarAway, also where answers are lost, of a window that lasts no whole
+// seconds: counters of 1 s were told beside one of 1.5 s after 250 requests.
+func TestAClockOfWholeSecondsIsRefutedFromFarAway(t *testing.T) {
+	explained := 0
+	for _, k := range coarseKinds {
+		for seed := range uint64(20) {
+			s, r := simulate(t, parsed(t, "fixed-window,rate=5/1500ms"), seed), rand.New(rand.NewPCG(seed, 3))
+			s.trip, s.jitter, s.lost = 80*time.Millisecond, 40*time.Millisecond, 0.05
+			x := &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}}
+			for range 20 {
+				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(int64(3 * time.Second))), Requests: 7,
+					Every: 30 * time.Millisecond})
+			}
+			if bySeconds(x.tl, parsed(t, fmt.Sprintf(k.spec, 5, time.Second))) {
+				explained++
+			}
+		}
+	}
+	if explained > 20 { // it was 48 by the bounds alone
+		t.Errorf("got %d of 80 recordings explained", explained)
+	}
+}
+
 // TestAClockOfWholeSecondsDecidesInOrder: where each request came after the answer to the one before, the
 // seconds that were read do not tell alone which request of a second came first. A bucket of 27 in 1.9 s was
 // left open for that.
@@ -425,6 +448,7 @@ func TestATickerOfSecondsExplainsItself(t *testing.T) {
 				exact := parsed(t, strings.TrimSuffix(limit.String(), ",tick=1s"))
 				s := simulate(t, exact, seed)
 				s.limiter = &ticked{s.limiter, place, seed}
+				s.lost = float64(seed%3) * 0.03
 				x := &search{o: usualBudget(), s: ours{s}, tl: &timeline.Timeline{}}
 				for range 16 {
 					x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 8,
