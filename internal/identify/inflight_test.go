@@ -18,8 +18,46 @@ func TestALostAnswerHoldsNoPlaceForLong(t *testing.T) {
 		Outcome: timeline.Denied}
 	late.Seq = 1
 	tl := &timeline.Timeline{Observations: []timeline.Observation{{Outcome: timeline.Unknown}, late}}
-	if n := underWay(tl, &late); n != 0 {
+	if n := placesOf(tl).held("", late.Sent, late.FirstByte); n != 0 {
 		t.Errorf("got %d under way, want none", n)
+	}
+}
+
+// TestPlacesAreThoseOfTheDefinition: a place is held by each request of the client that was not denied, was
+// sent before the end of the span, and was not over before its beginning.
+func TestPlacesAreThoseOfTheDefinition(t *testing.T) {
+	for seed := range uint64(200) {
+		r, tl := rand.New(rand.NewPCG(seed, 7)), &timeline.Timeline{}
+		at := func() time.Duration { return time.Duration(r.IntN(20)) * time.Second }
+		outcomes := []timeline.Outcome{timeline.Allowed, timeline.Denied, timeline.Unknown}
+		for i := range 1 + r.IntN(12) {
+			o := timeline.Observation{Outcome: outcomes[r.IntN(3)], Answered: true}
+			o.Seq, o.Partition, o.Sent = i, string(rune('a'+r.IntN(2))), at()
+			o.Answered = o.Outcome != timeline.Unknown
+			if o.Answered {
+				o.FirstByte = o.Sent + at()
+				o.Done = o.FirstByte + at()
+			}
+			tl.Observations = append(tl.Observations, o)
+		}
+		all, late := placesOf(tl), lateness(tl)
+		for _, o := range tl.Observations {
+			var want int64
+			for _, p := range tl.Observations {
+				over := p.Done
+				if !p.Answered {
+					over = p.Sent + late
+				}
+				if p.Outcome != timeline.Denied && p.Partition == o.Partition &&
+					p.Sent <= o.Sent+time.Second && over >= o.Sent {
+					want++
+				}
+			}
+			if got := all.held(o.Partition, o.Sent, o.Sent+time.Second); got != want {
+				t.Fatalf("seed %d: #%d: got %d places held, want %d: %+v", seed, o.Seq, got, want,
+					tl.Observations)
+			}
+		}
 	}
 }
 

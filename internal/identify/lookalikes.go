@@ -381,23 +381,6 @@ func (p prolonged) explains(tl *timeline.Timeline, phase time.Duration, lost boo
 const inFlightToo = "each denial came while other requests were in flight, so a limit of requests in " +
 	"flight explains all answers"
 
-// underWay is how many requests, at most, held a place while o was decided: all but denied ones.
-func underWay(tl *timeline.Timeline, o *timeline.Observation) (n int64) {
-	late := lateness(tl)
-	for i := range tl.Observations {
-		p := &tl.Observations[i]
-		ended := max(p.FirstByte, p.Done)
-		if !p.Answered { // it is over soon, or never began
-			ended = p.Sent + late
-		}
-		if p.Outcome != timeline.Denied && p.Seq != o.Seq && p.Partition == o.Partition &&
-			p.Sent <= max(o.FirstByte, o.Sent) && ended >= o.Sent {
-			n++
-		}
-	}
-	return n
-}
-
 // inFlight returns a limit of requests in flight that explains the whole recording; nil where none does. On
 // a steady path nobody knows how much of what each round trip takes is the path, and how much the request
 // holds its place for. That is divided, until each part is refuted, or one that is small enough is not.
@@ -432,10 +415,10 @@ func (x *search) inFlight() *Candidate {
 
 // leastUnderWay is how many requests were under way at least, at most so many, whenever one was denied.
 func leastUnderWay(tl *timeline.Timeline) int64 {
-	least := int64(len(tl.Observations))
+	least, all := int64(len(tl.Observations)), placesOf(tl)
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
-			least = min(least, underWay(tl, o))
+			least = min(least, all.held(o.Partition, o.Sent, max(o.FirstByte, o.Sent)))
 		}
 	}
 	return least
@@ -472,10 +455,14 @@ func (x *search) heldBack(res *Result) {
 
 // crowd is how many requests were under way at once, at most.
 func (r *Result) crowd() (most int64) {
+	all := placesOf(r.Timeline)
 	for i := range r.Timeline.Observations {
-		o := r.Timeline.Observations[i]
-		o.FirstByte = o.Sent
-		most = max(most, 1+underWay(r.Timeline, &o))
+		o := &r.Timeline.Observations[i]
+		n := all.held(o.Partition, o.Sent, o.Sent)
+		if o.Outcome == timeline.Denied { // it was under way too, and holds no place
+			n++
+		}
+		most = max(most, n)
 	}
 	return most
 }

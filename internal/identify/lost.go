@@ -67,6 +67,47 @@ func lateness(tl *timeline.Timeline) time.Duration {
 	return max(2*slowest(tl), least)
 }
 
+// places has when the requests of each client that may have held a place were sent, and when they were over;
+// both ascend. Those are all but denied ones.
+type places map[string]*struct{ sent, over []time.Duration }
+
+// placesOf returns the places of a recording, in n log n.
+func placesOf(tl *timeline.Timeline) places {
+	late, out := lateness(tl), places{}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if o.Outcome == timeline.Denied {
+			continue
+		}
+		p := out[o.Partition]
+		if p == nil {
+			p = &struct{ sent, over []time.Duration }{}
+			out[o.Partition] = p
+		}
+		over := max(o.FirstByte, o.Done)
+		if !o.Answered { // it is over soon, or never began
+			over = o.Sent + late
+		}
+		p.sent, p.over = append(p.sent, o.Sent), append(p.over, over)
+	}
+	for _, p := range out {
+		slices.Sort(p.sent)
+		slices.Sort(p.over)
+	}
+	return out
+}
+
+// held is how many requests of a client, at most, held a place at some instant from one to another.
+func (p places) held(client string, from, to time.Duration) int64 {
+	c := p[client]
+	if c == nil {
+		return 0
+	}
+	begun, _ := slices.BinarySearch(c.sent, to+1)
+	over, _ := slices.BinarySearch(c.over, from)
+	return int64(begun - over)
+}
+
 // mostBranched is how many lost requests of a stretch are supposed admitted or never decided, each apart.
 const mostBranched = 3
 
