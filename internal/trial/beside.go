@@ -13,16 +13,19 @@ import (
 )
 
 const (
-	// besideConnections is the most connections of all scenarios that are recorded beside each other.
+	// besideConnections is the ceiling on connections, summed over all scenarios that are recorded at the
+	// same time.
 	besideConnections = 2 * scenario.MostBeside
-	// besideApart is how long after one of them the next one begins, so that their first bursts do not meet.
+	// besideApart is the pause between the starts of two scenarios, so that their first bursts do not meet.
 	besideApart = 60 * time.Millisecond
 )
 
-// Beside records scenarios while others of them are recorded: the longest first, as many at once as their
-// connections allow. None is judged before all are recorded, and then one after the other: judging takes the
-// processor that a recording needs. For each, record is called with its place in all and with what
-// Options.Judging is to be. When ctx ends, those that have not begun are left out.
+// Beside records several scenarios at the same time. The longest scenario starts first, and as many run at
+// once as their connections allow. Judging takes processor time that a recording needs, so it starts when all
+// recordings are done; then one scenario is judged after the other.
+//
+// record is called once a scenario, with its index in all and the value for its Options.Judging. When ctx
+// ends, scenarios that have not begun are skipped.
 //
 //	recorded   |----- retry-after -----------------|
 //	             |--- sustained ----|
@@ -67,17 +70,17 @@ func Beside(ctx context.Context, all []*scenario.Scenario, record func(i int, ju
 	judged.Wait()
 }
 
-// room counts connections.
+// room hands out connections up to a fixed number.
 type room struct {
 	mu         sync.Mutex
 	free, size int
-	// freed is closed when some are given back, and replaced.
+	// freed is closed and replaced when connections are given back.
 	freed chan struct{}
 }
 
 func newRoom(size int) *room { return &room{free: size, size: size, freed: make(chan struct{})} }
 
-// take waits until n are free, or all are. It returns false if ctx ended first.
+// take waits until n connections are free, or until nobody holds any. It returns false if ctx ended first.
 func (r *room) take(ctx context.Context, n int) bool {
 	for {
 		r.mu.Lock()
@@ -104,9 +107,10 @@ func (r *room) give(n int) {
 	r.freed = make(chan struct{})
 }
 
-// Stands tells whether what was found beside other scenarios is what would have been found alone: others
-// cannot make a limiter admit too much. A request that was denied, late, left without an answer, or answered
-// by somebody in front of the limiter, may be their doing: then only a recording made alone tells.
+// Stands tells whether the verdict of a scenario that was recorded beside others would be the same if it had
+// run alone. Load from other scenarios cannot make a limiter admit too much, so an over-admission stands. It
+// can cause denials, late or lost requests, and answers from something in front of the limiter. A verdict
+// that rests on those does not stand: the scenario must be recorded alone.
 func Stands(out *result.Scenario) bool {
 	if out.Verdict == verdict.Inconclusive {
 		return slices.Contains([]verdict.Reason{verdict.NeedsFailed, verdict.Unreachable, verdict.SetupFailed,
@@ -118,9 +122,9 @@ func Stands(out *result.Scenario) bool {
 		out.Judgement != nil && slices.ContainsFunc(out.Judgement.Partitions, has)
 }
 
-// Settled is what a scenario is worth whose recording beside others did not stand, and that was then recorded
-// alone. A failure that others can have caused is none, nor is it a pass. File is where the first recording
-// is kept.
+// Settled returns the result of a scenario that was recorded beside others, did not stand, and was recorded
+// again alone. If it failed beside others and passed alone, it is Inconclusive (foreign-traffic): the others
+// may have caused the failure. file is the path of the first recording.
 func Settled(beside, alone result.Scenario, file string) result.Scenario {
 	if beside.Verdict != verdict.Fail {
 		return Again(beside, alone, file)

@@ -12,22 +12,23 @@ import (
 )
 
 const (
-	// busyFrom is how late this machine must have been for its servers to be in doubt.
+	// busyFrom is the least delay of this machine that puts the clock of a server on it in doubt.
 	busyFrom = 2 * time.Millisecond
-	// busyNear is how long before a witness lateness still counts.
+	// busyNear is how long before a witness a delay still counts.
 	busyNear = 100 * time.Millisecond
-	// busyShare is how many times our own lateness a server on this machine may have stood still.
+	// busyShare times our own delay is how long a server on this machine may have stood still.
 	busyShare = 2
 )
 
-// doubtTick judges a recording again that fails, where this machine stood still near the witness. A server on
-// it that reads its clock once a turn of its event loop, as nginx does, may then have decided by an old time:
+// doubtTick judges a failing recording again if this machine stood still near the witness. A server on this
+// machine may read its clock only once a turn of its event loop, as nginx does. It may then have decided with
+// an old time:
 //
 //	the clock is read    the server stands still    requests come    they are decided
 //	|--------------------- so old may its time be ----------------------------------|
 //
-// What fails by an older clock too stays as it was. The rest is Inconclusive (schedule-missed): it may be
-// recorded again.
+// If the recording still fails with such a coarse clock, the verdict stays. Otherwise it becomes Inconclusive
+// (schedule-missed), and the scenario may be recorded again.
 func doubtTick(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
 	late := lateNear(tl, out)
 	if out.Verdict != verdict.Fail || late < busyFrom || busyShare*late <= tl.Header.Tick {
@@ -49,8 +50,8 @@ func doubtTick(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline
 	*out = inconclusive(*out, verdict.ScheduleMissed, detail)
 }
 
-// lateNear is the most that requests were late, or that the recorder stood still, near the witnesses of the
-// findings on conformance; 0 where there are none.
+// lateNear returns the longest delay near the findings on conformance: a request sent late, or a stall of the
+// recorder. It returns 0 if there are no findings.
 func lateNear(tl *timeline.Timeline, out *result.Scenario) (late time.Duration) {
 	if out.Judgement == nil {
 		return 0

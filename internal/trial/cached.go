@@ -7,15 +7,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// seen is what a recording tells before it is judged: a long one is read once for all of it.
+// seen is what one pass over a recording collects before the judge runs. A long recording is read only once
+// for it.
 type seen struct {
 	clock reading
 	// unknown counts the requests without an outcome.
 	unknown int
 }
 
-// doubtCached makes the outcome of the answers of tl unknown that say that a cache gave them, and notes it.
-// It returns what else it has seen.
+// doubtCached sets the outcome of answers that came from a cache to Unknown, and adds a note about them. It
+// returns what else it collected on the way.
 func doubtCached(tl *timeline.Timeline) (all seen) {
 	var c headers.Caches
 	for o := range tl.All() {
@@ -37,8 +38,8 @@ func doubtCached(tl *timeline.Timeline) (all seen) {
 	return all
 }
 
-// blameCache is BlameCache of a run, which is planned so that a limiter must deny: where all denials are
-// hidden behind a cache, nothing is passed either.
+// blameCache is BlameCache for a planned run, in which a limiter must deny. If a cache may hide all denials,
+// a Pass becomes Inconclusive.
 func blameCache(out *result.Scenario) {
 	if out.FromCache() && out.Verdict == verdict.Pass && out.Counts.Denied == 0 {
 		out.Verdict = verdict.Inconclusive
@@ -46,7 +47,7 @@ func blameCache(out *result.Scenario) {
 	BlameCache(out)
 }
 
-// BlameCache says of a scenario that its answers from a cache are why it could not be judged.
+// BlameCache gives answers from a cache as the reason (too-few) of an Inconclusive scenario.
 func BlameCache(out *result.Scenario) {
 	if out.FromCache() && out.Verdict == verdict.Inconclusive && !out.Uncounted() {
 		out.Reason, out.Detail = verdict.TooFew, out.CacheDetail() // the mend of the report says how

@@ -14,22 +14,23 @@ import (
 )
 
 const (
-	// staleDate is how old a Date may be beyond its own second: servers keep one for up to a second.
+	// staleDate is how much older than its own second a Date may be: servers reuse a Date for up to a second.
 	staleDate = time.Second
-	// noClock is the most that a clock can be told to be off: windows are shorter.
+	// noClock caps the measured offset of a clock. All windows are shorter.
 	noClock = 366 * 24 * time.Hour
 )
 
-// reading is what the Dates of a recording say of the clock that wrote them: how far it is ahead of ours, as
-// closed intervals. The zero value has read none.
+// reading collects the Dates of a recording. Each Date gives a closed interval for how far the clock that
+// wrote it is ahead of ours. The zero value has read no Date.
 type reading struct {
 	dates dates
 	n     int
-	// lo..hi is in all intervals, where they are those of one clock; least..most is all of them.
+	// lo..hi is the intersection of all intervals; it is empty (lo > hi) if the Dates are not of one clock.
+	// least..most is the union of all intervals.
 	lo, hi, least, most time.Duration
 }
 
-// add reads one observation.
+// add reads the Date of one observation, if it has one.
 func (r *reading) add(tl *timeline.Timeline, o *timeline.Observation) {
 	from, to, ok := r.dates.clockOf(tl, o)
 	if !ok {
@@ -41,20 +42,19 @@ func (r *reading) add(tl *timeline.Timeline, o *timeline.Observation) {
 	r.lo, r.hi, r.least, r.most = max(r.lo, from), min(r.hi, to), min(r.least, from), max(r.most, to)
 }
 
-// refutes tells whether a Date shows that the clock is not known as well as that.
+// refutes tells whether the Dates show that the clock is off by more than wallError.
 func (r *reading) refutes(wallError time.Duration) bool {
 	return r.n > 0 && (r.lo > wallError || r.hi < -wallError)
 }
 
-// widen makes the error of the target's wall clock as large as the Dates of its answers show, where that is
-// more than was assumed. Whoever decides may have another clock than who writes the Dates, so it is never
-// made smaller.
+// widen raises the header's WallError to the offset that the Dates show, if that is larger. It never lowers
+// WallError: the process that decides may have another clock than the one that writes the Date.
 func (r *reading) widen(h *timeline.Header) {
 	if !r.refutes(h.WallError) {
 		return
 	}
 	lo, hi := r.lo, r.hi
-	if lo > hi { // not those of one clock
+	if lo > hi { // the Dates are not of one clock
 		lo, hi = r.least, r.most
 	}
 	h.WallError = min(max(h.WallError, lo.Abs(), hi.Abs()), noClock)
@@ -63,16 +63,17 @@ func (r *reading) widen(h *timeline.Header) {
 		lo.Round(time.Millisecond), hi.Round(time.Millisecond)))
 }
 
-// dates reads Dates: one that comes again, as all of one second do, once.
+// dates parses Dates and caches the last one, as all answers of one second carry the same.
 type dates struct {
 	text string
 	at   time.Time
 	err  error
 }
 
-// clockOf returns by how much the clock that wrote the Date of an answer is ahead of ours, as a closed
-// interval: the answer was written between Sent and FirstByte, when that clock read between its Date and a
-// second more, or two. Answers of the origin or of a cache tell nothing of the target.
+// clockOf returns how far the clock that wrote the Date of an answer is ahead of ours, as a closed interval.
+// The answer was written between Sent and FirstByte. At that time the clock was between its Date and one
+// second later, or two seconds if the Date is stale. ok is false for an answer without a readable Date, from
+// an origin, or from a cache (Age): those say nothing about the target.
 func (d *dates) clockOf(tl *timeline.Timeline, o *timeline.Observation) (from, to time.Duration, ok bool) {
 	v, dated := o.Fields.Get("Date")
 	_, aged := o.Fields.Get("Age")
@@ -90,7 +91,7 @@ func (d *dates) clockOf(tl *timeline.Timeline, o *timeline.Observation) (from, t
 	return since - o.FirstByte, since + time.Second + staleDate - o.Sent, true
 }
 
-// CutClock makes what a cut recording says of the target's clock as careful as a whole one would.
+// CutClock widens the WallError of a recording that was cut short by the Dates that it has.
 func CutClock(tl *timeline.Timeline) {
 	var r reading
 	for o := range tl.All() {
@@ -99,7 +100,8 @@ func CutClock(tl *timeline.Timeline) {
 	r.cut(&tl.Header)
 }
 
-// cut is widen for a cut recording: nothing is assumed of a clock that its Dates refute.
+// cut is widen for a recording that was cut short. If the Dates refute the assumed error, it is at least
+// otherClock.
 func (r *reading) cut(h *timeline.Header) {
 	if r.refutes(h.WallError) {
 		h.WallError = max(h.WallError, otherClock)
@@ -107,9 +109,10 @@ func (r *reading) cut(h *timeline.Header) {
 	r.widen(h)
 }
 
-// doubtClock judges a recording again that fails where the target has the clock of this machine, as was
-// assumed of one on loopback: behind a tunnel or in a virtual machine it has another. What is left holds for
-// both; what fails by one of them is no Pass.
+// doubtClock judges a failing recording again without the assumption that the target has the clock of this
+// machine. A target on loopback is assumed to have that clock, but one behind a tunnel or in a virtual
+// machine has its own. A Fail stays a Fail only if both judgements fail. A Pass of the second one becomes
+// Inconclusive, as the first one failed.
 func doubtClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
 	if out.Verdict != verdict.Fail || tl.Header.WallError >= otherClock || !readsClock(s) {
 		return
@@ -132,10 +135,10 @@ func doubtClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timelin
 	}
 }
 
-// judgement fills the verdict of a recording into out.
+// judgement fills the verdict of a recording of s into out.
 type judgement func(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline)
 
-// readsClock tells whether a limit of s has windows that begin by the clock.
+// readsClock tells whether a limit of s has windows that are aligned to the wall clock.
 func readsClock(s *scenario.Scenario) bool {
 	byClock := func(p spec.Policy) bool {
 		return p.Windowed() && (p.Align == "" || p.Align == spec.AlignClock)

@@ -21,32 +21,34 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// The error of a target's wall clock against ours: none but of rounding for the embedded target, half a
-// second for others, or what their Dates show.
+// The assumed error of the target's wall clock against ours. For the embedded target only rounding remains.
+// Other targets get half a second, or more if their Dates show more.
 const (
 	sameClock  = time.Millisecond
 	otherClock = 500 * time.Millisecond
 )
 
-// otherDrift is by how many millionths the clock of another machine may run faster or slower than ours: a
-// hundred for each of two crystals that nobody corrects.
+// otherDrift is how much faster or slower the clock of another machine may run than ours, in parts per
+// million: 100 for each of two uncorrected crystals.
 const otherDrift = 200
 
-// endpoints are where the requests of a scenario go, and what must be stopped afterwards.
+// endpoints are the URLs that the requests of a scenario go to, and the servers that must be stopped
+// afterwards.
 type endpoints struct {
 	target, origin *url.URL
 	wallError      time.Duration
-	// local tells that the target is on this machine, and not embedded.
+	// local tells that the target is on this machine and is not the embedded one.
 	local bool
-	// assumed tells that wallError is what was assumed of a target on this machine: no FAIL rests on it.
+	// assumed tells that wallError is only assumed, because the target is on this machine. No FAIL may rest
+	// on it.
 	assumed bool
-	// driftPPM is by how much the clock of the target may drift from ours.
+	// driftPPM is how much the target's clock may drift from ours, in parts per million.
 	driftPPM int64
 	events   events
 	stops    []func() error
 }
 
-// connect finds the endpoints of a scenario and starts those that are embedded.
+// connect finds the endpoints of a scenario, and starts the embedded target if the scenario asks for it.
 func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
 	e := &endpoints{wallError: otherClock, events: events{output: o.Output}}
 	if o.Network == nil {
@@ -75,8 +77,8 @@ func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
 	return e, err
 }
 
-// tellClock sets how far the target's clock may be from ours: what the user says, if above 0, or else what
-// the host shows.
+// tellClock sets the error of the target's clock. A value above 0 from the user wins; else a host on this
+// machine is assumed to have our clock.
 func (e *endpoints) tellClock(said time.Duration) {
 	host := e.target.Hostname()
 	a, err := netip.ParseAddr(host)
@@ -89,8 +91,8 @@ func (e *endpoints) tellClock(said time.Duration) {
 	}
 }
 
-// embed starts the embedded target and, where the scenario compares with an origin, the embedded proxy in
-// front of it.
+// embed starts the embedded target. If the scenario compares with an origin, or its fault is a fault of a
+// proxy, it also starts the embedded proxy in front of it.
 func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string, err error) {
 	opts := target.Options{Limit: s.Limit, RetryAfter: s.Target.RetryAfter, Seed: o.Seed, Rules: rulesOf(s),
 		OnStoreError: target.OnStoreError(s.Target.OnStoreError), ClientHeader: s.Target.ClientAddress}
@@ -144,7 +146,7 @@ func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string
 	return where, origin, nil
 }
 
-// dress tells the embedded target for whom the requests of a scenario are counted, and what answers them.
+// dress tells the embedded target how to find the client of a request and how to answer.
 func dress(opts *target.Options, s *scenario.Scenario) {
 	switch s.Partition.Kind {
 	case scenario.ByHeader:

@@ -16,16 +16,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// events does what happens to the target between phases, and keeps the first error.
+// events performs the actions between phases, such as a restart of the target. It keeps the first error.
 type events struct {
 	embedded *target.Target
 	output   io.Writer
 	failed   error
-	// counted are the numbers of the counts so far.
+	// counted are the results of the Count actions so far.
 	counted []int64
 }
 
-// do lets e happen: to the embedded target, or by the command that the scenario has for another one.
+// do performs one event: on the embedded target itself, or with the command that the scenario gives for
+// another target.
 func (x *events) do(ctx context.Context, e timeline.Event) error {
 	var err error
 	switch {
@@ -50,7 +51,8 @@ func (x *events) do(ctx context.Context, e timeline.Event) error {
 	return err
 }
 
-// count asks the target for its own count of denials, or the command, which prints it.
+// count records how many requests the target says that it denied. For a target that is not embedded, the
+// command prints that number.
 func (x *events) count(ctx context.Context, e timeline.Event) error {
 	if x.embedded != nil {
 		x.counted = append(x.counted, x.embedded.Denials())
@@ -70,7 +72,7 @@ func (x *events) count(ctx context.Context, e timeline.Event) error {
 	return nil
 }
 
-// cut is the beginning of a text.
+// cut returns the first 80 bytes of a text, for an error message.
 func cut(text string) string { return text[:min(len(text), 80)] }
 
 func reload(t *target.Target, text string) error {
@@ -84,8 +86,8 @@ func reload(t *target.Target, text string) error {
 	return t.Reload(limit)
 }
 
-// rulesOf returns the rules that the embedded target needs for a scenario: a phase with a limit of its own,
-// or none, has one for the path, method and fields by which the target can tell it from the others.
+// rulesOf returns the rules that the embedded target needs for phases with a limit of their own, or with
+// none. A rule recognises the requests of its phase by path, method and header fields.
 func rulesOf(s *scenario.Scenario) []target.Rule {
 	var out []target.Rule
 	seen := map[string]bool{}

@@ -18,12 +18,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Explain looks for limits that explain all recordings of a limiter that fails: those that explain some of
-// its failures; where none of these is the declared limit with other numbers, also those that identify finds
-// in all of them together, for about think, which is most of the work. Each recording is asked about each,
-// on the side that its scenario judges. It returns nil where nothing fails, but for a queue that is declared
-// as a bucket, or there is one recording alone, which has a hint of its own. Otherwise the hint is the only
-// one: the scenarios are returned without those that do not explain the others.
+// Explain looks for limits that explain all recordings of a failing limiter together. It first tries the
+// limits that explain a single failure. If none of those is the declared limit with other numbers, it also
+// tries the limits that identify finds in all recordings together. think is the time for that search, which
+// is most of the work. Each recording is checked only on the side (upper, lower, exact) that its scenario
+// judges.
+//
+// With fewer than two recordings of a failing limiter, the hint is nil, unless a queue was declared as a
+// bucket (see waiting). If limits are found, the single hints of these scenarios are removed from the
+// scenarios returned.
 func Explain(ctx context.Context, recorded []result.Scenario, think time.Duration) (*result.Hint,
 	[]result.Scenario) {
 	of := failing(recorded)
@@ -65,8 +68,9 @@ func Explain(ctx context.Context, recorded []result.Scenario, think time.Duratio
 	return h, out
 }
 
-// waiting looks for a queue where nothing fails and most recordings of a bucket measure too little: answers
-// that wait hide when their requests were decided. It returns nil where no queue makes all of them wait so.
+// waiting looks for a queue that was declared as a bucket. In that case nothing fails, but most recordings
+// measure too little: answers that wait hide when their requests were decided. It returns nil if no queue
+// explains all recordings.
 func waiting(recorded []result.Scenario) *result.Hint {
 	for _, g := range groupsOf(recorded, func(s *result.Scenario) bool { return !single(s.Timeline) }) {
 		h, open := &result.Hint{}, 0
@@ -92,11 +96,12 @@ func waiting(recorded []result.Scenario) *result.Hint {
 	return nil
 }
 
-// hintWork is how many requests are judged for a hint, over all recordings and limits.
+// hintWork is the ceiling on requests that are judged for one hint, summed over recordings and limits.
 const hintWork = 1 << 21
 
-// failing are the scenarios of the limiter of which most recordings contradict its limit, those that do and
-// those that do not; of clients that share no quota, and whose recording one limit of one policy judges.
+// failing returns the scenarios of the limiter with the most failing recordings, including those that pass.
+// It skips recordings that more than one policy or limit judges, and those whose clients share a quota. It
+// returns nil if nothing fails.
 func failing(recorded []result.Scenario) []*result.Scenario {
 	of, fails, most := map[string][]*result.Scenario{}, map[string]int{}, ""
 	for i := range recorded {
@@ -125,13 +130,14 @@ func single(tl *timeline.Timeline) bool {
 	return len(t.Limits) == 1 && len(t.Limits[0].Phases)+len(t.Limits[0].Undecided) == 0 && !t.SingleUnits
 }
 
-// guesses are limits worth trying to explain recordings, each once.
+// guesses are the limits to try as explanations, each once.
 type guesses struct {
 	of  []*result.Scenario
 	all []verdict.Explanation
 }
 
-// add adds those that are not known, clocks that tick last, as they explain much.
+// add appends the limits that are new. Limits whose clock ticks go last among them, because they explain
+// almost anything.
 func (g *guesses) add(all ...verdict.Explanation) {
 	from := len(g.all)
 	for _, e := range all {
@@ -145,7 +151,7 @@ func (g *guesses) add(all ...verdict.Explanation) {
 	})
 }
 
-// ticks is 1 for a limit whose clock ticks where that of the declared one is not said to, else 0.
+// ticks is 1 for a limit with a ticking clock where the declared limit has none, else 0. It is a sort key.
 func (g *guesses) ticks(l spec.Limit) int {
 	if l[0].TickSet && !g.of[0].Limit[0].TickSet {
 		return 1
@@ -153,8 +159,8 @@ func (g *guesses) ticks(l spec.Limit) int {
 	return 0
 }
 
-// ordered has each limit once, whatever its name: queues first, as they explain how long answers wait, and
-// clocks that tick last.
+// ordered returns each limit once, ignoring limits that differ only in name. Queues come first, as they also
+// explain how long answers wait. Limits whose clock ticks come last.
 func (g *guesses) ordered(all []spec.Limit) (out []spec.Limit) {
 	for _, l := range all {
 		if !slices.ContainsFunc(out, func(o spec.Limit) bool { return alike(o, l) }) {
@@ -171,8 +177,8 @@ func (g *guesses) ordered(all []spec.Limit) (out []spec.Limit) {
 	return out
 }
 
-// alike tells whether two limits differ by their names alone: buckets of one speed, and counters that do not
-// round or round down.
+// alike tells whether two limits describe the same limiter: buckets with the same rate and burst under
+// different names, or counters that round down and counters that do not round.
 func alike(a, b spec.Limit) bool {
 	if len(a) != 1 || len(b) != 1 {
 		return false
@@ -190,7 +196,7 @@ func alike(a, b spec.Limit) bool {
 	return p == q
 }
 
-// nearby tells whether a limit is the declared one with other numbers: nothing is nearer.
+// nearby tells whether l is the declared limit with another rate or burst. No other explanation is closer.
 func (g *guesses) nearby(l spec.Limit) bool {
 	p, q := g.of[0].Limit[0], l[0]
 	if len(l) != 1 {
@@ -200,7 +206,7 @@ func (g *guesses) nearby(l spec.Limit) bool {
 	return p == q
 }
 
-// ofFailures adds what explains some failure.
+// ofFailures adds the limits that explain at least one failure.
 func (g *guesses) ofFailures() {
 	var all []verdict.Explanation
 	for _, s := range g.of {
@@ -209,7 +215,8 @@ func (g *guesses) ofFailures() {
 	g.add(all...)
 }
 
-// further adds what identify finds in all recordings, for about think, and what it does not look for.
+// further adds the limits that identify finds in all recordings within think, and variants that identify does
+// not try.
 func (g *guesses) further(ctx context.Context, think time.Duration) {
 	var recordings []*timeline.Timeline
 	fresh := true
@@ -225,13 +232,14 @@ func (g *guesses) further(ctx context.Context, think time.Duration) {
 		batches(g.of[0].Limit))...)
 }
 
-// forms are the declared quota under each algorithm, and as products are known to read it. The first say the
-// most: a queue how long each answer waits, a window where it begins.
+// forms returns the declared quota under each algorithm, with the readings that products are known to use.
+// The most specific forms come first: a queue predicts how long each answer waits, a fixed window where it
+// begins.
 func forms(of []*result.Scenario) (out []verdict.Explanation) {
 	quota, window := whole(of[0].Limit[0])
 	add := func(text, algorithm, keys string) {
 		limit, err := spec.Parse(fmt.Sprintf("%s,rate=%d/%s%s", algorithm, quota, window, keys))
-		if err == nil { // else no SPEC says so
+		if err == nil { // else there is no such SPEC
 			out = append(out, verdict.Explanation{Text: text, Limit: limit})
 		}
 	}
@@ -260,9 +268,9 @@ func forms(of []*result.Scenario) (out []verdict.Explanation) {
 	return out
 }
 
-// bans are the declared limit with a ban after a denial, for as long as denials told at most, the same with
-// windows by the first request, and a bucket, windows and a log of its quota. None where no denial told
-// anything.
+// bans returns limits with a ban after a denial. The ban lasts as long as the longest Retry-After of a
+// denial. It is added to the declared limit and to a bucket, windows and a log of the same quota. The result
+// is nil if no denial had a Retry-After.
 func bans(of []*result.Scenario) []verdict.Explanation {
 	longest := time.Duration(0)
 	for _, s := range of {
@@ -288,7 +296,7 @@ func bans(of []*result.Scenario) []verdict.Explanation {
 	for _, text := range []string{of[0].Limit.String(), of[0].Limit.String() + ",align=first",
 		fmt.Sprintf("token-bucket,rate=%s,burst=%d", rate, quota), first, "fixed-window,rate=" + rate,
 		"sliding-window-log,rate=" + rate} {
-		if l, err := spec.Parse(fmt.Sprintf("%s,ban=%s", text, longest)); err == nil { // else it says so
+		if l, err := spec.Parse(fmt.Sprintf("%s,ban=%s", text, longest)); err == nil { // has a ban already
 			out = append(out, verdict.Explanation{Limit: l,
 				Text: "a ban of " + quantity.Brief(longest) + " after a denial"})
 		}
@@ -296,9 +304,9 @@ func bans(of []*result.Scenario) []verdict.Explanation {
 	return out
 }
 
-// seconds are the limiters of the declared quota whose clock has whole seconds, as some products have one,
-// where one such clock explains each recording. None for a window of half a minute or more: a second of that
-// explains little.
+// seconds returns limiters with the declared quota whose clock counts whole seconds, as in some products. It
+// keeps those for which one clock explains each recording. It returns nil for windows of 30 s or more: there
+// a second explains little.
 func seconds(of []*result.Scenario) []verdict.Explanation {
 	const longest = 30 * time.Second
 	quota, window := whole(of[0].Limit[0])
@@ -312,13 +320,13 @@ func seconds(of []*result.Scenario) []verdict.Explanation {
 	})
 }
 
-// whole is how much a policy admits at once, and how long that takes to come back.
+// whole returns how many units a policy admits at once, and the time in which that many units come back.
 func whole(p spec.Policy) (quota int64, window time.Duration) {
 	return p.Full(), time.Duration(float64(p.Rate.Per) * float64(p.Full()) / float64(p.Rate.N))
 }
 
-// lives are the declared limit where a client is forgotten early: after a silence that is longer than some
-// of those in the recordings, and no longer than the next.
+// lives returns the declared limit with a TTL: the limiter forgets a client after a silence. Each TTL lies
+// between two neighbouring lengths of the silences in the recordings, so that it divides them differently.
 func lives(of []*result.Scenario) (out []verdict.Explanation) {
 	const most = 30
 	lengths := []time.Duration{0}
@@ -333,7 +341,7 @@ func lives(of []*result.Scenario) (out []verdict.Explanation) {
 		}
 	}
 	slices.Sort(lengths)
-	for i := len(lengths) - 1; i > 0 && len(out) < most; i-- { // the longest forget the least
+	for i := len(lengths) - 1; i > 0 && len(out) < most; i-- { // the longest TTL forgets least
 		from, to := lengths[i-1], lengths[i]
 		if to-from < to/20 {
 			continue
@@ -354,7 +362,7 @@ func lives(of []*result.Scenario) (out []verdict.Explanation) {
 	return out
 }
 
-// batches are a bucket of l whose units come back several at a time: all of it, or those of its rate.
+// batches returns the bucket l with a refill in batches: of a full bucket, or of the units of its rate.
 func batches(l spec.Limit) (out []verdict.Explanation) {
 	for _, n := range []int64{l[0].Full(), l[0].Rate.N} {
 		batch, err := spec.Parse(fmt.Sprintf("%s,refill=interval,fill=%d", l, n))
@@ -366,7 +374,8 @@ func batches(l spec.Limit) (out []verdict.Explanation) {
 	return out
 }
 
-// explains tells whether no recording refutes a limit: the shortest is asked first.
+// explains tells whether no recording refutes l. The shortest recording is judged first. work is lowered by
+// each request judged; below 0 the answer is false.
 func explains(l spec.Limit, of []*result.Scenario, work *int) bool {
 	of = slices.Clone(of)
 	slices.SortStableFunc(of, func(a, b *result.Scenario) int {
@@ -386,7 +395,7 @@ func explains(l spec.Limit, of []*result.Scenario, work *int) bool {
 	return true
 }
 
-// sentence says what explains n recordings, of the limits that were tried.
+// sentence says which limits explain n recordings, or that none of the limits tried does.
 func sentence(limits []spec.Limit, texts map[string]string, tried, n int) string {
 	if len(limits) == 0 {
 		return fmt.Sprintf("none of the %s tried explains all %s together",

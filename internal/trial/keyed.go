@@ -9,8 +9,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
-// keyed lets the embedded target, which counts by a header field or else by address, count by path, by a
-// query parameter, by a cookie or by a field of the body, as the scenario tells its clients apart.
+// keyed wraps the embedded target so that it counts by the partition of the scenario. The target itself knows
+// only a header field and the address. keyed copies a path, query parameter, cookie or body field into that
+// header field.
 func keyed(p scenario.Partition, h http.Handler) http.Handler {
 	var key func(r *http.Request) string
 	switch p.Kind {
@@ -37,10 +38,11 @@ func keyed(p scenario.Partition, h http.Handler) http.Handler {
 	})
 }
 
-// mostBody is how much of a body is read for its field.
+// mostBody is how many bytes of a body are read.
 const mostBody = 64 << 10
 
-// bodyField returns a field of the JSON object, or of the form, that r has as its body; empty for none.
+// bodyField returns a field of the request body, which is a JSON object or a form. It is empty if there is no
+// such field.
 func bodyField(r *http.Request, name string) string {
 	text, err := io.ReadAll(io.LimitReader(r.Body, mostBody))
 	if err != nil {

@@ -12,21 +12,22 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// share is the part of a recording that one limit counts.
+// share is the part of a recording that one limit judges.
 type share struct {
 	limit spec.Limit
 	tl    *timeline.Timeline
 }
 
-// shares divides a recording by the limits of its phases. Each share has the requests without an outcome too
-// that the clients of its partitions sent for others.
+// shares splits a recording by the limits of its phases. A client of a share may have sent requests without
+// an outcome in other partitions. The share has those requests too (see undecided.go).
 func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
 	phases := phasesOf(s)
 	return withUndecided(divided(tl, s, phases), tl, phases)
 }
 
-// divided divides a recording by the limits of its phases, in the order of the scenario; what no limit
-// counts is left out. A scenario with one limit has one share: the recording.
+// divided splits a recording by the limits of its phases, in the order of the scenario. Requests of phases
+// without a limit are left out. A scenario in which one limit counts everything has one share, the recording
+// itself.
 func divided(tl *timeline.Timeline, s *scenario.Scenario, phases map[string]*scenario.Phase) []share {
 	var out []share
 	for i := range s.Phases {
@@ -55,8 +56,8 @@ func divided(tl *timeline.Timeline, s *scenario.Scenario, phases map[string]*sce
 	return out
 }
 
-// conformance judges a recording against the limits of its scenario, each partition against its own. The
-// judgement is that of all partitions, with what was measured of the scenario's limit.
+// conformance judges a recording against the limits of its scenario, each partition against its own limit.
+// The judgement covers all partitions. Its Measured is about the scenario's own limit.
 func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (verdict.Claim,
 	*verdict.Judgement) {
 	if tl.Spool != nil {
@@ -91,13 +92,14 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 
 const conformanceID = string(verdict.ClaimConformance)
 
-// onlyCoarse tells whether nothing is missing of a pass but that more must be measured.
+// onlyCoarse tells whether a judgement lacks only precision: every partition passes, but too little was
+// measured.
 func onlyCoarse(j *verdict.Judgement) bool {
 	open := func(p verdict.PartitionVerdict) bool { return p.Verdict != verdict.Pass }
 	return j.Reason == verdict.TooFew && len(j.Partitions) > 0 && !slices.ContainsFunc(j.Partitions, open)
 }
 
-// claimOf is the claim that a judgement answers; worth is what a pass of it is worth.
+// claimOf returns the claim about conformance for a judgement. worth is the text of a pass.
 func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
 	c := verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance}
 	for _, p := range all.Partitions {
@@ -118,9 +120,9 @@ func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
 	return c
 }
 
-// Recording returns a recording that was judged by itself as a scenario with one claim, that it keeps the
-// limit. What a pass of it is worth, and what is
-// known of it beside its judgement, is left to the caller. The limit is empty for several.
+// Recording returns a recording that was judged without a scenario file, as a scenario with the one claim
+// that it keeps l. worth is the text of a pass. l is empty if several limits were judged. The caller fills in
+// the other fields.
 func Recording(l spec.Limit, worth string, j *verdict.Judgement) result.Scenario {
 	j.Unresolved = onlyCoarse(j)
 	c := claimOf(j, worth)
@@ -130,7 +132,8 @@ func Recording(l spec.Limit, worth string, j *verdict.Judgement) result.Scenario
 	return out
 }
 
-// terms are what a recording of a scenario is judged by; the zero value where its limits are not.
+// terms are the limits and options that a recording of s is judged by. They are the zero value if the
+// scenario judges no conformance.
 func terms(s *scenario.Scenario, tl *timeline.Timeline) timeline.Terms {
 	if s.Expect.Conformance == scenario.NoConformance {
 		return timeline.Terms{}
@@ -153,7 +156,7 @@ func terms(s *scenario.Scenario, tl *timeline.Timeline) timeline.Terms {
 		t.Limits[at].Phases = append(t.Limits[at].Phases, p.Observed()...)
 	}
 	if len(t.Limits) == 1 && whole {
-		t.Limits[0].Phases = nil // all that was recorded, as in shares
+		t.Limits[0].Phases = nil // all that was recorded, as in divided
 	}
 	phases := phasesOf(s)
 	if lost := lostBy(tl, phases); len(lost) > 0 {
@@ -167,9 +170,9 @@ func terms(s *scenario.Scenario, tl *timeline.Timeline) timeline.Terms {
 	return t
 }
 
-// usedBefore tells whether what an earlier run has used up may count in this one, which its recording does
-// not show: partitions have the same names in each run, the limiter is older than this one, and a limit takes
-// more than the level of its buckets from what came before, or takes them to be full.
+// usedBefore tells whether an earlier run may have used up quota that counts in this one. That needs three
+// things: partitions with the same names in each run, a limiter that outlives a run, and a limit that the
+// past affects by more than the level of a bucket, or whose buckets are declared to start full.
 func usedBefore(s *scenario.Scenario, o Options) bool {
 	if s.Partition.Fresh || s.Target.URL == scenario.Builtin && (o.Redis == "" || o.Redis == EmbeddedRedis) {
 		return false

@@ -15,8 +15,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// streamed is the conformance of a recording that is too long for memory. It is judged as rlcheck check
-// judges its file, by the terms in its header.
+// streamed judges conformance of a recording that is too long for memory. It judges by the terms in the
+// header, as `rlcheck check` does with the file.
 func streamed(tl *timeline.Timeline, o check.Options) (verdict.Claim, *verdict.Judgement) {
 	o.Spill = tl.Spool.Open
 	p, err := check.NewPanel(tl.Header.Judged.Limits, tl.Header, o)
@@ -24,7 +24,7 @@ func streamed(tl *timeline.Timeline, o check.Options) (verdict.Claim, *verdict.J
 	if err == nil {
 		for one := range tl.All() {
 			if p.Observe(one) != nil {
-				break // Finish returns it
+				break // Finish returns the error
 			}
 		}
 		j, err = p.Finish()
@@ -41,7 +41,7 @@ func streamed(tl *timeline.Timeline, o check.Options) (verdict.Claim, *verdict.J
 	for _, l := range p.Limits() {
 		worth = append(worth, strings.Join(result.Worth(l, j), ", "))
 	}
-	if len(worth) > 1 { // what was measured of each is not told
+	if len(worth) > 1 { // with several limits, what was measured of each is not told
 		for i, l := range p.Limits() {
 			worth[i] = l.String()
 		}
@@ -50,8 +50,8 @@ func streamed(tl *timeline.Timeline, o check.Options) (verdict.Claim, *verdict.J
 	return claimOf(j, strings.Join(worth, "; ")), j
 }
 
-// claims are those of a scenario beside conformance; r has what was counted. Of a recording that is too long
-// for memory the plan is judged whole, and all else by its beginning.
+// claims judges all claims but conformance; r has the counts. For a recording that is too long for memory,
+// the schedule is judged whole and every other claim by the beginning of the recording.
 func claims(tl *timeline.Timeline, s *scenario.Scenario, r *result.Scenario) []verdict.Claim {
 	out := claim.Judge(tl.Beginning(), s.Limit, expected(s, tl, r.Counts.Unknown))
 	if tl.Spool == nil {
@@ -68,12 +68,12 @@ func claims(tl *timeline.Timeline, s *scenario.Scenario, r *result.Scenario) []v
 	return out
 }
 
-// tally fills in what is counted of a recording.
+// tally fills the counts of a recording into out.
 func tally(out *result.Scenario, tl *timeline.Timeline) { tallying(out, tl)() }
 
-// tallying begins to fill in what is counted of a recording, and returns what ends it. One that is too long
-// for memory is counted meanwhile: until the end nobody else may read or write Counts, Statuses, Clients and
-// Latency.
+// tallying starts to fill the counts of a recording into out, and returns a function that waits until they
+// are complete. A recording that is too long for memory is counted in the background. Until end returns,
+// nobody else may touch Counts, Statuses, Clients and Latency.
 func tallying(out *result.Scenario, tl *timeline.Timeline) (end func()) {
 	out.Timeline, out.Header = tl, tl.Header
 	end = sync.OnceFunc(func() { count(out, tl) })
@@ -94,7 +94,7 @@ func count(out *result.Scenario, tl *timeline.Timeline) {
 		clients.Add(o)
 		times.Add(o)
 	}
-	if tl.Spool != nil && tl.Spool.Err() != nil { // they were sent, and what was answered is lost
+	if tl.Spool != nil && tl.Spool.Err() != nil { // the requests were sent, but their answers are lost
 		out.Counts = timeline.Counts{Planned: tl.Spool.N + tl.Header.Unsent, Unsent: tl.Header.Unsent,
 			Sent: tl.Spool.N, Unknown: tl.Spool.N}
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// A phase was not offered at its rate that took more than half of its time longer, and stretchedBy more:
-// what its PASS would say is of a lower rate.
+// A phase missed its rate if it took over 1.5 times its planned time and stretchedBy more. A PASS would then
+// be about a lower rate than planned.
 const stretchedBy = 250 * time.Millisecond
 
-// hasRate tells whether the requests of a phase are planned at a rate.
+// hasRate tells whether the plan sends the requests of a phase at a rate.
 func hasRate(p scenario.Phase) bool {
 	switch p.Shape {
 	case timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson:
@@ -27,11 +27,12 @@ func hasRate(p scenario.Phase) bool {
 	}
 }
 
-// stretched says which phase was sent at less than its rate: its last request came long after the plan, as
-// measured from its first. Empty where none was. Phases that send when they are answered have no rate.
+// stretched names the phase that was sent at less than its rate. Time is measured from the first to the last
+// request of the phase. It returns an empty text if every phase kept its rate. Phases that send on an answer
+// have no rate.
 func stretched(s *scenario.Scenario, tl *timeline.Timeline) string {
 	if !slices.ContainsFunc(s.Phases, hasRate) {
-		return "" // a long recording need not be read for it
+		return "" // spares reading a long recording
 	}
 	type span struct{ at, sent, lastAt, lastSent time.Duration }
 	spans := map[string]span{}
@@ -58,9 +59,10 @@ func stretched(s *scenario.Scenario, tl *timeline.Timeline) string {
 	return ""
 }
 
-// sides are the earlier group of a boundary phase, which is due before, and when the later one is. inTime
-// counts the answers before the boundary, quickest is how long after its due time the first answer came, 0
-// for none, and behind are how late the requests were sent, in any order.
+// sides describes the two groups of a boundary phase. before is when the earlier group is due, after when the
+// later group is due. late counts requests of the earlier group sent after the boundary, inTime its answers
+// before the boundary. quickest is the shortest time from due to answer, 0 without an answer. behind has the
+// delay of each request sent, in any order.
 type sides struct {
 	before, after time.Duration
 	late, inTime  int
@@ -68,8 +70,8 @@ type sides struct {
 	behind        []time.Duration
 }
 
-// lead is the gap on each side of the boundary, which lies in the middle of the groups; 0 where one is
-// missing.
+// lead is the gap between each group and the boundary, which lies halfway between the groups. It is 0 if a
+// group is missing.
 func (x *sides) lead() time.Duration { return (x.after - x.before) / 2 }
 
 // add counts a request of the earlier group.
@@ -90,18 +92,20 @@ func (x *sides) add(o *timeline.Observation) {
 	}
 }
 
-// sentLate tells whether over a quarter was sent after the boundary, and unsure whether all may have been
-// decided after it.
+// sentLate tells whether over a quarter of the earlier group was sent after the boundary. unsure tells
+// whether the whole group may have been decided after it: no answer came before the boundary.
 func (x *sides) sentLate() bool { return 4*x.late > len(x.behind) }
 func (x *sides) unsure() bool   { return x.inTime == 0 && len(x.behind) > 0 }
 
-// needed is the lead with which three quarters would have been sent before the boundary, and one answered.
+// needed is the lead that would have been long enough to send three quarters of the group, and get one
+// answer, before the boundary.
 func (x *sides) needed() time.Duration {
 	slices.Sort(x.behind)
 	return max(x.behind[(len(x.behind)-1)*3/4], x.quickest)
 }
 
-// sidesOf returns the sides of the boundary phases of s of which something was sent, by their names.
+// sidesOf returns the sides of the boundary phases of s by phase name. The value is nil for a phase that sent
+// nothing, the map is nil without a boundary phase.
 func sidesOf(s *scenario.Scenario, tl *timeline.Timeline) map[string]*sides {
 	edges := map[string]*sides{}
 	for i := range s.Phases {
@@ -131,9 +135,10 @@ func sidesOf(s *scenario.Scenario, tl *timeline.Timeline) map[string]*sides {
 	return edges
 }
 
-// strayed says which boundary phase shows nothing of its boundary, with the reason: over a quarter of the
-// requests that were due before it were sent after it, or all may have been decided after it. A target may
-// take its time with what it admits, so one answer in time is enough. Empty where none did.
+// strayed names the boundary phase whose recording says nothing about its boundary, with the reason. Either
+// over a quarter of the requests due before the boundary were sent after it, or all of them may have been
+// decided after it. One answer in time is enough, as a target may answer slowly. It returns empty texts if no
+// phase strayed.
 //
 //	due      ||||    |    ||||
 //	sent             | ||||||||    it stood still
@@ -158,24 +163,24 @@ func strayed(s *scenario.Scenario, tl *timeline.Timeline) (why string, r verdict
 }
 
 const (
-	// wider is how many times wider Mended makes a lead at most, and how many such leads a window has at
-	// least. What goes wrong just before the end of a window, and just after, is seen only near it.
+	// wider caps how much Mended widens a lead: to wider times the planned lead, and to 1/wider of the
+	// window. Faults at the edge of a window are visible only near the edge.
 	wider = 4
-	// longer is how many times longer Mended makes a window at most.
+	// longer caps how much Mended lengthens a window.
 	longer = 10
 )
 
-// Mended returns s as it is to be recorded again after tl, which may be nil, and what is changed, empty for
-// nothing; s itself is not. A boundary phase that strayed gets twice the lead that it needed, and one that
-// did not keeps the lead that it had.
+// Mended returns s as it should be recorded again after the recording tl, and a text that says what changed.
+// s itself does not change. The text is empty if nothing changes or tl is nil. A boundary phase that strayed
+// gets twice the lead that it needed; the others keep the lead that they had.
 //
 //	last         |||||   .  |           sent at .
 //	             |-- lead --|
 //	next  |||||             |
 //	      |---- 2 x late ---|
 //
-// Where the first request of a limiter without windows was answered so late that no time was left to arm the
-// gate, the window has room for that: it is so many of them.
+// A limiter without windows may answer the first request so late that no time is left to prepare the later
+// groups. Its phase then gets a longer window, a multiple of the planned one, with time for that.
 func Mended(s *scenario.Scenario, tl *timeline.Timeline) (again *scenario.Scenario, what string) {
 	if tl == nil {
 		return s, ""
@@ -206,7 +211,7 @@ func Mended(s *scenario.Scenario, tl *timeline.Timeline) (again *scenario.Scenar
 	return &out, strings.Join(all, ", ")
 }
 
-// mended is the lead of p for another recording.
+// mended is the lead of p for the next recording.
 func (x *sides) mended(p *scenario.Phase) time.Duration {
 	wide := x.lead()
 	if x.sentLate() || x.unsure() {
@@ -215,11 +220,11 @@ func (x *sides) mended(p *scenario.Phase) time.Duration {
 	return max(p.Lead, min(wide, widest(p)))
 }
 
-// widest is the widest lead of p.
+// widest is the longest lead that Mended gives p.
 func widest(p *scenario.Phase) time.Duration { return min(wider*p.Lead, p.Window/wider) }
 
-// windowsFor returns how many windows of p it takes until its first requests are answered and its gate is
-// armed, by how long the answers took in tl. It is 1 where the limit says when its windows end.
+// windowsFor returns by which factor the window of p must grow so that the first answers arrive in time. It
+// measures how long these answers took in tl. The factor is 1 if the limit itself defines its windows.
 func windowsFor(p *scenario.Phase, tl *timeline.Timeline) time.Duration {
 	windowed := func(l spec.Policy) bool { return l.HasWindow() }
 	if p.Aim != timeline.AimFirst || p.Window == 0 || slices.ContainsFunc(p.Limit, windowed) {
@@ -232,7 +237,7 @@ func windowsFor(p *scenario.Phase, tl *timeline.Timeline) time.Duration {
 		}
 	}
 	if took == 0 {
-		return 1 // it was not even asked
+		return 1 // no request was answered
 	}
 	return min(longer, 1+(2*took+p.Window-1)/p.Window)
 }

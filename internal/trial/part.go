@@ -27,28 +27,28 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Order is what an agent must know of a scenario to send its part of it: what the scenario was read from, but
-// no secret. An agent has those in its own environment.
+// Order is what an agent needs to send its part of a scenario: everything that the scenario was read from,
+// except secrets. An agent has the secrets in its own environment.
 type Order struct {
 	// File is the name of the scenario file, Text what is in it.
 	File string `json:"file"`
 	Text string `json:"text"`
-	// Target, Limit, Partition, Set, Request and Promises are those of grammar.Options.
+	// Target, Limit, Partition, Set, Request and Promises are fields of grammar.Options.
 	Target    string            `json:"target,omitempty"`
 	Limit     string            `json:"limit,omitempty"`
 	Partition string            `json:"partition,omitempty"`
 	Set       []tree.Setting    `json:"set,omitempty"`
 	Request   []tree.Setting    `json:"request,omitempty"`
 	Promises  []verdict.Promise `json:"promises,omitempty"`
-	// Env are the variables of the file that are no secrets.
+	// Env are the environment variables of the file that are not secret.
 	Env map[string]string `json:"env,omitempty"`
-	// SkipKeys is how many of the issued keys other scenarios of the run use.
+	// SkipKeys is how many issued keys belong to other scenarios of the run.
 	SkipKeys int `json:"skip_keys,omitempty"`
-	// ID and Seed are those of Options, Deal what the agents share out.
+	// ID and Seed are fields of Options. Deal says how the agents divide the requests.
 	ID   string     `json:"id"`
 	Seed uint64     `json:"seed"`
 	Deal fleet.Deal `json:"deal"`
-	// URL and Origin are where requests go; they are known when an embedded target has started.
+	// URL and Origin are where requests go. An embedded target must be running before they are known.
 	URL    string `json:"url"`
 	Origin string `json:"origin,omitempty"`
 }
@@ -60,15 +60,16 @@ type Fleet struct {
 	Order func(s *scenario.Scenario) Order
 }
 
-// fate is what became of a recording that agents made.
+// fate is how a recording by agents ended.
 type fate struct {
-	// missing says whose requests are not in it though they may have been sent; stopped says who made all
-	// stop before the plan was done. Empty for nobody.
+	// missing names the agents that may have sent requests which the recording lacks. stopped names the agent
+	// that made all agents stop early. Both are empty if that did not happen.
 	missing, stopped string
 }
 
-// tell makes a scenario inconclusive of which requests are missing; and one that does not fail, whose agents
-// had to stop. What its claims could not show for that has one cause, which is told once.
+// tell makes a scenario Inconclusive (schedule-missed) if requests are missing, or if agents stopped early
+// and it does not fail. Claims that are inconclusive lose their text, as the cause is told once for the
+// scenario.
 func (is fate) tell(out result.Scenario) result.Scenario {
 	if is.missing == "" && (is.stopped == "" || out.Verdict == verdict.Fail) {
 		return out
@@ -81,7 +82,7 @@ func (is fate) tell(out result.Scenario) result.Scenario {
 	return inconclusive(out, verdict.ScheduleMissed, cmp.Or(is.missing, is.stopped))
 }
 
-// record lets the agents send a schedule.
+// record lets the agents send a schedule and returns what they saw.
 func (f *Fleet) record(ctx context.Context, s *scenario.Scenario, o Options, schedule *timeline.Schedule,
 	opts load.Options) (tl *timeline.Timeline, is fate, err error) {
 	order := f.Order(s)
@@ -119,7 +120,8 @@ func (f *Fleet) record(ctx context.Context, s *scenario.Scenario, o Options, sch
 	return tl, fate{g.Missing(), g.Stopped()}, nil
 }
 
-// digestOf is the digest of all that decides what is sent, and of what is recorded of it.
+// digestOf returns a digest of everything that decides what is sent and what is recorded of it. The
+// coordinator and the agents compare it.
 func digestOf(s *scenario.Scenario, schedule *timeline.Schedule, opts load.Options) (string, error) {
 	h := sha256.New()
 	all := json.NewEncoder(h)
@@ -132,25 +134,25 @@ func digestOf(s *scenario.Scenario, schedule *timeline.Schedule, opts load.Optio
 	return hex.EncodeToString(h.Sum(nil)[:16]), err
 }
 
-// Agent sends parts of scenarios. It is the fleet.Sender of an agent.
+// Agent sends its parts of scenarios. It implements fleet.Sender.
 type Agent struct {
 	// Version is that of rlcheck.
 	Version string
-	// Allow names hosts that may be reached although their address is neither loopback nor private. What the
-	// coordinator allows does not count.
+	// Allow names hosts that may be reached although their address is public. What the coordinator allows has
+	// no effect here.
 	Allow []string
-	// Keys are the issued keys, TLS the certificates, of this machine.
+	// Keys are the issued keys, and TLS the certificates, on this machine.
 	Keys []string
 	TLS  *tls.Config
-	// Env looks up variables.
+	// Env looks up an environment variable of this machine.
 	Env func(string) (string, bool)
-	// Spill is that of Options, Pacer and Dial are those of load.Options.
+	// Spill is that of Options. Pacer is that of load.Options.
 	Spill func() (timeline.Spill, error)
 	Pacer pacing.Pacer
 	Network
 }
 
-// scenario reads the scenario of an order again.
+// scenario parses the scenario of an order again, with the variables of the order and of this machine.
 func (a *Agent) scenario(order *Order) (*scenario.Scenario, error) {
 	env := func(name string) (string, bool) {
 		if v, ok := order.Env[name]; ok {
@@ -167,7 +169,8 @@ func (a *Agent) scenario(order *Order) (*scenario.Scenario, error) {
 	return s, err
 }
 
-// Prepare reads an order, plans what all agents send, and returns what sends this part of it.
+// Prepare reads an order and plans the schedule of all agents. It returns that schedule, its digest, and a
+// function that sends this agent's part.
 func (a *Agent) Prepare(ctx context.Context, w fleet.Work) (*timeline.Schedule, string,
 	func(context.Context) (*timeline.Timeline, error), error) {
 	var order Order
@@ -208,7 +211,7 @@ func (a *Agent) Prepare(ctx context.Context, w fleet.Work) (*timeline.Schedule, 
 	return whole, digest, send, err
 }
 
-// shareOf makes the options of a run those of one of several agents: it has its part of every ceiling.
+// shareOf turns the options of a whole run into those of one agent: it gets its part of every ceiling.
 func shareOf(o *load.Options, whole, mine *timeline.Schedule, w fleet.Work) {
 	all, _ := whole.Planned()
 	planned, _ := mine.Planned()
@@ -224,12 +227,12 @@ func shareOf(o *load.Options, whole, mine *timeline.Schedule, w fleet.Work) {
 		most = o.MaxConnections
 	}
 	o.MaxConnections = min(most, max((most+w.Of-1)/w.Of, together(mine)))
-	// what happens to the target is the coordinator's to do, before the phase begins
+	// The coordinator performs the events between phases, before the phase begins.
 	o.Do = func(context.Context, timeline.Event) error { return nil }
 	o.Journal, o.MaxDuration = nil, max(0, o.MaxDuration)
 }
 
-// together is how many requests of a schedule leave at once, at most.
+// together is the largest number of requests of a schedule that leave at the same instant.
 func together(s *timeline.Schedule) (most int) {
 	for i := range s.Phases {
 		p := &s.Phases[i]
@@ -248,8 +251,8 @@ func together(s *timeline.Schedule) (most int) {
 	return most
 }
 
-// Secret tells which of the settings of an order would bring a secret into the Redis: its flag, empty for
-// none.
+// Secret returns the flag of a setting that would write a secret into the Redis of the fleet. It is empty if
+// there is none.
 func Secret(o Order) string {
 	for _, s := range slices.Concat(o.Set, o.Request) {
 		if s.Secret && !strings.Contains(strings.ReplaceAll(s.Value, "$${", ""), "${") {
@@ -259,7 +262,8 @@ func Secret(o Order) string {
 	return ""
 }
 
-// doubtful returns s where requests may be missing: then what others take explains a denial.
+// doubtful returns s for a recording that may lack requests: then a denial may be explained by requests of
+// others.
 func doubtful(s *scenario.Scenario) *scenario.Scenario {
 	out := *s
 	out.Partition.Exclusive, out.Expect.Shared = false, true

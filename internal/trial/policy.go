@@ -9,12 +9,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// MeasuredPolicy joins what scenarios measured: the intersection over those that declare one limit of one
-// target, for the limit that most of them declare (of several, the first). Clients that an earlier scenario
-// had are as good as new ones: a recording does not take for known what came before it. A scenario whose
-// phases have limits of their own measured its limit on some of its clients only, which is as good. One that
-// fails without a single denial met no limit: it is joined only where no other measured one. It returns nil
-// where nothing was measured.
+// MeasuredPolicy joins what the scenarios of a run measured. It takes the limiter that most scenarios
+// measured, or the first of several, and intersects their intervals. It returns nil if nothing was measured.
+//
+// Scenarios may share clients, since no recording takes the past of its clients for known. A scenario whose
+// phases have limits of their own measured its limit on some clients only, which counts in full. A scenario
+// that fails without a single denial met no limit: it is used only if no other scenario measured one.
 func MeasuredPolicy(scenarios []result.Scenario) *result.Policy {
 	unlimited := func(s *result.Scenario) bool { return s.Verdict == verdict.Fail && s.Counts.Denied == 0 }
 	groups := groupsOf(scenarios, unlimited)
@@ -42,20 +42,22 @@ func MeasuredPolicy(scenarios []result.Scenario) *result.Policy {
 	return out
 }
 
-// keeps tells whether the recording of s does not contradict its limit, with nothing open but how closely.
+// keeps tells whether the recording of s is consistent with its limit. It may be inconclusive only because it
+// measured too little.
 func keeps(s *result.Scenario) bool {
 	j := s.Judgement
 	return s.Verdict != verdict.Fail && (j.Verdict == verdict.Pass || j.Unresolved)
 }
 
-// group is the scenarios that measured one limiter.
+// group is the scenarios that measured one limiter, and the intersection of what they measured.
 type group struct {
 	limit    spec.Limit
 	of       []*result.Scenario
 	measured verdict.Measured
 }
 
-// groupsOf groups the scenarios that measured anything, in their order.
+// groupsOf groups the scenarios that measured anything by their limiter, in the order of the run. It skips
+// those for which leftOut is true.
 func groupsOf(scenarios []result.Scenario, leftOut func(*result.Scenario) bool) []*group {
 	var all []*group
 	at := map[string]*group{}
@@ -76,8 +78,8 @@ func groupsOf(scenarios []result.Scenario, leftOut func(*result.Scenario) bool) 
 	return all
 }
 
-// limiterOf names the limiter that a scenario meets: its limit and where it is. The embedded target is
-// another one in each scenario, and yet the same limiter.
+// limiterOf returns a key for the limiter that a scenario met: its limit and its target. Each scenario starts
+// its own embedded target; with the same store and fault it counts as the same limiter.
 func limiterOf(s *result.Scenario) string {
 	if s.Store != "" {
 		return s.Limit.String() + " " + s.Store + " " + s.Fault
@@ -85,8 +87,8 @@ func limiterOf(s *result.Scenario) string {
 	return s.Limit.String() + " " + s.Target
 }
 
-// contradiction returns two recordings of which each keeps the declared ranges and that no value in these
-// explains together; nil where there are none.
+// contradiction returns two recordings that no single value of a parameter explains, though each alone keeps
+// the declared range. It returns nil if there are none.
 func (g *group) contradiction() *result.Contradiction {
 	for i, p := range g.limit {
 		for _, rate := range []bool{false, true} {
@@ -116,10 +118,10 @@ func (g *group) contradiction() *result.Contradiction {
 	return nil
 }
 
-// precision is the share to which the judge finds the ends of what it measures, and some more.
+// precision is a relative margin, above that with which the judge finds the ends of an interval.
 const precision = 1e-5
 
-// value is what s measured of the burst or the rate of policy i.
+// value is the interval that s measured for policy i: its rate, or else its burst.
 func (g *group) value(s *result.Scenario, i int, rate bool) verdict.Interval {
 	if m := s.Judgement.Measured.Of(i, len(g.limit)); rate {
 		return m.Rate
@@ -135,7 +137,7 @@ func recordingOf(s *result.Scenario) string {
 	return s.ID + " (" + s.TimelinePath + ")"
 }
 
-// tells tells whether something was measured of a limit of n policies.
+// tells tells whether m has any bound on the burst or the rate of a limit of n policies.
 func tells(m verdict.Measured, n int) bool {
 	for i := range n {
 		one := m.Of(i, n)

@@ -13,10 +13,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// charged is the conformance of a recording, of whose target it is not known beforehand that requests have
-// costs. One that contradicts the limit with the costs that were sent may be a limiter without costs:
-// unless these are promised, or seen to be charged, it is then held to the limit with one unit a request,
-// and not to the costs. The recording says so, to be judged alike again.
+// charged judges conformance when it is unknown whether the target charges costs. A recording that
+// contradicts the limit with costs may come from a limiter that ignores costs. Costs may then be neither
+// promised nor visible in the recording. In that case each request counts one unit, and costs are not judged.
+// The header says so (SingleUnits), so that the recording is judged alike later.
 func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdict.Judgement) {
 	tl.Header.Judged.SingleUnits = false
 	c, j := conformance(tl, s, judgeOptions(s))
@@ -32,7 +32,7 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdi
 	o := judgeOptions(s)
 	o.Conformance, o.Hint, o.SkipMeasure = verdict.LowerBound, false, true
 	if early, _ := conformance(single, s, o); early.Verdict == verdict.Fail {
-		return c, j // denied earlier than requests of one unit can be: something was charged
+		return c, j // denied earlier than one unit a request explains: costs were charged
 	}
 	tl.Header.Judged.SingleUnits = true
 	if c, j := conformance(single, s, judgeOptions(s)); c.Verdict == verdict.Fail {
@@ -53,14 +53,14 @@ func costly(tl *timeline.Timeline) bool {
 	return false
 }
 
-// freeCosts tells whether requests of s have costs that a target may leave uncharged.
+// freeCosts tells whether requests of s have costs, and nothing promises that the target charges them.
 func freeCosts(s *scenario.Scenario) bool {
 	costs := slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Cost > 1 })
 	return costs && !s.Promised(verdict.PromiseCost)
 }
 
-// untaken turns what could not be judged, because the target does not take a method, into what does not
-// count.
+// untaken marks claims that could not be judged, because the target refuses a method, as unpromised, so that
+// they do not count.
 func untaken(claims []verdict.Claim, tl *timeline.Timeline, s *scenario.Scenario) []verdict.Claim {
 	text := refused(tl, s)
 	if text == "" || s.Promised(verdict.PromiseMethods) {
@@ -77,8 +77,8 @@ func untaken(claims []verdict.Claim, tl *timeline.Timeline, s *scenario.Scenario
 		Unpromised: verdict.PromiseMethods})
 }
 
-// refused names the methods that the target does not take: all their answers that are no denials say that
-// there is no such thing. Empty where it takes all, or where the method of the target itself is refused.
+// refused names the methods that the target does not support: each of their answers that is not a denial says
+// so. It is empty if the target takes all methods. The method of the target itself is never named.
 func refused(tl *timeline.Timeline, s *scenario.Scenario) string {
 	methods := map[string]string{}
 	for _, p := range s.Phases {
@@ -89,7 +89,7 @@ func refused(tl *timeline.Timeline, s *scenario.Scenario) string {
 	if !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool {
 		return p.Method != "" && p.Method != s.Target.Method
 	}) {
-		return "" // a long recording need not be read for it
+		return "" // spares reading a long recording
 	}
 	taken, answers := map[string]bool{}, map[string][]int{}
 	for o := range tl.All() {
@@ -121,8 +121,9 @@ func noSuchMethod(status int) bool {
 	return slices.Contains(no, status)
 }
 
-// sum is the worst verdict of the claims that count, with the reason of the first inconclusive one. Without
-// what the scenario is about, or with nothing that counts, it is needs-failed.
+// sum returns the worst verdict of the claims that count, with the reason and detail of the first
+// inconclusive one. Unpromised claims do not count. The verdict is needs-failed if no claim counts, or if the
+// target lacks the promise that the scenario is about.
 func sum(claims []verdict.Claim, about verdict.Promise) (v verdict.Verdict, r verdict.Reason, detail string) {
 	if len(claims) == 0 {
 		return verdict.Inconclusive, verdict.TooFew, "the scenario expects nothing"
@@ -154,8 +155,8 @@ func sum(claims []verdict.Claim, about verdict.Promise) (v verdict.Verdict, r ve
 	}
 }
 
-// about is what the scenario of a recording is about, if the target was never seen to have it; a part of it
-// may be missing without that.
+// about returns the promise that s is about. It is empty for rate limit fields of which the target was seen
+// to send some: then a missing part is no reason not to judge the rest.
 func about(tl *timeline.Timeline, s *scenario.Scenario) verdict.Promise {
 	if s.About == verdict.PromiseRateLimit && !claim.Lacks(tl.Beginning(), s.Expect.Expect, s.About) {
 		return ""

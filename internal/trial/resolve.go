@@ -12,9 +12,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Together is what the scenarios of a run are worth together: their measured policy, and the scenarios with
-// those passed that measured too little alone. Such a scenario passes only if it came close by itself, and
-// all that measured the same limiter, without one that fails, measured enough. It does not change recorded.
+// Together combines the scenarios of a run. It returns their measured policy, and the scenarios with their
+// final verdicts. A scenario that measured too little alone passes if two things hold. Its own recording came
+// close, and the scenarios of the same limiter that keep their limit measured enough together. recorded does
+// not change.
 func Together(recorded []result.Scenario) (*result.Policy, []result.Scenario) {
 	out := slices.Clone(recorded)
 	for _, g := range groupsOf(recorded, func(s *result.Scenario) bool { return !keeps(s) }) {
@@ -36,20 +37,20 @@ func Together(recorded []result.Scenario) (*result.Policy, []result.Scenario) {
 	return MeasuredPolicy(out), out
 }
 
-// Unresolved tells whether nothing is missing of a pass of s but that more must be measured.
+// Unresolved tells whether s lacks nothing for a pass except precision: more must be measured.
 func Unresolved(s *result.Scenario) bool {
 	return s.Verdict == verdict.Inconclusive && s.Judgement != nil && s.Judgement.Unresolved &&
 		s.Reason == verdict.TooFew && len(s.ResolvedBy) == 0
 }
 
-// demanded is how closely s had to measure its limit.
+// demanded is the resolution with which s had to measure its limit.
 func demanded(s *result.Scenario) check.Resolution {
 	t := &s.Header.Judged
 	return check.Resolution{BurstExact: t.BurstExact, Burst: t.Burst, Rate: t.Rate}
 }
 
-// resolvers are the scenarios that measured what s lacks: one where one is enough, else all others. Empty
-// where s lacks nothing, did not come close, or all of them are not enough.
+// resolvers returns the ids of scenarios that measured what s lacks: a single one if it is enough, else all
+// others. It is empty if s lacks nothing, did not come close, or all scenarios together measured too little.
 func (g *group) resolvers(s *result.Scenario) []string {
 	if !Unresolved(s) || !near(s) || demanded(s).Short(g.limit, g.measured) != "" {
 		return nil
@@ -67,14 +68,14 @@ func (g *group) resolvers(s *result.Scenario) []string {
 	return all
 }
 
-// nearly is how much wider than demanded a recording may measure that others resolve, as a share of what is
-// declared; one unit where that is more.
+// nearly is how much coarser than demanded a recording may measure and still be resolved by others, as a
+// share of the declared value. It is one unit if that is more.
 const nearly = 0.1
 
-// near tells whether s measured nearly what it must by itself. A fault of its own that is larger it would
-// have shown; what others measured says nothing of that. Where the declared clock ticks, what the limit gives
-// back in a tick is open to each recording, however it is made. Of several policies one is enough: the one
-// that denies keeps a recording from reaching the others, and scenarios that reach these measure them.
+// near tells whether the recording of s alone measured nearly enough. It must: a larger fault of this
+// scenario would be visible in its own recording only. If the declared clock ticks, no recording can resolve
+// what the limit gives back in one tick. One of several policies is enough: the tightest policy hides the
+// others, and other scenarios measure those.
 func near(s *result.Scenario) bool {
 	r, n := demanded(s), len(s.Limit)
 	for i, p := range s.Limit {
@@ -93,7 +94,7 @@ func near(s *result.Scenario) bool {
 	return false
 }
 
-// ticked is how many units p gives back in a tick of the clock that it declares.
+// ticked is how many units p gives back in one tick of its declared clock; 0 without one.
 func ticked(p spec.Policy) float64 {
 	if !p.TickSet || !p.Refills() {
 		return 0
@@ -101,7 +102,8 @@ func ticked(p spec.Policy) float64 {
 	return float64(p.Rate.N) * float64(p.Tick) / float64(p.Rate.Per)
 }
 
-// resolved passes a scenario that others resolved; its other expectations stay as they are.
+// resolved makes the conformance claim of s a pass that rests on the recordings in by. The other claims keep
+// their verdicts.
 func resolved(s result.Scenario, by []string) result.Scenario {
 	s.Claims = slices.Clone(s.Claims)
 	i := slices.IndexFunc(s.Claims, func(c verdict.Claim) bool { return c.Kind == verdict.ClaimConformance })
@@ -121,8 +123,9 @@ func unsent(c timeline.Counts) string {
 	return fmt.Sprintf("%d of %d planned requests were not sent", c.Unsent, c.Planned)
 }
 
-// Again joins a scenario with an earlier recording of it, for other clients: what they measured together is
-// of one limiter. A recording that fails fails the scenario, whatever the other one shows.
+// Again joins a scenario with an earlier recording of it that used other clients. It intersects what both
+// measured, as the limiter is the same. If either recording fails its limit, last is returned as it is. file
+// is the path of the earlier recording.
 func Again(earlier, last result.Scenario, file string) result.Scenario {
 	if earlier.Judgement == nil || last.Judgement == nil || !keeps(&earlier) || !keeps(&last) {
 		return last
@@ -136,7 +139,7 @@ func Again(earlier, last result.Scenario, file string) result.Scenario {
 	return last
 }
 
-// Narrower tells whether a scenario measured more after another recording of it than before.
+// Narrower tells whether a scenario measured more after a second recording than before it.
 func Narrower(before, after *result.Scenario) bool {
 	if before.Judgement == nil || after.Judgement == nil {
 		return true

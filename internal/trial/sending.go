@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
-// Sending returns how the requests of a scenario are sent, for a caller that plans them itself, and by how
-// much the clock of the target may drift from ours. stop ends what was started.
+// Sending returns the load options of a scenario for a caller that plans its own requests. driftPPM is how
+// much the target's clock may drift from ours, in parts per million. stop ends the servers that were started.
 func Sending(ctx context.Context, s *scenario.Scenario, o Options) (out load.Options, driftPPM int64,
 	stop func(), err error) {
 	ends, err := connect(s, o)

@@ -10,17 +10,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// fewestSilent is the fewest requests without an answer that show how a target denies: fewer may be lost on
-// their way.
+// fewestSilent is the fewest unanswered requests that count as a way to deny. Fewer may be lost on the way.
 const fewestSilent = 5
 
-// answered finds a target that does not answer where it should deny: nothing was denied, and the recording
-// keeps the limit if the requests without an answer are the denials.
+// answered finds a target that denies by not answering. Nothing was denied, and the recording keeps the limit
+// if the unanswered requests count as denials.
 //
 //	sent      1 2 3 ... 20 | 21 22 23 ... 40
 //	answered  admitted     | no answer          a burst of 20
-//
-// Requests that are lost on their way are lost while the quota lasts, too; then they are no right denials,
+// Requests that the network loses are lost while quota is left, too. As denials they would contradict the
+// limit, so nothing is found. ok is false if nothing is found.
 // and nothing is found. ok is false for that.
 func answered(tl *timeline.Timeline, s *scenario.Scenario) (c verdict.Claim, ok bool) {
 	unsent := tl.Header.Unsent
@@ -34,7 +33,7 @@ func answered(tl *timeline.Timeline, s *scenario.Scenario) (c verdict.Claim, ok 
 			lost++
 		case o.Outcome == timeline.Allowed:
 			admitted = true
-		default: // a denial that was answered, or an answer or a loss of another kind
+		default: // an answered denial, or another kind of answer or loss
 			return c, false
 		}
 	}

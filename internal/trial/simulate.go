@@ -13,12 +13,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// simulatedStart is the wall time of zero of a simulation: windows of the clock begin with it.
+// simulatedStart is the wall time at which a simulation starts. Windows that are aligned to the clock begin
+// there.
 var simulatedStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Simulate returns what a right limiter would have done with the load of a scenario, in virtual time: see
-// simulate.Play. It has one claim, that it keeps the limit. Errors: a schedule that cannot be planned, a
-// limit with a range.
+// Simulate returns what a correct limiter would have done with the load of a scenario, in virtual time
+// (simulate.Play). The result has one claim, conformance. It returns an error if the schedule cannot be
+// planned or the limit has a range.
 func Simulate(s *scenario.Scenario, o Options, answer time.Duration) (result.Scenario, error) {
 	out := describe(s, o)
 	out.Target, out.Origin, out.Store, out.Fault = "", "", "", ""
@@ -45,7 +46,7 @@ func Simulate(s *scenario.Scenario, o Options, answer time.Duration) (result.Sce
 	return out, nil
 }
 
-// Simulated returns a recording of requests that a limiter decided in virtual time, as a scenario.
+// Simulated returns a recording that a limiter decided in virtual time, judged against l, as a scenario.
 func Simulated(id string, l spec.Limit, tl *timeline.Timeline) (result.Scenario, error) {
 	j, err := check.Judge(tl, l, check.Options{Conformance: verdict.Exact, SkipMeasure: true})
 	if err != nil {
@@ -57,7 +58,7 @@ func Simulated(id string, l spec.Limit, tl *timeline.Timeline) (result.Scenario,
 	return out, nil
 }
 
-// recorded fills a recording into out.
+// recorded fills a recording and its counts into out.
 func recorded(out *result.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
 	out.Latency, out.Clients, out.Duration = latency.Summarize(tl), result.ClientsOf(tl), tl.End()

@@ -1,5 +1,6 @@
-// Package trial takes one scenario from its file to its verdict: plan, record, judge. It starts the
-// embedded target where a scenario asks for it.
+// Package trial runs one scenario and judges it. It takes a parsed scenario, plans its schedule, starts the
+// embedded target if needed, records the load and judges the recording. It returns a result.Scenario, and
+// joins the results of several scenarios into one measured policy.
 package trial
 
 import (
@@ -30,52 +31,56 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Options are what a run needs beside its scenario.
+// Options are what a run needs in addition to its scenario.
 type Options struct {
-	// ID names the run; fresh partitions begin with it, so two runs at the same target need different ones.
+	// ID names the run. Fresh partitions begin with it, so two runs against the same target need different
+	// IDs.
 	ID string
 	// Seed makes random choices repeatable.
 	Seed uint64
-	// Version is that of rlcheck, sent as part of the User-Agent.
+	// Version is the version of rlcheck, sent in the User-Agent field.
 	Version string
-	// Allow names hosts that may be reached although their address is neither loopback nor private.
+	// Allow names hosts that may be reached although their address is public.
 	Allow []string
-	// Redis is the URL of a Redis that keeps the state of the embedded target; "embedded" for the embedded
-	// one; empty: memory.
+	// Redis is the URL of the Redis that keeps the state of the embedded target. EmbeddedRedis starts one;
+	// empty keeps the state in memory.
 	Redis string
 	// Progress is called while the load is sent; may be nil.
 	Progress func(load.Progress)
 	// Planned is called with the schedule before anything is sent; may be nil.
 	Planned func(*timeline.Schedule)
-	// Journal is called after Planned and returns what gets the recording while it is made; nil for
-	// nothing, as is its result.
+	// Journal is called after Planned and returns the writer that stores the recording while it is made. It
+	// may be nil or return nil: then nothing is written.
 	Journal func() *ndjson.JournalWriter
-	// Recorded is called with the recording before it is judged, which may take long; may be nil. It must
-	// not change it. The judgement may still widen its WallError.
+	// Recorded is called with the recording before the judge, which may take long. It may be nil and must not
+	// change the recording. The judge may still widen the recording's WallError.
 	Recorded func(*timeline.Timeline)
-	// Judging is called when a recording is over, before it is judged. It may wait, and what it returns is
-	// called when it is judged; nil: judged at once.
+	// Judging is called after the recording and before the judge. It may wait. The function that it returns
+	// is called after the judge. If it is nil, the judge starts at once.
 	Judging func() (judged func())
-	// Output is where commands of hook phases write; nil discards it.
+	// Output receives the output of commands; nil discards it.
 	Output io.Writer
-	// Network is where the embedded target listens and requests are dialled; nil for loopback TCP.
+	// Network is where the embedded target listens and requests are dialled; nil for TCP on loopback.
 	Network Network
-	// OnlyProofs looks for a proof that is found quickly, and for no more: what fails is not measured, and
-	// what no claim and no bound refutes is Inconclusive (too-few), without a search for what only all of
-	// it together shows.
+	// OnlyProofs stops at the first proof of a failure and measures nothing. What no claim and no bound
+	// refutes is Inconclusive (too-few), as the exact search does not run.
 	OnlyProofs bool
-	// WallError is how far the clock of a target may be from ours; 0: 1 ms on loopback, else 500 ms.
+	// WallError is how far the target's clock may be from ours. 0 stands for 1 ms on loopback and 500 ms
+	// elsewhere.
 	WallError time.Duration
-	// TLS holds the authorities to trust and the certificate to show; nil for those of the system, and none.
+	// TLS holds trusted authorities and the client certificate; nil for the system's authorities and no
+	// certificate.
 	TLS *tls.Config
-	// Pacer paces the requests; nil for the precise one. Economical lets that one sleep where it would spin.
+	// Pacer paces the requests; nil for the precise one. Economical lets the precise pacer sleep instead of
+	// spin.
 	Pacer      pacing.Pacer
 	Economical bool
-	// PastCaches sends requests that no cache has an answer to (load.Options), by the ID.
+	// PastCaches sends requests that no cache can answer; they carry the ID (load.Options).
 	PastCaches bool
-	// Spill makes the files of a recording that is too long for memory; nil: none is.
+	// Spill creates the files for a recording that is too long for memory; nil keeps every recording in
+	// memory.
 	Spill func() (timeline.Spill, error)
-	// Fleet lets agents send the requests; nil: they are sent from here.
+	// Fleet lets agents send the requests; nil sends them from this process.
 	Fleet *Fleet
 }
 
@@ -87,9 +92,8 @@ type Network interface {
 	Dial(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Scenario runs one scenario and returns what the formats print of it. What goes wrong is part of it: an
-// unusable target or an interrupted recording is Inconclusive with its reason. Cancelling ctx stops the
-// load; what was seen is judged.
+// Scenario runs one scenario and returns its result. There is no error: an unusable target or an interrupted
+// recording is Inconclusive with a reason. Cancelling ctx stops the load; what was recorded is judged.
 func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scenario {
 	began := time.Now()
 	out := describe(s, o)
@@ -143,7 +147,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 	return is.tell(out)
 }
 
-// record sends a schedule, from here or by agents, and returns what was seen.
+// record sends a schedule, from this process or with agents, and returns the recording.
 func record(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoints,
 	schedule *timeline.Schedule, opts load.Options) (tl *timeline.Timeline, is fate, err error) {
 	if o.Fleet != nil {
@@ -154,7 +158,8 @@ func record(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoint
 	return tl, is, err
 }
 
-// journal returns what gets the recording while it is made, with what is known of its header; nil for none.
+// journal returns the writer that stores the recording while it is made, with the header as far as it is
+// known; nil for none.
 func journal(s *scenario.Scenario, o Options, ends *endpoints) *ndjson.JournalWriter {
 	if o.Journal == nil {
 		return nil
@@ -164,19 +169,19 @@ func journal(s *scenario.Scenario, o Options, ends *endpoints) *ndjson.JournalWr
 		return nil
 	}
 	j.DriftPPM, j.Judged = ends.driftPPM, terms(s, &timeline.Timeline{})
-	// Where it is cut, requests may be undecided that another partition of the same client sent.
+	// A cut recording may lack the outcome of requests that the same client sent in another partition.
 	j.Judged.Shared = len(j.Judged.Limits) > 0
 	j.Judged.SingleUnits = freeCosts(s)
 	if usedBefore(s, o) {
 		j.CompleteFrom = completeFrom
 	}
-	if ends.assumed { // a cut recording accuses nobody on an assumption
+	if ends.assumed { // a cut recording may not fail on an assumption
 		j.WallError = otherClock
 	}
 	return j
 }
 
-// settle completes the header of a recording by what the recorder does not know, and passes it on.
+// settle completes the header of a recording with what the recorder does not know, and passes it to Recorded.
 func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoints) {
 	has := doubtCached(tl)
 	if tl.Header.DriftPPM = ends.driftPPM; s.Target.URL != scenario.Builtin {
@@ -200,24 +205,25 @@ func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoi
 		if ends.assumed {
 			kept.Header.WallError = otherClock // until it is judged, no FAIL may rest on what was assumed
 		}
-		if t := &kept.Header.Judged; freeCosts(s) && len(t.Limits) > 0 { // nor on costs, nor on their absence
+		if t := &kept.Header.Judged; freeCosts(s) && len(t.Limits) > 0 { // nor on costs, charged or not
 			t.SingleUnits, t.Shared = true, true
 		}
 		o.Recorded(&kept)
 	}
 }
 
-// completeFrom is when a recording is complete from that says nothing of the time before it.
+// completeFrom is the instant, in nanoseconds, from which a recording is complete if nothing is known about
+// the time before it.
 const completeFrom = 1
 
-// Kept judges what was kept of a recording of a scenario, by a run that did not come to judge it.
+// Kept judges the saved recording of a run that ended before it could judge.
 func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) result.Scenario {
 	out := describe(s, o)
 	if has := doubtCached(tl); s.Target.URL != scenario.Builtin {
 		has.clock.cut(&tl.Header)
 	}
 	Judge(&out, s, tl)
-	if tl.Header.Interrupted && out.Verdict == verdict.Inconclusive { // whatever it lacks
+	if tl.Header.Interrupted && out.Verdict == verdict.Inconclusive { // whatever the claims lack
 		out.Reason, out.Detail = verdict.Interrupted, "the recording stopped before its plan was done"
 	}
 	out.Duration = tl.End()
@@ -241,7 +247,7 @@ func inconclusive(out result.Scenario, r verdict.Reason, detail string) result.S
 	return out
 }
 
-// loadOptions turns a scenario into what the generator needs.
+// loadOptions translates a scenario into options of the load generator.
 func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoints) (load.Options,
 	error) {
 	part, err := partitionOf(s.Partition)
@@ -277,7 +283,8 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 	return opts, nil
 }
 
-// partitionOf is how requests are marked: not at all where clients share one quota.
+// partitionOf says how requests are marked with their client. They are not marked if all clients share one
+// quota.
 func partitionOf(p scenario.Partition) (load.Partition, error) {
 	if p.Kind == scenario.ByNone {
 		return load.Partition{}, nil
@@ -294,8 +301,8 @@ func header(s *scenario.Scenario, o Options) http.Header {
 	return h
 }
 
-// classifier reads the statuses that a scenario calls denials and admissions; without the latter other
-// answers below 400 are admissions. The rest is unknown.
+// classifier returns a function from status to outcome. If allowed is empty, statuses 200 to 399 that are not
+// denials are admissions. Every other status is Unknown.
 func classifier(allowed, denied []int) func(int) timeline.Outcome {
 	return func(status int) timeline.Outcome {
 		switch {
@@ -309,8 +316,8 @@ func classifier(allowed, denied []int) func(int) timeline.Outcome {
 	}
 }
 
-// dialled returns the URLs whose hosts are connected to: the proxy's, if there is one. What a proxy connects
-// to cannot be seen from here.
+// dialled returns the URLs whose hosts rlcheck itself connects to: the proxy if there is one, else the
+// endpoints. rlcheck cannot see which address a proxy connects to, so Proxied checks the host names.
 func dialled(s *scenario.Scenario, allow []string, ends *endpoints) ([]*url.URL, error) {
 	if s.Target.Proxy == "" {
 		return ends.urls(), nil
@@ -324,8 +331,9 @@ func dialled(s *scenario.Scenario, allow []string, ends *endpoints) ([]*url.URL,
 	return []*url.URL{p}, err
 }
 
-// Proxied tells whether a proxy may be asked for the host of u: for an address of this host or of a private
-// network, or for a name that is in allow. Any other name is the proxy's to look up.
+// Proxied returns an error if a proxy may not be asked for the host of u. Addresses of this host and of
+// private networks are fine, and so are names in allow. The proxy may resolve any other name to a public
+// address.
 func Proxied(u *url.URL, allow []string) error {
 	host := u.Hostname()
 	if host == "localhost" || slices.Contains(allow, host) || slices.Contains(allow, u.Host) {
@@ -345,9 +353,9 @@ func harmless(a netip.Addr) bool {
 	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified()
 }
 
-// guard refuses addresses beyond this host and private networks, but for those of the hosts named in allow.
-// With a target and an origin of which one is allowed, the other is still held to its addresses: those of
-// an allowed host are looked up now.
+// guard returns a check that refuses public addresses, except those of the hosts in allow. It looks those
+// hosts up now: if only one of target and origin is allowed, the other may still not be public. It returns
+// nil if every host is allowed.
 func guard(ctx context.Context, allow []string, urls []*url.URL) func(netip.Addr) error {
 	allowed, others := map[netip.Addr]bool{}, false
 	for _, u := range urls {
@@ -355,7 +363,7 @@ func guard(ctx context.Context, allow []string, urls []*url.URL) func(netip.Addr
 			others = true
 			continue
 		}
-		// what cannot be looked up cannot be dialled
+		// A host that cannot be looked up cannot be dialled either.
 		found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
 		for _, a := range found {
 			allowed[a.Unmap()] = true
@@ -373,7 +381,8 @@ func guard(ctx context.Context, allow []string, urls []*url.URL) func(netip.Addr
 	}
 }
 
-// Judge fills the verdict of a recording into out.
+// Judge fills the verdict of a recording into out: conformance, the other claims, and whether the load was
+// sent as planned.
 func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	counted := tallying(out, tl)
 	out.Claims = nil
@@ -394,7 +403,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	}
 	out.Claims = untaken(append(out.Claims, claims(tl, s, out)...), tl, s)
 	out.Verdict, out.Reason, out.Detail = sum(out.Claims, about(tl, s))
-	// Where too few were sent, or answered for one client, because not all could be, more is no mend.
+	// If requests could not be sent, that is the reason for too few, and sending more is no mend.
 	cut := (out.Reason == verdict.TooFew || out.Reason == verdict.Unreachable) && out.Counts.Unsent > 0 &&
 		!tl.Header.Interrupted
 	if out.Verdict != verdict.Pass && !out.Uncounted() && !cut {
@@ -416,8 +425,8 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	}
 }
 
-// prove fills the verdict of a recording into out: Fail where it fails for more than being slow, for the
-// first proof it finds.
+// prove fills the verdict of a recording into out. It stops at the first proof and does not fail for latency
+// alone.
 func prove(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	tally(out, tl)
 	if why, down := cause.Unreachable(tl); down {
@@ -440,8 +449,7 @@ func prove(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Claims, out.Verdict = claims, verdict.Fail
 }
 
-// bounded asks whether too much or too little was admitted, without the search for what only both together
-// show.
+// bounded judges the upper and the lower bound alone, without the exact search.
 func bounded(s *scenario.Scenario, tl *timeline.Timeline) (verdict.Claim, bool) {
 	for _, side := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {
 		if e := s.Expect.Conformance; e == scenario.NoConformance || e != scenario.Exact &&
@@ -477,10 +485,10 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 	}
 }
 
-// telling is how many windows a phase must last so that a recording can tell their length.
+// telling is how many windows a phase must last so that a recording can measure the length of a window.
 const telling = 3
 
-// tellsWindows tells whether some phase lasts long enough for every window of the limit.
+// tellsWindows tells whether some phase is long enough to measure every window of the limit.
 func tellsWindows(s *scenario.Scenario) bool {
 	var longest, window time.Duration
 	for _, p := range s.Phases {

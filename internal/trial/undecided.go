@@ -10,16 +10,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// A client may use several partitions: one that no limit counts while the store is gone, and one that a
-// limit counts before and after. A request that was never answered, or failed, may still be waiting
-// somewhere. It may be decided in any later phase, for example when a Redis library runs its queue of
-// commands after it is connected again, and is then charged to the client.
+// A client may use several partitions: in one phase no limit counts it, for example while the store is down,
+// and in another a limit does. A request that was never answered, or failed, may still wait somewhere. It may
+// be decided in a later phase and charged to the client there, for example when a Redis client replays its
+// queue after a reconnect.
 //
 //	          phase "gone" (no limit)         phase "back"
 //	client |--sent------- no answer ----- - - - - - - - - - -|  end of the recording
 //	                                        ^ charged here, as may be
 
-// undecided are the requests without an outcome, by the key of the client that sent them.
+// undecided returns the requests without an outcome, by the key of the client that sent them.
 func undecided(tl *timeline.Timeline, phases map[string]*scenario.Phase) map[string][]timeline.Observation {
 	var out map[string][]timeline.Observation
 	for i := range tl.Observations {
@@ -37,8 +37,8 @@ func undecided(tl *timeline.Timeline, phases map[string]*scenario.Phase) map[str
 	return out
 }
 
-// withUndecided adds to each partition of the shares the requests without an outcome that its client sent
-// for other partitions.
+// withUndecided adds to each partition of a share the requests without an outcome that the same client sent
+// in other partitions.
 func withUndecided(all []share, tl *timeline.Timeline, phases map[string]*scenario.Phase) []share {
 	lost := undecided(tl, phases)
 	if len(lost) == 0 {
@@ -56,7 +56,7 @@ func withUndecided(all []share, tl *timeline.Timeline, phases map[string]*scenar
 	return all
 }
 
-// ofClients returns the undecided requests that the clients of tl sent for other partitions, each in the
+// ofClients returns the undecided requests that clients of tl sent in other partitions. Each gets the
 // partition of tl that it may be charged to.
 func ofClients(tl *timeline.Timeline, lost map[string][]timeline.Observation,
 	phases map[string]*scenario.Phase) []timeline.Observation {
@@ -73,7 +73,7 @@ func ofClients(tl *timeline.Timeline, lost map[string][]timeline.Observation,
 	return more
 }
 
-// keysOf returns the keys of the clients of the partitions of tl, of those phases alone that count.
+// keysOf returns the client key of each partition of tl, for phases for which counts is true.
 func keysOf(tl *timeline.Timeline, phases map[string]*scenario.Phase,
 	counts func(*scenario.Phase) bool) map[string]string {
 	keys := map[string]string{}
@@ -85,7 +85,7 @@ func keysOf(tl *timeline.Timeline, phases map[string]*scenario.Phase,
 	return keys
 }
 
-// lostBy returns the partitions, each once, of the requests without an outcome, by the key of their client.
+// lostBy returns, for each client key, the partitions with requests without an outcome, each once.
 func lostBy(tl *timeline.Timeline, phases map[string]*scenario.Phase) map[string][]string {
 	out := map[string][]string{}
 	for o := range tl.All() {
@@ -103,8 +103,8 @@ func lostBy(tl *timeline.Timeline, phases map[string]*scenario.Phase) map[string
 	return out
 }
 
-// chargedTo returns, for each partition with undecided requests, those of keys that ofClients adds them to;
-// nil for none.
+// chargedTo returns, for each partition with undecided requests, the other partitions of the same client that
+// they may be charged to, as in ofClients. It is nil if there are none.
 func chargedTo(keys map[string]string, lost map[string][]string) map[string][]string {
 	var out map[string][]string
 	for _, partition := range slices.Sorted(maps.Keys(keys)) {
@@ -123,9 +123,9 @@ func chargedTo(keys map[string]string, lost map[string][]string) map[string][]st
 
 func bySent(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) }
 
-// expected returns what a scenario expects of a recording. Requests without an outcome, of which there are
-// unknown, that a client sent for one partition are like those of others in its other partitions: they may
-// explain a denial there.
+// expected returns the expectations of a scenario for a recording with unknown requests without an outcome. A
+// client may have lost a request in one partition and use others. The request may then explain a denial
+// there, so Expect.Shared is set.
 func expected(s *scenario.Scenario, tl *timeline.Timeline, unknown int) claim.Expect {
 	e := s.Expect.Expect
 	if unknown == 0 {
@@ -151,7 +151,7 @@ func expected(s *scenario.Scenario, tl *timeline.Timeline, unknown int) claim.Ex
 	return e
 }
 
-// phasesOf returns the phases of a scenario by the names of their requests in a recording.
+// phasesOf returns the phases of a scenario by the phase names that a recording uses.
 func phasesOf(s *scenario.Scenario) map[string]*scenario.Phase {
 	phases := map[string]*scenario.Phase{}
 	for i := range s.Phases {
