@@ -435,16 +435,11 @@ func (x *search) planner() *planner {
 		tl = &timeline.Timeline{}
 	}
 	for _, r := range likely {
-		most := 8
+		n := 8
 		if r.kind.base.Align == spec.AlignUnknown {
-			most = 4
+			n = 4
 		}
-		points := r.points(most, x.doubting || len(likely) == 1)
-		n, weight := len(points), 1/float64(len(points)*len(likely))
-		b, told := x.toldPoint(r)
-		if told { // it is mostly true: it weighs as much as all others, and experiments are made for it
-			points, weight = slices.Insert(points, 0, b), weight/2
-		}
+		points := r.points(n, x.doubting || len(likely) == 1)
 		parts := []*kind{r.kind}
 		if x.far { // with one rounding alone nothing there tells some apart
 			parts = r.kind.each()
@@ -454,9 +449,7 @@ func (x *search) planner() *planner {
 				return p
 			}
 			if m := r.newModel(tl, parts[i%len(parts)], b); m != nil {
-				if m.weight = weight; told && i == 0 {
-					m.weight *= float64(n)
-				}
+				m.weight = 1 / float64(len(points)*len(likely))
 				p.models = append(p.models, m)
 			}
 		}

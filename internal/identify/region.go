@@ -396,13 +396,6 @@ func hull(boxes []box) box {
 	return h
 }
 
-// holds tells whether a policy is among what is left.
-func (r *region) holds(p box) bool {
-	return slices.ContainsFunc(slices.Concat(r.live, r.doubtful), func(b box) bool {
-		return b.q1 <= p.q1 && p.q1 <= b.q2 && b.t1 <= p.t1 && p.t1 <= b.t2
-	})
-}
-
 // points returns at most n policies, spread over what is left: over what is doubtful where nothing else is,
 // or where that is asked for.
 func (r *region) points(n int, doubtful bool) []box {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Answers state their limit in header fields. identify believes none of them. They choose which experiment
-// comes first, and are shown beside the measured limit.
+// Answers state their limit in header fields. identify believes none of them: they are shown beside the
+// measured limit. The time that a denial states is asked for densely.
 
 // Told is what answers say of their limit, which nothing here relies on: the first answer, and the first
 // denial.
@@ -63,21 +63,6 @@ func (x *search) toldReturn(denied *timeline.Observation) (Phase, bool) {
 	step := max(x.every, 2*rounded/rungs)
 	return Phase{Name: comebackPhase, Rest: wait - rounded, Requests: rungs + 1, Every: step, Admits: 1},
 		told && x.s.Now()+wait+rounded < x.sendUntil()
-}
-
-// toldPoint is the policy of r that answers state. It reports false where they state none that is left.
-func (x *search) toldPoint(r *region) (box, bool) {
-	for _, q := range toldQuotas(x.tl) {
-		b := box{q1: q.Limit, q2: q.Limit, t1: q.Window, t2: q.Window}
-		if r.kind.paced {
-			b.t1 /= time.Duration(max(1, q.Limit))
-			b.t2 = b.t1
-		}
-		if q.HasLimit && b.t1 > 0 && !r.kind.bans && r.holds(b) {
-			return b, true
-		}
-	}
-	return box{}, false
 }
 
 // toldWindow is the window that the first denial states for a quota, or the longest that it states; 0: none.

@@ -18,6 +18,7 @@ const fewestSilent = 5
 //
 //	sent      1 2 3 ... 20 | 21 22 23 ... 40
 //	answered  admitted     | no answer          a burst of 20
+//
 // Requests that the network loses are lost while quota is left, too. As denials they would contradict the
 // limit, so nothing is found. ok is false if nothing is found.
 // and nothing is found. ok is false for that.
