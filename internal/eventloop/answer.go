@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
+	"unsafe"
 )
 
 // Answer is an answer of HTTP/1.1 that came whole and alone, and whose header has nothing unusual. It is used
-// again and again, and its slices are parts of what was parsed.
+// again and again. Its body and the values of its fields are parts of what was parsed, and change with that.
 type Answer struct {
 	// Record tells by its canonical name which field is kept.
 	Record func(name string) bool
@@ -25,10 +26,7 @@ type Answer struct {
 }
 
 // Field is one line of a header, its name in canonical form.
-type Field struct {
-	Name  string
-	Value []byte
-}
+type Field struct{ Name, Value string }
 
 // role is what a field is for.
 type role struct {
@@ -103,7 +101,7 @@ func (a *Answer) take(line []byte) bool {
 	if !known {
 		r = a.learn(string(line[:colon]))
 	}
-	value := bytes.Trim(line[colon+1:], " \t")
+	value := trim(line[colon+1:])
 	switch r.kind {
 	case unusual:
 		return false
@@ -124,9 +122,20 @@ func (a *Answer) take(line []byte) bool {
 		a.KeepAlive = string(value)
 	}
 	if r.kept {
-		a.Fields = append(a.Fields, Field{r.name, value})
+		a.Fields = append(a.Fields, Field{r.name, unsafe.String(unsafe.SliceData(value), len(value))})
 	}
 	return true
+}
+
+// trim returns b without the blanks around it.
+func trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
 }
 
 // learn finds out what a field is for.

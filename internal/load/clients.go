@@ -15,9 +15,6 @@ import (
 // is not asked in a tight loop.
 const afterLoss = 100 * time.Millisecond
 
-// chunk is how many observations of a client are allocated at once.
-const chunk = 64
-
 // crowd runs the clients of a closed or honoring phase. A client has one request in flight; its next one is
 // sent from the goroutine that read the answer, on the same connection, unless it has to wait.
 type crowd struct {
@@ -42,48 +39,9 @@ type client struct {
 	shot      transport.Shot
 	partition string
 	due       time.Duration
-	record    record
-	// turn counts its requests, failures the denials since the last admission.
-	turn, failures int
-}
-
-// record is the n observations of one client, in chunks that never move.
-type record struct {
-	chunks [][]timeline.Observation
-	n      int
-}
-
-// next returns the place of a new observation: that of the one before, where only one is held.
-func (r *record) next(one bool) *timeline.Observation {
-	k := len(r.chunks)
-	if one && k > 0 {
-		r.chunks[0] = r.chunks[0][:0]
-	}
-	if k == 0 || len(r.chunks[k-1]) == cap(r.chunks[k-1]) {
-		r.chunks = append(r.chunks, make([]timeline.Observation, 0, chunk))
-		k++
-	}
-	last := &r.chunks[k-1]
-	*last = append(*last, timeline.Observation{})
-	r.n++
-	return &(*last)[len(*last)-1]
-}
-
-// undo takes back the newest observation.
-func (r *record) undo() {
-	last := &r.chunks[len(r.chunks)-1]
-	*last = (*last)[:len(*last)-1]
-	r.n--
-}
-
-// takeTo appends the observations to out, and forgets them.
-func (r *record) takeTo(out []timeline.Observation) []timeline.Observation {
-	for i, c := range r.chunks {
-		out = append(out, c...)
-		r.chunks[i] = nil
-	}
-	r.chunks, r.n = nil, 0
-	return out
+	// sent counts its requests, turn, too, from its number on; failures are the denials since the last
+	// admission.
+	sent, turn, failures int
 }
 
 // queue is a heap of clients that wait, the first due first.
@@ -117,6 +75,9 @@ func newCrowd(p *phase) *crowd {
 		want[c.shot.Pool]++
 	}
 	k.left.Store(int64(p.plan.Requests))
+	if p.plan.Duration == 0 { // else most of them are not sent
+		p.ledger.most = min(p.plan.Requests, LongRecording)
+	}
 	p.r.net.Lean(want, false)
 	return k
 }
@@ -230,22 +191,31 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 		return false
 	}
 	plan := k.p.plan
-	o := c.record.next(k.r.long)
+	o := k.place(c)
 	o.Arrival = timeline.Arrival{Partition: c.partition, Phase: plan.Name, At: at, Cost: max(plan.Cost, 1),
 		Origin: plan.Origin}
 	c.shot.Obs = o
 	if len(plan.Forge) > 0 || len(plan.Request.Spellings) > 1 || plan.Request.Mint || k.r.o.PastCaches != "" {
 		c.shot.Request = k.r.requests.Of(k.wish(c))
 	}
-	c.turn++
+	c.turn, c.sent = c.turn+1, c.sent+1
 	return true
+}
+
+// place returns where the next observation of c goes: to the one before, where the journal keeps them.
+func (k *crowd) place(c *client) *timeline.Observation {
+	if k.r.long && c.shot.Obs != nil {
+		*c.shot.Obs = timeline.Observation{}
+		return c.shot.Obs
+	}
+	return k.p.ledger.next()
 }
 
 // spent tells whether c has sent its part of the requests of a phase with two sides: the faster one must not
 // take those of the other.
 func (k *crowd) spent(c *client) bool {
 	part := (k.p.plan.Requests + k.p.plan.Clients - 1) / k.p.plan.Clients
-	return k.p.plan.Request.Vary != "" && c.record.n >= part
+	return k.p.plan.Request.Vary != "" && c.sent >= part
 }
 
 // stopped counts a client that would have gone on, where the run was halted before the phase was over.
@@ -256,7 +226,10 @@ func (k *crowd) stopped() {
 }
 
 func (k *crowd) Dropped(s *transport.Shot) {
-	k.p.clients[s.Client].record.undo()
+	if !k.r.long {
+		k.p.ledger.drop(s.Obs)
+	}
+	k.p.clients[s.Client].sent--
 	k.stopped()
 	k.p.done()
 }

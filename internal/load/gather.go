@@ -1,6 +1,8 @@
 package load
 
 import (
+	"slices"
+
 	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -40,19 +42,23 @@ func (r *recorder) gather(spoken string) *timeline.Timeline {
 func (p *phase) missing() int {
 	own := 0
 	for i := range p.clients {
-		own += p.clients[i].record.n
+		own += p.clients[i].sent
 	}
 	return unsent(p.plan, int(p.over.Load()), own, int(p.cut.Load()), p.r.net.Halted())
 }
 
 // all are the observations, each with its number. They are gathered in one slice: of a long recording there
-// is no room for a second copy. Those that are numbered by their sends come behind the others.
+// is no room for a second copy, and where one phase has them all they stay where they are. Those that are
+// numbered by their sends come behind the others.
 func (r *recorder) all() []timeline.Observation {
+	var all []timeline.Observation
 	most := 0
 	for _, p := range r.phases {
 		most += p.most()
 	}
-	all := make([]timeline.Observation, 0, most)
+	if !slices.ContainsFunc(r.phases, func(p *phase) bool { return p.ledger.n == most }) {
+		all = make([]timeline.Observation, 0, most)
+	}
 	for _, p := range r.phases {
 		if p.plan.Shape != timeline.Boundary {
 			all = p.takeFixed(all)
@@ -74,11 +80,7 @@ func (r *recorder) all() []timeline.Observation {
 
 // most is how many observations a phase may have.
 func (p *phase) most() int {
-	n := len(p.fixed) + len(p.loose)
-	for i := range p.clients {
-		n += p.clients[i].record.n
-	}
-	return n
+	return len(p.fixed) + len(p.loose) + p.ledger.n
 }
 
 // takeFixed appends the observations of planned arrivals to out.
@@ -94,9 +96,7 @@ func (p *phase) takeFixed(out []timeline.Observation) []timeline.Observation {
 
 // takeFree appends the observations that are numbered by their sends to out.
 func (p *phase) takeFree(out []timeline.Observation) []timeline.Observation {
-	for i := range p.clients {
-		out = p.clients[i].record.takeTo(out)
-	}
+	out = p.ledger.takeTo(out)
 	for _, s := range p.loose {
 		if s.Over() {
 			out = append(out, *s.Obs)

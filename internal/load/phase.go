@@ -24,9 +24,10 @@ type phase struct {
 	over atomic.Int64
 	// loose are the shots that aimed a boundary.
 	loose []*transport.Shot
-	// clients are those of a closed or honoring phase, cut counts those that a ceiling kept from going on
-	// before its end.
+	// clients are those of a closed or honoring phase, ledger is what they observed; cut counts those that a
+	// ceiling kept from going on before its end.
 	clients []client
+	ledger  ledger
 	cut     atomic.Int64
 }
 

@@ -317,16 +317,19 @@ func SortBySent(all []Observation) {
 		sent    time.Duration
 		seq, at int
 	}
-	places, ordered := make([]place, len(all)), true
-	for i := range all {
-		places[i] = place{all[i].Sent, all[i].Seq, i}
-		if i > 0 && ordered {
-			last := &places[i-1]
-			ordered = last.sent < all[i].Sent || last.sent == all[i].Sent && last.seq <= all[i].Seq
+	n := 1 // so many are in order
+	for ; n < len(all); n++ {
+		a, b := &all[n-1], &all[n]
+		if a.Sent > b.Sent || a.Sent == b.Sent && a.Seq > b.Seq {
+			break
 		}
 	}
-	if ordered {
+	if n >= len(all) {
 		return
+	}
+	places := make([]place, len(all))
+	for i := range all {
+		places[i] = place{all[i].Sent, all[i].Seq, i}
 	}
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.sent, b.sent), cmp.Compare(a.seq, b.seq), cmp.Compare(a.at, b.at))

@@ -20,57 +20,63 @@ const (
 type fieldStore struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
-	sets   [rows][inRow]timeline.Fields
-	values [rows][inRow]string
+	sets   [rows][inRow]set
+	values [rows][inRow]value
+	// sums are those of the values that keep looks at.
+	sums []uint64
 }
+
+// set and value are what is remembered, with the sums of their texts: those of others are not read.
+type (
+	set struct {
+		sum    uint64
+		fields timeline.Fields
+	}
+	value struct {
+		sum  uint64
+		text string
+	}
+)
 
 func newFieldStore() *fieldStore { return &fieldStore{seed: maphash.MakeSeed()} }
 
-// keep returns the fields as they are recorded: f itself is not kept. nil for none.
+// keep returns the fields as they are recorded: f itself is not kept, nor are its texts. nil for none.
 func (s *fieldStore) keep(f timeline.Fields) timeline.Fields {
 	if len(f) == 0 {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var sum uint64
+	var all uint64
+	s.sums = s.sums[:0]
 	for i := range f {
-		sum = sum*31 + maphash.String(s.seed, f[i].Value)
+		sum := maphash.String(s.seed, f[i].Value)
+		s.sums = append(s.sums, sum)
+		all = all*31 + sum
 	}
-	row := &s.sets[sum%rows]
-	for _, own := range row {
-		if slices.Equal(own, f) {
-			return own
+	row := &s.sets[all%rows]
+	for i := range row {
+		if row[i].sum == all && slices.Equal(row[i].fields, f) {
+			return row[i].fields
 		}
 	}
 	out := make(timeline.Fields, len(f))
 	for i := range f {
-		out[i] = timeline.Field{Name: s.text(f[i].Name), Value: s.text(f[i].Value)}
+		out[i].Name = s.text(f[i].Name, maphash.String(s.seed, f[i].Name))
+		out[i].Value = s.text(f[i].Value, s.sums[i])
 	}
-	row[1], row[0] = row[0], out
+	row[1], row[0] = row[0], set{all, out}
 	return out
 }
 
-// known returns a value as it was kept before, if it was.
-func (s *fieldStore) known(v []byte) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, own := range s.values[maphash.Bytes(s.seed, v)%rows] {
-		if own == string(v) {
-			return own
+// text returns the copy of a name or a value that is kept, by its sum. The lock is held.
+func (s *fieldStore) text(v string, sum uint64) string {
+	row := &s.values[sum%rows]
+	for i := range row {
+		if row[i].sum == sum && row[i].text == v {
+			return row[i].text
 		}
 	}
-	return string(v)
-}
-
-// text returns the copy of a name or a value that is kept. The lock is held.
-func (s *fieldStore) text(v string) string {
-	row := &s.values[maphash.String(s.seed, v)%rows]
-	for _, own := range row {
-		if own == v {
-			return own
-		}
-	}
-	row[1], row[0] = row[0], strings.Clone(v)
-	return row[0]
+	row[1], row[0] = row[0], value{sum, strings.Clone(v)}
+	return row[0].text
 }

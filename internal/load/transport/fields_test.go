@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"testing"
+	"unsafe"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -24,5 +25,18 @@ func TestFieldsAreKeptApart(t *testing.T) {
 	b := s.keep(timeline.Fields{{Name: "Ab", Value: "c"}})
 	if a[0] == b[0] || s.keep(nil) != nil {
 		t.Errorf("got %v and %v", a, b)
+	}
+}
+
+// TestNothingIsKeptOfWhatWasRead: the texts of fields are parts of a buffer that the next read overwrites.
+func TestNothingIsKeptOfWhatWasRead(t *testing.T) {
+	s, read := newFieldStore(), []byte("one")
+	f := timeline.Fields{{Name: "X", Value: unsafe.String(&read[0], len(read))}}
+	first := s.keep(f)
+	copy(read, "two")
+	second := s.keep(f)
+	copy(read, "one")
+	if again := s.keep(f); first[0].Value != "one" || second[0].Value != "two" || &again[0] != &first[0] {
+		t.Errorf("got %v, %v, %v, want one, two, and the first again", first, second, again)
 	}
 }

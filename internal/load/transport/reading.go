@@ -157,7 +157,7 @@ func (c *Conn) leave(b []byte, at time.Duration) {
 func (c *Conn) kept(from []eventloop.Field) timeline.Fields {
 	out := c.scratch[:0]
 	for _, f := range from {
-		out = inserted(out, f.Name, c.t.fields.known(f.Value))
+		out = inserted(out, f.Name, f.Value)
 	}
 	c.scratch = out
 	return c.t.fields.keep(out)
