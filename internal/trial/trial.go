@@ -1,6 +1,5 @@
-// Package trial runs one scenario and judges it. It takes a parsed scenario, plans its schedule, starts the
-// embedded target if needed, records the load and judges the recording. It returns a result.Scenario, and
-// joins the results of several scenarios into one measured policy.
+// Package trial runs a parsed scenario: it plans, starts the embedded target if needed, records and judges.
+// It returns a result.Scenario, and joins the results of several into one measured policy.
 package trial
 
 import (
@@ -33,8 +32,7 @@ import (
 
 // Options are what a run needs in addition to its scenario.
 type Options struct {
-	// ID names the run. Fresh partitions begin with it, so two runs against the same target need different
-	// IDs.
+	// ID names the run. Fresh partitions begin with it, so each run against one target needs its own.
 	ID string
 	// Seed makes random choices repeatable.
 	Seed uint64
@@ -65,11 +63,9 @@ type Options struct {
 	// OnlyProofs stops at the first proof of a failure and measures nothing. What no claim and no bound
 	// refutes is Inconclusive (too-few), as the exact search does not run.
 	OnlyProofs bool
-	// WallError is how far the target's clock may be from ours. 0 stands for 1 ms on loopback and 500 ms
-	// elsewhere.
+	// WallError is how far the target's clock may be from ours; 0: 1 ms on loopback and 500 ms elsewhere.
 	WallError time.Duration
-	// TLS holds trusted authorities and the client certificate; nil for the system's authorities and no
-	// certificate.
+	// TLS holds trusted authorities and the client certificate; nil: the system's, and none.
 	TLS *tls.Config
 	// Pacer paces the requests; nil for the precise one. Economical lets the precise pacer sleep instead of
 	// spin.
@@ -77,8 +73,7 @@ type Options struct {
 	Economical bool
 	// PastCaches sends requests that no cache can answer; they carry the ID (load.Options).
 	PastCaches bool
-	// Spill creates the files for a recording that is too long for memory; nil keeps every recording in
-	// memory.
+	// Spill creates the files for a recording that is too long for memory; nil keeps all in memory.
 	Spill func() (timeline.Spill, error)
 	// Fleet lets agents send the requests; nil sends them from this process.
 	Fleet *Fleet
