@@ -404,7 +404,7 @@ func TestNoNameIsWrongOfAQuotaInUse(t *testing.T) {
 	}
 	h := &harness{t: t, most: 6, foreign: true}
 	h.seed(t, 110) // its units came back as fast as requests were sent: one a 20.51 ms, counting denials
-	h.seeds(map[bool]uint64{false: 3, true: 500}[os.Getenv("RLCHECK_SOAK") != ""])
+	h.seeds(map[bool]uint64{false: 2, true: 500}[os.Getenv("RLCHECK_SOAK") != ""])
 }
 
 // From far away, and with lost answers, more questions are left open; no name is wrong. Of the limits that
