@@ -67,9 +67,9 @@ func (x *search) doubts() int {
 }
 
 // inStep tells whether units of the bucket that is left come back about as fast as requests were sent. Then
-// small delays of requests explain any answers.
+// small delays of requests explain any answers. That is known only of requests that were sent from nearby.
 func (x *search) inStep() bool {
-	if len(x.regions) == 0 || !x.regions[0].kind.paced {
+	if len(x.regions) == 0 || !x.regions[0].kind.paced || x.recorded() || x.far || x.path != nil {
 		return false
 	}
 	h, slack := x.regions[0].hull(), 2*x.slack()
@@ -371,10 +371,10 @@ func (x *search) usual(ctx context.Context, most int) bool {
 		every = x.dense
 	}
 	rest, fits := x.usualRest(whole)
-	if !fits && !x.o.Fresh {
-		return false
+	if fits || x.o.Fresh {
+		x.usuals++
 	}
-	if x.usuals++; !fits {
+	if !fits {
 		return false
 	}
 	n := float64(h.q2)

@@ -47,6 +47,32 @@ func TestLimitsOfAMinuteAreNamedByOneKey(t *testing.T) {
 	}
 }
 
+// TestABucketIsInStepWithItsRequestsOnly: near, and of one that was asked. From far away, and in a recording,
+// nothing is known of how far apart requests were decided, and answers that take long would doubt any bucket.
+func TestABucketIsInStepWithItsRequestsOnly(t *testing.T) {
+	tl := &timeline.Timeline{Observations: took(timeline.Allowed, 80*ms)}
+	quick := &timeline.Timeline{Observations: took(timeline.Allowed, ms)}
+	asked := &bubbled{}
+	for name, tt := range map[string]struct {
+		bucket string
+		x      *search
+		want   bool
+	}{
+		"asked every unit": {"token-bucket,rate=50/s,burst=1", &search{s: asked, tl: quick}, true},
+		"asked more often": {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: quick}, false},
+		"no bucket":        {"sliding-window-log,rate=1/20ms", &search{s: asked, tl: quick}, false},
+		"far away":         {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: tl, far: true}, false},
+		"a recording":      {"token-bucket,rate=10/s,burst=20", &search{s: &sent{tl: tl}, tl: tl}, false},
+		"on a steady path": {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: tl,
+			path: &Steady{}}, false},
+	} {
+		tt.x.every, tt.x.regions = 20*ms, []*region{known(parsed(t, tt.bucket)[0])}
+		if got := tt.x.inStep(); got != tt.want {
+			t.Errorf("%s: got %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
 // TestTheToldReturnIsAskedFor: a denial that tells when to come back has its time asked for densely, and a
 // false one is believed once.
 func TestTheToldReturnIsAskedFor(t *testing.T) {

@@ -10,8 +10,7 @@ import (
 // ledger has the observations of the clients of a phase, in chunks that never move. They stand in the order
 // in which their requests were begun. One event loop sends requests in that order: they need no sorting.
 //
-// If the most that there may be is known, one chunk holds all, and they stay there. Gathering them in another
-// slice took a tenth of the processor time of their requests.
+// If the most that there may be is known, one chunk holds all, and they stay there.
 type ledger struct {
 	mu     sync.Mutex
 	chunks [][]timeline.Observation
