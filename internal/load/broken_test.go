@@ -293,6 +293,37 @@ func TestAnEarlyAnswerToAGatedRequest(t *testing.T) {
 	}
 }
 
+// A target that answered one request before it was complete may have decided the others as early.
+func TestOneEarlyAnswerDoubtsAllGatedRequests(t *testing.T) {
+	var first atomic.Bool
+	all := make(chan struct{})
+	serve := func(c net.Conn) {
+		br := bufio.NewReader(c)
+		br.ReadByte() // does not wait for the end of the header block, and decides here
+		hasty := first.CompareAndSwap(false, true)
+		if !hasty {
+			br.UnreadByte()
+			http.ReadRequest(br)
+		}
+		io.WriteString(c, "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n")
+		io.Copy(io.Discard, c)
+		if hasty {
+			close(all)
+		}
+	}
+	tl := mustRecord(t, schedule(
+		timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(5, 0, "k", 0)},
+	), Options{URL: loopback(t, serve), Pacer: after{pacing.Sleep(), all}})
+	for _, o := range tl.Observations {
+		if o.Outcome != timeline.Denied || o.Sent == 0 || o.Sent >= o.At {
+			t.Errorf("got %+v, want it denied, sent before its time", o)
+		}
+	}
+	if n := strings.Join(tl.Header.Notes, " "); !strings.Contains(n, "before it had the whole request") {
+		t.Errorf("got notes %q", n)
+	}
+}
+
 // after is a pacer that waits until something was closed, too.
 type after struct {
 	pacing.Pacer

@@ -86,9 +86,13 @@ func (p *phase) most() int {
 // takeFixed appends the observations of planned arrivals to out.
 func (p *phase) takeFixed(out []timeline.Observation) []timeline.Observation {
 	for i := range p.fixed {
-		if p.fixed[i].Over() {
-			out = append(out, p.obs[i])
+		if !p.fixed[i].Over() {
+			continue
 		}
+		if at, ok := p.fixed[i].Armed(); ok && p.r.net.Hasty() {
+			p.obs[i].Sent = at
+		}
+		out = append(out, p.obs[i])
 	}
 	p.fixed, p.obs = nil, nil
 	return out

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -34,13 +35,31 @@ func atMost(s *timeline.Schedule, o *Options) int {
 	return most
 }
 
+// gated are the names of the phases with requests that were answered and had been held back by a gate. The
+// left ends of their intervals cannot be moved here: a long recording is sorted while it is made.
+func (r *recorder) gated() map[string]bool {
+	names := map[string]bool{}
+	for _, p := range r.phases {
+		for i := range p.fixed {
+			if _, ok := p.fixed[i].Armed(); ok {
+				names[p.plan.Name] = true
+			}
+		}
+	}
+	return names
+}
+
 // unroll takes the observations from the journal: all of them if they are few, or their beginning.
 func (r *recorder) unroll(tl *timeline.Timeline, spoken string) {
 	s := r.journal.Finish().From(firstFree(r.s))
-	if spoken != "" || r.net.Doubtful() {
+	if spoken != "" || r.net.Doubtful() || r.net.Hasty() {
+		gated := r.gated()
 		s = s.With(func(o *timeline.Observation) {
 			cause.Reword(o, spoken)
 			r.net.Doubt(o)
+			if r.net.Hasty() && gated[o.Phase] && o.Answered {
+				transport.Forget(o, cause.Early)
+			}
 		})
 	}
 	tl.Unroll(s, r.most)

@@ -36,6 +36,7 @@ const (
 	EOF         word = "eof"
 	Closed      word = "closed"
 	Surplus     word = "surplus"
+	Early       word = "early"
 	DNS         word = "dns"
 	Forbidden   word = "forbidden"
 	NoRoute     word = "no-route"

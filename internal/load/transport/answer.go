@@ -35,6 +35,9 @@ func (c *Conn) receive(s *Shot) bool {
 		c.fail(s, early, errWantsTLS)
 		return false
 	}
+	if before {
+		c.tooEarly()
+	}
 	c.refused(s, resp, first)
 	c.head(s, first, resp.StatusCode, c.t.o.Outcome(resp.StatusCode, resp.Header), c.fields(resp.Header))
 	whole := c.drain(s, resp)

@@ -269,9 +269,12 @@ func (c *Conn) fail(s *Shot, early bool, err error) {
 			w = cause.Closed
 		}
 	}
-	if c.t.o.SilentDenials && !early && timeline.NoAnswer(w) {
-		c.t.deny(s)
-		return
+	if c.t.o.SilentDenials && timeline.NoAnswer(w) {
+		if !early {
+			c.t.deny(s)
+			return
+		}
+		c.tooEarly()
 	}
 	c.t.fail(s, w, err)
 }

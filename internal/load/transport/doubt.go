@@ -40,6 +40,20 @@ func (c *Conn) surplus(answer bool) {
 	t.doubt.from, t.doubt.to = min(t.doubt.from, c.second), now
 }
 
+// early says that an answer came before the last bytes of its request were written.
+const early = timeline.OfTarget + "it answered before it had the whole request: the intervals of requests " +
+	"that were held back for a burst begin with their first bytes"
+
+// tooEarly hears of an answer that came before its gate opened.
+func (c *Conn) tooEarly() {
+	c.t.hasty.Store(true)
+	c.t.once("early", early)
+}
+
+// Hasty tells whether a gated request was answered before its gate opened. Then the target may have decided
+// each gated request as early, also one that it answered later. It is asked after Wait.
+func (t *Transport) Hasty() bool { return t.hasty.Load() }
+
 // another tells whether b, which came unasked, begins an answer to a request. One with status 408 is about
 // the silence of a connection that is about to be closed (RFC 9110 section 15.5.9).
 func another(b []byte) bool {
@@ -60,6 +74,11 @@ func (t *Transport) Doubt(o *timeline.Observation) {
 	if t.doubt == nil || !o.Answered || o.Sent < t.doubt.from || o.Sent > t.doubt.to {
 		return
 	}
+	Forget(o, cause.Surplus)
+}
+
+// Forget takes the answer from o; w is the cause.
+func Forget(o *timeline.Observation, w string) {
 	o.Answered, o.FirstByte, o.Done, o.Status = false, 0, 0, 0
-	o.Outcome, o.Error, o.Fields, o.Body = timeline.Unknown, cause.Surplus, nil, ""
+	o.Outcome, o.Error, o.Fields, o.Body = timeline.Unknown, w, nil, ""
 }

@@ -51,6 +51,11 @@ func (s *Shot) Over() bool { return s.over }
 // Gated tells whether s was armed, and not submitted since: then its lateness is that of its gate.
 func (s *Shot) Gated() bool { return s.gated }
 
+// Armed returns the clock before the partial write of a shot that was answered, if it was gated.
+func (s *Shot) Armed() (at time.Duration, ok bool) {
+	return s.armedAt, s.gated && s.over && s.Obs.Answered
+}
+
 // claim is called by the reader that is about to end s. It reports whether s was still behind its gate, which
 // will not open for it now, and whether s is the caller's to end.
 func (s *Shot) claim() (early, mine bool) {

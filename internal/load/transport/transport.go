@@ -46,7 +46,7 @@ type Transport struct {
 	// doubt is when answers came that may be those of other requests, nil for never. Guarded by mu.
 	doubt *doubt
 
-	halted, aborted, answered atomic.Bool
+	halted, aborted, answered, hasty atomic.Bool
 	// frugal tells that no connection is left idle, released that the last gate of the phase that runs is
 	// open.
 	frugal, released atomic.Bool
