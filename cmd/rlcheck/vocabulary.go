@@ -173,6 +173,8 @@ var closedLists = []entry{
 	{"closed", "error", "The connection was closed while the request was sent."},
 	{"surplus", "error", "The target sent one answer too many: this answer may belong to another " +
 		"request."},
+	{"early", "error", "The target answered requests before it had all of them, so it may have " +
+		"decided this one earlier than a long recording can say."},
 	{"dns", "error", "The name of the host was not found."},
 	{"forbidden", "error", "The address is public and not allowed (--allow)."},
 	{"no-route", "error", "No network leads to the address."},
