@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBisectFindsTheSame: wherever it begins to look, within the precision; and next to where it began with
-// two questions.
+// TestBisectFindsTheSame: bisect finds the least value within its precision, wherever it begins. It asks
+// twice if it begins at that value.
 func TestBisectFindsTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 20_000 {

@@ -5,24 +5,25 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/search"
 )
 
-// The work that the judgement of one recording may take, in all its partitions together. Each gets a share
-// of it by its observations: many partitions take no longer than one that is as large as all of them.
+// The work of judging one recording, of all its partitions together. Each partition has a share by its number
+// of observations. So many partitions take no longer than one that is as large as all of them.
 const (
-	// windowWork is how many they may judge in the search for one end of the lengths of a window. A quarter
-	// leaves a right counter that was overloaded tenfold unresolved.
+	// windowWork is how many observations the bounds may judge to find one end of the lengths of a window.
+	// With a quarter of it, a right counter that was overloaded tenfold stays unresolved.
 	windowWork = 1 << 24
-	// gaugeWork is how many they may judge for one value of what is measured, where a phase is not known.
+	// gaugeWork is how many observations the bounds may judge for one value of a measured parameter, if the
+	// phase is not known.
 	gaugeWork = 1 << 21
-	// leastShare is the smallest share of any work for an observation.
+	// leastShare is the least share of an observation of any work.
 	leastShare = 64
-	// HintSteps is how many decisions the exact searches of one guess may try before the last one begins,
-	// HintWide how many those of many phases at once. A guess that is not refuted by then may explain the
-	// recording. A search of every phase would go on for minutes, and nothing depends on it.
+	// HintSteps is how many decisions the exact searches of one guess may try before the last search begins.
+	// HintWide is the same for searches of many phases at once. A guess that is not refuted by then may
+	// explain the recording. Searching every phase would take minutes, and nothing depends on it.
 	HintSteps = 1 << 14
 	HintWide  = 1 << 17
 )
 
-// share returns what n observations may take of some work on the whole recording.
+// share returns the part of work, meant for the whole recording, that n observations may take.
 func (c *Case) share(work, n int) int {
 	if n >= c.Observations {
 		return work
@@ -30,9 +31,9 @@ func (c *Case) share(work, n int) int {
 	return max(int(float64(work)*float64(n)/float64(c.Observations)), leastShare*n)
 }
 
-// decisions returns how many decisions the exact searches of n observations may try. One on several
-// policies takes several times as long as one on the first, and one on a policy that denials change twice
-// as long.
+// decisions returns how many decisions the exact searches of n observations may try. A decision under several
+// policies takes several times as long as one under the first. A decision under a policy that denials change
+// takes twice as long.
 func (c *Case) decisions(n int) int {
 	work := phases.StepBudget
 	if len(c.Limit) > 1 {
@@ -47,7 +48,7 @@ func (c *Case) decisions(n int) int {
 	return c.share(work, n)
 }
 
-// bounded returns how many observations the bounds may judge in the search for a phase of n of them.
+// bounded returns how many observations the bounds may judge in the search for the phase of n observations.
 func (c *Case) bounded(n int) int {
 	if c.work > 0 {
 		return c.share(min(phases.MaxWork, perObservation*c.work), n)

@@ -1,5 +1,5 @@
-// Package judge judges one recording in memory: all of its partitions under all policies of a limit, and
-// measures what a pass is worth.
+// Package judge judges one recording in memory: all of its partitions, under all policies of a limit. It also
+// measures what a PASS is worth.
 package judge
 
 import (
@@ -21,9 +21,10 @@ type Part struct {
 	Name string
 	Obs  []timeline.Observation
 	Seen history.Facts
-	// Histories has one history a policy; policies with the same clock share theirs.
+	// Histories has one history for each policy. Policies that read the clock alike and hold requests equally
+	// long share one.
 	Histories []*history.History
-	// joint is what jointly made of them.
+	// joint is the result of Jointly, nil until it is called.
 	joint    *history.History
 	Findings []verdict.Finding
 	Limited  bool
@@ -33,15 +34,16 @@ type Part struct {
 	Unjudged string
 }
 
-// Case is a timeline before its judge: its partitions, the policies, and what was found.
+// Case is a recording to be judged: its partitions, the policies, and the findings so far.
 type Case struct {
 	Tl *timeline.Timeline
-	// Limit is what is judged, declared what is measured: lasting of it is the same limit.
+	// Limit is what is judged, declared is what is measured. Limit is Lasting(declared), which admits the
+	// same.
 	Limit, declared spec.Limit
 
 	O     Options
 	Parts []*Part
-	// Observations is how many there are of all parts, 0 where that is not known.
+	// Observations is the number of observations of the whole recording, 0 where that is not known.
 	Observations int
 	End          int64
 	Edges        *history.Edges
@@ -49,11 +51,12 @@ type Case struct {
 	Quick bool
 	// BoundsOnly leaves out the exact search.
 	BoundsOnly bool
-	// Frugal measures on the first observations alone, and gives up early: what is measured is wider.
+	// Frugal measures on the first observations alone and gives up early. The measured intervals are then
+	// wider.
 	Frugal bool
 	// Few is how many boxes of phases are asked, 0 for the usual budget.
 	Few int
-	// work is how many decisions of an exact search the judgement may take, 0 for the usual budget.
+	// work is how many decisions the exact searches may try, 0 for the usual budget.
 	work int
 }
 
@@ -77,10 +80,10 @@ func New(tl *timeline.Timeline, limit spec.Limit, o Options) *Case {
 	return c
 }
 
-// crowd is the least number of observations of a recording whose partitions are searched last of all.
+// crowd is the number of observations from which a plain explanation is looked for before the exact search.
 const crowd = 1 << 13
 
-// Among tells the partitions of c that they are some of a recording of n observations.
+// Among says that the partitions of c are part of a recording of n observations.
 func (c *Case) Among(n int) {
 	c.Observations = n
 	for _, p := range c.Parts {
@@ -127,7 +130,7 @@ func (c *Case) Judge() {
 	}
 }
 
-// judgeGroup judges partitions that share one phase of the box.
+// judgeGroup judges partitions that share one phase. The phase lies in the box.
 func (c *Case) judgeGroup(parts []*Part, box history.Interval) {
 	g := &phases.Group{}
 	for _, p := range parts {
@@ -137,7 +140,8 @@ func (c *Case) judgeGroup(parts []*Part, box history.Interval) {
 	found, refuted := s.Refute(box)
 	denials := slices.ContainsFunc(found,
 		func(r phases.Refutation) bool { return r.Kind != verdict.OverAdmission })
-	if refuted && denials && c.O.Shared { // they prove nothing: perhaps the admissions do alone
+	// A denial proves nothing here, but the admissions may prove it alone.
+	if refuted && denials && c.O.Shared {
 		alone := &phases.Search{Policy: c.Limit[0], Mode: verdict.UpperBound, Group: g}
 		if over, ok := alone.Refute(box); ok {
 			found, denials = over, false
@@ -159,7 +163,7 @@ func (c *Case) judgeGroup(parts []*Part, box history.Interval) {
 	}
 }
 
-// unexplained makes findings say that a denial, perhaps of another partition, is a part of the proof.
+// unexplained changes the kind of all findings: a denial, perhaps of another partition, is part of the proof.
 func unexplained(parts []*Part) {
 	for _, p := range parts {
 		for i := range p.Findings {
@@ -168,7 +172,7 @@ func unexplained(parts []*Part) {
 	}
 }
 
-// NewSearch returns the search of a group's phases: a short one where only the verdict is asked for.
+// NewSearch returns the search for a phase of the group. It is a short one if only the verdict is asked for.
 func (c *Case) NewSearch(g *phases.Group) *phases.Search {
 	n := 0
 	for _, h := range g.Parts {
@@ -184,8 +188,8 @@ func (c *Case) NewSearch(g *phases.Group) *phases.Search {
 	return s
 }
 
-// addOtherSide completes the findings where the phase is known: every partition is judged, and one that
-// breaks both sides of its limit says so.
+// addOtherSide completes the findings where the phase is known. It judges every partition on both sides of
+// its limit, and tells of both that are broken.
 func (c *Case) addOtherSide(parts []*Part, box history.Interval) {
 	bd := limiter.NewBound(c.Limit[0], box.From, box.To)
 	Each(len(parts), func(i int) {
@@ -199,7 +203,7 @@ func (c *Case) addOtherSide(parts []*Part, box history.Interval) {
 				both = append(both, c.Finding(p, []*limiter.Breach{br}, box))
 			}
 		}
-		if len(both) > 0 { // else what was found is a contradiction between answers
+		if len(both) > 0 { // otherwise the finding is a contradiction between answers
 			p.Findings = both
 		}
 	})

@@ -19,8 +19,8 @@ func (c *Case) Finding(p *Part, found []*limiter.Breach, box history.Interval) v
 	return c.FindingOf(p, found, c.Limit[0], box)
 }
 
-// FindingOf makes a finding of what refutes pol: with the fewest events that still do, where they can be
-// judged alone.
+// FindingOf makes a finding of the breaches that refute pol. Its witness is the fewest events that still
+// refute it, if they can be judged alone.
 func (c *Case) FindingOf(p *Part, found []*limiter.Breach, pol spec.Policy,
 	box history.Interval) verdict.Finding {
 	if c.Quick {
@@ -37,7 +37,7 @@ func (c *Case) FindingOf(p *Part, found []*limiter.Breach, pol spec.Policy,
 	return c.Describe(p, found, events, pol, box, 0)
 }
 
-// NewProof returns the proof that makes a witness of what refutes pol.
+// NewProof returns the proof that finds the witness for the breaches of pol.
 func (c *Case) NewProof(p *Part, found []*limiter.Breach, pol spec.Policy,
 	box history.Interval) *witness.Proof {
 	if limiter.Placed(pol) {
@@ -62,24 +62,25 @@ func (c *Case) NewProof(p *Part, found []*limiter.Breach, pol spec.Policy,
 		}}
 }
 
-// proofMode is the side that a witness is made smaller for: that of the bound which found it, where the exact
-// search would know no more.
+// proofMode returns the side under which a witness is made smaller. It is the side of the bound that found
+// the breach, if the exact search would know no more.
 func (c *Case) proofMode(found []*limiter.Breach, pol spec.Policy) verdict.Conformance {
 	switch {
 	case len(found) == 1 && (found[0].Kind == verdict.UnderAdmission || found[0].Crowd):
-		return verdict.LowerBound // the denials are to be proved, whatever else is wrong
+		return verdict.LowerBound // the denials must be proved, whatever else is wrong
 	case len(found) == 1 && found[0].Kind == verdict.OverAdmission && !pol.Windowed():
 		return verdict.UpperBound
 	case search.Counted(c.Limit) && !slices.ContainsFunc(found,
 		func(br *limiter.Breach) bool { return br.Kind != verdict.OverAdmission }):
-		return verdict.UpperBound // of the denials that counted, not all are explained by the events
+		// The events do not explain all of the denials that counted.
+		return verdict.UpperBound
 	default:
 		return c.O.Conformance
 	}
 }
 
-// Describe makes a finding of breaches and the events that prove them together, where need be with those of
-// other partitions.
+// Describe makes a finding of breaches and the events that prove them together. others is how many other
+// partitions are part of the proof.
 func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event, pol spec.Policy,
 	box history.Interval, others int) verdict.Finding {
 	several := len(found) > 1 || others > 0
@@ -103,7 +104,7 @@ func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event
 	f.From, f.To = witness.Reach(wit, time.Duration(c.End))
 	if tight, loose := pol.Ends(); limiter.Ranged(pol) && !several {
 		if pol = tight; f.Kind == verdict.OverAdmission {
-			pol = loose // what even the loosest of the range cannot have admitted
+			pol = loose // not even the loosest policy of the range admits it
 		}
 	}
 	s := witness.Sentence{Pol: pol, Header: c.Tl.Header, Witness: wit, End: time.Duration(c.End),
@@ -119,7 +120,7 @@ func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event
 	return f
 }
 
-// pick returns the observations of a partition with the given numbers, ascending by Sent.
+// pick returns the observations of a partition whose numbers are in keep, ascending by Sent.
 func (p *Part) pick(keep map[int]bool) []timeline.Observation {
 	var out []timeline.Observation
 	for i := range p.Obs {
@@ -130,7 +131,7 @@ func (p *Part) pick(keep map[int]bool) []timeline.Observation {
 	return out
 }
 
-// kindOf returns what breaches prove together by their events.
+// kindOf returns what the breaches prove together. events are all events of the proof.
 func kindOf(found []*limiter.Breach, events []history.Event) verdict.Kind {
 	kind := found[0].Kind
 	for _, br := range found {

@@ -17,7 +17,8 @@ var ErrTooLarge = errors.New("the limit times the length of the recording exceed
 // ErrUnsorted is what Judge wraps when observations do not ascend by Sent.
 var ErrUnsorted = errors.New("observations ascend by the time they were sent")
 
-// Fits checks that the observations ascend and that no product of the bounds can overflow.
+// Fits checks that the observations ascend by Sent and that no product of the bounds can overflow. It returns
+// an error that wraps ErrUnsorted or ErrTooLarge.
 func Fits(tl *timeline.Timeline, limit spec.Limit) error {
 	var units int64
 	var begin, last time.Duration
@@ -39,7 +40,8 @@ func Fits(tl *timeline.Timeline, limit spec.Limit) error {
 	return FitsSpan(&tl.Header, limit, begin, tl.End(), units)
 }
 
-// FitsSpan checks that no product of the bounds can overflow for units requested between two instants.
+// FitsSpan checks that no product of the bounds can overflow for so many units requested from begin to end.
+// It returns an error that wraps ErrTooLarge.
 func FitsSpan(h *timeline.Header, limit spec.Limit, begin, end time.Duration, units int64) error {
 	least, most := min(h.ClockError, h.Tick, h.WallError), max(h.ClockError, h.Tick, h.WallError)
 	if int64(begin) < -history.MaxTime/4 || least < 0 || int64(most) > history.MaxTime/4 {

@@ -2,8 +2,8 @@ package judge
 
 import "github.com/rlcheck/rlcheck/internal/check/history"
 
-// Jointly returns the history of a partition under all policies together, in which its events begin when they
-// were sent, and end and are complete as all of the policies say. The clock of each policy may lag behind.
+// Jointly returns the history of a partition under all policies together. Its events begin when they were
+// sent. They end and are complete when all of the policies say so. The clock of each policy may lag (Lags).
 func (c *Case) Jointly(p *Part) *history.History {
 	if p.joint != nil {
 		return p.joint
@@ -26,7 +26,8 @@ func (c *Case) Jointly(p *Part) *history.History {
 	return p.joint
 }
 
-// together makes the history of jointly for a clock that lags by the longest of all lags.
+// together makes the joint history of policies whose clocks or holds differ. longest is the longest of their
+// lags.
 func (c *Case) together(p *Part, longest int64) *history.History {
 	w := history.Widen(c.Tl.Header, 0, true)
 	var stays []history.Stay

@@ -26,7 +26,7 @@ func (c *Case) judgeAnchored(p *Part) {
 	case br != nil:
 		p.Findings = append(p.Findings, c.FindingOf(p, []*limiter.Breach{br}, c.Limit[0], history.Interval{}))
 	case judged == search.JudgedAll:
-		p.Limited = false // the search judges every stretch
+		p.Limited = false // the exact search judges every stretch
 	case r.Unsure:
 		p.Unjudged = UnsureSilence
 		if pol := c.Limit[0]; pol.Ban > 0 && pol.Count == spec.CountAll {
@@ -35,7 +35,7 @@ func (c *Case) judgeAnchored(p *Part) {
 	}
 }
 
-// Why the rest of a recording is not judged.
+// The reasons why the rest of a recording is not judged.
 const (
 	UnsureSilence = "after a silence of one to two windows it is unknown whether a new window began; " +
 		"the rest was not judged"

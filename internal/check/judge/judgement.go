@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Judgement makes the verdicts from what was found.
+// Judgement makes the verdicts from the findings.
 func (c *Case) Judgement() *verdict.Judgement {
 	partitions := make([]verdict.PartitionVerdict, len(c.Parts))
 	Each(len(c.Parts), func(i int) { partitions[i] = c.Verdict(c.Parts[i]) })
@@ -22,14 +22,15 @@ func (c *Case) Judgement() *verdict.Judgement {
 	return c.Conclude(partitions, unclassified)
 }
 
-// Conclude makes the verdict on all partitions from that on each; unclassified counts the answers that no
-// rule classifies.
+// Conclude makes the verdict on all partitions from the verdict on each. unclassified is the number of
+// answers that no rule classifies.
 func (c *Case) Conclude(partitions []verdict.PartitionVerdict, unclassified int) *verdict.Judgement {
 	j := &verdict.Judgement{Verdict: verdict.Pass, Partitions: partitions}
 	for i := range j.Partitions {
 		p := &j.Partitions[i]
 		j.Measured = j.Measured.Intersect(p.Measured)
-		if len(j.Partitions) == 1 { // the phases of several are kept apart: they may be different ones
+		// The phases of several partitions are not intersected: they may differ.
+		if len(j.Partitions) == 1 {
 			j.Measured = p.Measured
 		}
 		if j.Verdict = verdict.Worst(j.Verdict, p.Verdict); p.Verdict == verdict.Inconclusive &&
@@ -49,7 +50,7 @@ func (c *Case) Conclude(partitions []verdict.PartitionVerdict, unclassified int)
 	return j
 }
 
-// Verdict judges one partition from its findings.
+// Verdict judges one partition by its findings.
 func (c *Case) Verdict(p *Part) verdict.PartitionVerdict {
 	v := verdict.PartitionVerdict{Partition: p.Name, Verdict: verdict.Pass, Findings: p.Findings}
 	v.Search = p.Search
@@ -66,7 +67,7 @@ func (c *Case) Verdict(p *Part) verdict.PartitionVerdict {
 	switch {
 	case len(v.Findings) > 0:
 		v.Verdict, v.Reason, v.Detail = verdict.Fail, "", ""
-	case v.Verdict == verdict.Inconclusive: // foreign traffic
+	case v.Verdict == verdict.Inconclusive: // foreign decided it: others may have used the key
 	case v.Judged == 0 && p.Unjudged == "":
 		v.Verdict = verdict.Inconclusive
 		v.Reason, v.Detail = p.Seen.NothingKnown()
@@ -79,7 +80,7 @@ func (c *Case) Verdict(p *Part) verdict.PartitionVerdict {
 	return v
 }
 
-// foreign takes back the under-admissions of a partition that others may use too.
+// foreign withdraws the under-admissions of a partition that others may use too.
 func (c *Case) foreign(v *verdict.PartitionVerdict) []verdict.Finding {
 	var kept []verdict.Finding
 	for _, f := range v.Findings {
@@ -92,7 +93,7 @@ func (c *Case) foreign(v *verdict.PartitionVerdict) []verdict.Finding {
 	return kept
 }
 
-// demand makes a pass that is worth less than the demanded resolution inconclusive.
+// demand makes a PASS INCONCLUSIVE if it is worth less than the demanded resolution.
 func (c *Case) demand(j *verdict.Judgement, unclassified int) {
 	if c.Tl.Header.Interrupted {
 		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, verdict.Interrupted,

@@ -13,13 +13,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// measureLimit is the largest number of observations of a partition whose policy is measured: each parameter
-// takes some thirty judgements at most.
+// measureLimit is the largest number of observations of a partition that is measured. Each parameter takes
+// some thirty judgements at most.
 const measureLimit = 2_000_000
 
-// A measure asks leastBoxes of phases at least. A frugal one reads frugalEvents observations, and asks
-// frugalBoxes where phases are not known. One of windows that the first request places asks
-// anchoredBoxes in each stretch.
+// The limits of a measurement. It asks leastBoxes of phases at least. A frugal one reads frugalEvents
+// observations, and asks frugalBoxes where phases are not known. For windows that the first request places,
+// anchoredBoxes are asked in each stretch.
 const (
 	frugalEvents  = 1 << 11
 	frugalBoxes   = 48
@@ -27,9 +27,9 @@ const (
 	anchoredBoxes = 128
 )
 
-// Measure finds, for the burst (quota) and for the rate, the values that the partition does not refute, all
-// other parameters held. Over-admission is refuted by small values, under-admission by large ones, so both
-// ends are found by bisection.
+// Measure finds the values of the burst (quota) and of the rate that the partition does not refute, with all
+// other parameters held. Over-admission refutes small values, under-admission large ones, so bisection finds
+// both ends.
 func (c *Case) Measure(p *Part) verdict.Measured {
 	if c.O.SkipMeasure || len(p.Obs) > measureLimit {
 		return verdict.Measured{}
@@ -64,9 +64,9 @@ func (c *Case) Measure(p *Part) verdict.Measured {
 	return out
 }
 
-// measureOne measures policy i of several, the others held: only the denials that none of them can explain
-// prove anything. Of windows that the first counted request places, and that follow each other from there,
-// nothing is measured.
+// measureOne measures policy i of several, with the others held. Only denials that no other policy can
+// explain prove anything. Nothing is measured of an anchored counter, whose windows follow from the first
+// counted request.
 func (c *Case) measureOne(p *Part, i int, pol spec.Policy, ask *limiter.Scratch) verdict.Measured {
 	if limiter.Anchored(pol) {
 		return verdict.Measured{}
@@ -86,7 +86,8 @@ func (m Gauge) measure(pol spec.Policy) verdict.Measured {
 	out := verdict.Measured{Burst: m.burst(pol)}
 	if pol.InFlight() || pol.HasWindow() && len(m.History.Denied) == 0 &&
 		history.Volume(m.History.All) <= pol.Full() {
-		return out // it has no rate, or a window of any length and phase allows all of them
+		// It has no rate, or windows of any length and phase admit all of it.
+		return out
 	}
 	out.Phase = m.phase(pol)
 	if pol.HasWindow() {
@@ -106,7 +107,7 @@ type Gauge struct {
 	History *history.History
 	Box     history.Interval
 	Ask     *limiter.Scratch
-	// last is the search that was asked last for a phase.
+	// last is the latest search for a phase. Its lists are used again.
 	last *phases.Search
 }
 
@@ -139,8 +140,8 @@ func (g Gauge) refuted(pol spec.Policy, mode verdict.Conformance) bool {
 	return ok
 }
 
-// admittedOnly returns the bucket that alone bounds what pol admits; ok=false where there is none, or where
-// admissions prove nothing.
+// admittedOnly returns the bucket that alone bounds what pol admits. ok=false: there is none, or admissions
+// prove nothing.
 func (g Gauge) admittedOnly(pol spec.Policy) (limiter.Bucket, bool) {
 	b, ok := limiter.AdmittedOnly(pol)
 	return b, ok && g.Case.O.Conformance != verdict.LowerBound
@@ -154,7 +155,7 @@ func (g Gauge) bound(pol spec.Policy, box history.Interval) limiter.Bound {
 	return limiter.NewBound(pol, box.From, box.To)
 }
 
-// burst returns the bursts that are not refuted.
+// burst returns the interval of bursts that are not refuted.
 func (g Gauge) burst(pol spec.Policy) verdict.Interval {
 	with := func(b int64) spec.Policy { return pol.WithFull(b) }
 	declared := pol.Full()
@@ -178,17 +179,17 @@ func (g Gauge) burst(pol spec.Policy) verdict.Interval {
 	return iv
 }
 
-// ceilingOf is the largest burst that is asked for.
+// ceilingOf returns the largest burst that is asked for.
 func ceilingOf(pol spec.Policy) int64 {
 	most := history.MaxTime / 8 / int64(pol.Rate.Per) // a bucket multiplies units by times
 	if pol.HasWindow() && (pol.Fixed() || !pol.Windowed()) {
-		most = max(most, history.MaxTime>>24) // these multiply them by a number of windows
+		most = max(most, history.MaxTime>>24) // these multiply units by a number of windows
 	}
 	return min(min(pol.Full(), history.MaxTime>>12)<<12, most)
 }
 
-// rate returns the rates, per second, that are not refuted: between an eighth and eight times the declared
-// one.
+// rate returns the interval of rates, per second, that are not refuted. It looks between an eighth and eight
+// times the declared rate.
 func (g Gauge) rate(pol spec.Policy) verdict.Interval {
 	pol, ok := divisible(pol, g.Case.End+int64(g.Case.Tl.Header.Tick), history.Volume(g.History.All))
 	if !ok {
@@ -200,7 +201,7 @@ func (g Gauge) rate(pol spec.Policy) verdict.Interval {
 	least, most := max(per/8, 1), per*8
 	iv := verdict.Interval{}
 	if len(g.History.Admitted) > 0 {
-		// The longest period that is not over-admitted.
+		// The longest period under which no admission is one too many.
 		var slow int64
 		if b, ok := g.admittedOnly(pol); ok {
 			slow = b.LongestPeriod(g.History, least, most)
@@ -219,12 +220,13 @@ func (g Gauge) rate(pol spec.Policy) verdict.Interval {
 	return iv
 }
 
-// leastParts is the least number of parts that the period of a rate is measured by.
+// leastParts is the least number of nanoseconds of a period that is measured. Below it the steps between
+// whole nanoseconds are too coarse.
 const leastParts = 1 << 16
 
-// divisible returns pol with its rate as a fraction of which every other denominator that is asked for stays
-// in bounds, over a span and so many units: as it is declared or, where that has too many units, the finest
-// one that does. ok=false where that is too coarse.
+// divisible returns pol with its rate as another fraction, if need be. Every denominator that is asked for
+// must keep all products in bounds, over span nanoseconds and so many units. The declared fraction is taken
+// if it does, otherwise the finest one that does. ok=false: that is too coarse.
 func divisible(pol spec.Policy, span, units int64) (fine spec.Policy, ok bool) {
 	fits := func(p spec.Policy) bool {
 		worst := limiter.Bucket{N: max(p.Rate.N, p.RateTo), Per: int64(p.Rate.Per) * 8,
@@ -244,9 +246,9 @@ func divisible(pol spec.Policy, span, units int64) (fine spec.Policy, ok bool) {
 	return pol, fits(pol) && pol.Rate.Per >= leastParts
 }
 
-// bisect returns the smallest x in [lo, hi] for which ok holds, hi+1 where it holds for none; ok must be
-// monotone. It asks near a value first, and ever farther from it, as that is where what is sought mostly
-// lies. Beyond a relative precision of one in a million it stops early, at a value for which ok holds.
+// bisect returns the smallest x in [lo, hi] for which ok holds, or hi+1 if there is none. ok must be
+// monotone. It asks near a value first, where the answer mostly lies, and then ever farther away. It stops at
+// a relative precision of one in a million, at a value for which ok holds.
 func bisect(near, lo, hi int64, ok func(int64) bool) int64 {
 	near = min(max(near, lo), hi)
 	step := max(near>>10, 1)

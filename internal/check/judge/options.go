@@ -9,10 +9,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Resolution is what a pass must be worth. The zero value demands nothing.
+// Resolution is what a PASS must be worth. The zero value demands nothing.
 type Resolution struct {
-	// Burst demands that the interval measured for the burst (quota) is no wider than this share of the
-	// declared one; BurstExact that it is one value.
+	// Burst demands that the measured interval of the burst (quota) is at most this share of the declared
+	// burst wide. BurstExact demands that it is one value.
 	Burst      float64
 	BurstExact bool
 	// Rate demands the same of the rate.
@@ -23,17 +23,17 @@ type Resolution struct {
 type Options struct {
 	Conformance verdict.Conformance
 	Resolution  Resolution
-	// Shared tells that others may use the same partitions: an unexplained denial is then no proof.
+	// Shared says that others may use the same partitions. An unexplained denial is then no proof.
 	Shared bool
-	// SkipMeasure leaves the measured policy out.
+	// SkipMeasure leaves out the measured policy.
 	SkipMeasure bool
-	// Hint looks for what explains a recording which fails: a Diagnosis, or else another policy.
+	// Hint looks for what explains a recording that fails: a Diagnosis, or else another policy.
 	Hint bool
-	// Spill makes the file for what a Stream does not hold in memory; nil: it holds all. Judge needs none.
+	// Spill makes the file for what a Stream does not hold in memory. nil: it holds all. Judge needs none.
 	Spill func() (timeline.Spill, error)
 }
 
-// Short says by what the measured policy of a limit falls short of the resolution; empty where it does not.
+// Short says how the measured policies of a limit fall short of the resolution. Empty: they do not.
 func (r Resolution) Short(l spec.Limit, m verdict.Measured) string {
 	for i, pol := range l {
 		of := ""
@@ -47,13 +47,13 @@ func (r Resolution) Short(l spec.Limit, m verdict.Measured) string {
 	return ""
 }
 
-// short says by what the measured values of a policy fall short of the resolution; empty where they do not.
+// short says how the measured values of one policy fall short of the resolution. Empty: they do not.
 func (r Resolution) short(pol spec.Policy, measured verdict.Measured, of string) string {
 	quota, rate := float64(pol.Full()), float64(pol.Rate.N)*float64(time.Second)/float64(pol.Rate.Per)
 	m := measured
 	if pol.Queued() {
-		// An admission that waited long may have been decided late, so nothing proves that a queue has as
-		// many places as declared; that it has no more, a denial shows.
+		// An admission that waited long may have been decided late. So nothing proves that a queue has as
+		// many places as declared. A denial shows that it has no more.
 		m.Burst.Lo, m.Burst.LoSet = quota, true
 	}
 	switch {

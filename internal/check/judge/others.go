@@ -8,13 +8,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// LoosenForOthers returns the loosest policies that one of several clients of the same partitions may meet:
-// what the limit admits of all, these admit of one, whatever the others sent. It may be empty. changed tells
-// that they are not the limit itself.
+// LoosenForOthers returns the loosest policies that one of several clients of a partition may meet. They
+// admit of one client whatever the limit admits of all, whatever the others sent. The result may be empty.
+// changed: it is not the limit itself.
 //
-// What others use up leaves one less. But they also create buckets, which have filled before one comes and
-// whose batches beat as they began; and open windows, which end when no request of one tells, but where an
-// admission keeps them open.
+// What others use up leaves less room for this client. But others also change state in its favour:
+//
+//   - They create buckets. These have filled, and their batches count from then, before this client comes.
+//   - They open windows. These may end at any time that this client sees, unless its admissions keep them
+//     open.
 func LoosenForOthers(limit spec.Limit) (loose spec.Limit, changed bool) {
 	for _, p := range limit {
 		if q, ok := loosenForOthers(p); ok {
@@ -24,7 +26,7 @@ func LoosenForOthers(limit spec.Limit) (loose spec.Limit, changed bool) {
 	return loose, !slices.Equal(loose, limit)
 }
 
-// loosenForOthers is BesideOthers for one policy; ok=false for one that bounds nothing.
+// loosenForOthers does so for one policy. ok=false: others leave nothing that bounds it.
 func loosenForOthers(p spec.Policy) (loose spec.Policy, ok bool) {
 	if p.Windowed() && p.Align == spec.AlignFirst &&
 		(!p.Refreshes() || p.Ban > 0 || p.Count != spec.CountAdmitted) {
@@ -40,9 +42,9 @@ func loosenForOthers(p spec.Policy) (loose spec.Policy, ok bool) {
 	return p, true
 }
 
-// slidingEquivalent returns a bucket that admits whatever windows of p do which begin wherever others want.
-// No two begin within the shortest of them, or within a time to live, so that a span of L touches 2 + L/W at
-// the most. Where requests are counted when they are complete a window has no most.
+// slidingEquivalent returns a bucket that admits whatever windows of p admit, wherever others begin them. No
+// two windows begin within the shortest window, or within a time to live. So a span of L touches at most 2 +
+// L/W of them. ok=false: requests are counted when they are complete, and then a window has no most.
 func slidingEquivalent(p spec.Policy) (loose spec.Policy, ok bool) {
 	if p.Completes() {
 		return p, false
@@ -56,11 +58,11 @@ func slidingEquivalent(p spec.Policy) (loose spec.Policy, ok bool) {
 	return loose, true
 }
 
-// Beside judges recordings under the policies of BesideOthers: their denials prove nothing.
+// Beside are the options that judge recordings under the policies of LoosenForOthers. Their denials prove
+// nothing.
 var Beside = Options{Conformance: verdict.UpperBound, Shared: true, SkipMeasure: true}
 
-// judgedBeside takes back what is found in the admissions of partitions where others may have made room for
-// them.
+// judgedBeside withdraws findings of admissions for which others may have made room.
 func (c *Case) judgedBeside(partitions []verdict.PartitionVerdict) {
 	loose, changed := LoosenForOthers(c.declared)
 	if !changed || !slices.ContainsFunc(partitions, Failed) {
@@ -79,8 +81,8 @@ func (c *Case) judgedBeside(partitions []verdict.PartitionVerdict) {
 // Failed tells whether the partition fails.
 func Failed(v verdict.PartitionVerdict) bool { return v.Verdict == verdict.Fail }
 
-// Withdraw leaves of what is found in each partition what is found under the policies of BesideOthers too, as
-// these say it.
+// Withdraw keeps a failure only where found, the verdicts under the policies of LoosenForOthers, fails too.
+// It takes its findings from there. Both are matched by the name of the partition.
 func Withdraw(partitions, found []verdict.PartitionVerdict) {
 	for i := range partitions {
 		v := &partitions[i]

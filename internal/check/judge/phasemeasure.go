@@ -7,9 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// The phase is measured on partitions of up to phaseLimit observations, to a phaseParts-th of the window; to
-// a fewParts-th at least where there are so many that this would take more than phaseWork observations
-// judged.
+// The phase is measured on partitions of up to phaseLimit observations, to a phaseParts-th of the window. It
+// is measured to a fewParts-th at least if more would take over phaseWork judged observations.
 const (
 	phaseLimit = 20_000
 	phaseParts = 1 << 9
@@ -17,9 +16,9 @@ const (
 	phaseWork  = 1 << 24
 )
 
-// phase returns the window phases that the partition does not refute, in nanoseconds since the start of the
-// recording: the shortest interval that holds them all, which may reach beyond one window. Unset where the
-// phase is known or nothing of it is refuted.
+// phase returns the shortest interval that holds all window phases that the partition does not refute. Its
+// unit is nanoseconds since the start of the recording, and it may reach beyond one window. Unset: the phase
+// is known, or no phase is refuted.
 func (g Gauge) phase(pol spec.Policy) verdict.Interval {
 	size := int64(phases.LongestSlot(pol))
 	if !pol.Windowed() || pol.Align == spec.AlignFirst || g.Box.From == g.Box.To ||

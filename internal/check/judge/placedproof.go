@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// placedProof returns the proof of a breach of a policy that requests place. Its witness fails alone, and it
-// fails too amid all other requests of the recording whatever they were answered, as far as they may matter.
+// placedProof returns the proof of a breach of a policy whose state requests place. Its witness fails alone.
+// It also fails amid all other requests that may matter, whatever their answers were.
 func (c *Case) placedProof(p *Part, found []*limiter.Breach, pol spec.Policy) *witness.Proof {
 	mode := c.proofMode(found, pol)
 	pr := &witness.Proof{H: p.Histories[0], Until: history.MinTime, Counted: search.Counted(c.Limit),
@@ -24,7 +24,8 @@ func (c *Case) placedProof(p *Part, found []*limiter.Breach, pol spec.Policy) *w
 	if k := lastSilence(pr.H, found, int64(pol.Recovery()+pol.LongestWindow()), pol); k > 0 {
 		pr.H = pr.H.From(k)
 	}
-	// A witness may reach until the last end of those that began before what was found was decided.
+	// A witness may need all requests that began before the last End of those. Those began before the last
+	// End of the events of the breaches.
 	whole := pr.H.Before(history.LastEnd(pr.H.Before(history.LastEnd(witness.EventsOf(found))).All))
 	pr.Amid = func(events []history.Event) *history.History { return whole.MaskOutcomes(events, pr.Counted) }
 	pr.Placing = witness.Placers(whole, pol)
@@ -32,8 +33,8 @@ func (c *Case) placedProof(p *Part, found []*limiter.Breach, pol spec.Policy) *w
 	return pr
 }
 
-// lastSilence returns the index of the first event after the last silence before those of the breaches that
-// is so long that nothing from before it is remembered, 0 where there is none.
+// lastSilence returns the index of the first event after the last silence before the breaches that is longer
+// than memory. Nothing from before that silence is remembered. It is 0 if there is none.
 func lastSilence(h *history.History, found []*limiter.Breach, memory int64, pol spec.Policy) int {
 	if limiter.RemembersStart(pol) { // only a bucket that was forgotten starts anew
 		memory = int64(max(pol.TTL, pol.TTLTo))

@@ -8,7 +8,7 @@ import (
 )
 
 // TestAPassThatIsWorthTooLittleSaysWhatIsDemanded: in words that are true of an interval, of one end, and of
-// none.
+// neither end.
 func TestAPassThatIsWorthTooLittleSaysWhatIsDemanded(t *testing.T) {
 	limit, err := spec.Parse("token-bucket,rate=10/s,burst=20")
 	if err != nil {

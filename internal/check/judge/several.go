@@ -12,9 +12,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// judgeSeveral judges all partitions under several policies that must all admit: first by the bounds of each,
-// with its phases open as a whole; where they find nothing, by a search of the phases of all policies with
-// the exact search of all together.
+// judgeSeveral judges all partitions under several policies that must all admit. First it asks the bound of
+// each policy, over all of its open phases. Where these find nothing, it searches the phases of all policies,
+// with the exact search of all policies together.
 func (c *Case) judgeSeveral() {
 	Each(len(c.Parts), func(i int) { c.BoundSeveral(c.Parts[i]) })
 	if c.BoundsOnly || c.O.Conformance != "" && c.O.Conformance != verdict.Exact {
@@ -34,7 +34,7 @@ func (c *Case) judgeSeveral() {
 	})
 }
 
-// sharedPhases tells whether some phase is open, and all that are, are the same in all partitions.
+// sharedPhases tells whether some phase is open, and every open phase is the same in all partitions.
 func (c *Case) sharedPhases() bool {
 	open := false
 	for _, pol := range c.Limit {
@@ -47,8 +47,8 @@ func (c *Case) sharedPhases() bool {
 	return open
 }
 
-// BoundSeveral judges a partition by the bounds: each policy bounds the admissions alone, and a denial needs
-// one policy that can explain it.
+// BoundSeveral judges a partition by the bounds. Each policy alone bounds the admissions. A denial needs one
+// policy that can explain it.
 func (c *Case) BoundSeveral(p *Part) {
 	for i, pol := range c.Limit {
 		open, box := c.opened(pol)
@@ -76,7 +76,7 @@ func (c *Case) BoundSeveral(p *Part) {
 	p.Findings = append(p.Findings, c.severalBound(p, br, c.Limit[last], boxes[last]))
 }
 
-// severalBound makes a finding of what the bound of one of several policies found.
+// severalBound makes a finding of a breach that the bound of one of several policies found.
 func (c *Case) severalBound(p *Part, br *limiter.Breach, pol spec.Policy,
 	box history.Interval) verdict.Finding {
 	if c.Quick {
@@ -85,8 +85,8 @@ func (c *Case) severalBound(p *Part, br *limiter.Breach, pol spec.Policy,
 	return c.Describe(p, []*limiter.Breach{br}, c.complete(p, br), pol, box, 0)
 }
 
-// complete returns the events of a breach and what they cannot be judged without: the requests that place its
-// windows, or that created its bucket.
+// complete returns the events of a breach, and the events without which they cannot be judged: the requests
+// that place its windows, or that created its bucket.
 func (c *Case) complete(p *Part, br *limiter.Breach) []history.Event {
 	if slices.ContainsFunc(c.Limit, limiter.Anchored) {
 		return witness.EventsOf([]*limiter.Breach{br})
@@ -102,7 +102,7 @@ func (c *Case) complete(p *Part, br *limiter.Breach) []history.Event {
 	return events
 }
 
-// opened returns the box of phases that is open for a policy, and the policy as it is bounded over them.
+// opened returns the box of phases that is open for a policy, and the policy whose bound holds over that box.
 func (c *Case) opened(pol spec.Policy) (spec.Policy, history.Interval) {
 	if limiter.Anchored(pol) {
 		pol.Align = spec.AlignUnknown
@@ -112,8 +112,8 @@ func (c *Case) opened(pol spec.Policy) (spec.Policy, history.Interval) {
 	return pol, box
 }
 
-// boundOf returns the bound of a policy for a box of its phases: for all of them where the first counted
-// request places its windows.
+// boundOf returns the bound of a policy for a box of its phases. It is for all phases if the first counted
+// request places the windows.
 func (c *Case) boundOf(pol spec.Policy, box history.Interval) limiter.Bound {
 	if limiter.Anchored(pol) {
 		pol, box = c.opened(pol)
@@ -121,8 +121,8 @@ func (c *Case) boundOf(pol spec.Policy, box history.Interval) limiter.Bound {
 	return limiter.NewBoundAmong(pol, box.From, box.To)
 }
 
-// unexplainedSeveral returns the numbers of the denials that none of the policies can explain, but for one
-// that is left out, ascending. Boxes are those of the policies, nil for all that is open.
+// unexplainedSeveral returns the numbers of the denials that none of the policies can explain, ascending.
+// Policy `except` is left out; -1: none is. boxes has a box for each policy; nil: all that is open.
 func (c *Case) unexplainedSeveral(histories []*history.History, except int, boxes []history.Interval) []int {
 	var left []int
 	first := true
@@ -154,21 +154,21 @@ func (c *Case) unexplainedSeveral(histories []*history.History, except int, boxe
 // SeveralSearch looks for phases, one for each policy, that no partition of a group refutes.
 type SeveralSearch struct {
 	C *Case
-	// parts are the histories of the partitions, one for each policy.
+	// parts has the histories of each partition, one for each policy.
 	parts [][]*history.History
-	// joint are those of all policies together.
+	// joint has the history of each partition under all policies together.
 	joint []*history.History
-	// turns are those of search, for each policy.
+	// turns has the breakpoints of each policy's phase.
 	turns []phases.Breakpoints
 	found []phases.Refutation
-	// budget is how many boxes may still be judged; steps counts the decisions that exact searches tried;
-	// capped tells that one of the two ran out.
+	// budget is how many boxes may still be judged. steps counts the decisions that exact searches tried.
+	// capped: one of the two ran out.
 	budget, steps int
 	capped        bool
-	// most is how many decisions all exact searches may try, work how many observations the bounds may
+	// most is how many decisions all exact searches may try. work is how many observations the bounds may
 	// judge.
 	most, work int
-	// survived tells that some phases were not refuted.
+	// survived: the exact search did not refute some phases.
 	survived bool
 }
 
@@ -179,7 +179,7 @@ func (s *SeveralSearch) refute() (found []phases.Refutation, ok bool) {
 	for i, pol := range s.C.Limit {
 		_, box := s.C.opened(pol)
 		if limiter.Anchored(pol) {
-			box = history.Interval{} // the search knows when its windows begin
+			box = history.Interval{} // the exact search knows when its windows begin
 		}
 		boxes = append(boxes, box)
 		g := &phases.Group{}
@@ -203,7 +203,7 @@ func (s *SeveralSearch) refute() (found []phases.Refutation, ok bool) {
 	return s.found, true
 }
 
-// look refutes one box of each policy, or divides one of them.
+// look refutes a box of phases of each policy, or divides one of these boxes.
 func (s *SeveralSearch) look(boxes []history.Interval) (halves [][]history.Interval, stop bool) {
 	if s.budget <= 0 {
 		s.capped = true
@@ -220,7 +220,7 @@ func (s *SeveralSearch) look(boxes []history.Interval) (halves [][]history.Inter
 	return phases.Halved(HalvesOf(boxes, s.turns))
 }
 
-// HalvesOf divides the box with the most turns inside; ok=false where every box is one phase.
+// HalvesOf divides the box with the most breakpoints inside. ok=false: every box is one phase.
 func HalvesOf(boxes []history.Interval, all []phases.Breakpoints) (lower, upper []history.Interval, ok bool) {
 	widest, most := -1, -1
 	for i, b := range boxes {
@@ -263,7 +263,7 @@ func (s *SeveralSearch) judge(boxes []history.Interval) (phases.Refutation, bool
 		br, visited, judged := search.UnexplainableBy(joint, s.C.Limit, at, s.most)
 		s.steps += visited
 		if br != nil {
-			// another policy may tell apart what is alike
+			// Phases that are alike for each policy may differ for all of them together.
 			return phases.Refutation{Part: k, Breach: br}, single
 		}
 		s.capped = s.capped || judged == search.JudgedPart
@@ -272,7 +272,7 @@ func (s *SeveralSearch) judge(boxes []history.Interval) (phases.Refutation, bool
 	return phases.Refutation{}, false
 }
 
-// Bounded asks the bounds.
+// Bounded returns what the bounds find in one partition, or nil.
 func (s *SeveralSearch) Bounded(histories []*history.History, boxes []history.Interval) *limiter.Breach {
 	for i, pol := range s.C.Limit {
 		if s.C.O.Conformance == verdict.LowerBound {
@@ -291,8 +291,8 @@ func (s *SeveralSearch) Bounded(histories []*history.History, boxes []history.In
 	return nil
 }
 
-// underSeveral returns the breach of a denial that no policy can explain: it and all that may have counted
-// against it.
+// underSeveral returns the breach of a denial that no policy can explain. It has the denial and all requests
+// that may have counted against it.
 func (c *Case) underSeveral(histories []*history.History, boxes []history.Interval, seq int) *limiter.Breach {
 	all := &limiter.Breach{Kind: verdict.NoExplanation}
 	for i, pol := range c.Limit {
@@ -304,7 +304,7 @@ func (c *Case) underSeveral(histories []*history.History, boxes []history.Interv
 	return all
 }
 
-// searchSeveral searches partitions that share what phases are open.
+// searchSeveral searches partitions that share their open phases.
 func (c *Case) searchSeveral(parts []*Part) {
 	s, n := &SeveralSearch{C: c}, 0
 	for _, p := range parts {
@@ -327,7 +327,7 @@ func (c *Case) searchSeveral(parts []*Part) {
 	}
 }
 
-// severalProof returns the proof that makes a witness of what refutes all policies together.
+// severalProof returns the proof that finds the witness for what refutes all policies together.
 func (c *Case) severalProof(p *Part) *witness.Proof {
 	until := history.MinTime
 	for _, pol := range c.Limit {
@@ -355,8 +355,8 @@ func (c *Case) severalProof(p *Part) *witness.Proof {
 		}}
 }
 
-// severalFinding makes a finding of what refutes all policies together, with what is found of others unless
-// it does so alone.
+// severalFinding makes a finding of what refutes all policies together. The proof needs the breaches of so
+// many other partitions, unless p alone proves it.
 func (c *Case) severalFinding(p *Part, found []*limiter.Breach, others int) verdict.Finding {
 	if c.Quick {
 		return verdict.Finding{Kind: verdict.NoExplanation}
@@ -365,7 +365,7 @@ func (c *Case) severalFinding(p *Part, found []*limiter.Breach, others int) verd
 		br.Events = c.Jointly(p).These(br.Events)
 	}
 	events := witness.EventsOf(found)
-	if !slices.ContainsFunc(c.Limit, limiter.Anchored) { // whose windows begin elsewhere with less
+	if !slices.ContainsFunc(c.Limit, limiter.Anchored) { // with fewer events, their windows begin elsewhere
 		_, events = c.severalProof(p).Fewest(found)
 	}
 	if others > 0 && c.severalProof(p).Refute(events) != nil {

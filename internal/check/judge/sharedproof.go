@@ -12,8 +12,7 @@ import (
 )
 
 // accuse makes the findings of what refutes every phase of the box: one for each partition that is part of
-// the proof. Of partitions that share their phase it may take several: then their witnesses are judged
-// together.
+// the proof. If several partitions with one phase are, their witnesses are judged together.
 func (c *Case) accuse(parts []*Part, found []phases.Refutation, box history.Interval) {
 	mine := make([][]*limiter.Breach, len(parts))
 	accused := 0
@@ -80,7 +79,8 @@ func (c *Case) accuseTogether(parts []*Part, found []phases.Refutation, box hist
 	}
 }
 
-// divided returns the group of n partitions whose events are those of h, each by its owner.
+// divided returns the group of n partitions that share the events of h. owner gives the partition of each
+// event by its Seq.
 func divided(h *history.History, owner map[int]int, n int) *phases.Group {
 	events := make([][]history.Event, n)
 	for _, ev := range h.All {

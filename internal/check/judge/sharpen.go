@@ -11,11 +11,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// The work of all questions about one recording of up to sharpEvents observations together, of which each
-// partition has its share; about a larger one, less in proportion. The searches of one question may try a
-// questionPart-th of it as decisions. One that reaches that counts in full, others as the observations: how
-// many decisions a search tries is not the same in every run, and what is measured has to be. As one also
-// count perObservation observations that the bounds judge in the search for a phase.
+// sharpWork is the work of all questions about one recording of up to sharpEvents observations. A larger
+// recording has less, in proportion. Each partition has its share.
+//
+// The searches of one question may try a questionPart-th of it as decisions. A question whose search reaches
+// that cap counts in full, any other by its observations. The number of decisions is not the same in every
+// run, and the measured values must be. perObservation observations that the bounds judge in the search for a
+// phase count as one.
 const (
 	sharpWork      = 1 << 18
 	sharpEvents    = 1 << 14
@@ -23,25 +25,26 @@ const (
 	questionPart   = 4
 )
 
-// sharpener asks the judge about the ends of what the bounds measured of a partition, since its exact search
-// knows more. Its answer for the declared values is known, as the partition keeps the limit: what is left are
-// the values around them.
+// sharpener asks the judge about the ends of what the bounds measured, since its exact search knows more. The
+// partition keeps the limit, so the judge does not refute the declared values. The values around them are
+// left.
 type sharpener struct {
 	c *Case
 	p *Part
-	// left is how much work is left, most how much one question may take.
+	// left is how much work is left, most is how much one question may take.
 	left, most int
-	// begin and units are what the products of a policy depend on.
+	// begin and units bound the products of a policy: when the first request was sent, and all units.
 	begin time.Duration
 	units int64
-	// allowed and denied tell whether anything was that proves something: admissions refute small values,
-	// denials large ones.
+	// allowed: there are admissions, which refute small values. denied: there are denials, which refute large
+	// values. Both only if they prove anything.
 	allowed, denied bool
 }
 
-// sharpen returns of what was measured of a partition what the judge does not refute. It is for one in which
-// nothing is found. Limits of ranges stay as the bounds measured them: two recordings are held against each
-// other by what each leaves of a range, and there may be values beyond one that is refuted.
+// sharpen returns the part of what was measured that the judge does not refute. p has no findings.
+//
+// Limits with ranges stay as the bounds measured them. Two recordings are compared by what each leaves of a
+// range, and there may be values beyond a refuted one.
 func (c *Case) sharpen(p *Part, m verdict.Measured) verdict.Measured {
 	n := len(p.Obs)
 	s := &sharpener{c: c, p: p, left: sharpWork / max(1, c.Observations/sharpEvents)}
@@ -68,13 +71,14 @@ func (c *Case) sharpen(p *Part, m verdict.Measured) verdict.Measured {
 	return m
 }
 
-// proving notes whether anything was allowed, or denied, that proves something.
+// proving sets allowed and denied.
 func (s *sharpener) proving() {
 	c := s.c
 	for _, h := range s.p.Histories {
 		s.allowed, s.denied = s.allowed || len(h.Admitted) > 0, s.denied || len(h.Denied) > 0
 	}
-	if c.O.Shared { // a denial proves nothing, nor an admission of a limit that others loosen
+	// A denial proves nothing, nor does an admission if others loosen the limit.
+	if c.O.Shared {
 		_, changed := LoosenForOthers(c.declared)
 		s.allowed, s.denied = s.allowed && !changed, false
 	}
@@ -82,7 +86,7 @@ func (s *sharpener) proving() {
 	s.denied = s.denied && c.O.Conformance != verdict.UpperBound
 }
 
-// burst sharpens the bursts of policy i that are left.
+// burst sharpens the interval of bursts of policy i.
 func (s *sharpener) burst(i int, iv *verdict.Interval) {
 	p := s.c.declared[i]
 	v := value{s, i, p.Full(), p.WithFull, true}
@@ -102,7 +106,7 @@ func (s *sharpener) burst(i int, iv *verdict.Interval) {
 	}
 }
 
-// rate sharpens the rates of policy i that are left, by the times in which its units come back.
+// rate sharpens the interval of rates of policy i, by the times in which its units come back.
 func (s *sharpener) rate(i int, iv *verdict.Interval) {
 	p := s.c.declared[i]
 	if p.InFlight() {
@@ -113,7 +117,7 @@ func (s *sharpener) rate(i int, iv *verdict.Interval) {
 		if p, ok = divisible(p, s.c.End-int64(s.begin-s.c.Tl.Header.Tick), s.units); !ok {
 			return
 		}
-	} else if p.Align == spec.AlignClock { // another window begins elsewhere
+	} else if p.Align == spec.AlignClock { // a window of another length has another phase
 		p.Align = spec.AlignShared
 	}
 	per, units := int64(p.Rate.Per), float64(p.Rate.N)*float64(time.Second)
@@ -141,7 +145,8 @@ func (s *sharpener) rate(i int, iv *verdict.Interval) {
 	}
 }
 
-// value is one number of policy i: the declared one, and the policy with another.
+// value is one number of policy i. declared is its declared value, with returns the policy with another
+// value.
 type value struct {
 	*sharpener
 	i        int
@@ -151,11 +156,11 @@ type value struct {
 	whole bool
 }
 
-// inward returns the value farthest from the declared one, towards an end, that is not refuted, as far as the
-// work allows; ok=false where the end stays. Whole units are asked for from the declared value outward, as
-// the next one is mostly refuted; of the others the end is asked first, as it mostly is not.
+// inward returns the value nearest to end, from the declared one on, that is not refuted, as far as the work
+// allows. side is 1 for an end above the declared value, -1 for one below it. ok=false: the end stays.
 //
-// side is 1 for an end above the declared value, -1 for one below it.
+// It asks for whole units from the declared value outward, as the next one is mostly refuted. Of other values
+// it asks the end first, as that is mostly not refuted.
 func (v value) inward(side, end int64) (at int64, ok bool) {
 	refuted := func(distance int64) bool { return v.refutes(v.with(v.declared + side*distance)) }
 	good, bad := int64(0), (end-v.declared)*side+1 // distances from the declared value
@@ -186,12 +191,12 @@ func (v value) inward(side, end int64) (at int64, ok bool) {
 	return v.declared + side*good, ok
 }
 
-// refutes asks the judge about the limit with another policy. false proves nothing.
+// refutes asks the judge about the limit with p in place of policy i. false proves nothing.
 func (v value) refutes(p spec.Policy) bool {
 	c, limit := v.c, slices.Clone(v.c.declared)
 	limit[v.i] = p
 	if _, err := reference.NewLimit(limit); err != nil {
-		return p.Full() < c.declared[v.i].Full() // a batch, or a level, that it cannot hold
+		return p.Full() < c.declared[v.i].Full() // it cannot hold a batch, or its level at the start
 	}
 	if v.left <= 0 || FitsSpan(&c.Tl.Header, limit, v.begin, time.Duration(c.End), v.units) != nil {
 		return false
@@ -205,7 +210,7 @@ func (v value) refutes(p spec.Policy) bool {
 	return len(asked.Findings) > 0
 }
 
-// under returns the case of one partition under another limit, to be judged within some work.
+// under returns the case of one partition under another limit, to be judged with so much work.
 func (c *Case) under(limit spec.Limit, p *Part, work int) *Case {
 	q := *c
 	q.declared, q.Limit, q.work, q.Quick = limit, limiter.Lasting(limit), work, true

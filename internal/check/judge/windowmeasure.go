@@ -11,17 +11,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// The length of a window is sought between an eighth and eight times the declared one, to a windowParts-th of
-// it, on the first WindowEvents observations of a partition.
+// The length of a window is sought between an eighth and eight times the declared length, to a windowParts-th
+// of it. Only the first WindowEvents observations of a partition are read.
 const (
 	windowReach  = 8
 	windowParts  = 1 << 11
 	WindowEvents = 4096
 )
 
-// Window returns the lengths of window, in nanoseconds, that the partition does not refute with the quota
-// held: the shortest interval that holds them all. Where windows are aligned to a clock their phase is left
-// open, since another length has another one.
+// Window returns the shortest interval that holds all lengths of window, in nanoseconds, that the partition
+// does not refute with the quota held. The phase of windows that are aligned to a clock is left open, since
+// another length has another phase.
 func (g Gauge) Window(pol spec.Policy) verdict.Interval {
 	pol.PerTo = 0
 	per := int64(pol.Rate.Per)
@@ -54,7 +54,7 @@ type lengths struct {
 	phases history.Interval
 }
 
-// last is the part of the box with its longest (shortest) length alone.
+// last returns the part of the box with only its longest (or shortest) length.
 func (b lengths) last(longest bool) lengths {
 	if longest {
 		b.sizes.From = b.sizes.To
@@ -70,30 +70,30 @@ type windowSearch struct {
 	h         *history.History
 	mode      verdict.Conformance
 	precision int64
-	// longest tells which end is sought, best is the best length so far, budget how many boxes may still be
-	// judged.
+	// longest: the longest length is sought. best is the best length so far. budget is how many boxes may
+	// still be judged.
 	longest bool
 	best    int64
 	budget  int
 }
 
-// end returns the shortest (longest) length of a box that is not refuted, to the precision; beyond the box
-// where all are.
+// end returns the shortest (or longest) length of a box that is not refuted, to the precision. It lies beyond
+// the box if all lengths are refuted.
 func (s *windowSearch) end(b lengths, longest bool) int64 {
 	s.longest, s.best = longest, b.sizes.To+1
 	s.budget = max(s.Case.share(windowWork, len(s.Gauge.History.All))/(len(s.h.All)+64), 256)
 	if longest {
 		s.best = b.sizes.From - 1
 	}
-	if last := b.last(longest); limiter.Anchored(s.pol) && !s.refutes(last) { // nothing is between
+	if last := b.last(longest); limiter.Anchored(s.pol) && !s.refutes(last) { // the last length is the answer
 		return last.sizes.From
 	}
 	phases.Explore([]lengths{b}, s.look)
 	return s.best
 }
 
-// look improves the best length by those of a box, or divides it. What the budget leaves open counts as not
-// refuted.
+// look improves the best length by those of a box, or divides the box. What the budget leaves open counts as
+// not refuted.
 func (s *windowSearch) look(b lengths) (halves []lengths, stop bool) {
 	if s.longest && b.sizes.To <= s.best || !s.longest && b.sizes.From >= s.best {
 		return nil, false
@@ -114,8 +114,8 @@ func (s *windowSearch) look(b lengths) (halves []lengths, stop bool) {
 	return nil, false
 }
 
-// halves divides a box across the side that leaves the last window of the history more open; ok=false where
-// both sides are as short as they need to be.
+// halves divides a box across the side that leaves the last window of the history more open. ok=false: both
+// sides are as short as they need to be.
 func (s *windowSearch) halves(b lengths) (shorter, longer lengths, ok bool) {
 	size, phase := b.sizes.To-b.sizes.From, b.phases.To-b.phases.From
 	windows := (s.h.All[len(s.h.All)-1].End/b.sizes.From + 1) * max(s.pol.Slots, 1)
