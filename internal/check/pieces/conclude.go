@@ -14,7 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// remember keeps the requests of a breach.
+// remember keeps the requests of a breach, at most keptWitness of all breaches.
 func (x *Pieces) remember(pc *excerpt, br *limiter.Breach) {
 	if x.kept == nil {
 		x.kept = map[int]witnessed{}
@@ -38,7 +38,7 @@ func (x *Pieces) remember(pc *excerpt, br *limiter.Breach) {
 // largeWitness is the largest witness that is made smaller.
 const largeWitness = 1 << 12
 
-// Conclude fills the findings of a partition: those of its pieces, or its part of what left nothing alive.
+// Conclude fills the findings of a partition: those of its pieces, or its part of what refuted every region.
 func (x *Pieces) Conclude(c *judge.Case, p *judge.Part) {
 	p.Findings, p.Limited = x.Found, x.left.limited && !x.left.refuted() && len(x.Found) == 0
 	p.Search, p.Unjudged = x.searched(), x.unjudged()
@@ -57,12 +57,12 @@ func (x *Pieces) Conclude(c *judge.Case, p *judge.Part) {
 	f := x.finding(c, alone, mine)
 	if c.O.Shared && slices.ContainsFunc(x.left.found,
 		func(f fallen) bool { return f.Kind != verdict.OverAdmission }) {
-		f.Kind = verdict.NoExplanation // a denial, perhaps of another partition, is a part of the proof
+		f.Kind = verdict.NoExplanation // a denial, perhaps of another partition, is part of the proof
 	}
 	p.Findings = append(p.Findings, f)
 }
 
-// searched tells how much the exact searches tried.
+// searched returns how much the exact searches tried.
 func (x *Pieces) searched() verdict.Search {
 	if x.left.steps == 0 {
 		return verdict.Search{}
@@ -71,7 +71,7 @@ func (x *Pieces) searched() verdict.Search {
 		Capped: x.left.steps >= phases.StepBudget}
 }
 
-// unjudged says why the partition is not judged, or the rest of it; empty where it is.
+// unjudged says why the partition, or the rest of it, is not judged. Empty: it is judged.
 func (x *Pieces) unjudged() string {
 	switch {
 	case !x.judged:
@@ -82,7 +82,7 @@ func (x *Pieces) unjudged() string {
 	return ""
 }
 
-// mine returns the breaches of this partition among those that refuted something.
+// mine returns the breaches of this partition among those that refuted a region.
 func (x *Pieces) mine() (mine []*limiter.Breach) {
 	for _, f := range x.left.found {
 		if f.by == x {
@@ -92,7 +92,8 @@ func (x *Pieces) mine() (mine []*limiter.Breach) {
 	return mine
 }
 
-// witnessPart returns the partition with nothing but what was kept of it for a witness, for n policies.
+// witnessPart returns the partition with only the requests that were kept for a witness. It has a history for
+// each of n policies.
 func (x *Pieces) witnessPart(n int) *judge.Part {
 	alone := &judge.Part{Name: x.name}
 	var events []history.Event
@@ -111,14 +112,14 @@ func (x *Pieces) witnessPart(n int) *judge.Part {
 	return alone
 }
 
-// fails tells that something was found.
+// fails tells whether something was found.
 func (x *Pieces) fails() bool {
 	return len(x.Found) > 0 || x.left.refuted() &&
 		slices.ContainsFunc(x.left.found, func(f fallen) bool { return f.by == x })
 }
 
-// finding makes the finding of breaches that left nothing alive, perhaps together with those of other
-// partitions.
+// finding makes the finding of the breaches that refuted every region, perhaps together with those of other
+// partitions. alone has the requests that were kept of this partition, mine its breaches.
 func (x *Pieces) finding(c *judge.Case, alone *judge.Part, mine []*limiter.Breach) verdict.Finding {
 	events, box := alone.Histories[0].All, x.plan.Whole.boxes[0]
 	if x.stretches != nil {

@@ -14,23 +14,24 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// overall bounds all admissions of one partition in one sweep, as its observations come: for limiters that a
-// span of any length may overload, which no piece shows. It may miss what a whole history shows, and never
-// accuses: a sweep uses the formulas of the bound, and forgets only what cannot matter to later requests.
+// overall bounds all admissions of one partition in one sweep, as its observations come. It is for limiters
+// that a span of any length may overload, which no piece shows. It may miss what a whole history shows. It
+// never accuses wrongly: the sweep uses the formulas of the bound, and forgets only what cannot matter to
+// later requests.
 type overall struct {
 	plan *overallPlan
 	name string
-	// sweep is nil where a breach was found.
+	// sweep is nil after a breach was found.
 	sweep limiter.Sweep
 	found *limiter.Alarm
-	// block has first `carried` admissions, taken already, that are in flight, and then the events to take;
-	// it is taken when it has `full` events.
+	// block holds the events that are not done: first `carried` admissions in flight that the sweep has taken
+	// already, then the events that it has not. It is taken when it has `full` events.
 	block         []history.Event
 	carried, full int
 	end           time.Duration
-	// judged tells that there was something to judge.
+	// judged: there was something to judge.
 	judged bool
-	// ended and byEnd are memory that is used again and again.
+	// ended and byEnd are memory that each block uses again.
 	ended []history.Event
 	byEnd []int32
 }
@@ -41,14 +42,14 @@ type overallPlan struct {
 	pol    spec.Policy
 	o      judge.Options
 	bound  limiter.Sweeping
-	// edges are those of a recording that began or ended amid traffic, else nil.
+	// edges are those of a recording that began or ended amid traffic, otherwise nil.
 	edges *history.Edges
 	widen history.Widening
-	// block is the least that is taken at once.
+	// block is the least number of events that a sweep takes at once.
 	block int
 }
 
-// overallBlock is the least that a sweep takes at once.
+// overallBlock is the usual overallPlan.block.
 const overallBlock = 1 << 9
 
 func newOverall(plan *overallPlan, name string) *overall {
@@ -75,7 +76,7 @@ func (w *overall) observe(o *timeline.Observation) {
 	}
 }
 
-// take judges what lies before the horizon: no later observation begins before it.
+// take gives the sweep the events before the horizon. No later observation begins before it.
 func (w *overall) take(horizon int64) {
 	if w.sweep == nil {
 		return
@@ -117,8 +118,8 @@ func (w *overall) take(horizon int64) {
 	w.block = append(keep, w.block[cut:]...)
 }
 
-// finding judges the rest, and returns what was found, of a partition whose observations `each` gives once
-// more.
+// finding judges the rest and returns what was found, or nil. each gives the observations of the partition
+// once more.
 func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdict.Finding {
 	w.take(history.MaxTime)
 	w.sweep, w.block, w.ended, w.byEnd = nil, nil, nil, nil
@@ -132,7 +133,7 @@ func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdic
 		if ev.Outcome != timeline.Allowed || !o.Answered || ev.End < a.From || ev.End > a.To {
 			return ev.Start <= a.To
 		}
-		if len(obs) == 2*limiter.MostListed { // the last ones
+		if len(obs) == 2*limiter.MostListed { // only the last ones
 			obs = append(obs[:0], obs[limiter.MostListed:]...)
 		}
 		obs = append(obs, *o)
@@ -152,13 +153,14 @@ func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdic
 	return w.numbers(obs)
 }
 
-// numbers makes a finding from the numbers of the alarm alone, where those that are listed are not too many.
+// numbers makes a finding from the numbers of the alarm alone. It lists the admissions inside the span if
+// they are few, otherwise those that may have been decided in it.
 func (w *overall) numbers(obs []timeline.Observation) *verdict.Finding {
 	a, widen := w.found, w.plan.widen
 	f := verdict.Finding{Kind: verdict.OverAdmission, Partition: w.name, Seen: a.Seen, Bound: a.Bound,
 		From: time.Duration(a.From + widen.Left + widen.Drift(a.From)),
 		To:   time.Duration(a.To - widen.Right - widen.Drift(a.To))}
-	for _, whole := range []bool{true, false} { // else those that may have been decided since
+	for _, whole := range []bool{true, false} { // otherwise those that may have been decided in it
 		if len(f.Observations) > 0 {
 			break
 		}
@@ -174,7 +176,7 @@ func (w *overall) numbers(obs []timeline.Observation) *verdict.Finding {
 	return &f
 }
 
-// placing returns the requests by which it is known where windows begin.
+// placing returns the requests that show where windows begin.
 func (w *overall) placing() []timeline.Observation {
 	out := make([]timeline.Observation, len(w.found.Placing))
 	for i, ev := range w.found.Placing {
@@ -185,7 +187,7 @@ func (w *overall) placing() []timeline.Observation {
 	return out
 }
 
-// joined returns observations with others, ascending by Sent, each once.
+// joined returns the observations of both, ascending by Sent, each once.
 func joined(obs, others []timeline.Observation) []timeline.Observation {
 	if len(others) == 0 {
 		return obs

@@ -14,11 +14,13 @@ import (
 
 // Plan is what the pieces of all partitions share. It does not change.
 //
-// A piece is a stretch of a partition's observations, judged by the bounds as a recording that was cut out of
-// traffic: what came before it has left the limiter in some state, and may explain a denial near its
-// beginning; what comes after may explain one that may have been decided so late. Both are what edges know
-// of. Pieces overlap, by as long as the limiter remembers and the requests in flight last, so that every
-// denial is asked in a piece that has all that may count against it:
+// A piece is a stretch of a partition's observations. The bounds judge it like a recording that was cut out
+// of traffic. Earlier requests have left the limiter in some state, which may explain a denial near the
+// beginning. Later requests may explain a denial that may have been decided as late as they were. The edges
+// of a piece (history.Edges) take care of both.
+//
+// Pieces overlap by as long as the limiter remembers, and by the longest request in flight. So every denial
+// is asked in a piece that has all requests that may count against it:
 //
 //	                     from                        until
 //	piece k     ..........|============================|         asks of every denial within
@@ -29,40 +31,42 @@ import (
 type Plan struct {
 	C     *judge.Case
 	Whole region
-	// bound is the bound of the only policy where nothing is open; else nil.
+	// bound is the bound of the only policy if no phase and no range is open, otherwise nil.
 	bound limiter.Bound
-	// memory is how long what came before a piece may explain a denial, reach how long a span of admissions
-	// is judged at least, both in nanoseconds.
+	// memory is how long earlier requests may explain a denial in a piece. reach is the least length of the
+	// spans in which a piece counts admissions. Both are nanoseconds.
 	memory, reach int64
-	// low: a bucket may be created with less than it holds, so that every witness has the requests that may
-	// have created it.
+	// low: a bucket may be created with less than it holds. So every witness has the requests that may have
+	// created it.
 	low bool
-	// silence is how long one lasts after which nothing of what came before matters, in nanoseconds.
+	// silence is the length, in nanoseconds, of a silence after which nothing earlier matters.
 	silence int64
-	// full is how many units that are in use for ever explain every denial.
+	// full is how many units, if they are in use for ever, explain every denial.
 	full int64
-	// kinds are those of the histories.
+	// kinds are the different ways in which the policies make events of observations.
 	kinds []kind
-	// sweeps bound the admissions of a whole recording, for buckets, whose spans may be long, and for windows
-	// that requests place; swept: those of the only policy leave nothing to ask of admissions.
+	// sweeps bound the admissions of a whole recording. They are for buckets, whose spans may be long, and
+	// for windows that requests place. swept: the sweep of the only policy leaves nothing to ask of
+	// admissions.
 	sweeps []*overallPlan
 	swept  bool
-	// size is the least number of observations of a piece; small that where there are many partitions.
+	// size is the least number of observations of a piece. small is the same where there are many partitions.
 	size, small int
-	// Shared: the regions that survive are those of all partitions.
+	// Shared are the surviving regions of all partitions together. nil: each partition has its own.
 	Shared *survivors
-	// upper is the plan for the admissions alone, where a denial proves nothing by itself.
+	// upper is the plan for the admissions alone, if a denial proves nothing by itself. Otherwise nil.
 	upper *Plan
 }
 
-// kind is how the events of a policy are made from observations.
+// kind is how events of a policy are made from observations.
 type kind struct {
 	history.Widening
 	history.Stay
 }
 
-// The least numbers of observations of a piece: of a bucket that no sweep over all admissions bounds; of one
-// where many partitions are watched. At most farthest are judged again for one slow denial.
+// pieceSize is the usual least number of observations of a piece. longPiece is that for a bucket whose
+// admissions no sweep bounds fully, smallPiece that where many partitions are watched. At most `farthest`
+// observations are judged again for one slow denial. At most keptWitness requests are kept for a witness.
 const (
 	pieceSize   = 1 << 15
 	longPiece   = 1 << 17
@@ -90,7 +94,7 @@ func NewPlan(h timeline.Header, limit spec.Limit, o judge.Options) *Plan {
 	return w
 }
 
-// add takes what one of the policies needs.
+// add adds what one of the policies needs.
 func (w *Plan) add(p spec.Policy, h timeline.Header, o judge.Options) {
 	w.memory, w.reach = max(w.memory, recalls(p)), max(w.reach, recalls(p), reaches(p))
 	w.silence = max(w.silence, limiter.NewBound(p, 0, 0).Scope().Memory)
@@ -109,7 +113,8 @@ func (w *Plan) add(p spec.Policy, h timeline.Header, o judge.Options) {
 	}
 }
 
-// recalls returns how long a policy remembers what is decided or, where that is what it counts, complete.
+// recalls returns how long a policy remembers a decision, in nanoseconds. If requests are counted when they
+// are complete, it is how long it remembers a completion.
 func recalls(p spec.Policy) int64 {
 	if p.InFlight() {
 		return 0
@@ -118,9 +123,9 @@ func recalls(p spec.Policy) int64 {
 	return limiter.NewBound(limiter.Slowest(p), 0, 0).Scope().Memory
 }
 
-// reaches returns how long the spans are in which admissions are counted. A bucket that requests which are
-// missing may have used up is taken to be empty when the first one that is not was decided, as much as its
-// memory later.
+// reaches returns how long the spans are in which admissions are counted, in nanoseconds. Missing requests
+// may have emptied a bucket. It is taken to be empty when the first known request was decided. It is full
+// again one memory later.
 func reaches(p spec.Policy) int64 {
 	switch {
 	case p.Windowed():
@@ -131,11 +136,14 @@ func reaches(p spec.Policy) int64 {
 	return 2 * recalls(p)
 }
 
-// sweepable tells whether all admissions of a recording can be bounded in one sweep: under the loosest bucket
-// of a policy, or under windows that requests place. An overloaded bucket is never full: only spans from when
-// it was show that it gave too much; and of windows that requests place the more is known the more of them
-// are full. A bucket must not be created at a low level, no denial be inside of a ban that is not seen, and
-// no partition be forgotten, or be in use before, so that its windows lie anew.
+// sweepable tells whether one sweep can bound all admissions of a recording. The sweep is under the loosest
+// bucket of a policy, or under windows that requests place.
+//
+// An overloaded bucket is never full, so only spans since it was full show that it gave too much. The more
+// windows that requests place are full, the more is known of where they lie.
+//
+// A bucket must not be created at a low level. No denial may lie inside a ban that is not seen. No partition
+// with placed windows may be forgotten, or be in use before the recording: its windows would lie elsewhere.
 func sweepable(h timeline.Header, p spec.Policy) bool {
 	switch {
 	case p.Completes(), limiter.RemembersStart(p), p.TTL > 0 && p.Ban > 0:
@@ -146,8 +154,8 @@ func sweepable(h timeline.Header, p spec.Policy) bool {
 	return p.Refills()
 }
 
-// sweepPlan returns the plan of a sweep over all admissions under a policy that is one of several or alone;
-// nil where it is not sweepable, or nothing is asked of admissions.
+// sweepPlan returns the plan of a sweep over all admissions under a policy, alone or one of several. nil: it
+// is not sweepable, or nothing is asked of admissions.
 func sweepPlan(h timeline.Header, p spec.Policy, several bool, o judge.Options) *overallPlan {
 	if !sweepable(h, p) || o.Conformance == verdict.LowerBound {
 		return nil
@@ -165,7 +173,8 @@ func sweepPlan(h timeline.Header, p spec.Policy, several bool, o judge.Options) 
 	return w
 }
 
-// Sized sets the sizes of the pieces, and shares what survives where all partitions have the same phase.
+// Sized sets the sizes of the pieces. shared: all partitions have the same phase, so they share what
+// survives.
 func (w *Plan) Sized(caps Caps, shared bool) {
 	if caps.Piece > 0 {
 		w.size, w.small = caps.Piece, caps.Piece
@@ -181,7 +190,8 @@ func (w *Plan) Sized(caps Caps, shared bool) {
 	}
 }
 
-// until returns the last instant before which all that is sent at or after another one can have been decided.
+// until returns the last instant by which no request that is sent at or after next can have been decided, in
+// nanoseconds.
 func (w *Plan) until(next time.Duration) int64 {
 	until := history.MaxTime
 	for _, k := range w.kinds {
@@ -190,9 +200,9 @@ func (w *Plan) until(next time.Duration) int64 {
 	return until - 1
 }
 
-// Caps are the sizes from which on a Stream judges otherwise.
+// Caps are the sizes beyond which a Stream judges in another way.
 type Caps struct {
-	// Held and whole are the most observations of a recording, and of a partition, that are judged at once;
-	// tapes are the most bytes in memory; piece is the size of Plan where it is not 0.
+	// Held is the most observations of a recording that are judged at once, Whole the most of a partition.
+	// Tapes is the most bytes in memory. Piece, unless 0, is the least number of observations of a piece.
 	Held, Whole, Tapes, Piece int
 }

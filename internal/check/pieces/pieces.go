@@ -1,6 +1,6 @@
-// Package pieces judges a partition that is too large to be judged at once: in stretches that overlap
-// (pieceplan.go), and, where a span of any length may hold too many admissions, in one sweep over all of them
-// (overall.go).
+// Package pieces judges a partition that is too large to be judged at once. It judges stretches that overlap
+// (pieceplan.go). Where a span of any length may hold too many admissions, it also judges all of them in one
+// sweep (overall.go).
 package pieces
 
 import (
@@ -15,40 +15,41 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Pieces judge one partition as its observations come.
+// Pieces judges one partition as its observations come.
 type Pieces struct {
 	plan *Plan
 	name string
-	// Obs are the observations since `from`, which is 0 as long as that is all of them; taken when there are
-	// `full`.
+	// Obs are the observations since From, ascending by Sent. From is 0 while these are all of them. The
+	// piece is taken when it has `full` of them.
 	Obs  []timeline.Observation
 	From int64
-	// full and size are numbers of observations: size is the least full.
+	// full and size are numbers of observations. size is the least value of full.
 	full, size int
 	end        time.Duration
 	left       *survivors
-	// sweeps are over all admissions; again gives all observations once more.
+	// sweeps run over all admissions. again gives all observations once more.
 	sweeps []*overall
 	again  func(func(o *timeline.Observation) bool)
 	Found  []verdict.Finding
-	// over and under tell that a side needs no judgement any more, judged that there was something to judge.
+	// over and under: this side needs no judgement any more. judged: there was something to judge.
 	over, under, judged bool
-	// lapsed: nothing could be asked of the last piece, as windows were forgotten before and it is not known
-	// how they lie since.
+	// lapsed: nothing could be asked of the last piece. The partition may have been forgotten, and it is not
+	// known where the windows lie since.
 	lapsed bool
-	// exact: it is judged whole, and searched exactly too; finished: all of it was judged.
+	// exact: the partition is judged whole, and searched exactly too. finished: all of it was judged.
 	exact, finished bool
-	// levels are those of the policies at `from`, histories those of the last piece.
+	// levels are those of the policies' buckets at From. histories are those of the last piece.
 	levels    []*history.Level
 	histories []*history.History
-	// placements are what came before `from` of the windows that requests place, for each policy; nil where
-	// that is not known.
+	// placements are what earlier requests tell of the windows that requests place at From, for each policy.
+	// nil: nothing is known.
 	placements []*history.Placement
-	// stretches are those of windows that follow each other from the first request, else nil.
+	// stretches are those of an anchored counter, whose windows follow from the first counted request.
+	// Otherwise nil.
 	stretches *stretches
-	// upper are those of plan.upper.
+	// upper judges the admissions alone (Plan.upper), or is nil.
 	upper *Pieces
-	// kept are the observations and events of what refuted the regions that fell, by number.
+	// kept are the requests of the breaches that refuted regions, by Seq.
 	kept map[int]witnessed
 }
 
@@ -57,7 +58,7 @@ type witnessed struct {
 	history.Event
 }
 
-// New begins with a partition, one of many where crowded.
+// New begins with a partition. crowded: it is one of many.
 func New(plan *Plan, name string, crowded bool,
 	again func(func(o *timeline.Observation) bool)) *Pieces {
 	x := &Pieces{plan: plan, name: name, left: plan.Shared, size: plan.size, again: again}
@@ -100,7 +101,7 @@ func (x *Pieces) Observe(o *timeline.Observation) {
 	x.Obs = append(x.Obs, *o)
 }
 
-// done tells that there is nothing left to ask.
+// done tells whether there is nothing left to ask.
 func (x *Pieces) done() bool {
 	if x.stretches != nil && (x.stretches.unsure != "" || len(x.Found) > 0) {
 		return true
@@ -109,8 +110,7 @@ func (x *Pieces) done() bool {
 		len(x.Found) > 0
 }
 
-// take judges the piece, where all that comes is sent at or after an instant, and keeps what the next piece
-// needs.
+// take judges the piece and keeps what the next piece needs. Every later request is sent at or after next.
 func (x *Pieces) take(next time.Duration) {
 	until := x.plan.until(next)
 	if x.stretches != nil {
@@ -121,7 +121,7 @@ func (x *Pieces) take(next time.Duration) {
 	x.carry(x.Obs, until)
 }
 
-// Whole judges all observations of a partition at once.
+// Whole judges all observations of a partition at once. end is the end of the recording.
 func (x *Pieces) Whole(obs []timeline.Observation, end time.Duration) {
 	x.exact, x.finished = true, true
 	if x.upper != nil {
@@ -133,7 +133,7 @@ func (x *Pieces) Whole(obs []timeline.Observation, end time.Duration) {
 	x.histories = nil
 }
 
-// Finish judges the rest of a recording that ended at an instant.
+// Finish judges the rest of a recording that ended at end.
 func (x *Pieces) Finish(end time.Duration) {
 	if x.finished {
 		return
@@ -164,7 +164,7 @@ func (x *Pieces) Finish(end time.Duration) {
 	x.Found = append(swept, x.Found...)
 }
 
-// edges returns those of a piece that ends at an instant, beside those of the recording.
+// edges returns the edges of a piece that ends at until, inside those of the recording.
 func (x *Pieces) edges(until int64) *history.Edges {
 	e := &history.Edges{From: x.From, Until: until, Begun: history.MaxTime, Memory: x.plan.memory, Drop: true,
 		Placed: x.From > 0 && x.placements != nil}
@@ -181,13 +181,14 @@ func (x *Pieces) edges(until int64) *history.Edges {
 			e.Memory = max(latest-e.From, 0)
 		}
 	}
-	if e.Opened && !e.Placed { // then only a silence helps, after which nothing is in flight either
+	// Only a silence helps, after which nothing is in flight either.
+	if e.Opened && !e.Placed {
 		e.Memory = max(e.Memory, x.plan.silence)
 	}
 	return e
 }
 
-// judge judges observations of which none that may have been decided from x.from until an instant is missing.
+// judge judges observations. No request is missing that may have been decided from x.From to until.
 func (x *Pieces) judge(obs []timeline.Observation, until int64, end time.Duration) {
 	c := *x.plan.C
 	c.Edges, c.End = x.edges(until), int64(end)
@@ -226,7 +227,7 @@ func (x *Pieces) judge(obs []timeline.Observation, until int64, end time.Duratio
 	x.left.take(pc, x, stands)
 }
 
-// handOver tells the histories of a piece what came before it.
+// handOver puts into the histories of a piece what is known of earlier requests.
 func (x *Pieces) handOver(p *judge.Part) {
 	tell := func(i int, what func(h *history.History)) {
 		h := *p.Histories[i]
@@ -245,7 +246,7 @@ func (x *Pieces) handOver(p *judge.Part) {
 	}
 }
 
-// sides asks the two questions of the only bound, each until it is answered.
+// sides asks the two questions of the only bound, each until a breach is found.
 func (x *Pieces) sides(pc *excerpt) {
 	for _, side := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {
 		done := &x.over
@@ -262,7 +263,7 @@ func (x *Pieces) sides(pc *excerpt) {
 	}
 }
 
-// carry keeps what the next piece needs, where what is not known yet is decided after an instant.
+// carry keeps what the next piece needs. Every later request is decided after until.
 func (x *Pieces) carry(obs []timeline.Observation, until int64) {
 	stays := make([]lasts, len(obs))
 	oldest := until
@@ -289,11 +290,12 @@ func (x *Pieces) carry(obs []timeline.Observation, until int64) {
 	x.full = max(x.size, 4*len(x.Obs))
 }
 
-// stillMatter returns the observations that matter from an instant on. Of those that matter for ever it keeps
-// as many as explain every later denial.
+// stillMatter returns the observations that matter from an instant on. Of those that matter for ever, it
+// keeps as many as explain every later denial.
 func (x *Pieces) stillMatter(obs []timeline.Observation, stays []lasts, from int64) []timeline.Observation {
 	kept := obs[:0]
-	// the units that are in use, may come at any time, or are counted, for ever
+	// Units that matter for ever: those in use, those of requests without an answer, and those of unanswered
+	// denials.
 	var forever, lost, denied int64
 	for i := range obs {
 		l := &stays[i]
@@ -303,7 +305,7 @@ func (x *Pieces) stillMatter(obs []timeline.Observation, stays []lasts, from int
 		if l.reach >= history.MaxTime && (!l.asked || max(l.e, l.since) < from) {
 			units := &forever
 			switch {
-			case obs[i].Outcome == timeline.Denied: // it was not answered
+			case obs[i].Outcome == timeline.Denied:
 				units = &denied
 			case !l.asked:
 				units = &lost
@@ -318,7 +320,8 @@ func (x *Pieces) stillMatter(obs []timeline.Observation, stays []lasts, from int
 	return kept
 }
 
-// levelsAt notes the levels at an instant inside of the last piece, where that misses nothing.
+// levelsAt notes the levels at an instant inside the last piece. It notes none where the recording began amid
+// traffic and its edge lies inside the piece.
 func (x *Pieces) levelsAt(t int64) {
 	x.levels = nil
 	if own := x.plan.C.Edges; own == nil || own.From == 0 || x.From >= own.From {
@@ -328,12 +331,12 @@ func (x *Pieces) levelsAt(t int64) {
 	}
 }
 
-// lasts is how long a request matters.
+// lasts is how long a request matters, in nanoseconds.
 type lasts struct {
-	// s and e are when it was decided at the earliest and at the latest, since when it was complete at the
-	// earliest, reach until when it matters by itself.
+	// s is the earliest decision, e the latest. since is the earliest completion. reach is until when the
+	// request matters by itself.
 	s, e, since, reach int64
-	// asked tells that it may be asked for an explanation before the recording ends.
+	// asked: an explanation of it may be asked for before the recording ends.
 	asked bool
 }
 
@@ -352,8 +355,7 @@ func (x *Pieces) lasts(o *timeline.Observation) lasts {
 	return out
 }
 
-// Beginning returns the edges of the first observations, where those that come were sent at or after an
-// instant.
+// Beginning returns the edges of the first observations. Later ones were sent at or after next.
 func (x *Pieces) Beginning(next time.Duration) *history.Edges {
 	until := history.MaxTime
 	if next < time.Duration(history.MaxTime) {
@@ -368,9 +370,9 @@ func (x *Pieces) Beginning(next time.Duration) *history.Edges {
 	return x.edges(until)
 }
 
-// placementsAt notes what is known at an instant inside of the last piece of the windows that requests place.
-// It is nothing where a partition may have been forgotten, or was in use when its recording began: then the
-// next piece begins after a silence.
+// placementsAt notes what is known, at the instant t inside the last piece, of the windows that requests
+// place. Nothing is known if the partition may have been forgotten, or was in use when its recording began.
+// The next piece then begins after a silence.
 func (x *Pieces) placementsAt(t, until int64) {
 	e := x.edges(until)
 	x.placements = nil
@@ -379,7 +381,7 @@ func (x *Pieces) placementsAt(t, until int64) {
 	}
 	for _, h := range x.histories {
 		if e.From > 0 && !e.Placed && (len(h.All) == 0 || max(e.From, h.All[0].Start-e.Memory) > t) {
-			return // what came before the silence is a part of the next piece
+			return // the next piece has all since that silence
 		}
 	}
 	placements := make([]*history.Placement, len(x.histories))

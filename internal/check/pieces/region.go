@@ -10,27 +10,27 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// region is what may be true of a limiter: a box of window phases for each policy of a limit, whose rates,
-// bursts and windows may be ranges.
+// region is a set of limiters: a box of window phases for each policy of a limit, whose rates, bursts and
+// windows may be ranges.
 type region struct {
 	boxes []history.Interval
 	limit spec.Limit
 }
 
-// wholeRegion returns all that a limit and a header leave open.
+// wholeRegion returns everything that a limit and a header leave open.
 func wholeRegion(c *judge.Case) region {
 	r := region{limit: slices.Clone(c.Limit)}
 	for i, pol := range c.Limit {
 		box, _ := phases.Of(pol, c.Tl.Header)
 		r.boxes = append(r.boxes, box)
-		if len(c.Limit) == 1 { // the ranges of several are not divided
+		if len(c.Limit) == 1 { // the ranges of several policies are not divided
 			r.limit[i] = limiter.Divisible(pol)
 		}
 	}
 	return r
 }
 
-// Known tells whether all phases are one value.
+// Known tells whether every phase is one value.
 func (r region) Known() bool {
 	return !slices.ContainsFunc(r.boxes, func(b history.Interval) bool { return b.From != b.To })
 }
@@ -55,8 +55,8 @@ func narrower(p, q spec.Policy) bool {
 		max(p.TTL, p.TTLTo) <= max(q.TTL, q.TTLTo)
 }
 
-// beside returns the union of two regions that differ in one box of phases, which lie side by side; else
-// ok=false.
+// beside returns the union of two regions that differ in one box of phases at most, where these two boxes
+// touch. ok=false: they do not.
 func (r region) beside(other region) (both region, ok bool) {
 	at := -1
 	for i := range r.boxes {
@@ -106,14 +106,13 @@ func (r region) with(i int, box history.Interval) region {
 	return out
 }
 
-// excerpt is a part of one partition's recording, before its judge.
+// excerpt is a part of one partition's recording that is to be judged.
 type excerpt struct {
 	c *judge.Case
 	p *judge.Part
-	// turns are those of search, for each policy; nil where none are listed.
+	// turns are the breakpoints of each policy's phase. nil: none are listed.
 	turns []phases.Breakpoints
-	// exact asks for the exact search too where a region is one value. steps counts the decisions that it
-	// tried.
+	// exact asks for the exact search too if a region is one value. steps counts the decisions that it tried.
 	exact bool
 	steps int
 }
@@ -144,7 +143,7 @@ func (x *excerpt) search(r region) *phases.Search {
 	return s
 }
 
-// halves divides a region; ok=false where there is nothing to divide.
+// halves divides a region. ok=false: there is nothing to divide.
 func (x *excerpt) halves(r region) (lower, upper region, ok bool) {
 	if len(r.limit) > 1 {
 		lo, hi, ok := judge.HalvesOf(r.boxes, x.turns)
@@ -156,7 +155,7 @@ func (x *excerpt) halves(r region) (lower, upper region, ok bool) {
 		region{[]history.Interval{hi.Interval}, spec.Limit{hi.Policy}}, ok
 }
 
-// list lists the turns inside all of the regions.
+// list lists the breakpoints of the phases in all of the regions. They are not empty.
 func (x *excerpt) list(all []region) {
 	whole := all[0]
 	for _, r := range all[1:] {

@@ -14,36 +14,36 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// stretches are what pieces of a sliding window counter hand on whose windows begin at the first counted
-// request, and anew after two windows without one. Within a stretch it is a counter with one phase, known up
-// to the interval of that request.
+// stretches judges the pieces of a sliding window counter whose windows begin at the first counted request.
+// They begin anew after two windows without one. Within a stretch it is a counter with one phase. The phase
+// is known up to the interval of that request.
 //
 //	stretch 1                             stretch 2
 //	[   W   )[   W   )[   W   )  ......   [   W   )[   W   )
-//	^ box of phases            until the one that finds two windows over; where that is not sure, the rest
-//	                           is not judged
+//	^ box of phases            until a request finds that two windows are over; where that is not sure,
+//	                           the rest is not judged
 type stretches struct {
 	pol spec.Policy
 	all bool
-	// now follows the windows of the stretch, and whole is its region; nil until it is known when it began.
+	// now follows the windows of the stretch. whole is its region. now is nil until it is known when the
+	// stretch began.
 	now   *limiter.Follower
 	whole region
-	// taken is the number of observations of the piece that were followed.
+	// taken is how many observations of the piece were followed.
 	taken int
-	// banned and bans are by when what was denied before the stretch, and up to now, has explained all that
-	// it can.
+	// banned is the instant by which the denials before the stretch have explained all that they can. bans is
+	// the same of all denials so far.
 	banned, bans int64
-	// chain are the requests that place the windows, as far as they are kept, by links; next is the last one
-	// seen.
+	// chain are the requests that place the windows, as far as links keeps them. next is the last one seen.
 	chain []timeline.Observation
 	links history.Cover
 	next  timeline.Observation
-	// amid are the edges of a recording that was cut out of traffic, else nil; before waits for the silence
-	// after which all that may count is in it, nil where there is nothing to wait for any more.
+	// amid are the edges of a recording that was cut out of traffic, otherwise nil. before waits for a
+	// silence after which no missing request counts. nil: there is nothing to wait for.
 	amid   *history.Edges
 	before *history.QuietGap
-	// unsure says why the rest is not judged; limited tells that the search of a phase reached its budget in
-	// some stretch.
+	// unsure says why the rest is not judged. limited: the search of a phase reached its budget in some
+	// stretch.
 	unsure  string
 	limited bool
 }
@@ -61,10 +61,12 @@ func newStretches(pol spec.Policy, amid *history.Edges) *stretches {
 	return w
 }
 
-// outside tells whether an observation is left out: nothing is known of the windows yet, or what came before
-// it may be missing. One that may have been decided after the end is not: as long as it is sure that the
-// windows go on it is in one of them, and what is missing leaves less room. One that is missing may have read
-// a clock that stood still for a tick.
+// outside tells whether an observation is left out, because nothing is known of the windows yet, or earlier
+// requests may be missing.
+//
+// A request that may have been decided after the end is kept. While the windows surely go on, it is in one of
+// them, and missing requests leave less room. A missing request may have read a clock that stood still for a
+// tick, so the end lies one tick earlier.
 func (w *stretches) outside(o *timeline.Observation, widen history.Widening) bool {
 	if w.amid == nil {
 		return false
@@ -76,8 +78,8 @@ func (w *stretches) outside(o *timeline.Observation, widen history.Widening) boo
 	return w.before != nil || ev.Start > w.amid.Until-widen.Tick
 }
 
-// stretchwise judges observations, of which none is missing that may have been decided until an instant,
-// stretch by stretch, and keeps what the next piece needs.
+// stretchwise judges observations stretch by stretch, and keeps what the next piece needs. No request is
+// missing that may have been decided by until.
 func (x *Pieces) stretchwise(obs []timeline.Observation, until int64, end time.Duration) {
 	w := x.stretches
 	for !x.done() {
@@ -95,7 +97,7 @@ func (x *Pieces) stretchwise(obs []timeline.Observation, until int64, end time.D
 			return
 		case from == history.MaxTime || x.done():
 			return
-		case !sure || w.pol.TTL > 0: // where it was forgotten before, the windows begin elsewhere
+		case !sure || w.pol.TTL > 0: // where it was forgotten, the windows begin elsewhere
 			w.unsure, x.Obs = judge.UnsureSilence, nil
 			return
 		}
@@ -107,7 +109,7 @@ func (x *Pieces) stretchwise(obs []timeline.Observation, until int64, end time.D
 	}
 }
 
-// place finds when the windows of a new stretch begin; ok=false where that is not known yet.
+// place finds when the windows of a new stretch begin. ok=false: that is not known yet.
 func (x *Pieces) place(obs []timeline.Observation, until int64, end time.Duration) (ok bool) {
 	w, widen := x.stretches, x.plan.kinds[0].Widening
 	if until < history.MaxTime {
@@ -142,7 +144,7 @@ func (x *Pieces) place(obs []timeline.Observation, until int64, end time.Duratio
 	return true
 }
 
-// uncounted judges the denials that were decided until an instant and before any request that may be counted.
+// uncounted judges the denials that were decided by until and before any request that may be counted.
 func (x *Pieces) uncounted(obs []timeline.Observation, until int64, end time.Duration) {
 	w, widen := x.stretches, x.plan.kinds[0].Widening
 	if w.amid != nil {
@@ -169,8 +171,8 @@ func (x *Pieces) uncounted(obs []timeline.Observation, until int64, end time.Dur
 	}
 }
 
-// hold keeps observations until it is known when the windows began, but for denials from before the first
-// that may be counted.
+// hold keeps the observations until it is known when the windows began. It drops denials from before the
+// first request that may be counted.
 func (x *Pieces) hold(obs []timeline.Observation, until int64) {
 	w := x.stretches
 	kept := obs[:0]
@@ -189,9 +191,8 @@ func (x *Pieces) hold(obs []timeline.Observation, until int64) {
 	}
 }
 
-// follow takes the observations that were not taken yet. It returns the number of those that belong to the
-// stretch and when the next one begins, MaxTime if it does not; sure=false where only the rest may belong to
-// another one.
+// follow takes the observations that were not taken yet. It returns how many belong to the stretch, and when
+// the next one begins (MaxTime: it does not). sure=false: the rest may belong to either.
 func (w *stretches) follow(obs []timeline.Observation, widen history.Widening) (n int, from int64,
 	sure bool) {
 	for i := w.taken; i < len(obs); i++ {
@@ -215,7 +216,7 @@ func (w *stretches) follow(obs []timeline.Observation, widen history.Widening) (
 	return len(obs), history.MaxTime, true
 }
 
-// within returns a history of the stretch without the denials that a ban from before it may explain.
+// within returns h without the denials that a ban from before the stretch may explain.
 func (w *stretches) within(h *history.History) *history.History {
 	if w.pol.Ban == 0 || w.banned == history.MinTime {
 		return h
@@ -225,7 +226,7 @@ func (w *stretches) within(h *history.History) *history.History {
 	return &out
 }
 
-// firstDenied asks what no phase of the stretch explains of the first denials of its windows.
+// firstDenied asks for a first denial of a window that no phase of the stretch explains.
 func (x *Pieces) firstDenied(pc *excerpt) {
 	w, box := x.stretches, x.stretches.whole.boxes[0]
 	if w.pol.Ban > 0 || w.pol.TTL > 0 || pc.c.O.Conformance == verdict.UpperBound {
@@ -236,7 +237,7 @@ func (x *Pieces) firstDenied(pc *excerpt) {
 	}
 }
 
-// placing adds to observations and events those that place the windows of the stretch.
+// placing adds the requests that place the windows of the stretch.
 func (x *Pieces) placing(obs []timeline.Observation, events []history.Event) ([]timeline.Observation,
 	[]history.Event) {
 	if x.stretches == nil {

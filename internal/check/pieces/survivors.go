@@ -8,42 +8,44 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/phases"
 )
 
-// survivors are the regions that the pieces judged so far have not refuted, each as a whole. Nothing survives
-// where every value is refuted; to leave too much alive never accuses.
+// survivors are the regions that the pieces so far have not refuted, each as a whole. Nothing survives where
+// every value is refuted. To leave too much alive never accuses.
 //
-// One region that cannot be divided, the probe, stands for all: as long as it survives, so does the limit,
-// and a piece costs one judgement and a few more that cut refuted parts off the ends of live regions.
-// Where the probe falls, another one is hunted for in all that is alive.
+// The probe is one region that cannot be divided. As long as it survives, so does the limit. A piece then
+// costs one judgement, and a few more that cut refuted parts off the ends of live regions. When the probe is
+// refuted, another one is sought in all live regions.
 type survivors struct {
 	alive []alive
 	probe *region
-	// found are the refutations that together left no more than the live regions.
+	// found are the breaches that together refuted all but the live regions.
 	found []fallen
-	// limited tells that a hunt found neither a probe nor that nothing survives. steps are those of exact
+	// limited: a hunt ended before it found a probe or refuted everything. steps is the work of exact
 	// searches.
 	limited bool
 	steps   int
-	// turn is whose ends are cut next, narrowed tells that they were cut thoroughly once.
+	// turn is the number of the next cut, which tells whose ends it cuts. narrowed: the ends were cut
+	// thoroughly once.
 	turn     int
 	narrowed bool
 }
 
-// alive is a region of which not all is refuted. At its ends, parts of one in 1<<cut[0] and 1<<cut[1] are
-// tried next.
+// alive is a region that is not refuted as a whole. The next parts to be tried are one in 1<<cut[0] at its
+// lower end and one in 1<<cut[1] at its upper end.
 type alive struct {
 	region
 	cut [2]uint8
 }
 
-// fallen is what refuted a region.
+// fallen is a breach that refuted a region, and its partition.
 type fallen struct {
 	by *Pieces
 	*limiter.Breach
 }
 
-// The work of narrowing: the judgements that are spent on the first piece, and on each later one; the finest
-// part of a region that is tried; the most regions that are kept, and the boxes of a hunt after one that was
-// given up.
+// The work of narrowing. firstCuts judgements are spent on the first piece, laterCuts on each later one. The
+// finest part of a region that is tried is one in 1<<finestCut. At most mostAlive regions are kept. After a
+// hunt that was given up, the next one asks shortHunt boxes. Regions are divided while fewer than cutRegions
+// are alive.
 const (
 	firstCuts  = 96
 	laterCuts  = 3
@@ -55,13 +57,13 @@ const (
 
 func newSurvivors(whole region) *survivors { return &survivors{alive: []alive{{region: whole}}} }
 
-// refuted tells that nothing survives.
+// refuted tells whether nothing survives.
 func (v *survivors) refuted() bool { return len(v.alive) == 0 }
 
 // stands tells whether the probe survives a piece.
 func (v *survivors) stands(x *excerpt) bool { return v.probe != nil && x.refutes(*v.probe) == nil }
 
-// take takes a piece of a partition; stands tells whether the probe survives it.
+// take takes a piece of a partition. stands: the probe survives it.
 func (v *survivors) take(x *excerpt, by *Pieces, stands bool) {
 	if !stands {
 		v.hunt(x, by)
@@ -78,7 +80,7 @@ func (v *survivors) take(x *excerpt, by *Pieces, stands bool) {
 	v.narrow(x, by, cuts)
 }
 
-// drop notes what refuted a region.
+// drop notes the breach that refuted a region.
 func (v *survivors) drop(by *Pieces, x *excerpt, br *limiter.Breach) {
 	v.found = append(v.found, fallen{by, br})
 	by.remember(x, br)
@@ -112,7 +114,8 @@ func (v *survivors) hunt(x *excerpt, by *Pieces) {
 	}))
 }
 
-// keep keeps regions, joined where they lie side by side; of very many, neighbours as one.
+// keep keeps the regions, and joins those that touch. If there are more than mostAlive, it replaces
+// neighbours by their hull.
 func (v *survivors) keep(regions []region) {
 	slices.Reverse(regions)
 	for again := true; again; {
@@ -138,8 +141,8 @@ func (v *survivors) keep(regions []region) {
 	}
 }
 
-// narrow cuts off what a piece refutes at the ends of live regions, with so many judgements, or until none
-// is to be had.
+// narrow cuts off what a piece refutes at the ends of live regions. It stops after so many judgements, or
+// when no cut gains anything.
 func (v *survivors) narrow(x *excerpt, by *Pieces, cuts int) {
 	for idle := 0; cuts > 0 && idle < 2*(finestCut+1)*len(v.alive); v.turn++ {
 		i := v.turn % len(v.alive)
@@ -152,8 +155,8 @@ func (v *survivors) narrow(x *excerpt, by *Pieces, cuts int) {
 	}
 }
 
-// cutOne tries to refute a part of region i: all of it where the probe is elsewhere, else what lies at its
-// ends.
+// cutOne tries to refute a part of region i: all of it if the probe lies elsewhere, otherwise what lies at
+// its ends.
 func (v *survivors) cutOne(x *excerpt, by *Pieces, i int) (spent int, gained bool) {
 	a := &v.alive[i]
 	core := a.holds(*v.probe)
@@ -186,7 +189,8 @@ func (v *survivors) cutOne(x *excerpt, by *Pieces, i int) (spent int, gained boo
 	return spent, gained
 }
 
-// end returns what lies at one end of box k, and the rest of it.
+// end returns the part at one end of box k, and the rest of the box. ok=false: there is no room. core: the
+// region holds the probe, which must not be cut.
 func (a *alive) end(k, side int, core bool, probe *region) (part, rest history.Interval, ok bool) {
 	box := a.boxes[k]
 	room := box.To - box.From
@@ -210,7 +214,7 @@ func (a *alive) end(k, side int, core bool, probe *region) (part, rest history.I
 		history.Interval{From: box.From, To: box.To - size}, true
 }
 
-// divide divides region i, as long as few are alive.
+// divide divides region i if few regions are alive.
 func (v *survivors) divide(x *excerpt, i int) {
 	if len(v.alive) >= cutRegions {
 		return
