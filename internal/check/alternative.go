@@ -7,7 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// buckets are token buckets, where a window or a queue is declared.
+// buckets guesses token buckets, if a window or a queue is declared.
 func buckets(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	if p.Completes() || p.Bucketed() {
 		return nil
@@ -24,7 +24,7 @@ func bucketText(p spec.Policy) string {
 	return fmt.Sprintf("a token bucket of %s, burst %d", p.Rate, p.Full())
 }
 
-// queues are leaky buckets that delay requests, where another bucket is declared.
+// queues guesses leaky buckets that delay requests, if another bucket is declared.
 func queues(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 	if p.Completes() || !p.Bucketed() {
 		return nil
@@ -54,9 +54,9 @@ func windowed(base spec.Policy, rate spec.Rate, kind spec.Policy) spec.Policy {
 	return out
 }
 
-// windows returns the windows of a kind: of the declared length and quota, or those of a bucket, which are
-// its burst in the time it takes to fill and its rate as it is written; each with the quotas that were
-// measured.
+// windows returns the windows of a kind, each with the quotas that were measured. They have the declared
+// length and quota. For a declared bucket, they have its burst in the time it takes to fill, and its rate as
+// it is written.
 func (q *inquiry) windows(p, kind spec.Policy, text string) []guess {
 	if p.Completes() {
 		return nil
@@ -98,7 +98,7 @@ func refreshedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 		"a fixed window of %s that every request restarts, denied or not")...)
 }
 
-// timedWindows end for all partitions at once: where there are several.
+// timedWindows guesses windows that end for all partitions at once, if there are several.
 func timedWindows(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 	if len(j.Partitions) < 2 {
 		return nil
@@ -132,12 +132,12 @@ func slottedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 
 var logKind = spec.Policy{Algorithm: spec.SlidingWindowLog}
 
-// fixedKind is a fixed window that ends when it is over.
+// fixedKind is a fixed window that no request restarts.
 func fixedKind(align spec.Align) spec.Policy {
 	return spec.Policy{Algorithm: spec.FixedWindow, Align: align, Refresh: spec.RefreshNone}
 }
 
-// refreshing is a fixed window that requests start anew.
+// refreshing is a fixed window that requests restart.
 func refreshing(which spec.Refresh) spec.Policy {
 	return spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst, Refresh: which}
 }

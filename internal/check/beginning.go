@@ -12,7 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// explain looks for what explains a recording that fails: among the limits that explain its beginning.
+// explain looks for what explains a recording that fails. It tries only limits that explain the beginning of
+// the recording.
 func (s *Stream) explain(parts []*partition, j *verdict.Judgement) {
 	if j.Verdict != verdict.Fail {
 		return
@@ -30,7 +31,8 @@ func (s *Stream) explain(parts []*partition, j *verdict.Judgement) {
 	j.Explanations, j.Hint = q.explain(s.limit, j)
 }
 
-// beginning returns the first observations of all partitions, ascending by Sent, as a recording that goes on.
+// beginning returns the observations before s.until of all partitions, ascending by Sent. Its header says
+// that the recording goes on.
 func (s *Stream) beginning(parts []*partition) *timeline.Timeline {
 	begin := &timeline.Timeline{Header: s.header}
 	for _, st := range parts {
@@ -55,7 +57,8 @@ func (s *Stream) beginning(parts []*partition) *timeline.Timeline {
 	return begin
 }
 
-// tried judges all of a large recording under another limit, on the side that its options ask for.
+// tried judges all of a large recording under another limit, on the side that its options ask for. A limit
+// that cannot be judged fails.
 func (s *Stream) tried(parts []*partition, limit spec.Limit) attempt {
 	if _, err := reference.NewLimit(limit); err != nil ||
 		judge.FitsSpan(&s.header, limit, s.begin, s.end, s.units) != nil {

@@ -13,7 +13,7 @@ import (
 // Span is a closed interval of instants since the start of the recording.
 type Span struct{ From, To time.Duration }
 
-// Windows are windows of one length, of which one begins somewhere in Begin, and another one Every after it.
+// Windows are windows of one length. One begins somewhere in Begin, and another one Every after it.
 //
 //	      |<----- Every ----->|
 //	..[///]...............[///]...............[///]....  time
@@ -23,12 +23,12 @@ type Windows struct {
 	Begin Span
 }
 
-// Anywhere tells that nothing is known of where the windows begin: every instant is possible.
+// Anywhere tells whether nothing is known of where the windows begin: every instant is possible.
 func (w Windows) Anywhere() bool { return w.Begin.To-w.Begin.From >= w.Every-1 }
 
-// WindowsOf returns where the windows of p begin, as far as p and the clock of a recording tell: anywhere,
-// where they do not. Of windows in slots it is the slots. ok is false for a policy without such windows, for
-// windows that requests open, and for a range of lengths.
+// WindowsOf returns where the windows of p begin, as far as p and the clock of a recording tell. Of a window
+// in slots it returns the slots. ok=false: p has no such windows, requests open them, or their length is a
+// range.
 func WindowsOf(p spec.Policy, h timeline.Header) (w Windows, ok bool) {
 	if !p.Windowed() || p.Align == spec.AlignFirst || p.PerTo > 0 {
 		return Windows{}, false
@@ -38,10 +38,10 @@ func WindowsOf(p spec.Policy, h timeline.Header) (w Windows, ok bool) {
 		true
 }
 
-// Openings returns when each window of p began, ascending at both ends, where a partition's first request
-// opens one and p alone counts it: those of a right limiter. obs are the observations of the partition,
-// ascending by Sent, end is that of the recording. The list ends where no later window is certain to have
-// begun. Nil where p has no such windows, or where requests are missing.
+// Openings returns when each window of p began under a right limiter, ascending at both ends. It is for
+// windows that a partition's first request opens, if p alone counts that request. obs are the observations of
+// the partition, ascending by Sent. end is the end of the recording. The list ends where no later window is
+// certain to have begun. nil: p has no such windows, or requests are missing.
 func Openings(p spec.Policy, h timeline.Header, obs []timeline.Observation, end time.Duration) []Span {
 	if !limiter.NeedsPlacement(p) || p.Refreshes() || p.TTL > 0 || h.CompleteFrom > 0 || h.CompleteUntil > 0 {
 		return nil

@@ -17,12 +17,12 @@ const (
 )
 
 // diagnose finds out whether the partitions of a recording that fails share one quota. It judges the
-// recording again, with all requests in one partition: alone, and with earlier requests that the recording
-// does not show. The declared limit must then explain everything. A smaller quota of each partition must
-// not, since nobody could tell the two apart.
+// recording again, with all requests in one partition: once alone, and once with earlier requests that the
+// recording does not show. The declared limit must then explain everything. A smaller quota of each partition
+// must not, since nobody could tell the two apart.
 //
-// Partitions that an earlier run may have used (Header.CompleteFrom) are not new, so that earlier requests
-// say nothing.
+// Partitions that an earlier run may have used (Header.CompleteFrom) are not new. Of these, earlier requests
+// prove nothing.
 func diagnose(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o Options) *verdict.Diagnosis {
 	if j.Verdict != verdict.Fail || !deniesTooMuch(j) {
 		return nil
@@ -50,12 +50,11 @@ func diagnose(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o O
 	return d
 }
 
-// deniedNew tells whether some partition was denied before it could have used up the quota that a new one
-// has.
+// deniedNew tells whether some partition was denied before it could have used up the quota of a new one.
 func deniedNew(tl *timeline.Timeline, limit spec.Limit) bool {
 	least := limit.Full()
 	return slices.ContainsFunc(tl.ByPartition(), func(p timeline.Part) bool {
-		var first *timeline.Observation // of its denials, the one answered first
+		var first *timeline.Observation // the denial that was answered first
 		for i := range p.Observations {
 			o := &p.Observations[i]
 			if o.Answered && o.Outcome == timeline.Denied && (first == nil || o.FirstByte < first.FirstByte) {
@@ -75,9 +74,9 @@ func deniedNew(tl *timeline.Timeline, limit spec.Limit) bool {
 	})
 }
 
-// explainedByEarlier tells whether requests that came before a recording of one partition may explain it:
-// those left a bucket at some level. Of windows they may have left any, so that none is judged which began
-// before.
+// explainedByEarlier tells whether requests before a recording of one partition may explain it. They left a
+// bucket at some level. They may have left any window, so no window is judged that began before the
+// recording.
 func explainedByEarlier(one *timeline.Timeline, limit spec.Limit, o Options) bool {
 	earlier := slices.Clone(limit)
 	for i, p := range limit {
@@ -100,7 +99,7 @@ func usedEarlier(clients int) string {
 		"limit explains them; if they are new clients, it does not", clients)
 }
 
-// deniesTooMuch tells whether some finding is one of a denial: a quota that is shared admits too little.
+// deniesTooMuch tells whether some finding is about a denial. A quota that is shared admits too little.
 func deniesTooMuch(j *verdict.Judgement) bool {
 	return slices.ContainsFunc(j.Partitions, func(p verdict.PartitionVerdict) bool {
 		return slices.ContainsFunc(p.Findings,

@@ -9,11 +9,11 @@
 //	search    is there one order and one time for each decision that explains everything?
 //	phases    where windows may begin anywhere: boxes of phases, refuted one by one
 //	witness   the fewest requests that prove a finding, and the sentence about them
-//	judge     one recording in memory: bounds, then phases, then the search; what a pass is worth
+//	judge     one recording in memory: bounds, then phases, then the search; what a PASS is worth
 //	pieces    a partition that is too large for that
 //	check     Judge, Stream and Panel; what else would explain a recording that fails
 //
-// To add a limiter, write its file in limiter, with the two faces Bound and Model and the kind that has them,
-// and list that in kinds. An axis is a file that wraps both faces of another limiter, as ttl.go and ban.go
-// do.
+// To add a limiter, write its file in limiter: its Bound, its Model, and the kind that has both. Then list
+// the kind in kinds. To add an axis, write a file that wraps the Bound and the Model of another limiter, as
+// ttl.go and ban.go do.
 package check

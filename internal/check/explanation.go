@@ -12,15 +12,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// attempt is the verdict on a recording under another limit; sure tells that no search was cut short, which
-// might refute it yet.
+// attempt is the verdict on a recording under another limit. sure: no search was cut short that might still
+// refute the limit.
 type attempt struct {
 	verdict verdict.Verdict
 	sure    bool
 }
 
-// tried judges all of a recording under another limit, on the side that o asks for. The bounds come first:
-// they refute most limits, and are much faster. What cannot be judged fails.
+// tried judges all of a recording under another limit, on the side that o asks for. The bounds come first, as
+// they are fast and refute most limits. A limit that cannot be judged fails.
 func tried(tl *timeline.Timeline, limit spec.Limit, o Options) attempt {
 	if _, err := reference.NewLimit(limit); err != nil || judge.Fits(tl, limit) != nil {
 		return attempt{verdict: verdict.Fail}
@@ -39,19 +39,19 @@ func tried(tl *timeline.Timeline, limit spec.Limit, o Options) attempt {
 	return out
 }
 
-// inquiry looks for limits that explain a recording. It is the same for the same recording, since its work
-// is counted in requests that are judged, and not in time.
+// inquiry looks for limits that explain a recording. Its work is counted in judged requests and not in time,
+// so the same recording always has the same result.
 type inquiry struct {
 	tl *timeline.Timeline
 	o  Options
-	// left is how many requests may still be judged, tries how many limits were.
+	// left is how many requests may still be judged. tries is how many limits were tried.
 	left  int64
 	tries int
 	found []verdict.Explanation
-	// known are the quotas that were measured.
+	// known are the quotas that were measured for each rate.
 	known map[spec.Rate][]int64
-	// whole judges a recording of which tl is the beginning, nil where tl is all of it; wholes is how often
-	// it may yet.
+	// whole judges the whole recording if tl is only its beginning, otherwise it is nil. wholes is how often
+	// it may still be called.
 	whole  func(spec.Limit) attempt
 	wholes int
 }
@@ -63,10 +63,10 @@ func newInquiry(tl *timeline.Timeline, o Options) *inquiry {
 // wholeTries is how many limits are tried on the whole of a recording that is too large to be judged at once.
 const wholeTries = 4
 
-// hintWork is how many requests an inquiry judges, over all limits that it tries.
+// hintWork is how many requests an inquiry judges, under all limits together.
 const hintWork = 1 << 21
 
-// spent takes the judging of n limits from what is left, and tells whether there was enough.
+// spent subtracts the work of judging n limits from what is left. It returns false if less is left.
 func (q *inquiry) spent(n int) bool {
 	cost := int64(n) * int64(len(q.tl.Observations)+16)
 	if q.left < cost {
@@ -77,7 +77,7 @@ func (q *inquiry) spent(n int) bool {
 	return true
 }
 
-// try looks for the first of some guesses that explains the recording: the nearest of its kind.
+// try looks for the first of the guesses that explains the recording. The guesses come nearest first.
 func (q *inquiry) try(guesses []guess) {
 	var may *verdict.Explanation
 	for _, g := range guesses {
@@ -109,7 +109,7 @@ func (q *inquiry) try(guesses []guess) {
 }
 
 // explain returns what explains a recording that fails a limit of one policy, the nearest first, and a
-// sentence that names it. It proves nothing: it is the next thing to look at.
+// sentence that names it. An explanation proves nothing. It is the next thing to look at.
 func (q *inquiry) explain(limit spec.Limit, j *verdict.Judgement) ([]verdict.Explanation, string) {
 	if j.Verdict != verdict.Fail || len(limit) != 1 {
 		return nil, ""
@@ -127,7 +127,7 @@ func (q *inquiry) explain(limit spec.Limit, j *verdict.Judgement) ([]verdict.Exp
 	return q.found, q.sentence()
 }
 
-// sentence names what was found.
+// sentence names the explanations.
 func (q *inquiry) sentence() string {
 	if len(q.found) == 0 {
 		return fmt.Sprintf("something else: none of the %d other limits that were tried explains all "+
@@ -153,7 +153,7 @@ func (q *inquiry) sentence() string {
 	return text + q.usedBefore() + q.ended()
 }
 
-// ended says that not all limits were tried.
+// ended says that not all limits were tried. Empty: all were.
 func (q *inquiry) ended() string {
 	if q.left > 0 {
 		return ""
@@ -161,7 +161,7 @@ func (q *inquiry) ended() string {
 	return " (the budget of work ended before all limits were tried)"
 }
 
-// usedBefore says what a start of unknown level may mean of a client that is new.
+// usedBefore says what an unknown level at the start may mean if the client is new.
 func (q *inquiry) usedBefore() string {
 	unknown := func(e verdict.Explanation) bool { return e.Limit[0].Start == spec.StartUnknown }
 	if q.tl.Header.CompleteFrom > 0 || !slices.ContainsFunc(q.found, unknown) {

@@ -11,10 +11,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// measured returns what a recording leaves of the burst and the rate of a policy, over all partitions. Of
-// a long one it reads the beginning.
+// measured returns the interval of the burst and of the rate that a policy has, over all partitions. Of a
+// long recording it reads the beginning.
 func (q *inquiry) measured(p spec.Policy) verdict.Measured {
-	const questions = 64 // about as many judgements are a measure
+	const questions = 64 // a measurement takes about as many judgements
 	limit := spec.Limit{p}
 	if _, err := reference.NewLimit(limit); err != nil || judge.Fits(q.tl, limit) != nil ||
 		!q.spent(questions) {
@@ -35,9 +35,9 @@ func (q *inquiry) measured(p spec.Policy) verdict.Measured {
 	return all
 }
 
-// fitted returns buckets like p whose burst and rate were measured together: with each end of the bursts
-// that a rate leaves, the rates that are left. One at a time they often leave nothing, since one explains
-// what the other is wrong about.
+// fitted returns buckets like p with bursts and rates that were measured together. For each end of the
+// possible bursts, it takes the possible rates. Measured one at a time they often leave nothing, since each
+// has to make up for an error of the other.
 func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 	var out []spec.Policy
 	for range 2 {
@@ -63,8 +63,9 @@ func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 	return out
 }
 
-// roundRate returns the roundest rate of an interval, as so many a second or, for slow ones, a longer
-// time. An end that is not set is that of the declared rate.
+// roundRate returns the roundest rate of an interval: so many a second or, for slow rates, in a longer time.
+// An end that is not set is that of the declared rate. ok=false: the interval has no rate that is a whole
+// number.
 func roundRate(iv verdict.Interval, declared spec.Rate) (spec.Rate, bool) {
 	now := float64(declared.N) * float64(time.Second) / float64(declared.Per)
 	lo, hi := now, now
@@ -90,7 +91,8 @@ func roundRate(iv verdict.Interval, declared spec.Rate) (spec.Rate, bool) {
 	return declared, false
 }
 
-// roundWindow returns the roundest length of a window with a quota, in which the rate is one of an interval.
+// roundWindow returns the roundest length of a window with the given quota whose rate lies in the interval.
+// ok=false: there is none, or an end is not set.
 func roundWindow(rate verdict.Interval, quota int64) (time.Duration, bool) {
 	if !rate.LoSet || !rate.HiSet || rate.Lo <= 0 || rate.Lo > rate.Hi {
 		return 0, false
@@ -119,8 +121,8 @@ func roundest(lo, hi float64) (int64, bool) {
 	return 0, false
 }
 
-// quotas returns the quotas to try for windows of a length: the given one, and both ends of what is
-// measured of windows that requests open and of a log.
+// quotas returns the quotas to try for windows of one length. These are the given quota, and both ends of the
+// quotas measured for windows that requests open and for a log.
 func (q *inquiry) quotas(rate spec.Rate, base spec.Policy) []int64 {
 	if known := q.known[rate]; known != nil {
 		return known

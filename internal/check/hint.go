@@ -16,16 +16,16 @@ type guess struct {
 	text   string
 }
 
-// family is a way to explain a recording.
+// family is one kind of explanation.
 type family struct {
-	// guesses returns policies of one family with parameters that were measured, the likeliest first.
+	// guesses returns the policies of the family, with measured parameters, the likeliest first.
 	guesses func(*inquiry, spec.Policy, *verdict.Judgement) []guess
-	// unless tells which explanations leave nothing to be explained by this one, as they say the same more
-	// exactly; nil for none.
+	// unless tells whether an explanation says the same more exactly, so that this family is not tried. nil:
+	// always try it.
 	unless func(verdict.Explanation) bool
 }
 
-// families are all of them, the nearest to the declared policy first.
+// families are all families, the nearest to the declared policy first.
 var families = []family{
 	{roundings, nil}, {otherParameters, nil}, {starts, nil}, {countings, nil}, {buckets, nil}, {queues, nil},
 	{clockWindows, nil}, {openedWindows, nil}, {logs, nil}, {counters, nil}, {refreshedWindows, nil},
@@ -33,17 +33,18 @@ var families = []family{
 	{coarseClocks, anything},
 }
 
-// placedWindow tells whether a fixed window is one of which it is known where it begins.
+// placedWindow tells whether a fixed window explains the recording and its phase is known.
 func placedWindow(e verdict.Explanation) bool {
 	p := e.Limit[0]
 	return e.Sure && p.Fixed() && p.Align != spec.AlignUnknown
 }
 
-// anything: a clock that is coarse, or windows that may begin anywhere, explain much.
+// anything accepts any sure explanation. A coarse clock, or windows that may begin anywhere, explain nearly
+// everything.
 func anything(e verdict.Explanation) bool { return e.Sure }
 
-// changed returns the policies that edits make of p, without p itself and those that no SPEC writes: not
-// every key has a meaning for every algorithm.
+// changed returns the guesses that differ from p and that a SPEC can write. Not every key has a meaning for
+// every algorithm.
 func changed(p spec.Policy, all ...guess) []guess {
 	return slices.DeleteFunc(all, func(g guess) bool {
 		_, err := reference.New(g.policy)
@@ -51,7 +52,7 @@ func changed(p spec.Policy, all ...guess) []guess {
 	})
 }
 
-// roundings round the weighted count otherwise.
+// roundings guesses other roundings of the weighted count.
 func roundings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	if !p.Weighs() {
 		return nil
@@ -65,13 +66,13 @@ func roundings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 		rounded(spec.RoundUp, "a weighted count that is rounded up"),
 		rounded(spec.RoundNearest, "a weighted count that is rounded to the nearest"),
 	}
-	if p.Rounding != spec.RoundNone { // that is the same
+	if p.Rounding != spec.RoundNone { // without rounding, rounding down admits the same
 		all = append(all, rounded(spec.RoundDown, "a weighted count that is rounded down"))
 	}
 	return changed(p, all...)
 }
 
-// otherParameters are those of the declared policy: its burst, its rate, or both.
+// otherParameters guesses another burst, another rate, or both.
 func otherParameters(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 	var all []guess
 	for _, b := range bursts(p, j) {
@@ -101,7 +102,7 @@ func otherParameters(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 	return changed(p, all...)
 }
 
-// bursts are whole numbers that the measured burst leaves open, and the neighbours of the declared one.
+// bursts returns the neighbours of the declared burst, and before them the least burst that was measured.
 func bursts(p spec.Policy, j *verdict.Judgement) []int64 {
 	out := []int64{p.Full() + 1, p.Full() - 1}
 	if m := j.Measured.Burst; m.LoSet && m.HiSet && m.Lo <= m.Hi {
@@ -120,7 +121,7 @@ func burstWord(p spec.Policy) string {
 	return "burst"
 }
 
-// starts leave the level open that a partition begins at.
+// starts guesses other levels at which a partition starts.
 func starts(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	if p.Completes() {
 		return nil
@@ -131,7 +132,7 @@ func starts(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 		"a start with an unknown part of the quota"})
 }
 
-// countings count denied requests too.
+// countings guesses that denied requests count too.
 func countings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	if p.Completes() {
 		return nil
@@ -141,8 +142,8 @@ func countings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	return changed(p, guess{all, "counting denied requests too"})
 }
 
-// coarseClocks are those of a clock that is coarse, but not so coarse that it explains anything: at most a
-// twentieth of the window.
+// coarseClocks guesses coarser clocks. A tick is at most a twentieth of the window, since a coarser one
+// explains nearly everything.
 func coarseClocks(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 	if p.Completes() {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// What a judgement asks for, and what it can be worth.
+// Options are what a judgement asks for. Resolution is what a PASS must be worth.
 type (
 	Options    = judge.Options
 	Resolution = judge.Resolution
@@ -19,13 +19,12 @@ var (
 	ErrUnsorted = judge.ErrUnsorted
 )
 
-// Judge decides whether decision times inside the closed intervals of tl, an order along them and, where they
-// are not known, window phases exist under which limit gives the observed outcomes. tl.Observations ascend by
-// Sent. The verdict is Fail only if none exist; every Fail has a finding with its witness. It costs O(n log
-// n) for known phases.
+// Judge decides whether tl is feasible under limit: whether decision times inside the closed intervals exist,
+// and an order along them, under which limit gives the observed outcomes. Window phases that are not known
+// may be chosen too. tl.Observations ascend by Sent. The verdict is Fail only if none exist, and every Fail
+// has a finding with its witness. It costs O(n log n) for known phases.
 //
-// It returns an error that wraps ErrTooLarge where the arithmetic would overflow, or ErrUnsorted; then
-// nothing is judged.
+// Its error wraps ErrTooLarge if the arithmetic would overflow, or ErrUnsorted. Nothing is judged then.
 func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgement, error) {
 	if err := judge.Fits(tl, limit); err != nil {
 		return nil, err
@@ -41,13 +40,13 @@ func inPieces(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judg
 	s := NewStream(limit, tl.Header, o)
 	for i := range tl.Observations {
 		if s.Observe(&tl.Observations[i]) != nil {
-			break // Finish returns it
+			break // Finish returns the error
 		}
 	}
 	return s.Finish()
 }
 
-// explained judges, and looks for what explains a recording that fails the limit, as it was declared.
+// explained judges, and looks for what explains a recording that fails. limit is as it was declared.
 func explained(c *judge.Case, limit spec.Limit) *verdict.Judgement {
 	c.Judge()
 	j := c.Judgement()

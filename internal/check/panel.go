@@ -7,13 +7,14 @@ import (
 )
 
 // Panel judges a recording under several limits, one observation at a time. Each limit judges the requests of
-// its phases; requests that no limit counts are left out.
+// its phases. Requests that no limit counts are left out.
 type Panel struct {
 	shares []share
 	free   int
-	// single tells that each request counts one unit.
+	// single: each request counts one unit.
 	single bool
-	// copies counts the requests without an outcome that were observed for another partition of their client.
+	// copies is how many requests without an outcome were observed again, for another partition of their
+	// client.
 	copies int
 }
 
@@ -24,7 +25,7 @@ type share struct {
 	stream *Stream
 }
 
-// OptionsOf returns the options that a recording was judged with when it was made.
+// OptionsOf returns the options with which a recording was judged when it was made.
 func OptionsOf(t timeline.Terms) Options {
 	return Options{Conformance: verdict.Conformance(t.Conformance), Shared: t.Shared,
 		Resolution: Resolution{BurstExact: t.BurstExact, Burst: t.Burst, Rate: t.Rate}}
@@ -63,8 +64,8 @@ func (p *Panel) Observe(o *timeline.Observation) error {
 	return nil
 }
 
-// Beside takes the next observation for the other partitions alone that it may be charged to, if it has no
-// outcome. It is for one whose own partition is not judged; Observe does it itself.
+// Beside takes the next observation only for the other partitions that it may be charged to, if it has no
+// outcome. It is for an observation whose own partition is not judged. Observe calls it itself.
 func (p *Panel) Beside(o *timeline.Observation) error {
 	if o.Outcome != timeline.Unknown || o.Origin {
 		return nil
@@ -82,10 +83,10 @@ func (p *Panel) Beside(o *timeline.Observation) error {
 	return nil
 }
 
-// Free is the number of observations that no limit counts.
+// Free returns the number of observations that no limit counts.
 func (p *Panel) Free() int { return p.free }
 
-// Limits are the limits that judge.
+// Limits returns the limits that judge.
 func (p *Panel) Limits() []spec.Limit {
 	var out []spec.Limit
 	for _, s := range p.shares {
@@ -94,12 +95,12 @@ func (p *Panel) Limits() []spec.Limit {
 	return out
 }
 
-// Counts are the numbers of observations so far that some limit counts.
+// Counts returns the numbers of observations so far that some limit counts.
 func (p *Panel) Counts() timeline.Counts {
 	var all timeline.Counts
 	for _, s := range p.shares {
 		c := s.stream.Counts()
-		all.Sent, all.Unsent = all.Sent+c.Sent, c.Unsent // the header says Unsent to each of them
+		all.Sent, all.Unsent = all.Sent+c.Sent, c.Unsent // the header tells Unsent to every stream
 		all.Allowed, all.Denied = all.Allowed+c.Allowed, all.Denied+c.Denied
 		all.Unknown += c.Unknown
 	}

@@ -13,9 +13,9 @@ import (
 // fewBoxes is how many boxes of phases Refuted asks.
 const fewBoxes = 100
 
-// Refuted tells whether tl proves each policy wrong that the ranges of limit hold, on one side or both
-// (Exact). It asks the bounds alone, which is fast, or with search also the exact search, cut short: so
-// false proves nothing. The error says why limit cannot be judged on tl.
+// Refuted tells whether tl refutes every policy in the ranges of limit, on one side or on both (Exact).
+// Without search it asks the bounds alone, which is fast. With search it also asks the exact search, cut
+// short. So false proves nothing. The error says why limit cannot be judged on tl.
 func Refuted(tl *timeline.Timeline, limit spec.Limit, side verdict.Conformance, search bool) (bool, error) {
 	if _, err := reference.NewLimit(limit); err != nil {
 		return false, fmt.Errorf("check: %w", err)

@@ -18,27 +18,29 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Stream judges a recording that comes one observation at a time. It keeps some eight bytes of each on tapes,
-// in memory up to tapeBudget bytes and beyond that in a file (Options.Spill), and judges when all have come.
-// Its judgement is that of Judge, which streams what has more than heldLimit observations:
+// Stream judges a recording that comes one observation at a time. It keeps about eight bytes of each on
+// tapes. They stay in memory up to tapeBudget bytes, and go on in a file (Options.Spill). It judges when all
+// observations have come. Judge streams recordings of more than heldLimit observations, so their judgements
+// are the same:
 //
-//   - One partition is judged after the other. Other limits are tried on the first heldLimit observations of
-//     all; what explains those is tried on the whole recording (beginning.go).
-//   - A partition with more than search.MostEvents of them is judged in pieces: stretches that overlap by as
-//     long as the limiter remembers and the requests in flight last, each judged by the bounds as a recording
-//     that was cut out of traffic (pieces.go). It is not searched exactly. Of phases and ranges, what no
-//     piece has refuted is handed on from piece to piece, and from partition to partition where they share a
-//     phase (survivors.go). Values between which no single piece can tell are all kept, so that a
-//     contradiction between pieces may be missed that the whole would show; none is made up. Admissions under
-//     a bucket that is neither charged late nor forgets are bounded over the whole recording (overall.go).
-//     The policy is measured on its first search.MostEvents observations; where phases are not known on the
-//     first few thousand of them.
-//   - Where requests place the windows (align=first, refresh), each piece is told how they lie where it
-//     begins (placement.go), and what is counted in them is bounded over the whole recording. Where that is
-//     not known, as the recording began amid traffic or a time to live may have passed, nothing is asked
-//     until a silence after which everything begins anew.
+//   - One partition is judged after the other. Other limits are tried on the first heldLimit observations.
+//     One that explains these is tried on the whole recording (beginning.go).
+//   - A partition with more than search.MostEvents observations is judged in pieces. They overlap by as long
+//     as the limiter remembers and the requests in flight last. The bounds judge each like a recording that
+//     was cut out of traffic (package pieces). It is not searched exactly.
+//   - The phases and ranges that no piece has refuted are handed on from piece to piece. Partitions that
+//     share a phase hand them on too (pieces/survivors.go). Values that no single piece can tell apart are
+//     all kept. So a contradiction between pieces may be missed that the whole would show. None is made up.
+//   - The admissions under a bucket are bounded over the whole recording (pieces/overall.go), unless the
+//     bucket is charged late or starts low, or a ban may be forgotten.
+//   - The policy is measured on the first search.MostEvents observations of a partition. If phases are not
+//     known, it is measured on the first few thousand.
+//   - Where requests place the windows (align=first, refresh), each piece is told how they lie at its
+//     beginning (history.Placement). The admissions in them are bounded over the whole recording. The windows
+//     may be unknown, since the recording began amid traffic or a time to live may have passed. Nothing is
+//     then asked until a silence after which everything begins anew.
 //   - A sliding window counter with align=first is judged in the stretches between the silences after which
-//     its windows begin anew, each with the phases that its pieces left alive (stretches.go).
+//     its windows begin anew. Each stretch has the phases that its pieces left alive (pieces/stretches.go).
 type Stream struct {
 	header timeline.Header
 	limit  spec.Limit
@@ -53,7 +55,7 @@ type Stream struct {
 	unclassified     int
 	units            int64
 	begin, end, last time.Duration
-	// fitUnits and fitSpan are known to be small enough for all products.
+	// All products are known to be small enough for fitUnits units within fitSpan.
 	fitUnits int64
 	fitSpan  time.Duration
 	err      error
@@ -118,7 +120,7 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 	return s.err
 }
 
-// spill writes what is in memory of all tapes to the file.
+// spill writes the tapes that are in memory to the file.
 func (s *Stream) spill() {
 	s.store.Spill(s.o.Spill, func(f func(t *history.Tape)) {
 		for _, st := range s.partitions {
@@ -128,7 +130,7 @@ func (s *Stream) spill() {
 	s.err = s.store.Err
 }
 
-// sound checks what fits checks.
+// sound checks what judge.Fits checks.
 func (s *Stream) sound(o *timeline.Observation) error {
 	if s.counts.Sent > 0 && o.Sent < s.last {
 		return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w", o.Seq,
@@ -144,7 +146,7 @@ func (s *Stream) sound(o *timeline.Observation) error {
 	if s.units <= s.fitUnits && span >= 0 && span <= s.fitSpan {
 		return nil
 	}
-	// Some way ahead, so that it is seldom asked.
+	// Check some way ahead, so that the check is rare.
 	if s.units < history.MaxTime/16 && s.begin > -time.Duration(history.MaxTime/8) &&
 		s.end < time.Duration(history.MaxTime/16) &&
 		judge.FitsSpan(&s.header, s.limit, s.begin, s.end+span, 2*s.units) == nil {
@@ -169,7 +171,7 @@ func (s *Stream) count(o *timeline.Observation) {
 	}
 }
 
-// Counts are the numbers of observations so far.
+// Counts returns the numbers of observations so far.
 func (s *Stream) Counts() timeline.Counts {
 	c := s.counts
 	c.Planned = c.Sent + c.Unsent
@@ -182,7 +184,7 @@ func (s *Stream) Finish() (*verdict.Judgement, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	if s.store.File != nil { // what is in memory makes room for the judge
+	if s.store.File != nil { // make room for the judge
 		s.spill()
 		s.store.Blocks = nil
 	}
@@ -221,7 +223,7 @@ func (s *Stream) together(parts []*partition) *verdict.Judgement {
 	return explained(c, s.limit)
 }
 
-// inOrder compares observations as a recording has them.
+// inOrder compares observations by their order in a recording.
 func inOrder(a, b timeline.Observation) int {
 	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 }
@@ -239,7 +241,8 @@ func (s *Stream) apart(parts []*partition) []verdict.PartitionVerdict {
 				partitions[i] = s.pieced(plan, st, s.pieces(plan, st))
 			}
 		})
-	} else { // first all of them: each refutes what the others left alive
+		// First come all pieces: each partition refutes what the others left alive.
+	} else {
 		all := make([]*pieces.Pieces, len(parts))
 		for i, st := range parts {
 			all[i] = s.pieces(plan, st)
@@ -250,7 +253,7 @@ func (s *Stream) apart(parts []*partition) []verdict.PartitionVerdict {
 	return partitions
 }
 
-// judgedBeside is that of a case.
+// judgedBeside withdraws findings of admissions for which others may have made room.
 func (s *Stream) judgedBeside(parts []*partition, partitions []verdict.PartitionVerdict) {
 	loose, changed := judge.LoosenForOthers(limiter.Ticked(s.limit, s.header))
 	if !s.o.Shared || !changed || !slices.ContainsFunc(partitions, judge.Failed) {
@@ -265,7 +268,7 @@ func (s *Stream) judgedBeside(parts []*partition, partitions []verdict.Partition
 	judge.Withdraw(partitions, other.apart(parts))
 }
 
-// shared tells whether a phase that is not known is the same in all partitions.
+// shared tells whether there is one policy whose phase is not known and the same in all partitions.
 func (s *Stream) shared() bool {
 	if len(s.limit) != 1 {
 		return false
@@ -293,7 +296,7 @@ func (s *Stream) whole(st *partition) verdict.PartitionVerdict {
 	return c.Verdict(c.Parts[0])
 }
 
-// pieces judges a partition in pieces or, if it is small, as one.
+// pieces judges a partition in pieces. A small one is judged as one piece.
 func (s *Stream) pieces(plan *pieces.Plan, st *partition) *pieces.Pieces {
 	again := func(f func(o *timeline.Observation) bool) { st.tape.Each(s.store, f) }
 	x := pieces.New(plan, st.name, st.tape.N <= s.caps.Whole, again)

@@ -10,9 +10,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// LongestWaits returns, by Seq, for every denial of tl the longest time after its decision until a request of
-// its cost can be admitted under limit if nothing else arrives: an upper bound over all decision times,
-// orders and phases. Denials whose wait has no bound are absent.
+// LongestWaits returns, by Seq, an upper bound of the wait of every denial of tl. The wait is the time from
+// the decision until limit can admit a request of the same cost, if nothing else arrives. The bound holds for
+// all decision times, orders and phases. Denials whose wait has no bound are absent.
 func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration {
 	waits := map[int]time.Duration{}
 	for i := range tl.Observations {
@@ -46,7 +46,7 @@ func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time
 	return p.UntilRoom(o.Cost) + slack
 }
 
-// untilWindowEnds returns the time from the earliest decision of o to the end of its window, or a whole
+// untilWindowEnds returns the time from the earliest decision of o to the end of its window. It is a whole
 // window where that is not known.
 func untilWindowEnds(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	box, shared := phases.Of(p, h)

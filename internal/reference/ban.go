@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// banned denies a partition for a time after a denial by the limiter inside. Requests inside a ban do not
-// renew it, and the limiter inside does not see them.
+// banned denies a partition for a time after the limiter inside denied a request. Requests inside a ban do
+// not renew it, and the limiter inside does not see them.
 //
 //	denied            denied: not renewed        asks the limiter inside again
 //	  |----- ban --------x---------------------)|
@@ -15,7 +15,7 @@ type banned struct {
 	ban    time.Duration
 }
 
-// banState holds the largest time seen and, inside a ban, when it began.
+// banState holds the largest time seen. on: a ban lasts since begun.
 type banState struct {
 	inside      State
 	last, begun time.Duration
@@ -30,7 +30,7 @@ func (l banned) Step(s State, at time.Duration, cost int64) (State, Decision) {
 	return step(l, s, at, cost)
 }
 
-// at returns s brought to the instant at, and the rest of its ban there.
+// at returns s at the instant at, and how long its ban still lasts.
 func (l banned) at(s State, at time.Duration) (v banState, rest time.Duration) {
 	v, seen := resume[banState](s)
 	if !seen {
@@ -47,8 +47,8 @@ func (l banned) at(s State, at time.Duration) (v banState, rest time.Duration) {
 	return v, 0
 }
 
-// wait is that of the limiter inside, from the end of the ban on: it may have forgotten the partition by
-// then.
+// wait returns the wait of the limiter inside, counted from the end of the ban. That limiter may have
+// forgotten the partition by then.
 func (l banned) wait(s State, at time.Duration, cost int64) time.Duration {
 	v, rest := l.at(s, at)
 	if v.last > math.MaxInt64-rest {

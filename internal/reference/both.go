@@ -16,7 +16,7 @@ func (l both) Step(s State, at time.Duration, cost int64) (State, Decision) {
 	return step(l, s, at, cost)
 }
 
-// wait is the longer of the two: what is once admitted stays admitted.
+// wait returns the longer wait of the two: what would be admitted once stays admitted.
 func (l both) wait(s State, at time.Duration, cost int64) time.Duration {
 	v := s.(bothState)
 	return max(l.a.wait(v.a, at, cost), l.b.wait(v.b, at, cost))

@@ -2,11 +2,12 @@ package reference
 
 import "time"
 
-// Complete tells l that a request which it admitted, at that cost, is complete at the instant at: a
-// Concurrency gives its place back, a policy with ChargeCompletion counts it now; to all others it means
-// nothing. Like Step it is pure, and a time that runs backwards is taken as the largest seen. Each admitted
-// request is completed at most once; what was never admitted gives back no more than is held. l comes from
-// New or NewLimit: of another limiter the state is returned as it is.
+// Complete tells l that a request of that cost, which it admitted, is complete at the instant at. A
+// Concurrency gets its units back, and a policy with ChargeCompletion counts the request now. To all others
+// it means nothing. Like Step it is pure, and an earlier time is taken as the largest seen.
+//
+// Each admitted request is completed at most once. A request that was never admitted gives back no more than
+// is held. l comes from New or NewLimit: for another limiter, the state is returned as it is.
 func Complete(l Limiter, s State, at time.Duration, cost int64) State {
 	mustCost(cost)
 	if p, ok := l.(part); ok {
@@ -17,15 +18,14 @@ func Complete(l Limiter, s State, at time.Duration, cost int64) State {
 
 // completing is an algorithm that is told of completions.
 type completing[S comparable] interface {
-	// complete counts the completion of a request at the time of s.
+	// complete counts the completion of a request, at the time of s.
 	complete(s S, cost int64) S
 }
 
-// deferred is a limiter that decides by what was counted so far, and counts an admitted request when it is
-// complete.
+// deferred decides by what was counted so far, and counts an admitted request when it is complete.
 type deferred struct {
-	// inside counts admitted requests, of which it is told none; charging is the same one, told of denials
-	// that it counts: whatever there is room for.
+	// inside decides, and is told of denials alone. charging is the same algorithm with CountAll. It is told
+	// of a completed request as a denial, so that it counts as much of it as there is room for.
 	inside, charging part
 }
 

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// concurrency admits a request while the units in flight, its own included, are no more than the limit. An
+// concurrency admits a request while the units in flight, its own included, are at most the limit. An
 // admitted request holds its units from its decision until its completion, of which the limiter is told
-// (Complete). Time does nothing by itself.
+// (Complete). Time alone changes nothing.
 //
 //	in flight    |--- a ---------|        |- d
 //	                |- b --|   |-- c --------|      limit 2: c is admitted after b is complete
@@ -19,7 +19,7 @@ type placesState struct {
 	held int64
 }
 
-// newConcurrency returns the limit of requests in flight of p.
+// newConcurrency returns the limiter of requests in flight that p specifies.
 func newConcurrency(p spec.Policy) *concurrency { return &concurrency{p.Rate.N} }
 
 func (c *concurrency) open(at time.Duration) placesState { return placesState{last: at} }

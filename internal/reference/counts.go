@@ -8,14 +8,14 @@ import (
 )
 
 // Counts are what a sliding window counter knows at an instant: the units counted in its window and in the
-// one before, and how far into its window it is, less than Window.
+// window before, and how far into its window the instant is. Into is less than Window.
 type Counts struct {
 	Prev, Cur    int64
 	Into, Window time.Duration
 	Rounding     spec.Rounding
 }
 
-// View returns how many units are left of a quota, and the time until nothing counts any more.
+// View returns how many units of a quota are left, and the time until nothing counts any more.
 func (c Counts) View(quota int64) (remaining int64, reset time.Duration) {
 	remaining = max(0, quota-c.Cur-c.weighted())
 	switch {
@@ -27,7 +27,7 @@ func (c Counts) View(quota int64) (remaining int64, reset time.Duration) {
 	return remaining, 0
 }
 
-// Wait returns how long a request of a cost waits for its quota; Never where that is larger than the quota.
+// Wait returns how long a request waits until the quota admits it. Never: its cost is larger than the quota.
 func (c Counts) Wait(quota, cost int64) time.Duration {
 	if cost > quota {
 		return Never
@@ -35,7 +35,7 @@ func (c Counts) Wait(quota, cost int64) time.Duration {
 	if c.Prev == 0 && c.Cur == 0 {
 		return 0
 	}
-	// In this window the weighted part of Prev may be at most room, in the next one that of Cur.
+	// In this window the weighted part of Prev may be at most room. In the next window that of Cur may be.
 	if room := quota - cost - c.Cur; room >= 0 {
 		if x := c.Window - c.latest(c.Prev, room); x < c.Window {
 			return max(0, x-c.Into)
@@ -44,8 +44,8 @@ func (c Counts) Wait(quota, cost int64) time.Duration {
 	return 2*c.Window - c.latest(c.Cur, quota-cost) - c.Into
 }
 
-// latest returns the largest rest of a window, at most all of it, at which the weighted part of count is
-// rounded to no more than room.
+// latest returns the largest rest of a window, at most all of it, for which the weighted part of count is
+// rounded to at most room.
 func (c Counts) latest(count, room int64) time.Duration {
 	if count == 0 {
 		return c.Window
@@ -63,8 +63,8 @@ func (c Counts) latest(count, room int64) time.Duration {
 	return time.Duration(min(left, window))
 }
 
-// weighted returns the weighted part of Prev, rounded to a whole number; down where it is compared exactly,
-// which leaves room for as many requests of cost 1.
+// weighted returns the weighted part of Prev, rounded to a whole number. It rounds down where the count is
+// compared exactly, which leaves room for as many requests of cost 1.
 func (c Counts) weighted() int64 {
 	window := uint64(c.Window)
 	hi, lo := bits.Mul64(uint64(c.Prev), uint64(c.Window-c.Into))

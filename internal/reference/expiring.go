@@ -2,14 +2,14 @@ package reference
 
 import "time"
 
-// expiring forgets a partition that was not asked for as long as ttl: its next request finds a fresh one.
-// Each request, admitted or denied, renews the time.
+// expiring forgets a partition after ttl without a request, so that the next request finds a fresh one. Each
+// request, admitted or denied, renews the time.
 type expiring struct {
 	inside part
 	ttl    time.Duration
 }
 
-// expiringState holds the time of the last request.
+// expiringState holds the state of the limiter inside, and the time of the last request.
 type expiringState struct {
 	inside State
 	last   time.Duration
@@ -23,7 +23,7 @@ func (l expiring) Step(s State, at time.Duration, cost int64) (State, Decision) 
 	return step(l, s, at, cost)
 }
 
-// at returns s brought to the instant at, and the rest of its life there, at least 1 ns.
+// at returns s at the instant at, and how long it still lives, at least 1 ns.
 func (l expiring) at(s State, at time.Duration) (v expiringState, rest time.Duration) {
 	v, seen := resume[expiringState](s)
 	if !seen {
@@ -35,8 +35,8 @@ func (l expiring) at(s State, at time.Duration) (v expiringState, rest time.Dura
 	return expiringState{l.inside.Init(), at}, l.ttl
 }
 
-// wait is that of the limiter inside, or until it is forgotten where a fresh one admits the request; Never
-// where that denies it, as it does each time that it is asked.
+// wait returns the wait of the limiter inside, or the time until it is forgotten if a fresh one would admit
+// the request. Never: a fresh one denies the request, and would do so each time.
 func (l expiring) wait(s State, at time.Duration, cost int64) time.Duration {
 	v, rest := l.at(s, at)
 	now := max(at, v.last)
@@ -68,7 +68,7 @@ func (l expiring) view(s State, at time.Duration) (int64, time.Duration) {
 	return remaining, min(reset, rest)
 }
 
-// finish renews nothing: only requests do.
+// finish renews nothing, as only requests do.
 func (l expiring) finish(s State, at time.Duration, cost int64) State {
 	v, seen := resume[expiringState](s)
 	if !seen {

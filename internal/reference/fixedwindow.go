@@ -10,22 +10,22 @@ import (
 //	AlignClock, AlignPhase    ...[P, P+W)[P+W, P+2W)...       P a phase, W the window
 //	AlignFirst                [a, a+W)   none   [b, b+W)...   a, b requests that found no window open
 //
-// One that requests refresh ends W after the last that did:
+// A window that requests refresh ends W after the last of them:
 //
 //	[a,  b,  c, c+W)   none   [d, d+W)...                     b, c requests less than W after the one before
 //
-// A denied request that is counted is so up to the quota: beyond it the count says no more. Only a counted
+// Denied requests that count are counted up to the quota, since more makes no difference. Only a counted
 // request opens a window.
 type fixedWindow struct {
 	grid  grid
 	quota int64
 	all   bool
-	// refresh is which requests start an open window anew.
+	// refresh says which requests start an open window anew.
 	refresh spec.Refresh
 }
 
-// windowState holds the count of the window that is into old, or was refreshed so long ago, at the time last.
-// Without an open window both are 0.
+// windowState holds the count of the open window. At the time last, the window is into old, or was refreshed
+// so long ago. Without an open window into and used are 0.
 type windowState struct {
 	last, into time.Duration
 	used       int64

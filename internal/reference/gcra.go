@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// gcra is the generic cell rate algorithm (ITU-T I.371 and ATM Forum TM 4.0, virtual scheduling): a cell that
-// arrives at a conforms when the theoretical arrival time TAT is at most tau = (burst-1)*T after a, T =
-// window/n being one cell's time; then TAT becomes max(a, TAT) + T. A request of cost c is c cells at once:
+// gcra is the generic cell rate algorithm (ITU-T I.371 and ATM Forum TM 4.0, virtual scheduling). A cell that
+// arrives at a conforms if the theoretical arrival time TAT is at most tau = (burst-1)*T after a. T =
+// window/n is the time of one cell. Then TAT becomes max(a, TAT) + T. A request of cost c is c cells at once:
 //
 //	admitted when max(a, TAT) + c*T <= a + burst*T
 //
 // The state keeps how far TAT is ahead of the clock, in nanoseconds times n, so that T is a whole number: the
-// window. A denied request that is counted moves TAT too, to no more than burst*T ahead.
+// window. A denied request that is counted moves TAT too, to at most burst*T ahead.
 type gcra struct {
 	n, per, limit uint64
 	burst         int64
-	// missing is how far ahead TAT is at the beginning.
+	// missing is how far ahead TAT is at the start.
 	missing uint64
 	all     bool
 }
 
-// cellState holds TAT-last.
+// cellState holds TAT-last in ahead.
 type cellState struct {
 	last  time.Duration
 	ahead uint64
@@ -45,7 +45,7 @@ func (g *gcra) advance(s cellState, at time.Duration) cellState {
 	if past == 0 {
 		return s
 	}
-	// ahead - past*n, not below 0, without computing a product that overflows.
+	// This is max(0, ahead - past*n), without a product that overflows.
 	if past >= (s.ahead+g.n-1)/g.n {
 		return cellState{last: at}
 	}

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// leakyBucket is the leaky bucket as a meter: a request pours its cost in and is denied when it would
-// overflow; the level sinks by the rate. Nothing is delayed.
+// leakyBucket is the leaky bucket as a meter. A request pours in its cost, and is denied if the bucket would
+// overflow. The level sinks by the rate. Nothing is delayed.
 //
 //	level' = max(0, level - rate * time);  admitted when level' + cost <= capacity
 //
-// The level is counted in quota units times the window in nanoseconds (see refill, by which it sinks). A
-// denied request that is counted fills the bucket to the brim.
+// The level is counted in quota units times the window in nanoseconds, and sinks by refill. A denied request
+// that is counted fills the bucket to the brim.
 type leakyBucket struct {
 	leak          refill
 	burst         int64
 	per, capacity uint64
-	// missing is the level at the beginning.
+	// missing is the level at the start.
 	missing uint64
 	all     bool
 }

@@ -2,7 +2,7 @@ package reference
 
 import "time"
 
-// owning is a limiter among several that counts what it admits itself, also when another one denies it.
+// owning is one of several limiters. It counts what it admits itself, even if another one denies it.
 type owning struct{ inside part }
 
 // Init returns the state of a partition that was not asked for yet.

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// queue is the leaky bucket as a queue: requests are let through one every T = window/n, at most places of
-// them wait, and only one that finds no place is denied. The first undelayed places are let through at once
-// (nginx: burst=places, delay=undelayed), but hold their place as long as the others.
+// queue is the leaky bucket as a queue. Requests are let through one every T = window/n. At most `places` of
+// them wait, and a request is denied only if it finds no place. The first `undelayed` places are let through
+// at once (nginx: burst=places, delay=undelayed), but hold their place as long as the others.
 //
 //	admitted when backlog + cost <= places + 1;  delayed by max(0, backlog - undelayed) * T
 //
-// It is the meter whose level is the backlog, the request in service included, and which makes what it admits
+// It is the meter with the backlog as its level, the request in service included. It makes what it admits
 // wait.
 type queue struct {
 	*leakyBucket

@@ -17,14 +17,13 @@ import (
 )
 
 // TestGCRADecidesAsRedisRate compares with go-redis/redis_rate on a real server. The server reads its own
-// clock, so each of its decisions lies somewhere between our times before and after the call; the reference
-// is brought to both ends:
+// clock, so each of its decisions lies between our times before and after the call. The reference is brought
+// to both ends:
 //
 //	kind   every admission as early as it can have been: if it denies at the end, so must redis_rate
 //	harsh  every admission as late as it can have been: if it admits at the beginning, so must redis_rate
 //
-// A machine that takes long for each call may ask too seldom to be denied, or leave too much open: then it is
-// asked again.
+// A slow machine may ask too seldom to be denied, or leave too much open. Then it asks again.
 func TestGCRADecidesAsRedisRate(t *testing.T) {
 	const tries = 20
 	client := startRedis(t)
@@ -44,19 +43,19 @@ func TestGCRADecidesAsRedisRate(t *testing.T) {
 		a.all())
 }
 
-// rulings counts what redis_rate answered, and of how much the reference knew what was right.
+// rulings counts the answers of redis_rate. decided is how many of them the reference could have found wrong.
 type rulings struct{ allowed, denied, decided int }
 
 func (a rulings) all() int { return a.allowed + a.denied }
 
-// askRedisRate asks redis_rate of a key and compares each answer.
+// askRedisRate sends requests of one key to redis_rate and compares each answer.
 func askRedisRate(t *testing.T, client *redis.Client, key string) (a rulings) {
 	t.Helper()
 	p := spec.Policy{Algorithm: spec.GCRA, Rate: spec.Rate{N: 100, Per: time.Second}, Burst: 10}
 	theirs := redis_rate.NewLimiter(client)
 	their := redis_rate.Limit{Rate: int(p.Rate.N), Period: p.Rate.Per, Burst: int(p.Burst)}
 	g := newGCRA(p)
-	// The server counts in microseconds, and in a floating point that is 0.06 us apart at this size.
+	// The server counts in microseconds, in a floating point whose steps are 0.06 us at this size.
 	const blur = 2 * time.Microsecond
 	var kind, harsh cellState
 	for i := range 300 {
@@ -101,8 +100,8 @@ func askRedisRate(t *testing.T, client *redis.Client, key string) (a rulings) {
 	return a
 }
 
-// startRedis starts a redis-server on a free loopback port, ended with the test. Without one the test is
-// skipped, but not where CI or RLCHECK_REQUIRE_SERVERS says that it has to be there.
+// startRedis starts a redis-server on a free loopback port, which ends with the test. Without a server the
+// test is skipped, unless CI or RLCHECK_REQUIRE_SERVERS demands one.
 func startRedis(t *testing.T) *redis.Client {
 	t.Helper()
 	required := os.Getenv("CI") == "true" || os.Getenv("RLCHECK_REQUIRE_SERVERS") == "1"

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// refill is how the units of a bucket come back. Amounts are in quota units times the window in nanoseconds,
-// so that n units a window bring n of them a nanosecond and nothing rounds. With RefillInterval they come
-// batch at a time, batch/n nanoseconds apart, and into (below batch) is what was gained since the last batch.
+// refill says how the units of a bucket come back. Amounts are in quota units times the window in
+// nanoseconds. So a rate of n units a window brings n of these each nanosecond, and nothing rounds. With
+// RefillInterval a batch comes back every batch/n nanoseconds. into, less than batch, is what was gained
+// since the last batch.
 type refill struct {
 	n, batch uint64
 }
@@ -22,7 +23,7 @@ func newRefill(p spec.Policy) refill {
 	return r
 }
 
-// over returns what comes back in the time past, at most most, and the new into.
+// over returns what comes back in the time past, at most `most`, and the new into.
 func (r refill) over(past, into, most uint64) (gain, newInto uint64) {
 	hi, lo := bits.Mul64(past, r.n)
 	if r.batch == 0 {

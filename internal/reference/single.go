@@ -7,9 +7,11 @@ import (
 )
 
 // New returns the limiter that p specifies; zero values mean the defaults. The error is a *ParseError over
-// the SPEC that p prints, for a policy that Parse would refuse. StartUnknown starts full, AlignUnknown and
-// AlignShared have phase 0: one of the limiters that such a policy allows; AlignPhase with a range takes
-// PhaseFrom, a range of rates or bursts its smaller end.
+// the SPEC that p prints, if Parse would refuse it.
+//
+// A policy may leave parameters open, and New then takes one of the limiters that it allows. StartUnknown
+// starts full. AlignUnknown and AlignShared have phase 0. AlignPhase with a range takes PhaseFrom. A range of
+// rates or bursts takes its smaller end.
 func New(p spec.Policy) (Limiter, error) {
 	limit, err := spec.Parse(p.String())
 	if err != nil {
@@ -18,10 +20,10 @@ func New(p spec.Policy) (Limiter, error) {
 	return limiterOf(limit[0]), nil
 }
 
-// NewLimit returns the limiter of all policies of l together: a request is admitted when all admit it, and
-// charged to all or, when one denies it, to none but those with CountAll, and those with CountOwn that admit
-// it themselves. A ban begins with a denial by its own policy. The error is a *ParseError, also for an empty
-// limit.
+// NewLimit returns the limiter of all policies of l together. A request is admitted when all of them admit
+// it, and then charged to all. If one denies it, it is charged only to policies with CountAll, and to those
+// with CountOwn that admit it themselves. A ban begins with a denial by its own policy. The error is a
+// *ParseError, also for an empty limit.
 func NewLimit(l spec.Limit) (Limiter, error) {
 	limit, err := spec.Parse(l.String())
 	if err != nil {
@@ -34,8 +36,8 @@ func NewLimit(l spec.Limit) (Limiter, error) {
 	return p, nil
 }
 
-// limiterOf returns the limiter of a complete policy: its algorithm, charged when it says, inside its time to
-// live, inside its ban, inside its tick.
+// limiterOf returns the limiter of a complete policy. From the inside out it has the algorithm, when it is
+// charged, its time to live, its ban and its tick.
 func limiterOf(p spec.Policy) part {
 	l := algorithmOf(p)
 	if p.Charge == spec.ChargeCompletion {
@@ -84,24 +86,25 @@ func algorithmOf(p spec.Policy) part {
 	panic(fmt.Sprintf("reference: no limiter for algorithm %q", p.Algorithm))
 }
 
-// algorithm is a rate limiting algorithm over its state S. Every state carries the time it was brought to;
-// all methods but open and advance look at that instant. All are pure.
+// algorithm is a rate limiting algorithm over its state S. Every state carries the time that it was brought
+// to. All methods but open and advance ask about that instant. All are pure.
 type algorithm[S comparable] interface {
 	// open returns the state of a partition created at the instant at.
 	open(at time.Duration) S
-	// advance brings s to the instant at; an earlier one leaves s as it is.
+	// advance brings s to the instant at. An earlier instant leaves s as it is.
 	advance(s S, at time.Duration) S
-	// wait returns how long it takes until a request of the cost would be admitted if nothing else arrives: 0
-	// now, or Never. It never grows again: once admitted, always admitted.
+	// wait returns how long it takes until a request of the cost would be admitted if nothing else arrives.
+	// It is 0 or Never in the extremes. Once the wait is over it stays over: what would be admitted once
+	// stays admitted.
 	wait(s S, cost int64) time.Duration
-	// charge counts a request that is allowed or denied, and returns how long an allowed one is delayed. An
-	// allowed request fits.
+	// charge counts a request that is allowed or denied. It returns how long an allowed request is delayed.
+	// An allowed request fits.
 	charge(s S, cost int64, allow bool) (S, time.Duration)
 	// view returns Remaining and Reset.
 	view(s S) (remaining int64, reset time.Duration)
 }
 
-// part is a limiter that can be made part of another one, which decides for all its parts together.
+// part is a limiter that another one can contain. The outer one decides for all its parts together.
 type part interface {
 	Limiter
 	// wait is algorithm.wait at the instant at.
@@ -114,7 +117,7 @@ type part interface {
 	finish(s State, at time.Duration, cost int64) State
 }
 
-// newborn is the state of a partition that was not asked for yet.
+// newborn is the state of a partition without requests so far.
 type newborn struct{}
 
 // single is a limiter of one algorithm.
@@ -139,7 +142,7 @@ func (l single[S]) Step(s State, at time.Duration, cost int64) (State, Decision)
 	return next, d
 }
 
-// at returns s brought to the instant at.
+// at returns s at the instant at.
 func (l single[S]) at(s State, at time.Duration) S {
 	v, seen := resume[S](s)
 	if !seen {
@@ -148,8 +151,8 @@ func (l single[S]) at(s State, at time.Duration) S {
 	return l.algorithm.advance(v, at)
 }
 
-// resume returns what s holds, and whether its partition was asked before. It panics for the state of another
-// limiter.
+// resume returns what s holds, and whether its partition has had a request. It panics for the state of
+// another limiter.
 func resume[S comparable](s State) (v S, seen bool) {
 	v, seen = s.(S)
 	if !seen && s != (newborn{}) {
@@ -170,7 +173,7 @@ func (l single[S]) view(s State, at time.Duration) (int64, time.Duration) {
 	return l.algorithm.view(l.at(s, at))
 }
 
-// finish changes nothing but the time, save for an algorithm that gives back at the completion.
+// finish changes only the time, unless the algorithm is told of completions.
 func (l single[S]) finish(s State, at time.Duration, cost int64) State {
 	if _, seen := resume[S](s); !seen {
 		return s
@@ -182,7 +185,7 @@ func (l single[S]) finish(s State, at time.Duration, cost int64) State {
 	return v
 }
 
-// step is Step for a limiter with parts.
+// step is Step for a limiter that contains others.
 func step(p part, s State, at time.Duration, cost int64) (State, Decision) {
 	mustCost(cost)
 	d := Decision{Allow: p.wait(s, at, cost) == 0}
@@ -203,7 +206,7 @@ func mustCost(cost int64) {
 	}
 }
 
-// since returns the time from earlier to later, 0 where it runs backwards. It does not overflow.
+// since returns the time from earlier to later, or 0 if later is not later. It does not overflow.
 func since(later, earlier time.Duration) uint64 {
 	if later <= earlier {
 		return 0

@@ -6,15 +6,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// windowCounter approximates the sliding window by two counts: cur of the window that the instant lies in, x
-// into it, and prev of the one before, weighted by the part of it that a sliding window would still cover.
+// windowCounter approximates the sliding window by two counts. cur counts the window that the instant lies
+// in, x after its beginning. prev counts the window before. It is weighted by the part of that window that a
+// sliding window would still cover.
 //
 //	admitted when round(prev * (W-x)/W) + cur + cost-1 < quota
 //
 // RoundNone and RoundDown admit the same requests. Windows are half-open. With AlignFirst a window begins
-// with the first request and the next ones follow W apart; a request 2W or more after the beginning of the
-// window that counted the last one begins a window of its own, and both counts are 0 (HAProxy's freq_ctr).
-// Only counted requests matter for that. Where denied requests are counted, a count stops at Most.
+// with the first request, and the next ones follow W apart. A request may come 2W or more after the beginning
+// of the window that counted the last one. It begins a window of its own, with both counts 0 (HAProxy's
+// freq_ctr). Only counted requests matter for that. Where denied requests are counted, a count stops at Most.
 type windowCounter struct {
 	grid     grid
 	quota    int64
@@ -22,9 +23,9 @@ type windowCounter struct {
 	rounding spec.Rounding
 }
 
-// counterState holds the counts of the window that began into before the time last, and of the one before. On
-// a fixed grid it is the window of last; with AlignFirst that of the last counted request, which may be over:
-// into is less than 2W. Without an open window all but last are zero.
+// counterState holds the counts of a window that began into before the time last, and of the window before.
+// On a fixed grid it is the window of last. With AlignFirst it is the window of the last counted request.
+// That window may be over, but into is less than 2W. Without an open window all but last are zero.
 type counterState struct {
 	last, into time.Duration
 	prev, cur  int64
@@ -58,7 +59,7 @@ func (w *windowCounter) advance(s counterState, at time.Duration) counterState {
 	return w.turn(s)
 }
 
-// turn returns s with the window of its time.
+// turn returns s with the window that its time lies in.
 func (w *windowCounter) turn(s counterState) counterState {
 	if s.into < w.grid.window {
 		return s

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// windowLog admits a request when no more than quota units, its own included, fall into the window that ends
-// with it: (t-W, t], or [t-W, t] for a closed boundary. It keeps the time of every admission inside the
-// window; a step costs time and memory linear in their number.
+// windowLog admits a request when at most quota units, its own included, fall into the window that ends with
+// it: (t-W, t], or [t-W, t] for a closed boundary. It keeps the time of every admission inside the window. A
+// step costs time and memory linear in their number.
 //
-// A denied request that is counted is logged too. No more than the newest quota units are kept: while they
-// all are inside the window nothing is admitted, and older ones leave before them.
+// A denied request that is counted is logged too. At most the newest quota units are kept. While all of them
+// are inside the window nothing is admitted, and older ones leave before them.
 type windowLog struct {
 	// keep is how long an admission counts: W, and a nanosecond more for a closed boundary.
 	keep  time.Duration
@@ -19,9 +19,9 @@ type windowLog struct {
 	all   bool
 }
 
-// logState holds the entries inside the window at the time last, those at one instant merged into one. units
-// is their sum; oldest and newest are the times of the first and the last entry; atNewest the units of the
-// last one. log holds the others in order, each as two varints: its units, and the time from it to the next
+// logState holds the entries inside the window at the time last. Those at one instant are one entry. units is
+// the sum of all. oldest and newest are the times of the first and the last entry, and atNewest the units of
+// the last. log holds the other entries in order, each as two varints: its units, and the time to the next
 // entry. Without entries all but last are zero, so that equal contents are equal states.
 type logState struct {
 	last, oldest, newest time.Duration
@@ -90,7 +90,7 @@ func (w *windowLog) view(s logState) (int64, time.Duration) {
 	return w.quota - s.units, w.left(s, s.newest)
 }
 
-// add returns s with units at its time.
+// add returns s with more units at its time.
 func (s logState) add(units int64) logState {
 	switch {
 	case s.units == 0:
@@ -107,7 +107,7 @@ func (s logState) add(units int64) logState {
 	return s
 }
 
-// trim returns s without the oldest units.
+// trim returns s without so many of its oldest units.
 func (s logState) trim(over int64) logState {
 	for s.log != "" {
 		units, gap, size := entry(s.log)
@@ -129,7 +129,7 @@ func (s logState) trim(over int64) logState {
 	return s
 }
 
-// dropOldest returns s, which has an entry, without its first one.
+// dropOldest returns s, which has an entry, without its first entry.
 func (s logState) dropOldest() logState {
 	if s.log == "" {
 		return logState{last: s.last}
@@ -141,7 +141,7 @@ func (s logState) dropOldest() logState {
 	return s
 }
 
-// entry reads the first entry of a log: its units, the time to the next, and the bytes it takes.
+// entry reads the first entry of a log: its units, the time to the next entry, and its size in bytes.
 func entry(log string) (units int64, gap uint64, size int) {
 	u, n := uvarint(log)
 	gap, m := uvarint(log[n:])

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// slottedWindow admits a request when no more than quota units, its own included, are counted in the slot
-// that it falls into and in the slots-1 before it: a ring of sub-windows. Slots are half-open, and begin
-// where windows do.
+// slottedWindow is a ring of sub-windows (slots). It admits a request when at most quota units, its own
+// included, are counted in the slot of the request and in the slots-1 before it. Slots are half-open, and
+// begin where windows do.
 //
 //	...[P, P+w)[P+w, P+2w)...       P a phase, w the slot: the window divided by the number of slots
 //
-// A denied request that is counted fills its slot up to the quota: beyond it the count says no more.
+// Denied requests that count fill their slot up to the quota, since more makes no difference.
 type slottedWindow struct {
 	grid grid // of the slots
 	// slots is their number, at least 2.
@@ -21,9 +21,9 @@ type slottedWindow struct {
 	all   bool
 }
 
-// slotState holds the counts at the time last, which is into old in its slot: units are those of all slots of
-// the ring, current those of the slot of last. older has the others that are not 0, the newest first, each as
-// two varints: its units, and how many slots it is before the one that follows it.
+// slotState holds the counts at the time last, which is into after the beginning of its slot. units is the
+// count of all slots of the ring, current that of the slot of last. older has the other slots that are not 0,
+// the newest first. Each is two varints: its units, and how many slots it lies before the next newer one.
 type slotState struct {
 	last, into     time.Duration
 	units, current int64
@@ -58,8 +58,8 @@ func (w *slottedWindow) advance(s slotState, at time.Duration) slotState {
 	return s
 }
 
-// turn returns s, whose time and place in its slot are right, after the ring has turned by some slots, fewer
-// than there are.
+// turn returns s after the ring has turned by so many slots, fewer than it has. last and into of s are right
+// already.
 func (w *slottedWindow) turn(s slotState, turned int64) slotState {
 	var b []byte
 	gap, distance, units := turned, turned, int64(0)
@@ -92,7 +92,7 @@ func (w *slottedWindow) wait(s slotState, cost int64) time.Duration {
 	case cost <= w.quota-s.units:
 		return 0
 	}
-	// The first slots may stay as long as they leave room: the next older one must go.
+	// The newer slots may stay as long as they leave room. The next older one must go.
 	kept, distance := s.current, int64(0)
 	if cost > w.quota-kept {
 		return w.leaves(s, 0)
@@ -108,7 +108,8 @@ func (w *slottedWindow) wait(s slotState, cost int64) time.Duration {
 	return w.leaves(s, distance)
 }
 
-// leaves returns the time until a slot that lies so many before the present one leaves the ring.
+// leaves returns the time until a slot leaves the ring. distance is how many slots it lies before the present
+// one.
 func (w *slottedWindow) leaves(s slotState, distance int64) time.Duration {
 	return time.Duration(w.slots-distance)*w.grid.window - s.into
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ticked is a limiter whose clock moves in steps: it reads the largest multiple of tick that is not after the
-// true time.
+// ticked is a limiter whose clock moves in steps. The clock reads the largest multiple of tick that is not
+// after the true time.
 type ticked struct {
 	inside part
 	tick   time.Duration
@@ -26,8 +26,7 @@ func (l ticked) Step(s State, at time.Duration, cost int64) (State, Decision) {
 	return step(l, s, at, cost)
 }
 
-// at returns s with its time brought to the instant at, what the limiter's clock reads then, and how long it
-// has read so.
+// at returns s at the instant at, what the limiter's clock reads then, and for how long it has read so.
 func (l ticked) at(s State, at time.Duration) (v tickState, reads, past time.Duration) {
 	v, seen := resume[tickState](s)
 	if !seen {
@@ -39,7 +38,7 @@ func (l ticked) at(s State, at time.Duration) (v tickState, reads, past time.Dur
 		past += l.tick
 	}
 	if v.last < math.MinInt64+past {
-		past = 0 // The first step of all time is a short one.
+		past = 0 // the first step of all time is a short one
 	}
 	return v, v.last - past, past
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// tokenBucket holds at most capacity tokens; a request takes one for each unit of its cost, or is denied.
+// tokenBucket holds at most capacity tokens. A request takes one for each unit of its cost, or is denied.
 //
 //	tokens' = min(capacity, tokens + rate * time);  admitted when tokens' >= cost
 //
@@ -15,7 +15,7 @@ type tokenBucket struct {
 	refill        refill
 	burst         int64
 	per, capacity uint64
-	// missing are the tokens that are not there at the beginning.
+	// missing are the tokens that the bucket lacks at the start.
 	missing uint64
 	all     bool
 }
