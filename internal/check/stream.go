@@ -31,8 +31,8 @@ import (
 //   - The phases and ranges that no piece has refuted are handed on from piece to piece. Partitions that
 //     share a phase hand them on too (pieces/survivors.go). Values that no single piece can tell apart are
 //     all kept. So a contradiction between pieces may be missed that the whole would show. None is made up.
-//   - The admissions under a bucket are bounded over the whole recording (pieces/overall.go), unless the
-//     bucket is charged late or starts low, or a ban may be forgotten.
+//   - The admissions under a bucket are bounded over the whole recording (pieces/overall.go). The bucket must
+//     not be charged late or start low, and no ban may be forgotten.
 //   - The policy is measured on the first search.MostEvents observations of a partition. If phases are not
 //     known, it is measured on the first few thousand.
 //   - Where requests place the windows (align=first, refresh), each piece is told how they lie at its

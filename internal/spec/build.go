@@ -12,7 +12,7 @@ import (
 // Pair is one key and its value as text.
 type Pair struct{ Key, Value string }
 
-// key is one key of a SPEC: the algorithms it has a meaning for, and how its value is read.
+// key is one key of a SPEC: the algorithms for which it has a meaning, and how its value is read.
 type key struct {
 	name string
 	in   family
@@ -56,7 +56,8 @@ var keys = []key{
 		readTime("linger", func(p *Policy, d time.Duration) { p.Linger, p.LingerSet = d, true })},
 }
 
-// Keys returns the keys that a names in a SPEC, in canonical order; all keys where a is no algorithm.
+// Keys returns the keys that a SPEC of algorithm a may have, in canonical order. If a is no algorithm, it
+// returns all keys.
 func Keys(a Algorithm) []string {
 	in := familyOf(a)
 	if in == 0 {
@@ -72,15 +73,14 @@ func Keys(a Algorithm) []string {
 }
 
 // Build makes a policy of its algorithm and of separate keys and values, as they stand in a scenario file or
-// in a SPEC: rate, limit, burst, queue, undelayed, start, phase, align, slots, refresh, count, refill, fill,
-// rounding, tick, boundary, ban, ttl, charge, hold, linger, each where it has a meaning for the algorithm. It
-// returns a complete policy, or every mistake, those at pairs in their order.
+// in a SPEC. The keys are rate, limit, burst, queue, undelayed, start, phase, align, slots, refresh, count,
+// refill, fill, rounding, tick, boundary, ban, ttl, charge, hold and linger, each where it has a meaning for
+// the algorithm. It returns a complete policy, or every mistake: those at pairs in their order.
 func Build(algorithm string, pairs []Pair) (Policy, []KeyError) {
 	return build(algorithm, pairs, false)
 }
 
-// Plain returns the policy of an algorithm with a rate and a Full, and every other key as a SPEC has it that
-// does not write it.
+// Plain returns the policy of an algorithm with a rate and a Full. Every other key has its default.
 func Plain(algorithm Algorithm, rate Rate, full int64) Policy {
 	b := builder{policy: blank(algorithm)}
 	b.policy.Rate, b.policy.Burst = rate, full
@@ -88,7 +88,7 @@ func Plain(algorithm Algorithm, rate Rate, full int64) Policy {
 	return b.policy.WithFull(full)
 }
 
-// blank returns a policy of an algorithm of which nothing was read yet.
+// blank returns a policy of an algorithm, of which nothing has been read yet.
 func blank(algorithm Algorithm) Policy {
 	return Policy{Algorithm: algorithm, Start: StartFull, Count: CountAdmitted, Refill: RefillContinuous,
 		Rounding: RoundNone, Boundary: HalfOpen}
@@ -103,8 +103,7 @@ type builder struct {
 	wrong []KeyError
 }
 
-// build is Build; partial tells that parts of the SPEC were already refused, so that nothing is called
-// missing.
+// build is Build. partial: parts of the SPEC were already refused, so no key is called missing.
 func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
 	b := builder{policy: blank(Algorithm(algorithm)), given: map[string]int{}, bad: map[string]bool{}}
 	in := familyOf(b.policy.Algorithm)
@@ -130,7 +129,7 @@ func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
 	return b.policy, nil
 }
 
-// complete sets the words that were not given to their defaults, of the keys that the algorithm has.
+// complete sets the keys that the algorithm has and that were not given to their defaults.
 func (b *builder) complete(in family) {
 	p := &b.policy
 	if in&inWindows != 0 && p.Align == "" {
@@ -181,7 +180,7 @@ func (b *builder) fail(name string, inValue bool, p Problem) {
 	b.wrong = append(b.wrong, KeyError{Pair: at, InValue: inValue, Problem: p})
 }
 
-// read reads one pair. in is empty for an unknown algorithm: then every key may stand.
+// read reads one pair. in is empty for an unknown algorithm, which may have every key.
 func (b *builder) read(i int, pair Pair, in family) {
 	at := slices.IndexFunc(keys, func(k key) bool { return k.name == pair.Key })
 	add := func(why, mend string) {
@@ -195,7 +194,7 @@ func (b *builder) read(i int, pair Pair, in family) {
 			mend = `did you mean "rate"?`
 		}
 		if _, meant, found := strings.Cut(mend, `"`); found {
-			b.bad[strings.TrimSuffix(meant, `"?`)] = true // It is not missing, it is misspelt.
+			b.bad[strings.TrimSuffix(meant, `"?`)] = true // it is misspelt, not missing
 		}
 		who := string(b.policy.Algorithm)
 		if in == 0 {
@@ -208,7 +207,7 @@ func (b *builder) read(i int, pair Pair, in family) {
 	if in != 0 && k.in&in == 0 {
 		b.bad[k.name] = true
 		mend := "remove it"
-		if k.name == "limit" { // what many call a rate
+		if k.name == "limit" { // many people call a rate so
 			b.bad["rate"], mend = true, `did you mean "rate"?`
 		}
 		add(fmt.Sprintf("%s takes %s", b.policy.Algorithm, strings.Join(Keys(b.policy.Algorithm), ", ")),
@@ -225,7 +224,7 @@ func (b *builder) read(i int, pair Pair, in family) {
 	}
 }
 
-// readRate reads rate=, N/PER; N may be a range A..B, and so may PER.
+// readRate reads rate=N/PER. N may be a range A..B, and so may PER.
 func readRate(p *Policy, value string) (wrong *Problem) {
 	if !strings.Contains(value, "..") {
 		p.Rate, wrong = parseRate(value)
@@ -249,7 +248,7 @@ func readRate(p *Policy, value string) (wrong *Problem) {
 	return rangeProblem("rate", value, p.Rate.Per, &p.PerTo, nil)
 }
 
-// settledStart returns p with a level that has a word as that word.
+// settledStart replaces a level that has a word by that word.
 func settledStart(p Policy) Policy {
 	switch least, most := p.StartLevels(); {
 	case p.Start != StartLevel:
@@ -261,14 +260,14 @@ func settledStart(p Policy) Policy {
 	return p
 }
 
-// setQueue notes a range of queues, which is one of as many places and the one in service.
+// setQueue notes a range of queues: Burst is the places of a queue and the one in service.
 func setQueue(p *Policy, from, to int64) {
 	if p.Queue = from; to > 0 {
 		p.BurstTo = to + 1
 	}
 }
 
-// readStart reads start=, a word, or the units that are there: a whole number or a range A..B.
+// readStart reads start=: a word, or the units that are there, a whole number or a range A..B.
 func readStart(p *Policy, value string) *Problem {
 	word := readWord("start", func(p *Policy, w Start) { p.Start = w }, StartFull, StartEmpty, StartUnknown)
 	if low, _, _ := strings.Cut(value, ".."); !isDigits(low) {
@@ -282,8 +281,8 @@ func readStart(p *Policy, value string) *Problem {
 		func(p *Policy, from, to int64) { p.Start, p.Level, p.LevelTo = StartLevel, from, to })(p, value)
 }
 
-// readRange returns the reader of a key whose value is one value or a range A..B; to is 0 where it is one.
-// one reads a value of the key.
+// readRange returns the reader of a key whose value is one value or a range A..B. one reads a value of the
+// key. set gets to=0 if it is one value.
 func readRange[N int64 | time.Duration](name string, one func(name, value string) (N, *Problem),
 	set func(p *Policy, from, to N)) func(*Policy, string) *Problem {
 	return func(p *Policy, value string) *Problem {
@@ -310,7 +309,7 @@ func readRange[N int64 | time.Duration](name string, one func(name, value string
 	}
 }
 
-// atLeast reads a whole number of units, at least least.
+// atLeast returns the reader of a whole number of units that is at least `least`.
 func atLeast(least int64) func(name, value string) (int64, *Problem) {
 	return func(name, value string) (int64, *Problem) {
 		n, why := whole(value)
@@ -326,7 +325,7 @@ func atLeast(least int64) func(name, value string) (int64, *Problem) {
 	}
 }
 
-// rangeProblem says what is wrong with a range, nil if nothing is. A range of one value is that value.
+// rangeProblem says what is wrong with a range; nil: nothing is. It makes a range of one value that value.
 func rangeProblem[N int64 | time.Duration](name, value string, from N, to *N, wrong *Problem) *Problem {
 	what := fmt.Sprintf("%s %q", name, value)
 	switch {
@@ -342,7 +341,7 @@ func rangeProblem[N int64 | time.Duration](name, value string, from N, to *N, wr
 	return nil
 }
 
-// readCount returns the reader of a key whose value is a whole number, at least least.
+// readCount returns the reader of a key whose value is a whole number that is at least `least`.
 func readCount(name string, least int64, set func(*Policy, int64)) func(*Policy, string) *Problem {
 	return func(p *Policy, value string) *Problem {
 		n, wrong := atLeast(least)(name, value)

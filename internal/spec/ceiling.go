@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// longest is the longest window, tick or ban of a Policy. With Most it keeps every sum of two times of a
-// limiter within a time.Duration.
+// longest is the longest window, tick or ban of a Policy. With it and Most, every sum of two times of a
+// limiter fits into a time.Duration.
 const longest = 3650 * day
 
 // checkMissing reports the keys that the algorithm cannot do without.
@@ -72,7 +72,7 @@ func (b *builder) checkPlaced() {
 		"phase says where windows start, but align leaves it to the limiter", "remove one of them"})
 }
 
-// checkAmounts reports units for which there is no use or no room.
+// checkAmounts reports units that have no use or no room.
 func (b *builder) checkAmounts() {
 	p := &b.policy
 	if _, filled := b.given["fill"]; filled && p.Refill != RefillInterval && !b.bad["refill"] {
@@ -91,7 +91,7 @@ func (b *builder) checkAmounts() {
 	}
 }
 
-// checkSpans reports ranges of times that begin with the word for none.
+// checkSpans reports ranges of times that begin at 0s, which is the word for none.
 func (b *builder) checkSpans() {
 	p := &b.policy
 	for _, span := range []struct {
@@ -106,7 +106,7 @@ func (b *builder) checkSpans() {
 	}
 }
 
-// checkWindow reports a window that is too long, or of a range of lengths where only the rate may be one. It
+// checkWindow reports a window that is too long, or a range of lengths where only the rate may be a range. It
 // tells whether there was nothing to report.
 func (b *builder) checkWindow(in family) bool {
 	p := &b.policy
@@ -124,8 +124,8 @@ func (b *builder) checkWindow(in family) bool {
 	return false
 }
 
-// checkRefresh reports a refresh without a window of a request's own, and one that makes a time to live of
-// another length.
+// checkRefresh reports a refresh of a window that no request opens, and a ttl beside refresh=all, which is a
+// time to live itself.
 func (b *builder) checkRefresh() {
 	p := &b.policy
 	if !p.Refreshes() || b.bad["refresh"] {
@@ -203,8 +203,8 @@ func (b *builder) checkPhase() {
 	b.fail("phase", true, wrong)
 }
 
-// checkProducts reports the products over Most that exact arithmetic would need. A fixed window and a log
-// only count.
+// checkProducts reports products over Most that exact arithmetic would need. A fixed window and a log only
+// count, so they need none.
 func (b *builder) checkProducts(in family) {
 	p := &b.policy
 	product := func(name, declared string, n int64) {
@@ -243,8 +243,8 @@ func over(n int64, per time.Duration) bool {
 	return hi != 0 || lo > uint64(Most)
 }
 
-// reduced returns the pair with the smallest window that has the same slope as r: the same for a bucket,
-// another for a window.
+// reduced returns the pair with the smallest window that has the same slope as r. It is the same limit for a
+// bucket, and another limit for a window.
 func reduced(r Rate) Rate {
 	a, b := r.N, int64(r.Per)
 	for b != 0 {

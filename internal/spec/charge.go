@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// readHold reads hold=A..B, or hold=A.. where the most is not known.
+// readHold reads hold=A..B, or hold=A.. if the most is not known.
 func readHold(p *Policy, value string) *Problem {
 	from, to, found := strings.Cut(value, "..")
 	what := fmt.Sprintf("hold %q", value)
@@ -47,7 +47,7 @@ func (p Policy) holdText() string {
 }
 
 // servedIn returns the time in which as many requests as may be in flight are surely served, as far as it is
-// known.
+// known; otherwise a second.
 func servedIn(p Policy) time.Duration {
 	switch {
 	case p.HoldMost > 0:
@@ -58,7 +58,7 @@ func servedIn(p Policy) time.Duration {
 	return time.Second
 }
 
-// checkCharge reports what cannot stand together with the completion of requests.
+// checkCharge reports keys that contradict when requests are charged.
 func (b *builder) checkCharge(in family) {
 	p := &b.policy
 	if in&inCharged == 0 || b.bad["charge"] {

@@ -10,25 +10,25 @@ import (
 // KeyDoc explains one key of a SPEC, in plain text.
 type KeyDoc struct {
 	Key string
-	// Algorithms are those that the key has a meaning for, in the order of Algorithms.
+	// Algorithms are those for which the key has a meaning, in the order of Algorithms.
 	Algorithms []Algorithm
-	// Values is the form of a value that is no word: N, D (a duration), A..B. It is empty where only words
-	// may stand.
+	// Values is the form of a value that is no word: N, D (a duration), A..B. It is empty if only words may
+	// stand.
 	Values string
 	// Words are the words that may stand, each with its meaning. May be empty.
 	Words []WordDoc
-	// Text says in whole sentences what the key means. Default is what holds without the key; empty for a key
-	// that must be given, or that is left out in favour of another one.
+	// Text says in whole sentences what the key means. Default is what holds without the key. It is empty for
+	// a key that must be given, or that another key may replace.
 	Text, Default string
 }
 
 // WordDoc explains one word that may stand behind a key; Text is no sentence.
 type WordDoc struct{ Word, Text string }
 
-// Sentence is the text of d and what may stand behind the key, on one line.
+// Sentence returns the text of d and the values that may follow the key, on one line.
 func (d KeyDoc) Sentence() string { return d.Text + " Values: " + d.Forms() + "." }
 
-// Forms are the values that may stand behind the key, the words with their meanings in parentheses.
+// Forms returns the values that may follow the key, the words with their meanings in parentheses.
 func (d KeyDoc) Forms() string {
 	var forms []string
 	if d.Values != "" {
@@ -46,7 +46,7 @@ func (d KeyDoc) Forms() string {
 //go:embed words.txt
 var wordsText string
 
-// explained are the entries of wordsText, those of algorithms with the name as Key.
+// explained are the entries of wordsText. Those of algorithms have the name as Key.
 var explained = sync.OnceValue(func() (out []KeyDoc) {
 	for line := range strings.Lines(wordsText) {
 		what, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -70,7 +70,7 @@ var explained = sync.OnceValue(func() (out []KeyDoc) {
 	return out
 })
 
-// docOf is the entry of wordsText for a name, an empty one where there is none.
+// docOf returns the entry of wordsText for a name, or an empty one if there is none.
 func docOf(name string) KeyDoc {
 	for _, d := range explained() {
 		if d.Key == name {
@@ -95,5 +95,5 @@ func KeyDocs() []KeyDoc {
 	return out
 }
 
-// Doc says in whole sentences how a limits requests; empty where a is no algorithm.
+// Doc says in whole sentences how a limits requests. Empty: a is no algorithm.
 func (a Algorithm) Doc() string { return docOf(string(a)).Text }

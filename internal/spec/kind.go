@@ -22,14 +22,15 @@ const (
 
 	inBuckets = inTokenBucket | inGCRA | inLeakyBucket
 	inWindows = inFixedWindow | inCounter
-	// inRated are those that count in time, inAll those and the one that counts what is in flight.
+	// inRated are the algorithms that count in time. inAll are these and the one that counts what is in
+	// flight.
 	inRated = inBuckets | inQueue | inWindows | inLog
 	inAll   = inRated | inConcurrency
-	// inCharged are those whose charge may come late.
+	// inCharged are the algorithms whose charge may come late.
 	inCharged = inBuckets | inWindows | inLog
 )
 
-// kinds lists the algorithms in the order of the constants: the family of each, and the noun for what
+// kinds lists the algorithms in the order of the constants: the family of each, and a noun for what
 // Policy.Full counts.
 var kinds = []struct {
 	name Algorithm
@@ -55,7 +56,7 @@ func Algorithms() []Algorithm {
 	return out
 }
 
-// familyOf returns the family of an algorithm; 0 for a word that names none.
+// familyOf returns the family of an algorithm. 0: a is no algorithm.
 func familyOf(a Algorithm) family {
 	for i := range kinds {
 		if kinds[i].name == a {
@@ -83,7 +84,7 @@ func (p Policy) Bucketed() bool { return p.of(inBuckets) }
 // Queued tells whether p delays requests in a queue.
 func (p Policy) Queued() bool { return p.of(inQueue) }
 
-// Refills tells whether p is a bucket or a queue: its units come back one by one, or in batches.
+// Refills tells whether p is a bucket or a queue. Its units come back one by one, or in batches.
 func (p Policy) Refills() bool { return p.of(inBuckets | inQueue) }
 
 // HasWindow tells whether p counts what was admitted within Rate.Per: in windows, or in a log.
@@ -92,14 +93,14 @@ func (p Policy) HasWindow() bool { return p.of(inWindows | inLog) }
 // Windowed tells whether p counts in windows of Rate.Per whose alignment matters.
 func (p Policy) Windowed() bool { return p.of(inWindows) }
 
-// Fixed tells whether p counts in windows, each of them alone.
+// Fixed tells whether p counts in windows, each by itself.
 func (p Policy) Fixed() bool { return p.of(inFixedWindow) }
 
-// InFlight tells whether p limits the requests in flight: it has no rate.
+// InFlight tells whether p limits the requests in flight. It then has no rate.
 func (p Policy) InFlight() bool { return p.of(inConcurrency) }
 
-// WithFull returns p with another Full: the burst of a bucket, the places of a queue, or the quota. It is no
-// range any more.
+// WithFull returns p with another Full: the burst of a bucket, the places of a queue, or the quota. The
+// result has no range of it.
 func (p Policy) WithFull(units int64) Policy {
 	switch {
 	case p.Bucketed():
@@ -109,24 +110,24 @@ func (p Policy) WithFull(units int64) Policy {
 	default:
 		p.Rate.N, p.RateTo = units, 0
 	}
-	if p.Burst != 0 { // what Full returns
+	if p.Burst != 0 { // Burst is what Full returns
 		p.Burst = units
 	}
 	return p
 }
 
-// Less tells whether r gives fewer units in the same time than s. Both have a Per over 0; nothing is rounded.
+// Less tells whether r gives fewer units than s in the same time. Both have a Per over 0. Nothing is rounded.
 func (r Rate) Less(s Rate) bool {
 	rh, rl := bits.Mul64(uint64(r.N), uint64(s.Per))
 	sh, sl := bits.Mul64(uint64(s.N), uint64(r.Per))
 	return rh < sh || rh == sh && rl < sl
 }
 
-// PerSecond returns the units of r in a second, as near as a float is.
+// PerSecond returns the units of r in a second, as near as a float64 can be.
 func (r Rate) PerSecond() float64 { return float64(r.N) / r.Per.Seconds() }
 
-// Units returns the units of a rate that fall into a span, rounded up: to whole ones, or to whole windows
-// where the product is over Most.
+// Units returns the units of a rate that fall into a span, rounded up to whole units. If the product is over
+// Most, it rounds up to whole windows.
 func (r Rate) Units(span time.Duration) int64 {
 	times, rest := int64(span/r.Per), int64(span%r.Per)
 	if over(r.N, r.Per) {
@@ -144,19 +145,20 @@ func (p Policy) UntilBack(units int64) time.Duration {
 }
 
 // UntilRoom returns the longest time until p has room for a request of some cost that it denied, if nothing
-// else is asked of it, by a clock that does not tick, and whatever the ban: rounded up to the nanosecond.
+// else is asked of it. The time is rounded up to the nanosecond. It ignores ticks of the clock and bans.
 func (p Policy) UntilRoom(cost int64) time.Duration {
 	window := p.LongestWindow()
 	switch {
 	case p.InFlight():
-		return p.HoldMost // by then all that were in flight are complete
+		return p.HoldMost // by then all requests that were in flight are complete
 	case p.Fixed():
 		return window
 	case p.Windowed() && p.Count == CountAll:
-		return 2 * window // the count of this window may be any, and weighs nothing at the end of the next
+		// The count of this window may be any number. At the end of the next window it weighs nothing.
+		return 2 * window
 	case p.Windowed():
-		// Once the window has ended its count weighs less and less: one unit has room after 1/quota of the
-		// next one.
+		// Once the window has ended, its count weighs less and less. One unit has room after 1/quota of the
+		// next window.
 		units, quota := time.Duration(max(cost, 1)), time.Duration(p.Rate.N)
 		return window + (window*units+quota-1)/quota
 	case p.Boundary == Closed:
@@ -172,12 +174,13 @@ func (p Policy) UntilRoom(cost int64) time.Duration {
 // Weighs tells whether p weighs the count of the window before.
 func (p Policy) Weighs() bool { return p.of(inCounter) }
 
-// MostWithin returns the most units that p admits in a closed span that it enters full, wherever its windows
-// begin. It never decreases with the span.
+// MostWithin returns the most units that p admits in a closed span at whose beginning it is full, wherever
+// its windows begin. It never decreases with the span.
 func (p Policy) MostWithin(span time.Duration) float64 {
 	quota, per := float64(p.Rate.N), p.Rate.Per.Seconds()
 	switch windows := math.Floor(span.Seconds() / per); {
-	case p.Windowed() && p.Slots > 1: // as many slots as a window has hold a quota, beginning with any
+	// As many successive slots as a window has hold a quota, whichever comes first.
+	case p.Windowed() && p.Slots > 1:
 		slot := p.Slot()
 		return quota * float64((span+slot)/(slot*time.Duration(p.Slots))+1)
 	case p.Windowed() && p.Align != AlignFirst:

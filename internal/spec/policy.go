@@ -1,5 +1,6 @@
 // Package spec holds the language in which limits are declared: its words, how a SPEC is read and printed,
-// what its keys mean, and what cannot stand together. It knows no algorithm: those are in package reference.
+// what its keys mean, and which of them contradict each other. It knows no algorithm: those are in package
+// reference.
 package spec
 
 import (
@@ -23,7 +24,7 @@ const (
 	Concurrency Algorithm = "concurrency"
 )
 
-// Rate is a pair: N quota units per Per. It is never reduced: 100/1m and 5/3s are different windows.
+// Rate is a pair: N quota units per Per. It is never reduced, since 100/1m and 5/3s are different windows.
 type Rate struct {
 	N   int64
 	Per time.Duration
@@ -32,8 +33,8 @@ type Rate struct {
 // Start is the level a partition starts at.
 type Start string
 
-// The start levels. The zero value means StartFull. A limiter made of StartUnknown starts full. StartLevel is
-// what start=N and start=A..B set.
+// The start levels. The zero value means StartFull. StartUnknown allows every level, and a limiter made of it
+// starts full. start=N and start=A..B set StartLevel.
 const (
 	StartFull    Start = "full"
 	StartEmpty   Start = "empty"
@@ -44,11 +45,13 @@ const (
 // Align says where windows begin.
 type Align string
 
-// The alignments. AlignClock: windows start at the multiples of the window since the Unix epoch. AlignFirst:
-// a window starts with the request that found none open. AlignUnknown: each partition has windows of its own,
-// which start anywhere; AlignShared: one timer ends the windows of all partitions, which start anywhere.
-// AlignPhase is what phase=D sets: windows start at zero + D + k windows. The zero value means AlignClock
-// where windows have an alignment at all.
+// The alignments. The zero value means AlignClock where windows have an alignment at all.
+//
+//   - AlignClock: windows start at the multiples of the window since the Unix epoch.
+//   - AlignFirst: a window starts with a request that finds none open.
+//   - AlignUnknown: each partition has windows of its own, which start anywhere.
+//   - AlignShared: one timer ends the windows of all partitions, which start anywhere.
+//   - AlignPhase, set by phase=D: windows start at zero + D + k windows.
 const (
 	AlignClock   Align = "clock"
 	AlignFirst   Align = "first"
@@ -60,9 +63,10 @@ const (
 // Refresh says which requests start the open window anew.
 type Refresh string
 
-// The refreshes, of a fixed window that a request opens. The zero value means RefreshNone: it ends one window
-// after it was opened. Otherwise it ends one window after the last request that it admitted, or after the
-// last of all, denied ones too, and its count is kept until then. A request inside a ban refreshes nothing.
+// The refreshes of a fixed window that a request opens. The zero value means RefreshNone: the window ends one
+// window after it was opened. RefreshAdmitted: it ends one window after the last request that it admitted.
+// RefreshAll: it ends one window after the last request, admitted or denied. Its count is kept until then. A
+// request inside a ban refreshes nothing.
 const (
 	RefreshNone     Refresh = "none"
 	RefreshAdmitted Refresh = "admitted"
@@ -72,14 +76,14 @@ const (
 // Count says which requests are counted.
 type Count string
 
-// The countings. The zero value means CountAdmitted. With CountAll a denied request is charged too: in
-// windows and logs its cost is added to the count; in a bucket it takes what is left (the level stops at
-// empty, there is no debt). A request inside a ban is counted by nobody.
+// The countings. The zero value means CountAdmitted. With CountAll a denied request is charged too. In
+// windows and logs its cost is added to the count. In a bucket it takes what is left: the level stops at
+// empty, and there is no debt. A request inside a ban is never counted.
 const (
 	CountAdmitted Count = "admitted"
 	CountAll      Count = "all"
-	// CountOwn, in a limit of several policies, counts what this policy admits, also when another one denies
-	// it: policies that are charged in order, or each for itself.
+	// CountOwn is for a limit of several policies that are charged in order, or each for itself. It counts
+	// what this policy admits, even if another one denies it.
 	CountOwn Count = "own"
 )
 
@@ -97,8 +101,8 @@ const (
 type Rounding string
 
 // The roundings. The zero value means RoundNone: a request of one unit is admitted while the exact weighted
-// count is below the quota, which is RoundDown. One that admits while the exact count and the cost are at
-// most the quota is RoundUp.
+// count is below the quota. RoundDown admits the same. RoundUp admits a request while the exact count and its
+// cost are at most the quota.
 const (
 	RoundNone    Rounding = "none"
 	RoundDown    Rounding = "down"
@@ -109,8 +113,8 @@ const (
 // Boundary says to which side the end of a window belongs.
 type Boundary string
 
-// The boundaries. The zero value means HalfOpen: a request exactly one window after an admission does not see
-// it any more. Closed: it still does.
+// The boundaries. The zero value means HalfOpen: an admission does not count exactly one window later.
+// Closed: it still does.
 const (
 	HalfOpen Boundary = "half-open"
 	Closed   Boundary = "closed"
@@ -120,82 +124,82 @@ const (
 type Charge string
 
 // The charges. The zero value means ChargeDecision. With ChargeCompletion a request is admitted by what was
-// counted so far, and is itself counted when it is complete: in a window or a log whatever the count is then,
-// in a bucket no more than is left.
+// counted so far, and is itself counted when it is complete. A window or a log counts it whatever the count
+// is then. A bucket takes no more than is left.
 const (
 	ChargeDecision   Charge = "decision"
 	ChargeCompletion Charge = "completion"
 )
 
-// Policy is one declared limit: an algorithm and its parameters. Parse and Build return it complete (no zero
-// values where the comments name a default).
+// Policy is one declared limit: an algorithm and its parameters. Parse and Build return it complete: no zero
+// values where the comments name a default.
 type Policy struct {
 	Algorithm Algorithm
-	// Rate is the quota and its window. Of a Concurrency, which has none, N is the most units in flight
-	// (limit=), and Per the time in which as many can surely be served: HoldMost, or where that is not known
-	// HoldLeast, or a second.
+	// Rate is the quota and its window. A Concurrency has none: N is the most units in flight (limit=), and
+	// Per is the time in which so many can surely be served. That is HoldMost, or else HoldLeast, or else a
+	// second.
 	Rate Rate
-	// RateTo is the largest Rate.N of a range (rate=9..11/s), which Rate.N is the smallest of; 0 where the
-	// rate is one value. BurstTo is the same for Burst; of a queue, which has Queue+1 places, too
+	// RateTo is the upper end of a range of rates (rate=9..11/s), with Rate.N as the lower end; 0: the rate
+	// is one value. BurstTo is the same for Burst. For a queue, which has Queue+1 places, it counts places
 	// (queue=8..10).
 	RateTo, BurstTo int64
-	// PerTo is the longest window of a range (rate=100/50s..70s), which Rate.Per is the shortest of; 0 where
-	// the window is one length.
+	// PerTo is the longest window of a range (rate=100/50s..70s), with Rate.Per as the shortest; 0: the
+	// window has one length.
 	PerTo time.Duration
-	// Burst is the most units that a full start admits at once, at least 1: what Full returns. Only the
-	// buckets declare it; Parse sets it for the others too.
+	// Burst is the most units that a full start admits at once, at least 1: what Full returns. Only buckets
+	// declare it. Parse sets it for the others too.
 	Burst int64
-	// Queue is how many requests may wait in a leaky-bucket-queue (so Queue+1 are admitted at once);
-	// Undelayed how many of them are let through without waiting (nginx's delay=).
+	// Queue is how many requests may wait in a leaky-bucket-queue, so Queue+1 are admitted at once. Undelayed
+	// is how many of them are let through without waiting (nginx's delay=).
 	Queue     int64
 	Undelayed int64
-	// Start is the level of a bucket or queue when its partition is created, which is at its first request.
-	// StartEmpty: as if Full units had been taken at that instant. StartLevel: as if all but Level had been,
-	// or all but one of Level..LevelTo; LevelTo is 0 where it is one value, both are 0 for the other starts.
+	// Start is the level of a bucket or queue when its first request creates its partition. StartEmpty: as if
+	// Full units had been taken at that instant. StartLevel: as if all but Level had been, or all but one of
+	// Level..LevelTo. LevelTo is 0 for one value. Both are 0 for the other starts.
 	Start          Start
 	Level, LevelTo int64
-	// Align is where windows begin, empty for algorithms without such windows; PhaseFrom and PhaseTo are the
+	// Align says where windows begin; empty: the algorithm has no such windows. PhaseFrom and PhaseTo are the
 	// closed interval of phases of AlignPhase, 0 <= PhaseFrom <= PhaseTo < Rate.Per.
 	Align              Align
 	PhaseFrom, PhaseTo time.Duration
-	// Slots is into how many sub-windows of one length the window is divided, 0 where it is not; else it is
-	// at least 2: then the quota is that of each slot together with the Slots-1 before it, and slots begin
-	// where windows would.
+	// Slots is into how many sub-windows of one length the window is divided, at least 2; 0: it is not
+	// divided. The quota is then that of each slot together with the Slots-1 before it. Slots begin where
+	// windows would.
 	Slots int64
-	// Refresh is which requests start the window anew, empty for all but fixed windows.
+	// Refresh says which requests start the window anew. Empty for all but fixed windows.
 	Refresh Refresh
 	Count   Count
 	Refill  Refill
 	// Fill is the number of units added at a time with RefillInterval, 0 without.
 	Fill     int64
 	Rounding Rounding
-	// Tick is the step of the limiter's own clock, 0 for none; TickSet tells that the SPEC names it.
+	// Tick is the step of the limiter's own clock, 0: it has none. TickSet: the SPEC names it.
 	Tick     time.Duration
 	TickSet  bool
 	Boundary Boundary
-	// Ban is how long a partition is denied after a denial, 0 for not; BanTo the longest of a range, 0 where
-	// it is one value.
+	// Ban is how long a partition is denied after a denial, 0: it is not. BanTo is the longest ban of a
+	// range, 0: it is one value.
 	Ban, BanTo time.Duration
-	// TTL is how long the state of a partition is kept after its last request, 0 for long enough; TTLTo the
-	// longest of a range, 0 where it is one value. A shorter one than the limiter needs gives an idle
-	// partition a fresh start early.
+	// TTL is how long the state of a partition is kept after its last request, 0: long enough. TTLTo is the
+	// longest of a range, 0: it is one value. A TTL that is too short for the limiter gives an idle partition
+	// a fresh start early.
 	TTL, TTLTo time.Duration
-	// Charge is when an admitted request is counted, empty for a Concurrency and a queue.
+	// Charge says when an admitted request is counted. Empty for a Concurrency and a queue.
 	Charge Charge
-	// HoldLeast and HoldMost are the least and the most time from the decision on an admitted request to its
-	// completion, when its place is given back or its charge is made; the last byte of the answer is not sent
-	// before HoldLeast either. HoldMost is 0 where it is not known. Linger is how long after the client has
-	// read the last byte the completion may come; LingerSet tells that the SPEC names it, otherwise it is not
-	// known. All are of policies that Completes tells of; the limiters do not read them: they are told.
+	// These are for policies of which Completes is true. The limiters do not read them: they are told of
+	// completions. HoldLeast and HoldMost are the least and the most time from the decision to the
+	// completion, when a place is given back or a charge is made. HoldMost is 0 if it is not known. The last
+	// byte of the answer is not sent before HoldLeast either. Linger is how long after the client has read
+	// the last byte the completion may come. LingerSet: the SPEC names it. Otherwise it is not known.
 	HoldLeast, HoldMost, Linger time.Duration
 	LingerSet                   bool
 }
 
-// Limit is one or more policies, all of which must admit a request. Never empty after Parse.
+// Limit is one or more policies, all of which must admit a request. It is never empty after Parse.
 type Limit []Policy
 
-// Full returns the most units that p admits at once from a full start: the burst of a bucket, the queue and
-// the one in service of a queue, the quota of a window.
+// Full returns the most units that p admits at once from a full start: the burst of a bucket, the places of a
+// queue with the one in service, or the quota of a window.
 func (p Policy) Full() int64 {
 	switch p.Algorithm {
 	case TokenBucket, GCRA, LeakyBucket:
@@ -208,8 +212,8 @@ func (p Policy) Full() int64 {
 }
 
 // Ends returns the policies at the ends of the ranges of p: tight admits the least, loose the most. Both are
-// p itself where p has no range. Where windows have an alignment a longer one may admit more or less, so that
-// both keep the range of it.
+// p itself if p has no range. Where windows have an alignment, a longer one may admit more or less, so both
+// keep the range of lengths.
 func (p Policy) Ends() (tight, loose Policy) {
 	tight, loose = p, p
 	loose.Rate.N, loose.Burst = max(p.Rate.N, p.RateTo), max(p.Burst, p.BurstTo)
@@ -237,8 +241,7 @@ func (p Policy) StartLevels() (least, most int64) {
 	}
 }
 
-// Missing returns how many units of a partition are taken when it is created, at the most of the levels that
-// p allows.
+// Missing returns how many units of a new partition are taken, at the highest level that p allows.
 func (p Policy) Missing() int64 {
 	_, most := p.StartLevels()
 	return p.Full() - most
@@ -247,17 +250,17 @@ func (p Policy) Missing() int64 {
 // LongestWindow returns the longest that a window of p can be: Rate.Per, or the upper end of its range.
 func (p Policy) LongestWindow() time.Duration { return max(p.Rate.Per, p.PerTo) }
 
-// Slot returns the length of what p counts in: the window, or each slot of it, rounded down.
+// Slot returns the length of the window, or of each slot of it, rounded down.
 func (p Policy) Slot() time.Duration { return p.Rate.Per / time.Duration(max(p.Slots, 1)) }
 
 // LongestBan returns the longest that a ban of p can be: Ban, or the upper end of its range.
 func (p Policy) LongestBan() time.Duration { return max(p.Ban, p.BanTo) }
 
 // Recovery returns the silence after which p is as good as new, whatever came before, rounded up to the
-// nanosecond: the time a bucket needs to fill from empty, one window, or two for the sliding window counter;
-// no less than the ban, and one tick longer where the limiter's clock ticks, or as long as a request may take
-// to be complete where that is when it is counted. As far as that is known: a place that nothing bounds may
-// be held for ever.
+// nanosecond. It is the time that a bucket needs to fill from empty, one window, or two for the sliding
+// window counter. It is no shorter than the ban, and one tick longer if the limiter's clock ticks. If
+// requests are counted when they are complete, it is longer by the time until then, as far as that is known.
+// A place that nothing bounds may be held for ever.
 func (p Policy) Recovery() time.Duration {
 	var d time.Duration
 	switch p.Algorithm {
@@ -283,12 +286,12 @@ func (p Policy) Recovery() time.Duration {
 	return d
 }
 
-// Completes tells whether a limiter of p must be told when a request that it admitted is complete (see
-// Complete).
+// Completes tells whether a limiter of p must be told when a request that it admitted is complete
+// (reference.Complete).
 func (p Policy) Completes() bool { return p.Algorithm == Concurrency || p.Charge == ChargeCompletion }
 
-// Full returns the most units that l admits at once from a full start: the least that any policy of l does, 0
-// of no policy.
+// Full returns the most units that l admits at once from a full start: the least Full of its policies, 0
+// without policies.
 func (l Limit) Full() int64 {
 	if len(l) == 0 {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// Problem is one mistake in something written by a user, as text: what it is, which rule it breaks, and an
-// edit that mends it (empty rather than guessed).
+// Problem is one mistake in something that a user wrote, as text: what it is, which rule it breaks, and an
+// edit that mends it. Mend is empty rather than guessed.
 type Problem struct{ What, Why, Mend string }
 
 // Error returns "what: why (mend)".
@@ -22,9 +22,9 @@ func (p *Problem) Error() string {
 // KeyError is a mistake at one of the pairs given to Build.
 type KeyError struct {
 	Problem
-	// Pair is the index of the pair that is wrong, or -1: the algorithm itself, or a pair that is missing.
+	// Pair is the index of the wrong pair. -1: the algorithm is wrong, or a pair is missing.
 	Pair int
-	// InValue tells that the pair's value is wrong; otherwise its key is.
+	// InValue: the value of the pair is wrong, otherwise its key is.
 	InValue bool
 }
 
@@ -35,7 +35,7 @@ type SpecError struct {
 	Column int
 }
 
-// ParseError is what Parse returns: every mistake of one SPEC.
+// ParseError is the error of Parse: every mistake of one SPEC.
 type ParseError struct {
 	Spec string
 	// Problems ascend by Column; never empty.
@@ -45,8 +45,8 @@ type ParseError struct {
 // mostProblems is how many problems Error prints.
 const mostProblems = 10
 
-// Error returns one line for each problem, "limit:COLUMN: what: why (mend)", at most ten, then how many were
-// left out.
+// Error returns one line for each problem, "limit:COLUMN: what: why (mend)". It prints at most ten, and then
+// how many were left out.
 func (e *ParseError) Error() string {
 	var b strings.Builder
 	for i := range e.Problems {
@@ -62,8 +62,8 @@ func (e *ParseError) Error() string {
 	return b.String()
 }
 
-// nearest returns the mend "did you mean ...?" for the word of known that is the fewest edits away from
-// wrong, or "" where none is near.
+// nearest returns the mend "did you mean ...?" for the word of known with the fewest edits from wrong. Empty:
+// none is near.
 func nearest(wrong string, known []string) string {
 	wrong = strings.ToLower(wrong)
 	best, distance := "", max(2, len(wrong)/3)+1

@@ -14,8 +14,8 @@ import (
 const example = "token-bucket,rate=10/s,burst=20"
 
 // Parse reads a SPEC: ALGORITHM,key=value,... for one policy, several joined by "+". Spaces around words,
-// commas and plus signs are free. The keys are those of Build. In place of a policy the configuration of a
-// product may stand (nginx:rate=10r/s,burst=20; see package preset). The error is a *ParseError with every
+// commas and plus signs are free. The keys are those of Build. The configuration of a product may stand in
+// place of a policy (nginx:rate=10r/s,burst=20; see package preset). The error is a *ParseError with every
 // mistake in the SPEC.
 func Parse(spec string) (Limit, error) {
 	var (
@@ -48,8 +48,8 @@ func (l Limit) String() string {
 	return strings.Join(texts, " + ")
 }
 
-// String returns p as a canonical SPEC: every key once, in a fixed order, without those that have their
-// default.
+// String returns p as a canonical SPEC: every key once, in a fixed order. Keys with their default are left
+// out.
 func (p Policy) String() string {
 	var b strings.Builder
 	b.WriteString(string(p.Algorithm))
@@ -110,7 +110,7 @@ func (p Policy) RateText() string {
 	return counts(p.Rate.N, p.RateTo) + "/" + per
 }
 
-// FullText returns what Full is, or the range that it is in: 20, or 18..22.
+// FullText returns Full, or its range: 20, or 18..22.
 func (p Policy) FullText() string {
 	_, loose := p.Ends()
 	if most := loose.Full(); most != p.Full() {
@@ -119,7 +119,7 @@ func (p Policy) FullText() string {
 	return counts(p.Full(), 0)
 }
 
-// counts prints a whole number, or a range where to is not 0.
+// counts prints a whole number, or a range if to is not 0.
 func counts(from, to int64) string {
 	if to == 0 {
 		return strconv.FormatInt(from, 10)
@@ -150,7 +150,7 @@ func (w word) split(separator string) []word {
 	return all
 }
 
-// parsePart reads what stands between two plus signs: one policy, or a preset, which may be several. Columns
+// parsePart reads the text between two plus signs: one policy, or a preset, which may be several. Columns
 // count from 1 at the beginning of text.
 func parsePart(text string) (Limit, []SpecError) {
 	if _, _, ok := preset.Cut(text); !ok {
@@ -176,7 +176,7 @@ func parsePart(text string) (Limit, []SpecError) {
 	return limit, wrong
 }
 
-// parsePolicy reads one policy; columns count from 1 at the beginning of text.
+// parsePolicy reads one policy. Columns count from 1 at the beginning of text.
 func parsePolicy(text string) (Policy, []SpecError) {
 	var wrong []SpecError
 	add := func(at int, p Problem) { wrong = append(wrong, SpecError{Problem: p, Column: at + 1}) }

@@ -9,14 +9,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 )
 
-// Most is the ceiling of every product of two parameters of a Policy (a burst times a window in nanoseconds):
-// 2^62.
+// Most is the ceiling, 2^62, of every product of two parameters of a Policy, such as a burst times a window
+// in nanoseconds.
 const Most = int64(1) << 62
 
 const day = 24 * time.Hour
 
-// ParseRate reads N/PER: a whole number of units, at least 1, per s, sec, second, m, min, minute, h, hour, d,
-// day, ms or a duration such as 1m30s; N may end in r as in nginx's 10r/s. The error is a *Problem.
+// ParseRate reads N/PER. N is a whole number of units, at least 1. PER is s, sec, second, m, min, minute, h,
+// hour, d, day, ms or a duration such as 1m30s. N may end in r as in nginx's 10r/s. The error is a *Problem.
 func ParseRate(s string) (Rate, error) {
 	r, p := parseRate(s)
 	if p != nil {
@@ -25,8 +25,8 @@ func ParseRate(s string) (Rate, error) {
 	return r, nil
 }
 
-// ParseDuration reads a duration in Go's syntax, to which whole days may be prefixed (1d, 1d12h). A bare
-// number and a sign are refused. The error is a *Problem.
+// ParseDuration reads a duration in Go's syntax. Whole days may stand in front (1d, 1d12h). A bare number and
+// a sign are refused. The error is a *Problem.
 func ParseDuration(s string) (time.Duration, error) {
 	d, why := duration(s)
 	if why == "" {
@@ -47,7 +47,7 @@ func (r Rate) String() string {
 	return strconv.FormatInt(r.N, 10) + "/" + durationText(r.Per)
 }
 
-// parseRate is ParseRate.
+// parseRate is ParseRate with a *Problem.
 func parseRate(s string) (Rate, *Problem) {
 	p := &Problem{What: fmt.Sprintf("rate %q", s)}
 	r, why := ratePair(s)
@@ -61,7 +61,7 @@ func parseRate(s string) (Rate, *Problem) {
 	return Rate{}, p
 }
 
-// ratePair returns the rate that s writes, or why it is none.
+// ratePair returns the rate that s writes, or why s is none.
 func ratePair(s string) (Rate, string) {
 	if strings.Contains(s, "..") {
 		return Rate{}, "a rate is one pair N/PER here; only a limit may have a range of them"
@@ -95,7 +95,7 @@ func ratePair(s string) (Rate, string) {
 	return Rate{N: n, Per: d}, ""
 }
 
-// unit returns the window that a bare unit stands for.
+// unit returns the window that a bare unit names.
 func unit(s string) (time.Duration, bool) {
 	switch s {
 	case "ms":
@@ -115,7 +115,7 @@ func unit(s string) (time.Duration, bool) {
 // durationForms says what a duration looks like.
 const durationForms = "a duration is such as 500ms, 10s, 1m30s or 7d"
 
-// duration returns the duration that s writes, or why it is none.
+// duration returns the duration that s writes, or why s is none.
 func duration(s string) (time.Duration, string) {
 	if s == "" {
 		return 0, "it is empty, a duration is such as 500ms, 10s or 1m30s"
@@ -157,7 +157,7 @@ func duration(s string) (time.Duration, string) {
 	return days + d, ""
 }
 
-// whole returns the number that s writes in decimal digits, at most Most, or why it is none.
+// whole returns the number that s writes in decimal digits, at most Most, or why s is none.
 func whole(s string) (int64, string) {
 	if !isDigits(s) {
 		if s == "" {
@@ -182,7 +182,7 @@ func isDigits(s string) bool {
 	return s != ""
 }
 
-// durationText returns d, which is not negative, in canonical form: without zero parts, whole days as days.
+// durationText returns d in canonical form: without zero parts, whole days as days. d is not negative.
 func durationText(d time.Duration) string {
 	if d > 0 && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
@@ -190,7 +190,7 @@ func durationText(d time.Duration) string {
 	return strings.Replace(quantity.Short(d), "µ", "u", 1)
 }
 
-// durationMend returns a duration that s may have been meant as, or "".
+// durationMend returns a duration that the user may have meant by s, or "".
 func durationMend(s string) string {
 	s = strings.ToLower(strings.Join(strings.Fields(s), ""))
 	s = strings.TrimLeft(s, "+-")
@@ -222,7 +222,7 @@ func plainUnits(s string) string {
 	return s
 }
 
-// rateMend returns a rate that s may have been meant as, or "".
+// rateMend returns a rate that the user may have meant by s, or "".
 func rateMend(s string) string {
 	s = strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(s, " per ", "/")), ""))
 	if from, rest, ok := strings.Cut(s, ".."); ok {
@@ -246,8 +246,7 @@ func rateMend(s string) string {
 	return ""
 }
 
-// decimalRate returns the pair of whole numbers that a number of units with a decimal point stands for
-// (1.5/s: 15/10s), or "".
+// decimalRate returns a decimal rate as a pair of whole numbers (1.5/s: 15/10s), or "".
 func decimalRate(number, per string) string {
 	units, tenths, found := strings.Cut(number, ".")
 	if !found || len(tenths) > 6 || !isDigits(units+tenths) || tenths == "" {

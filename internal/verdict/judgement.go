@@ -11,21 +11,21 @@ type PartitionVerdict struct {
 	Partition string
 	Verdict   Verdict
 	Reason    Reason
-	// Detail says in a sentence what an Inconclusive reason means here; may be empty.
+	// Detail explains the reason of an Inconclusive verdict in a sentence. May be empty.
 	Detail string
-	// Findings has at least one element if Verdict is Fail, and none otherwise.
+	// Findings is not empty if Verdict is Fail, and empty otherwise.
 	Findings []Finding
 	Measured Measured
 	// Judged is the number of observations with a known outcome.
 	Judged int
-	// Search is what the exact search did for this partition; the zero value: nothing was searched.
+	// Search is the work of the exact search in this partition. The zero value: nothing was searched.
 	Search Search
 }
 
-// Search is what an exact search did: the decisions it tried (where a limiter remembers more than three
-// times, each counts as several), the most it tries of all for one phase of the windows, beside those that it
-// spends on looking for an explanation along few branches, and whether it reached that and proved nothing
-// there.
+// Search is the work of an exact search. Visited is how many decisions it tried: if a limiter remembers more
+// than three times, each counts as several. Cap is the most that it tries for one phase of the windows. That
+// leaves out what it spends on looking for an explanation along few branches. Capped: it reached the cap and
+// proved nothing there.
 type Search struct {
 	Visited, Cap int
 	Capped       bool
@@ -38,38 +38,37 @@ type Judgement struct {
 	Detail  string
 	// Partitions ascend by name.
 	Partitions []PartitionVerdict
-	// Measured is what all partitions together measured: the intersection of their intervals.
+	// Measured is the intersection of the intervals of all partitions.
 	Measured Measured
-	// Hint names, for a Fail, what explains all of the recording, or says that nothing does that was
-	// tried; empty where nothing was looked for.
+	// Hint names, for a Fail, a limit that explains the whole recording, or says that no tried limit does.
+	// Empty: none was looked for.
 	Hint string
-	// Explanations are the limits that Hint speaks of, the nearest first: one of each kind. Nil where none
-	// was found.
+	// Explanations are the limits of Hint, one of each kind, the nearest first. nil: none was found.
 	Explanations []Explanation
-	// Diagnosis is, for a Fail, what a reader needs to know before any finding; nil where nothing was
-	// found or looked for.
+	// Diagnosis is, for a Fail, what a reader needs to know before any finding. nil: none was found or looked
+	// for.
 	Diagnosis *Diagnosis
-	// Unresolved tells that each partition keeps the limit, and that nothing is missing of a pass but that
-	// less was measured than it must. The other recordings of a run may show the rest.
+	// Unresolved: each partition keeps the limit, and the verdict is no Pass only because too little was
+	// measured. The other recordings of a run may show the rest.
 	Unresolved bool
 }
 
-// Explanation is a limit that explains a whole recording: all partitions, judged on the side that was
-// asked for.
+// Explanation is a limit that explains a whole recording: all partitions, judged on the side that was asked
+// for.
 type Explanation struct {
-	// Text names it in a few words.
+	// Text names the limit in a few words.
 	Text  string
 	Limit spec.Limit
-	// Sure tells that the recording passes. Without it no proof against the limit was found, and not every
-	// order of requests was tried.
+	// Sure: the recording passes. Otherwise no proof against the limit was found, but not every order of
+	// requests was tried.
 	Sure bool
 }
 
-// Diagnosis is what a recording that fails shows as a whole. Its reader needs it before any finding: it
-// names a cause that makes the findings right, and beside the point.
+// Diagnosis is what a failing recording shows as a whole. It names one cause of all findings, so its reader
+// needs it first.
 type Diagnosis struct {
 	Kind DiagnosisKind
-	// Text says in one sentence what seems to be the case, and what to try.
+	// Text says in one sentence what the cause seems to be, and what to try.
 	Text string
 	// Why says in one sentence which judgements of the recording led to Text.
 	Why string
@@ -78,11 +77,11 @@ type Diagnosis struct {
 // DiagnosisKind names what a diagnosis found.
 type DiagnosisKind string
 
-// SharedQuota: clients that are told apart have one quota together.
+// SharedQuota: clients that are told apart share one quota.
 const SharedQuota DiagnosisKind = "shared-quota"
 
-// Merge is the judgement on a recording of which each of several limits judged a part, in the order of the
-// limits. What was measured is left out where there is more than one: each limit has its own.
+// Merge returns the judgement on a recording of which several limits each judged a part, in the order of the
+// limits. It leaves out the measured values if there is more than one limit, as each has its own.
 func Merge(js []*Judgement) *Judgement {
 	all := &Judgement{Verdict: Pass}
 	if len(js) == 1 {
@@ -109,8 +108,8 @@ func Merge(js []*Judgement) *Judgement {
 	return all
 }
 
-// Own notes in the findings of j the limit that judged them, where others of the recording have another limit
-// or none.
+// Own notes in the findings of j the limit that judged them. It is for a recording of which other parts have
+// another limit, or none.
 func (j *Judgement) Own(limit string) {
 	for i := range j.Partitions {
 		for k := range j.Partitions[i].Findings {

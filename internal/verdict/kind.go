@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// ClaimKind is what a claim is about, such as storm. The id of a claim is its kind, or, where a scenario
-// may have several of one kind, its kind, a dash and what the claim is about: storm-fixed.
+// ClaimKind is what a claim is about, such as storm. The id of a claim is its kind. If a scenario may have
+// several of one kind, a dash and what the claim is about follow: storm-fixed.
 type ClaimKind string
 
-// The kinds of claims, in the order of the documentation. About says what each one expects.
+// The kinds of claims, in the order of the documentation. About says what each kind expects.
 const (
 	ClaimConformance         ClaimKind = "conformance"
 	ClaimRetryAfterHonored   ClaimKind = "retry-after-honored"
@@ -48,13 +48,13 @@ const (
 	ClaimClientBudget        ClaimKind = "client-budget"
 )
 
-// explained is a kind, and what it means in a sentence.
+// explained is a kind and its meaning in a sentence.
 type explained[K ~string] struct {
 	kind  K
 	about string
 }
 
-// kindsOf are the kinds of a table, in its order.
+// kindsOf returns the kinds of a table, in its order.
 func kindsOf[K ~string](rows []explained[K]) []K {
 	out := make([]K, len(rows))
 	for i, row := range rows {
@@ -63,7 +63,7 @@ func kindsOf[K ~string](rows []explained[K]) []K {
 	return out
 }
 
-// aboutOf is the sentence of a kind; empty for one that is not in the table.
+// aboutOf returns the sentence of a kind; empty: it is not in the table.
 func aboutOf[K ~string](rows []explained[K], k K) string {
 	for _, row := range rows {
 		if row.kind == k {
@@ -147,19 +147,19 @@ var claimKinds = []explained[ClaimKind]{
 // ClaimKinds returns all kinds, in the order of the documentation.
 func ClaimKinds() []ClaimKind { return kindsOf(claimKinds) }
 
-// About says in a sentence what a claim of the kind expects; empty for a kind that is not known.
+// About says in a sentence what a claim of the kind expects. Empty: the kind is not known.
 func (k ClaimKind) About() string { return aboutOf(claimKinds, k) }
 
-// ID is the id of the claim of the kind about one thing: storm-fixed.
+// ID returns the id of the claim of this kind about one thing: storm-fixed.
 func (k ClaimKind) ID(of string) string { return string(k) + "-" + of }
 
-// Of is what a claim of the kind is about, by its id: fixed of storm-fixed.
+// Of returns what a claim of the kind with this id is about: fixed of storm-fixed.
 func (k ClaimKind) Of(id string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(id, string(k)), "-")
 }
 
-// KindOf returns the kind of the claim with an id, empty for an id of no kind. It is for words that users
-// write, and for reports of versions that kept no kinds; a Claim has its Kind.
+// KindOf returns the kind of the claim with an id. Empty: no kind has it. It is for words that users write,
+// and for reports of versions that kept no kinds. A Claim has its Kind.
 func KindOf(id string) ClaimKind {
 	i := slices.IndexFunc(claimKinds, func(row explained[ClaimKind]) bool {
 		return id == string(row.kind) || strings.HasPrefix(id, row.kind.ID(""))
@@ -170,15 +170,15 @@ func KindOf(id string) ClaimKind {
 	return claimKinds[i].kind
 }
 
-// The kinds of findings of claims. What Seen and Bound count is said with each; times are in nanoseconds.
+// The kinds of findings of claims. Each says what Seen and Bound are. Times are in nanoseconds.
 const (
 	// RetryAfterEarly: a client waited as told and was denied again. Seen is how long it waited, Bound how
 	// long it was told to wait.
 	RetryAfterEarly Kind = "retry-after-early"
 	// RetryAfterLate: a client was told to wait longer than needed. Seen is what it was told, Bound the
-	// longest need.
+	// longest wait that it can need.
 	RetryAfterLate Kind = "retry-after-late"
-	// FieldMissing and FieldInvalid: answers without a field, or with one that breaks its syntax. Seen counts
+	// FieldMissing and FieldInvalid: answers lack a field, or have one that breaks its syntax. Seen counts
 	// them, Bound is 0.
 	FieldMissing Kind = "field-missing"
 	FieldInvalid Kind = "field-invalid"
@@ -186,53 +186,53 @@ const (
 	DeniedStatus Kind = "denied-status"
 	// DeniedInPhase: more denials in a phase than it may have. Seen and Bound count denials.
 	DeniedInPhase Kind = "denied-in-phase"
-	// CountedOtherwise: the target counted fewer denials than it answered. Seen is how many it answered,
-	// Bound how many it counted.
+	// CountedOtherwise: the target counted fewer denials than it sent. Seen is how many it sent, Bound how
+	// many it counted.
 	CountedOtherwise Kind = "counted-otherwise"
 	// DeniedUnlimited: denials in a phase that no limit counts. Seen and Bound count denials.
 	DeniedUnlimited Kind = "denied-unlimited"
 	// AnsweredOtherwise: answers with a status that is not expected. Seen counts them, Bound is 0.
 	AnsweredOtherwise Kind = "answered-otherwise"
-	// Unanswered: a phase got no answers where some are expected. Seen counts its requests without one,
-	// Bound is 0.
+	// Unanswered: a phase got no answers although some are expected. Seen counts its requests without an
+	// answer, Bound is 0.
 	Unanswered Kind = "unanswered"
-	// AdmittedBarred: admissions in a phase of which nothing may be admitted. Seen counts them, Bound is 0.
+	// AdmittedBarred: admissions in a phase that may have none. Seen counts them, Bound is 0.
 	AdmittedBarred Kind = "admitted-barred"
-	// MintsQuota: requests of a client that differ in one attribute do not draw on the quota of the others.
-	// Seen counts the units admitted, Bound the most of one quota. SharesQuota: they do, where each is to
-	// have one of its own.
+	// MintsQuota: requests of a client that differ in one attribute do not draw on the quota of its other
+	// requests. Seen counts the units admitted, Bound the most of one quota. SharesQuota: they do, although
+	// each should have a quota of its own.
 	MintsQuota  Kind = "mints-quota"
 	SharesQuota Kind = "shares-quota"
 	// NotDrained: clients that were never admitted. Seen counts them, Bound is 0.
 	NotDrained Kind = "not-drained"
-	// QuotaConflict: answers that tell two limits or two remaining units. Seen counts them, Bound is 0.
+	// QuotaConflict: answers state two limits or two remaining units. Seen counts them, Bound is 0.
 	QuotaConflict Kind = "quota-conflict"
-	// RemainingHigh and RemainingLow: an answer tells more, or fewer, remaining units than can be. Seen is
-	// what it tells (or the least that can be), Bound the most that can be (or what it tells).
+	// RemainingHigh: an answer states more remaining units than possible. Seen is the stated number, Bound
+	// the most possible. RemainingLow: it states fewer. Seen is the least possible number, Bound the stated
+	// one.
 	RemainingHigh Kind = "remaining-too-high"
 	RemainingLow  Kind = "remaining-too-low"
-	// LimitOtherwise: answers tell a limit that is not the declared one. Seen counts them, Bound is 0.
+	// LimitOtherwise: answers state a limit that is not the declared one. Seen counts them, Bound is 0.
 	LimitOtherwise Kind = "limit-otherwise"
-	// ResetLate and ResetEarly: an answer tells that quota comes back later than it can, or earlier. Seen
-	// is what it tells (or the least that can be), Bound the most that can be (or what it tells), in
-	// nanoseconds from the answer.
+	// ResetLate: an answer states that quota comes back later than it can. Seen is the stated time, Bound the
+	// latest possible. ResetEarly: it states an earlier time. Seen is the earliest possible time, Bound the
+	// stated one. Both are nanoseconds from the answer.
 	ResetLate  Kind = "reset-late"
 	ResetEarly Kind = "reset-early"
-	// BodyConflict: bodies of denials tell something else than their header fields. Seen counts them, Bound
-	// is 0.
+	// BodyConflict: bodies of denials contradict their header fields. Seen counts them, Bound is 0.
 	BodyConflict Kind = "body-conflict"
-	// Latency: a quantile of the service time over its bound. Seen and Bound are that quantile and its bound.
+	// Latency: a quantile of the service time is over its bound. Seen is the quantile, Bound its bound.
 	Latency Kind = "latency"
-	// FieldLost, FieldChanged, StatusChanged, BodyChanged: what a proxy did to the answers of the origin.
-	// Seen counts the answers through the proxy that show it, Bound is 0.
+	// FieldLost, FieldChanged, StatusChanged, BodyChanged: a proxy changed the answers of the origin. Seen
+	// counts the answers through the proxy that show it, Bound is 0.
 	FieldLost     Kind = "field-lost"
 	FieldChanged  Kind = "field-changed"
 	StatusChanged Kind = "status-changed"
 	BodyChanged   Kind = "body-changed"
 )
 
-// findingKinds is the table of the kinds of findings. It is never written after init. Those that bear the
-// name of their claim have no row: the claim says it.
+// findingKinds is the table of the kinds of findings. It is never written after init. Findings with the name
+// of their claim have no row, as the claim explains them.
 var findingKinds = []explained[Kind]{
 	{OverAdmission,
 		"More was admitted within a span than the limit can admit, wherever in their intervals the " +
@@ -281,12 +281,12 @@ var findingKinds = []explained[Kind]{
 // documentation.
 func FindingKinds() []Kind { return kindsOf(findingKinds) }
 
-// About says in a sentence what a finding of the kind accuses the target of; empty for a kind that is not
-// known, or bears the name of its claim.
+// About says in a sentence of what a finding of the kind accuses the target. Empty: the kind is not known, or
+// has the name of its claim.
 func (k Kind) About() string { return aboutOf(findingKinds, k) }
 
-// rules are the rules that findings rest on: by the kind of their claim and their own, or by that of the
-// claim alone. A rule that is read from the answer stands in the finding itself.
+// rules are the rules on which findings rest: by the kind of their claim and their own kind, or by the kind
+// of the claim alone (""). A rule that is read from the answer stands in the finding itself.
 var rules = map[ClaimKind]map[Kind]string{
 	ClaimConformance: {
 		OverAdmission: "AL-UPPER", UnderAdmission: "AL-LOWER", NoExplanation: "AL-UPPER",
@@ -315,8 +315,8 @@ var rules = map[ClaimKind]map[Kind]string{
 	ClaimIntact:              {"": "RL-INTERMEDIARY"},
 }
 
-// NameRules names in each finding of a claim of the kind the rule that it rests on, unless it has its own: a
-// word that `rlcheck explain` knows. What rests on the expectation of a scenario alone has none.
+// NameRules names in each finding of a claim the rule on which it rests, unless the finding has one. `rlcheck
+// explain` knows the rule. A finding that rests on the expectation of a scenario alone has none.
 func NameRules(of ClaimKind, findings []Finding) {
 	for i := range findings {
 		f := &findings[i]

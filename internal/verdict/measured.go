@@ -2,28 +2,29 @@ package verdict
 
 import "fmt"
 
-// Interval is a closed interval of a measured parameter. Unbounded at an end that no observation bounds.
+// Interval is a closed interval of a measured parameter. LoSet=false: no observation bounds it below.
+// HiSet=false: none bounds it above.
 type Interval struct {
 	Lo, Hi       float64
 	LoSet, HiSet bool
 }
 
-// Measured is the measured policy: for each parameter, the values that the timeline does not refute, the
-// others held at the declared value.
+// Measured is the measured policy. For each parameter it has the values that the timeline does not refute,
+// with the other parameters at their declared values.
 type Measured struct {
 	// Burst is in units: the burst of a bucket, the queue+1 of a queue, the quota of a window.
 	Burst Interval
-	// Rate is in units per second; of a window, with the quota held: what is measured is its length.
+	// Rate is in units per second. Of a window, its length is measured with the quota held.
 	Rate Interval
-	// Phase is when windows begin, in nanoseconds since the start of the recording, modulo the window; of
-	// limits with windows whose phase is not known beforehand.
+	// Phase is when windows begin, in nanoseconds since the start of the recording, modulo the window. Set
+	// only if the limit has windows whose phase was not known before.
 	Phase Interval
-	// Policies has, for a limit of several policies, what was measured of each while the others were held;
-	// the fields above are then unset. Nil for one policy, and where nothing was measured.
+	// Policies has, for a limit of several policies, what was measured of each with the others held. The
+	// fields above are then unset. nil: there is one policy, or nothing was measured.
 	Policies []Measured
 }
 
-// Of returns what was measured of policy i of a limit of n.
+// Of returns what was measured of policy i of a limit with n policies.
 func (m Measured) Of(i, n int) Measured {
 	switch {
 	case n == 1:
@@ -35,8 +36,8 @@ func (m Measured) Of(i, n int) Measured {
 	}
 }
 
-// Intersect returns what two partitions, or two recordings under one limit, together measured; not of the
-// phases, which may be different ones.
+// Intersect returns what two partitions, or two recordings under one limit, together measured. It leaves out
+// the phases, which may differ.
 func (m Measured) Intersect(other Measured) Measured {
 	out := Measured{Burst: m.Burst.Intersect(other.Burst), Rate: m.Rate.Intersect(other.Rate)}
 	for i := range max(len(m.Policies), len(other.Policies)) {
@@ -45,11 +46,11 @@ func (m Measured) Intersect(other Measured) Measured {
 	return out
 }
 
-// Empty tells whether no value is left: each is refuted.
+// Empty tells whether every value is refuted.
 func (iv Interval) Empty() bool { return iv.LoSet && iv.HiSet && iv.Lo > iv.Hi }
 
-// String prints the interval as 20..20, 9.97..10.04, 3.. or ..7; "nothing" where neither end is known, "no
-// value" where none is left.
+// String prints the interval as 20..20, 9.97..10.04, 3.. or ..7. It prints "nothing" if neither end is known,
+// and "no value" if the interval is empty.
 func (iv Interval) String() string {
 	switch {
 	case iv.Empty():

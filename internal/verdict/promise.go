@@ -1,15 +1,16 @@
 package verdict
 
-// Promise is what a target may have or not, and what is held against it only where it was promised.
+// Promise is a feature that a target may have or lack. A lack is held against it only if the feature was
+// promised.
 type Promise string
 
-// The promises. The first three are of header fields and bodies that standards leave open or that are
+// The promises. The first three are header fields and bodies that standards leave open or that are
 // conventions.
 const (
 	// PromiseRetryAfter: denials carry Retry-After (RFC 6585 section 4: MAY).
 	PromiseRetryAfter Promise = "retry-after"
-	// PromiseRateLimit: answers tell their quota, in RateLimit, RateLimit-Limit or X-RateLimit-Limit and
-	// their kin (no standard).
+	// PromiseRateLimit: answers state their quota, in RateLimit, RateLimit-Limit, X-RateLimit-Limit or their
+	// kin (no standard).
 	PromiseRateLimit Promise = "ratelimit"
 	// PromiseProblem: denials have a body of type application/problem+json (RFC 9457 asks nobody to send it).
 	PromiseProblem Promise = "problem"
@@ -24,13 +25,13 @@ func Promises() []Promise {
 	return append(RecommendedPromises(), PromiseCost, PromiseMethods)
 }
 
-// RecommendedPromises returns the promises of what is recommended to all limiters: a strict run takes them
-// for given.
+// RecommendedPromises returns the promises that are recommended to all limiters. A strict run takes them as
+// given.
 func RecommendedPromises() []Promise {
 	return []Promise{PromiseRetryAfter, PromiseRateLimit, PromiseProblem}
 }
 
-// Lack says what is missing where p was never seen: sends no Retry-After (recommended).
+// Lack says what is missing if p was never seen: sends no Retry-After (recommended).
 func (p Promise) Lack() string {
 	switch p {
 	case PromiseRetryAfter:

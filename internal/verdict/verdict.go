@@ -4,7 +4,7 @@ package verdict
 
 import "time"
 
-// Verdict is our judgement. The zero value is Inconclusive: nothing is passed or failed by accident.
+// Verdict is the judgement in a word. The zero value is Inconclusive, so nothing passes or fails by accident.
 type Verdict uint8
 
 // The verdicts.
@@ -34,7 +34,7 @@ func Worst(a, b Verdict) Verdict {
 	return min(a, b)
 }
 
-// Reason is why a verdict is Inconclusive; empty for the others.
+// Reason is why a verdict is Inconclusive. Empty for other verdicts.
 type Reason string
 
 // The closed list of reasons.
@@ -64,9 +64,9 @@ const (
 type Finding struct {
 	Kind      Kind
 	Partition string
-	// Seen and Bound are the integers that Text is printed from: units admitted and the most that were
-	// possible (over-admission), units that could have been in use and the fewest a denial needs
-	// (under-admission).
+	// Seen and Bound are the integers that Text is printed from. Over-admission: the units admitted, and the
+	// most that were possible. Under-admission: the units that could have been in use, and the fewest that a
+	// denial needs.
 	Seen, Bound int64
 	// From and To are the span of the witness, from its first Sent to its last FirstByte.
 	From, To time.Duration
@@ -74,14 +74,14 @@ type Finding struct {
 	Observations []int
 	// Text is the arithmetic in one sentence with units, without the partition.
 	Text string
-	// Limit is the limit of a partition that has one of its own, as a SPEC; empty: the one that was judged.
+	// Limit is the SPEC of the limit of a partition that has its own. Empty: the limit that was judged.
 	Limit string
-	// Rule is the id of the rule that the finding rests on, such as RA-SYNTAX; empty: an expectation of the
-	// scenario alone.
+	// Rule is the id of the rule on which the finding rests, such as RA-SYNTAX. Empty: it rests on an
+	// expectation of the scenario alone.
 	Rule string
 }
 
-// Members are the Observations as a set.
+// Members returns the Observations as a set.
 func (f *Finding) Members() map[int]bool {
 	in := make(map[int]bool, len(f.Observations))
 	for _, seq := range f.Observations {
@@ -101,24 +101,24 @@ type Claim struct {
 	Text     string
 	Findings []Finding
 	// Unpromised is what the target was never seen to have and did not promise, so that the claim could not
-	// be judged: it is Inconclusive (needs-failed), and does not weigh on the verdict of its scenario. Empty
-	// for every other claim.
+	// be judged. The claim is then Inconclusive (needs-failed), and does not weigh on the verdict of its
+	// scenario. Empty for every other claim.
 	Unpromised Promise
-	// Compared are the attributes that a claim of kind ClaimAttributes compared, in their order; nil for all
-	// others.
+	// Compared are the attributes that a claim of kind ClaimAttributes compared, in their order. nil for all
+	// other claims.
 	Compared []Comparison
 }
 
-// Comparison is whether the requests of one client that differ in one attribute draw on one quota.
+// Comparison says whether the requests of one client that differ in one attribute draw on one quota.
 type Comparison struct {
-	// Attribute is what differs, Plain and Other what is sent.
+	// Attribute is what differs. Plain and Other are what the two kinds of requests send.
 	Attribute, Plain, Other string
-	// Expected is shared, separate or either; Observed shared, separate, unlimited or "not shown".
+	// Expected is shared, separate or either. Observed is shared, separate, unlimited or "not shown".
 	Expected, Observed string
-	// Detail says why nothing is shown, or with what numbers it is.
+	// Detail says why nothing is shown, or which numbers show it.
 	Detail  string
 	Verdict Verdict
 }
 
-// Failed tells that what was observed is not what is expected.
+// Failed tells whether the observed result is not the expected one.
 func (c Comparison) Failed() bool { return c.Verdict == Fail }
