@@ -8,14 +8,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// FromCaches begins the note of a recording with answers that a cache gave.
+// FromCaches begins the note of a recording in which a cache gave some answers.
 const FromCaches = timeline.OfTarget + "answers came from a cache"
 
-// askPast begins the mend in that note.
+// askPast begins the remedy in that note.
 const askPast = " (get past it: "
 
-// DoubtCached makes the outcome of o unknown where its answer says that a cache gave it, and counts it in c.
-// A limiter behind the cache did not decide on it, one before it may have.
+// DoubtCached makes the outcome of o unknown if a cache gave its answer, and counts the answer in c. A
+// limiter behind the cache did not decide it. A limiter in front of the cache may have.
 //
 //	client -- limiter? -- cache -- limiter? -- origin
 func DoubtCached(o *timeline.Observation, c *headers.Caches) {
@@ -24,7 +24,7 @@ func DoubtCached(o *timeline.Observation, c *headers.Caches) {
 	}
 }
 
-// NoteCaches returns notes, and behind them that of the answers that c counts, where there are any and no
+// NoteCaches returns notes, and behind them the note of the answers that c counts, if there are any and no
 // note tells of them.
 func NoteCaches(notes []string, c headers.Caches) []string {
 	if c.Hits == 0 || CacheNote(notes) != "" {
@@ -35,7 +35,7 @@ func NoteCaches(notes []string, c headers.Caches) []string {
 		FromCaches, c.Hits, c.Answers, c.First))
 }
 
-// CacheNote returns the note that begins with FromCaches; empty where none of them does.
+// CacheNote returns the note that begins with FromCaches, or "".
 func CacheNote(notes []string) string {
 	for _, n := range notes {
 		if strings.HasPrefix(n, FromCaches) {
@@ -45,10 +45,11 @@ func CacheNote(notes []string) string {
 	return ""
 }
 
-// FromCache tells whether answers of s came from a cache: they are left out of what is judged.
+// FromCache tells whether a cache gave answers of s. These are not judged.
 func (s *Scenario) FromCache() bool { return CacheNote(s.Header.Notes) != "" }
 
-// CacheDetail says how many answers of s came from a cache, as the reason of an Inconclusive; empty: none.
+// CacheDetail says how many answers of s came from a cache, as the reason of an Inconclusive. Empty: none
+// did.
 func (s *Scenario) CacheDetail() string {
 	detail, _, _ := strings.Cut(strings.TrimPrefix(CacheNote(s.Header.Notes), timeline.OfTarget), askPast)
 	return detail

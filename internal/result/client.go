@@ -9,14 +9,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Client is what became of the requests of one partition.
+// Client is how the requests of one partition were answered.
 type Client struct {
 	Partition                      string
 	Sent, Allowed, Denied, Unknown int
-	// FirstDenial and LastDenial are when the answers came; 0 without a denial.
+	// FirstDenial and LastDenial are when their answers began; 0: there is no denial.
 	FirstDenial, LastDenial time.Duration
-	// Nearness is the largest share of the limit that was certainly in use: 1 is all of it. Nil where it
-	// is not known.
+	// Nearness is the largest share of the limit that was certainly in use: 1 is all of it. nil: it is not
+	// known.
 	Nearness *float64
 }
 
@@ -47,7 +47,7 @@ func (t *ClientTally) Add(o *timeline.Observation) {
 	}
 }
 
-// Clients lists what was counted: the most denials first, then the most requests, then by name.
+// Clients returns the counts: the most denials first, then the most requests, then by name.
 func (t *ClientTally) Clients() []Client {
 	var out []Client
 	for _, c := range t.by {

@@ -12,8 +12,8 @@ import (
 )
 
 // Coarse says what limits how closely the recording of s measures its limit, and what would mend that. Both
-// are empty where nothing does but the number of requests, or where the recording is not at hand. A limit
-// gives back units while a request is under way, while a clock stands still, and between two steps of a log:
+// are empty if only the number of requests limits it, or if the recording is not at hand. A limit gives back
+// units while a request is under way, while a clock stands still, and between two steps of a log:
 //
 //	sent             answered
 //	|-- decided here, --|   and the limit gives back rate x wait units meanwhile: so many bursts look alike
@@ -49,12 +49,12 @@ func (s *Scenario) Coarse() (why, mend string) {
 	}
 }
 
-// locksOut tells whether denied requests put off when p admits again.
+// locksOut tells whether denied requests delay the next admission of p.
 func locksOut(p spec.Policy) bool { return p.Count == spec.CountAll || p.Ban > 0 }
 
-// Slow is the mend where a client that asks one request after the other is hardly denied, as the limit gives
-// back a unit while an answer is under way, or where even the fastest answer takes long; empty where it is
-// not so.
+// Slow returns the remedy if the target is too far away: a client that sends one request after the other is
+// hardly denied, as the limit gives back a unit during an answer. Or even the fastest answer takes long.
+// Empty: neither is so.
 func (s *Scenario) Slow() string {
 	if s.Timeline == nil || s.Target == "" {
 		return ""
@@ -70,11 +70,11 @@ func (s *Scenario) Slow() string {
 	return ""
 }
 
-// farFrom is how long the fastest answer of a target takes that is far away: as long before a boundary the
-// first requests are sent.
+// farFrom is the time of the fastest answer from which a target is far away. The first requests are sent as
+// long before a boundary.
 const farFrom = 25 * time.Millisecond
 
-// fastest is how long the fastest answer took, 0 where there is none or the recording is not in memory.
+// fastest returns how long the fastest answer took; 0: there is none, or the recording is not in memory.
 func (s *Scenario) fastest() (d time.Duration) {
 	for i := range s.Timeline.Observations {
 		if o := &s.Timeline.Observations[i]; o.Answered && (d == 0 || o.FirstByte-o.Sent < d) {
@@ -84,7 +84,7 @@ func (s *Scenario) fastest() (d time.Duration) {
 	return d
 }
 
-// refill is the highest rate of what refills, a second, and the coarsest clock.
+// refill returns the highest rate of the buckets and queues, per second, and their coarsest clock.
 func (s *Scenario) refill() (rate float64, tick time.Duration) {
 	for _, p := range s.Limit {
 		if p.Refills() {
@@ -98,7 +98,7 @@ func (s *Scenario) refill() (rate float64, tick time.Duration) {
 	return rate, tick
 }
 
-// givenBack says what a rate gives back within d.
+// givenBack says how many units a rate gives back within d.
 func givenBack(rate float64, d time.Duration) string {
 	units := quantity.PerSecond(rate*d.Seconds(), false) + " units"
 	if units == "1 units" {
@@ -113,14 +113,14 @@ const (
 		"--burst-resolution, --rate-resolution)"
 )
 
-// noticed is how many units a limit must give back for two bursts to be taken for one.
+// noticed is how many units a limit must give back for two bursts to look alike.
 const noticed = 0.5
 
-// usualWait is the median of how long a decision may have been under way, and whether any was a denial.
+// usualWait returns the median time from sending to answer, and whether there was a denial.
 func (s *Scenario) usualWait() (wait time.Duration, denied bool) {
 	tl := s.Timeline
 	most := int64(0)
-	if s.Excerpt != "" || tl.Spool != nil { // the middle of those that are most
+	if s.Excerpt != "" || tl.Spool != nil { // the median of the most frequent outcome
 		l := &s.Latency
 		for _, d := range []*latency.Latencies{&l.Allowed, &l.Denied, &l.Unknown} {
 			if d.Service.Count > most {

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// CountsText prints the numbers that must add up, as two equations, such as 3 planned = 3 sent + 0 unsent;
-// 3 sent = 2 allowed + 1 denied + 0 unknown. One that does not hold has != in place of =.
+// CountsText prints the numbers that must add up as two equations, such as 3 planned = 3 sent + 0 unsent; 3
+// sent = 2 allowed + 1 denied + 0 unknown. An equation that does not hold has != in place of =.
 func CountsText(c timeline.Counts) string {
 	planned := fmt.Sprintf("%s planned %s %s sent + %s unsent", quantity.Thousands(c.Planned),
 		equals(c.Planned == c.Sent+c.Unsent),

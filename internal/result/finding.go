@@ -6,8 +6,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Findings are those of the judge, those of the first partition first, each with its partition. Of a scenario
-// that was read without a judgement they are those of the claim of conformance. May be empty.
+// Findings returns the findings of the judge, in the order of partitions, each with its partition. For a
+// scenario that was read without a judgement, it returns those of the claim of conformance. May be empty.
 func (s *Scenario) Findings() []verdict.Finding {
 	var out []verdict.Finding
 	if s.Judgement != nil {
@@ -30,8 +30,8 @@ func (s *Scenario) Findings() []verdict.Finding {
 	return out
 }
 
-// AttributeFindings are the findings on attributes, in the order of the claims; ok is false where none was
-// compared.
+// AttributeFindings returns the findings on attributes, in the order of the claims. ok=false: no attribute
+// was compared.
 func (s *Scenario) AttributeFindings() (out []verdict.Finding, ok bool) {
 	for i := range s.Claims {
 		if len(s.Claims[i].Compared) > 0 {
@@ -41,7 +41,7 @@ func (s *Scenario) AttributeFindings() (out []verdict.Finding, ok bool) {
 	return out, ok
 }
 
-// FirstByte prints when the answer to o began, in seconds; never where none came.
+// FirstByte prints when the answer to o began, in seconds, or "never" if none came.
 func FirstByte(o *timeline.Observation) string {
 	if !o.Answered {
 		return "never"

@@ -7,20 +7,20 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Note is what could not be judged of a run, since the targets never had it and nobody promised it: no
-// failure.
+// Note is something that could not be judged of a run, since the targets never had it and nobody promised it.
+// It is no failure.
 type Note struct {
-	// Unpromised is what is missing; empty for needs that no promise names, such as an origin behind a proxy.
+	// Unpromised is what is missing. Empty for needs that no promise names, such as an origin behind a proxy.
 	Unpromised verdict.Promise
 	// Text says it in a few words: sends no Retry-After: recommended.
 	Text string
-	// NotJudged are the ids of the scenarios that could not be judged without it, InPart those of which
-	// claims could not. In the order of the run, each once; one of them may be empty.
+	// NotJudged are the ids of the scenarios that could not be judged without it. InPart are those that could
+	// not be judged in part. Both are in the order of the run, each once. One of them may be empty.
 	NotJudged, InPart []string
 }
 
-// Notes returns what was not judged, and does not count, in the order of check.Promises; then the scenarios
-// that needed something else. A run that judged everything has none.
+// Notes returns what was not judged and does not count, in the order of verdict.Promises. The scenarios that
+// needed something else follow. Empty: everything was judged.
 func (r *Run) Notes() []Note {
 	var out []Note
 	for _, p := range verdict.Promises() {
@@ -45,8 +45,8 @@ func (r *Run) Notes() []Note {
 	return out
 }
 
-// unfit are the notes of what takes more than a scenario may: one of all that were not begun, and one of each
-// part that was left out.
+// unfit returns the notes of what takes more than a scenario may: one note of all scenarios that were not
+// begun, and one of each part that was left out.
 func (r *Run) unfit() []Note {
 	whole := Note{Text: "exceeds a ceiling of time, requests or connections (--dry-run names it)"}
 	var parts []Note
@@ -79,13 +79,13 @@ func (n *Note) add(s *Scenario) {
 	}
 }
 
-// Uncounted tells whether s says nothing of its target, for want of something that the target never had:
-// neither a failure nor a doubt.
+// Uncounted tells whether s says nothing of its target, since something is missing that the target never had.
+// That is neither a failure nor a doubt.
 func (s *Scenario) Uncounted() bool {
 	return s.Verdict == verdict.Inconclusive && s.Reason == verdict.NeedsFailed
 }
 
-// unpromised is what claims of s were not judged for.
+// unpromised returns the promises without which claims of s were not judged.
 func (s *Scenario) unpromised() []verdict.Promise {
 	var out []verdict.Promise
 	for _, c := range s.Claims {

@@ -1,5 +1,5 @@
-// Package result holds what a run found: its scenarios, their verdicts and recordings, and what they measured
-// together.
+// Package result holds the results of a run: its scenarios, their verdicts and recordings, and what they
+// measured together.
 package result
 
 import (
@@ -21,23 +21,22 @@ type Run struct {
 	// Started is the wall time of the start, Duration how long the run took.
 	Started  time.Time
 	Duration time.Duration
-	// Version is that of rlcheck.
+	// Version is the version of rlcheck.
 	Version string
-	// Command is the command line, its secrets already redacted by the caller.
+	// Command is the command line. The caller has redacted its secrets.
 	Command []string
 	Host    Host
 	// Scenarios are in the order in which they ran. May be empty.
 	Scenarios []Scenario
-	// Interrupted tells that the run was stopped before its last scenario was done.
+	// Interrupted: the run was stopped before its last scenario was done.
 	Interrupted bool
-	// NotBegun are the ids of the scenarios, in their order, that a run did not come to: it was interrupted,
-	// or nothing listened at its target.
+	// NotBegun are the ids of the scenarios that a run did not begin, in their order. It was interrupted, or
+	// nothing listened at its target.
 	NotBegun []string
-	// Policy is what the scenarios together measured; nil where none measured anything for clients of its
-	// own.
+	// Policy is what the scenarios together measured. nil: none measured anything for clients of its own.
 	Policy *Policy
-	// Hint is what explains all recordings of a limit that some of them contradict; nil where none does, or
-	// one alone was recorded: then the judgement of each has its own.
+	// Hint explains all recordings of a limit that some of them contradict. nil: nothing does, or there is
+	// only one recording, whose judgement has its own hint.
 	Hint *Hint
 }
 
@@ -45,14 +44,14 @@ type Run struct {
 type Hint struct {
 	// Text says in a sentence what would explain the recordings, or that nothing does that was tried.
 	Text string
-	// Limits are what would, the nearest first; empty where nothing does.
+	// Limits are the limits that would explain them, the nearest first. Empty: no limit does.
 	Limits []spec.Limit
-	// From are the ids of the scenarios whose recordings were judged, in the order of the run.
+	// From are the ids of the scenarios with these recordings, in the order of the run.
 	From []string
 }
 
-// Policy is the measured policy of a run: what the scenarios that declare one limit, for clients that no
-// other run had, measured together.
+// Policy is the measured policy of a run: what scenarios with one declared limit together measured. No other
+// run had their clients.
 type Policy struct {
 	Limit spec.Limit
 	// Measured is the intersection of what each of them measured. An empty interval: no value fits all of
@@ -60,15 +59,16 @@ type Policy struct {
 	Measured verdict.Measured
 	// From are the ids of these scenarios, in the order of the run. At least one.
 	From []string
-	// Contradiction is a failure of the run: no one limiter made two of its recordings. Nil where none is
+	// Contradiction is a failure of the run: no single limiter made two of its recordings. nil: none is
 	// known.
 	Contradiction *Contradiction
 }
 
-// Contradiction is two recordings of a run that no value of a parameter explains, though each alone keeps the
-// declared limit. That takes a range: of one declared value, a recording that keeps it measures it.
+// Contradiction is two recordings of a run that no value of a parameter explains together, though each keeps
+// the declared limit. That takes a declared range: a recording that keeps a single declared value also
+// measures it.
 type Contradiction struct {
-	// Between are the ids of their scenarios.
+	// Between are the ids of the two scenarios.
 	Between [2]string
 	// Text says in one sentence what each of them measured.
 	Text string
@@ -80,28 +80,28 @@ type Host struct {
 	CPUs                int
 }
 
-// The kinds of scenario. A failed one counts if it is Required, or Recommended and the run is strict.
+// The kinds of scenario. A failed scenario counts if it is Required, or Recommended and the run is strict.
 const (
 	Required    = "required"
 	Recommended = "recommended"
 	Informative = "informative"
 )
 
-// Scenario is one scenario of a run and what became of it.
+// Scenario is one scenario of a run and its result.
 type Scenario struct {
 	ID, Title, Kind, Source string
 	// File is where the scenario was read from.
 	File string
-	// Target and Origin are URLs; Origin is empty where nothing is compared with an origin.
+	// Target and Origin are URLs. Origin is empty if nothing is compared with an origin.
 	Target, Origin string
-	// Store and Fault describe the embedded target; empty for any other.
+	// Store and Fault describe the embedded target. Empty for any other target.
 	Store, Fault string
-	// Limit is the declared limit; empty where none is declared. Answer is what identify says of the limit it
-	// asked for: identified, open or none. It is empty where somebody declared the limit.
+	// Limit is the declared limit, or empty. Answer is what identify says of the limit that it asked for:
+	// identified, open or none. It is empty if somebody declared the limit.
 	Limit  spec.Limit
 	Answer string
-	// Limits are those of the phases that have one of their own, by the names of their requests; empty for a
-	// phase that none counts.
+	// Limits are the limits of phases that have their own, by the phase of their requests. An empty limit: no
+	// limit counts the phase.
 	Limits  map[string]spec.Limit
 	Verdict verdict.Verdict
 	// Reason and Detail say why Verdict is Inconclusive.
@@ -111,40 +111,40 @@ type Scenario struct {
 	Claims []verdict.Claim
 	// Judgement is nil where conformance was not judged.
 	Judgement *verdict.Judgement
-	// Fresh tells that no other run had its clients, so that what it measured is of the limiter alone.
+	// Fresh: no other run had its clients, so what it measured is of the limiter alone.
 	Fresh  bool
 	Counts timeline.Counts
-	// Statuses are its answers by status, ascending. Empty where none came, or where none is known.
+	// Statuses are the statuses of its answers, ascending. Empty: no answer came, or no status is known.
 	Statuses []timeline.StatusCount
-	// Clients are the partitions, the most denials first. May be empty: then Timeline tells.
+	// Clients are the partitions, the most denials first. Empty: Timeline tells.
 	Clients []Client
 	Latency latency.Summary
 	Header  timeline.Header
-	// Unfit says what of the scenario is left out, or all of it: with such a limit it would take longer, or
-	// more requests or connections, than it may. Empty where all fits.
+	// Unfit says which part of the scenario, or all of it, is left out. With its limit it would take longer,
+	// or more requests or connections, than it may. Empty: all fits.
 	Unfit string
-	// ResolvedBy are the scenarios, or the earlier recordings of this one, without which this one measured
-	// too little for its pass. Empty for all others.
+	// ResolvedBy are the scenarios, or the earlier recordings of this one, whose measurements this one needed
+	// to pass. Empty for all others.
 	ResolvedBy []string
-	// FailedBeside tells that it failed beside other scenarios, for what they may have caused, and passed
+	// FailedBeside: it failed while other scenarios ran, in a way that they may have caused, and passed
 	// alone.
 	FailedBeside bool
 	// Timeline is nil for a report that was read back from JSON.
 	Timeline *timeline.Timeline
 	Duration time.Duration
-	// TimelinePath is where the recording is kept, for the line that tells how to replay it; may be empty.
+	// TimelinePath is where the recording is kept. The command that replays it names it. May be empty.
 	TimelinePath string
-	// Replay are the words of the command that judges the recording again; empty: check, with TimelinePath
+	// Replay are the words of the command that judges the recording again. Empty: check, with TimelinePath
 	// and Limit.
 	Replay []string
-	// Excerpt says why Timeline has only the observations around the findings; empty where it has all.
+	// Excerpt says why Timeline has only the observations around the findings. Empty: it has all.
 	Excerpt string
 }
 
-// Word is what became of s, in capitals: its verdict, or what identify says.
+// Word returns the result of s in capitals: its verdict, or what identify says.
 func (s *Scenario) Word() string { return strings.ToUpper(cmp.Or(s.Answer, s.Verdict.String())) }
 
-// Word is the same of a run.
+// Word returns the same of a run.
 func (r *Run) Word(strict bool) string {
 	if len(r.Scenarios) == 1 && r.Scenarios[0].Answer != "" {
 		return r.Scenarios[0].Word()
@@ -152,7 +152,7 @@ func (r *Run) Word(strict bool) string {
 	return strings.ToUpper(r.Verdict(strict).String())
 }
 
-// LimitWord is how the limit came to be: declared, or found.
+// LimitWord says where the limit comes from: declared, or found.
 func (s *Scenario) LimitWord() string {
 	if s.Answer != "" {
 		return "found"
@@ -160,7 +160,7 @@ func (s *Scenario) LimitWord() string {
 	return "declared"
 }
 
-// LimitWord is the same of the limits of a run.
+// LimitWord returns the same of the limits of a run.
 func (r *Run) LimitWord() string {
 	if i := slices.IndexFunc(r.Scenarios, func(s Scenario) bool { return s.Answer != "" }); i >= 0 {
 		return r.Scenarios[i].LimitWord()
@@ -168,18 +168,19 @@ func (r *Run) LimitWord() string {
 	return (&Scenario{}).LimitWord()
 }
 
-// OurClock begins the note of a recording that fails where the target has our clock, which nobody said.
+// OurClock begins the note of a recording that fails only if the target has our clock, which nobody said.
 const OurClock = "this fails if the target has the clock of this machine"
 
 // Unverified is the note of a recording whose target may have been anybody.
 const Unverified = "certificates were not verified (target.insecure)"
 
-// Remarks are what a reader must know of a scenario beside its verdict: that its target may have been
-// another one, or serves few connections at a time. Of a recording that was judged by itself they are what
-// was left out of it, and what its pictures leave out. May be empty.
+// Remarks returns what a reader must know of a scenario beside its verdict. The target may have been another
+// one, or may serve few connections at a time. For a recording that was judged by itself, it is what was left
+// out, and what its pictures leave out. May be empty.
 func (s *Scenario) Remarks() []string {
 	out := slices.Clone(s.Header.Notes)
-	if s.Target != "" { // the notes of a generator are with what it measured of itself
+	// The notes of a generator stand with what it measured of itself.
+	if s.Target != "" {
 		out = slices.DeleteFunc(out, func(n string) bool {
 			return n != Unverified && !strings.HasPrefix(n, timeline.OfTarget)
 		})
@@ -190,7 +191,7 @@ func (s *Scenario) Remarks() []string {
 	return out
 }
 
-// Remarks are those of all scenarios, each once.
+// Remarks returns the remarks of all scenarios, each once.
 func (r *Run) Remarks() []string {
 	var out []string
 	for i := range r.Scenarios {
@@ -203,7 +204,7 @@ func (r *Run) Remarks() []string {
 	return out
 }
 
-// Whole is the timeline, nil where it is only a part of the recording.
+// Whole returns the timeline, or nil if it is only a part of the recording.
 func (s *Scenario) Whole() *timeline.Timeline {
 	if s.Excerpt != "" {
 		return nil
@@ -211,17 +212,18 @@ func (s *Scenario) Whole() *timeline.Timeline {
 	return s.Timeline
 }
 
-// Timed tells whether it is known how long answers took. The intervals of a log may be wider.
+// Timed tells whether the service times of answers are known. The intervals of a log may be wider.
 func (s *Scenario) Timed() bool {
 	l := &s.Latency
 	return l.Allowed.Service.Count+l.Denied.Service.Count+l.Unknown.Service.Count > 0
 }
 
-// Verdict is the verdict on the whole run, from which the exit status follows. Fail: a scenario failed that
-// counts (a required one, with strict also a recommended one), or two that count contradict each other.
-// Inconclusive: otherwise, if one that is not informative was inconclusive for want of more than what its
-// target never had (needs-failed), nothing was judged at all, or the run was interrupted. Pass: anything
-// else.
+// Verdict returns the verdict on the whole run, which decides the exit status. Fail: a scenario that counts
+// failed, or two that count contradict each other. Required scenarios count, and with strict also recommended
+// ones.
+//
+// Inconclusive: a scenario that is not informative was inconclusive, and not only since its target lacks
+// something (needs-failed). Or nothing was judged at all, or the run was interrupted. Pass: anything else.
 func (r *Run) Verdict(strict bool) verdict.Verdict {
 	v, judged := verdict.Pass, false
 	for i := range r.Scenarios {
@@ -257,8 +259,7 @@ func (r *Run) Contradicted(strict bool) bool {
 	return true
 }
 
-// Weighs tells whether a failure of s counts. A kind that is none of the three counts: nothing is let through
-// by a typo.
+// Weighs tells whether a failure of s counts. An unknown kind counts, so that no typo lets a failure through.
 func (s *Scenario) Weighs(strict bool) bool {
 	return s.Kind != Informative && (s.Kind != Recommended || strict)
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Worth says what a verdict on s is worth: each declared parameter and what was measured of it, one a line.
-// Empty where no limit is declared.
+// Worth says what a verdict on s is worth: each declared parameter and its measured interval, one on each
+// line. Empty: no limit is declared.
 func (s *Scenario) Worth() []string { return texts(s.WorthLines()) }
 
-// Worth says what a pass under l is worth: each declared parameter and what was measured of it, and in how
-// many partitions the exact search reached its cap.
+// Worth says what a PASS under l is worth: each declared parameter and its measured interval, and in how many
+// partitions the exact search reached its cap.
 func Worth(l spec.Limit, j *verdict.Judgement) []string {
 	return texts(append(linesOf(l, &j.Measured), capped(j)...))
 }
 
-// capped is the line of the partitions in which the bounds alone were asked of all orders: none where there
-// are none.
+// capped returns the line of the partitions whose exact search reached its cap. It is empty if there are
+// none.
 func capped(j *verdict.Judgement) []WorthLine {
 	n := 0
 	for i := range j.Partitions {
@@ -37,7 +37,7 @@ func capped(j *verdict.Judgement) []WorthLine {
 		len(j.Partitions)), Note: true}}
 }
 
-// Untried are the scenarios that did not fail and of which not every order was tried.
+// Untried returns the ids of the scenarios that did not fail and of which not every order was tried.
 func Untried(r *Run) []string {
 	var out []string
 	for i := range r.Scenarios {
@@ -57,20 +57,19 @@ func texts(lines []WorthLine) []string {
 	return out
 }
 
-// WorthLine is one declared parameter: its value or range, and what was measured of it.
+// WorthLine is one declared parameter: its value or range, and its measured interval.
 type WorthLine struct {
 	Text string
 	// Declared and Most are the declared value, and the upper end of a declared range.
 	Declared, Most float64
 	Measured       verdict.Interval
-	// Seen is what was measured of something that nobody declared, to be read behind Text; empty for a
-	// parameter.
+	// Seen is a measured value of something that nobody declared, printed behind Text. Empty for a parameter.
 	Seen string
-	// Note: it is about no parameter, Text is all.
+	// Note: the line is about no parameter, and Text is all of it.
 	Note bool
 }
 
-// WorthLines is Worth before it is printed: each line with its numbers.
+// WorthLines returns the lines of Worth with their numbers.
 func (s *Scenario) WorthLines() []WorthLine {
 	if s.Judgement == nil {
 		return linesOf(s.Limit, nil)
@@ -78,7 +77,7 @@ func (s *Scenario) WorthLines() []WorthLine {
 	return append(linesOf(s.Limit, &s.Judgement.Measured), capped(s.Judgement)...)
 }
 
-// linesOf returns the lines of a limit; all is nil where nothing was judged.
+// linesOf returns the lines of a limit. all is nil if nothing was judged.
 func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
 	var out []WorthLine
 	for i, p := range l {
@@ -99,7 +98,7 @@ func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
 				")"
 			if seen := Measured(m.Rate, "/s", quantity.PerSecond); !Refuted(m.Burst, p) {
 				rate.Text += " (" + seen + ")"
-			} else { // under a burst that is not there
+			} else { // under a burst that it does not have
 				rate.Text, rate.Measured = rate.Text+" (not known)", verdict.Interval{}
 			}
 		}
@@ -115,14 +114,15 @@ func linesOf(l spec.Limit, all *verdict.Measured) []WorthLine {
 	return out
 }
 
-// SeenBurst is what a reader is told of the burst of p: of a queue without a lower end that proves nothing.
+// SeenBurst returns what a reader is told of the burst of p. For a queue, it leaves out a lower end that
+// proves nothing.
 func SeenBurst(p spec.Policy, burst verdict.Interval) verdict.Interval {
 	burst.LoSet = burst.LoSet && OneSided(p, burst) == ""
 	return burst
 }
 
 // OneSided says of a queue that nothing shows it to be as long as declared: an admission that waited may have
-// been decided late. Empty where something does, and of others.
+// been decided late. Empty: something shows it, or p is no queue.
 func OneSided(p spec.Policy, burst verdict.Interval) string {
 	if !p.Queued() || !burst.HiSet || burst.Empty() || burst.LoSet && burst.Lo >= float64(p.Full()) {
 		return ""
@@ -130,8 +130,8 @@ func OneSided(p spec.Policy, burst verdict.Interval) string {
 	return "; a shorter queue would look the same"
 }
 
-// Measured prints an interval: measured 20..20, measured at least 18, at most 22, not measured. An empty
-// interval, which no value of the parameter explains, says so.
+// Measured prints an interval: measured 20..20, measured at least 18, at most 22, not measured. It says so if
+// the interval is empty, so that no value explains the recording.
 func Measured(v verdict.Interval, unit string, text func(x float64, up bool) string) string {
 	switch v = FiniteEnds(v); {
 	case v.Empty():
@@ -147,15 +147,15 @@ func Measured(v verdict.Interval, unit string, text func(x float64, up bool) str
 	}
 }
 
-// FiniteEnds is v with its infinite ends open.
+// FiniteEnds returns v with its infinite ends open.
 func FiniteEnds(v verdict.Interval) verdict.Interval {
 	v.LoSet = v.LoSet && !math.IsInf(v.Lo, 0)
 	v.HiSet = v.HiSet && !math.IsInf(v.Hi, 0)
 	return v
 }
 
-// Refuted tells that no declared value of the burst is left: what was measured with it held is of a limiter
-// that is not there.
+// Refuted tells whether every declared value of the burst is refuted. What was measured with that burst held
+// is then of no real limiter.
 func Refuted(v verdict.Interval, p spec.Policy) bool {
 	tight, loose := p.Ends()
 	low, high := float64(min(tight.Full(), loose.Full())), float64(max(tight.Full(), loose.Full()))

@@ -7,7 +7,7 @@ type Attribute string
 
 // The attributes.
 const (
-	// Nothing: the requests are alike. It shows that they are held to the limit at all.
+	// Nothing: the requests are alike. It shows that the limit holds for them at all.
 	Nothing Attribute = "nothing"
 	// OneConnection: all requests are plain, and come one after the other on one connection.
 	OneConnection  Attribute = "one-connection"
@@ -38,14 +38,14 @@ const (
 	IdempotencyKey Attribute = "idempotency-key"
 )
 
-// AttributeRow says how the requests of the two sides of a phase differ: what a plain one sends, and what the
-// other one sends in its place.
+// AttributeRow says how the requests of the two sides of a phase differ. Plain is what a plain request sends,
+// Other is what the other request sends in its place.
 type AttributeRow struct {
 	Attribute    Attribute
 	Plain, Other string
 }
 
-// Attributes lists all attributes, in the order in which they are told.
+// Attributes lists all attributes, in the order of the documentation.
 func Attributes() []AttributeRow {
 	return []AttributeRow{
 		{Nothing, "the same", "the same"},
@@ -81,11 +81,11 @@ func Attributes() []AttributeRow {
 // IsPath tells whether the attribute is a spelling of the path.
 func (a Attribute) IsPath() bool { return strings.HasPrefix(string(a), "path-") }
 
-// otherSide ends the names of the partitions of requests that differ from the plain ones of a client.
+// otherSide ends the names of the partitions whose requests differ from the plain requests of a client.
 const otherSide = "-otherwise"
 
-// OtherSide returns the name of a partition for the requests of its client that are sent otherwise.
+// OtherSide returns the name of the partition for the requests of a client that are sent otherwise.
 func OtherSide(partition string) string { return partition + otherSide }
 
-// IsOtherSide tells whether a partition is one of requests that are sent otherwise.
+// IsOtherSide tells whether the requests of a partition are sent otherwise.
 func IsOtherSide(partition string) bool { return strings.HasSuffix(partition, otherSide) }

@@ -12,8 +12,8 @@ type Part struct {
 }
 
 // ByPartition splits the observations by their partition, ascending by its name; nil if there are none. With
-// one partition the observations are those of t, not a copy. Otherwise it copies each observation once; the
-// cost is linear, and p log p for p partitions.
+// one partition, the observations are those of t and not a copy. Otherwise it copies each observation once.
+// The cost is linear, and p log p for p partitions.
 func (t *Timeline) ByPartition() []Part {
 	obs := t.Observations
 	if len(obs) == 0 {
@@ -56,8 +56,8 @@ func onePartition(obs []Observation) bool {
 	return true
 }
 
-// partitions numbers the partitions in the order in which they appear: their names, the number of each
-// observation's partition, and how many observations each has.
+// partitions numbers the partitions in the order in which they appear. It returns their names, the number of
+// each observation's partition, and how many observations each partition has.
 func partitions(obs []Observation) (names []string, which []int32, counts []int) {
 	numbers := make(map[string]int32)
 	which = make([]int32, len(obs))

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Retry is how a client retries after a denial: the policies that client libraries ship. The wait before
+// Retry is how a client retries after a denial. The policies are those of client libraries. The wait before
 // retry n (from 1) of a client is
 //
 //	fixed        Base
 //	exponential  Base * 2^(n-1), at most Max
-//	retry-after  what the denial says, Base where it says nothing
+//	retry-after  what the denial says, Base if it says nothing
 //
-// and with Jitter a uniformly random share of it (for retry-after: up to Base more).
+// With Jitter it is a uniformly random share of that (for retry-after: up to Base more).
 type Retry struct {
 	Policy RetryPolicy   `json:"policy,omitempty"`
 	Base   time.Duration `json:"base_ns,omitempty"`
 	Max    time.Duration `json:"max_ns,omitempty"`
 	Jitter bool          `json:"jitter,omitempty"`
 	// Budget is how many retries all clients together may send, in percent of their first requests; 0: no
-	// bound. A client that may not retry gives up.
+	// bound. A client without a retry left gives up.
 	Budget int `json:"budget_percent,omitempty"`
-	// Breaker is the number of denials in a row, over all clients, after which nobody sends for Open; then
+	// Breaker is the number of denials in a row, over all clients, after which nobody sends for Open. Then
 	// one client tries. 0: no breaker.
 	Breaker int           `json:"breaker,omitempty"`
 	Open    time.Duration `json:"open_ns,omitempty"`

@@ -8,10 +8,11 @@ import (
 // Shape names how the requests of a phase are timed.
 type Shape string
 
-// The shapes. The first four are open loop: each request has a planned time. The others answer to the target.
+// The shapes. The first four, Steps and Poisson are open loop: each request has a planned time. The times of
+// the others depend on the target's answers.
 const (
-	// AtOnce releases all requests of the phase together, through a gate: everything but the last bytes of
-	// every header block is on the wire before.
+	// AtOnce releases all requests of the phase together, through a gate. All but the last bytes of every
+	// header block are on the wire before.
 	AtOnce Shape = "at-once"
 	// Constant spaces requests evenly; Ramp from one rate to another.
 	Constant Shape = "constant"
@@ -21,21 +22,22 @@ const (
 	// Boundary releases one half of the requests just before a window boundary and the other half just after
 	// it. The boundary is found while recording.
 	Boundary Shape = "boundary"
-	// Closed runs Clients clients, each sending its next request when the answer to its last one came.
+	// Closed runs Clients clients. Each sends its next request when its last one is answered.
 	Closed Shape = "closed"
-	// HonorRetryAfter runs Clients clients that wait after a denial exactly as long as its Retry-After says.
+	// HonorRetryAfter runs Clients clients. After a denial, each waits exactly as long as its Retry-After
+	// says.
 	HonorRetryAfter Shape = "honor-retry-after"
-	// Backoff runs Clients clients that retry by Phase.Retry, each until one request of it is admitted.
+	// Backoff runs Clients clients that retry by Phase.Retry until one request of each is admitted.
 	Backoff Shape = "backoff"
-	// Steps sends evenly at one rate after the other; Poisson at random instants of a mean rate, as many
-	// independent clients do. Both are open loop.
+	// Steps sends evenly, at one rate after the other. Poisson sends at random instants of a mean rate, as
+	// many independent clients do. Both are open loop.
 	Steps   Shape = "steps"
 	Poisson Shape = "poisson"
-	// Hook sends nothing and does Phase.Hook: something happens to the target between two phases.
+	// Hook sends nothing and does Phase.Hook: it makes something happen to the target.
 	Hook Shape = "hook"
 )
 
-// AimPhase returns the name of the phase that the requests have by which a Boundary phase finds its boundary.
+// AimPhase returns the name of the phase of the requests by which a Boundary phase finds its boundary.
 func AimPhase(name string) string { return name + "-aim" }
 
 // Aim says how a Boundary phase finds the window boundary.
@@ -62,37 +64,37 @@ type Phase struct {
 	// Origin sends the phase to the origin instead of the target (proxy comparisons).
 	Origin bool
 	// Arrivals are the requests of an open-loop or boundary phase, ascending by At. At counts from the
-	// beginning of the phase, for Boundary from the boundary (negative before it).
+	// beginning of the phase, or for Boundary from the boundary (negative before it).
 	Arrivals []Arrival
-	// Arrive makes the arrivals of a constant, ramp, steps or poisson phase that has too many to list them:
-	// number i, for i from 0 to Requests. Arrivals is nil then, and Partitions has those of the phase. Nil
-	// for others, and where such a plan was read from a file, which has only their number.
+	// Arrive makes the arrivals of a constant, ramp, steps or poisson phase that has too many to list: number
+	// i, for i from 0 to Requests. Arrivals is then nil, and Partitions are those of the phase. Arrive is nil
+	// for other phases, and if such a plan was read from a file, which has only the number.
 	Arrive func(i int) Arrival
 	// Duration is how long the phase lasts from its beginning. Zero: until its last request is answered.
 	Duration time.Duration
-	// Partitions are the partitions that a closed or honoring phase uses, client i Partitions[i%len], and
+	// Partitions are the partitions of a closed or honoring phase, where client i uses Partitions[i%len], and
 	// those of a phase with Arrive.
 	Partitions []string
 	// Clients is the number of clients of a closed or honoring phase.
 	Clients int
-	// Requests is the ceiling of requests of a closed, honoring or boundary phase, and the number of arrivals
-	// of one that does not list them.
+	// Requests is the ceiling of requests of a closed, honoring or boundary phase. For a phase that does not
+	// list its arrivals, it is their number.
 	Requests int
 	// Cost is the cost of each request of a closed or honoring phase.
 	Cost int64
 	// Aim and Window tell a Boundary phase where its boundary is.
 	Aim    Aim
 	Window time.Duration
-	// ProbeRequests is how many requests drain the partition of an AimProbe, and the ceiling of its
-	// questions.
+	// ProbeRequests is how many requests drain the partition of an AimProbe. It is also the ceiling of the
+	// requests that ask when it admits again.
 	ProbeRequests int
-	// Forge names header fields (X-Forwarded-For, ...) that carry an invented client address, a different one
-	// in each request of the phase: a limiter that trusts them sees many clients where there is one. Empty:
-	// none is sent.
+	// Forge names header fields (X-Forwarded-For, ...) that carry an invented client address, another one in
+	// each request of the phase. A limiter that trusts them sees many clients instead of one. Empty: none is
+	// sent.
 	Forge []string
-	// Request is how the requests of the phase differ from those of the others.
+	// Request is how the requests of the phase differ from those of other phases.
 	Request Request
-	// Retry is how the clients of a Backoff phase retry; Event is what happens in a Hook phase.
+	// Retry is how the clients of a Backoff phase retry. Event is what happens in a Hook phase.
 	Retry Retry
 	Event Event
 }
@@ -104,10 +106,10 @@ func (p *Phase) Quiet() bool { return p.Shape.Quiet() }
 func (s Shape) Quiet() bool { return s == Silence || s == Hook }
 
 // EndsEarly tells whether a phase is over once its clients have sent all that they may, whatever its
-// duration: retries, and a closed loop after which nothing is planned.
+// duration. That holds for retries, and for a closed loop that is the last phase.
 func (s Shape) EndsEarly(last bool) bool { return s == Backoff || s == Closed && last }
 
-// Count is the number of arrivals of the phase.
+// Count returns the number of arrivals of the phase.
 func (p *Phase) Count() int {
 	switch p.Shape {
 	case Constant, Ramp, Steps, Poisson:
@@ -117,8 +119,8 @@ func (p *Phase) Count() int {
 	}
 }
 
-// Arrival returns arrival i of the phase, for i from 0 to Count. It must not be called for a plan that was
-// read without them: Listed tells.
+// Arrival returns arrival i of the phase, for i from 0 to Count. It must not be called if the arrivals are
+// not known (Listed).
 func (p *Phase) Arrival(i int) Arrival {
 	if p.Arrive != nil {
 		return p.Arrive(i)
@@ -126,10 +128,10 @@ func (p *Phase) Arrival(i int) Arrival {
 	return p.Arrivals[i]
 }
 
-// Listed tells whether the arrivals of the phase are known, not only their number.
+// Listed tells whether the arrivals of the phase are known, and not only their number.
 func (p *Phase) Listed() bool { return p.Arrive != nil || p.Count() == len(p.Arrivals) }
 
-// All are the arrivals of the phase, each with its place; none where they are not known.
+// All yields the arrivals of the phase, each with its index; none if they are not known.
 func (p *Phase) All() iter.Seq2[int, Arrival] {
 	return func(yield func(int, Arrival) bool) {
 		for i := range p.Count() {
@@ -140,7 +142,7 @@ func (p *Phase) All() iter.Seq2[int, Arrival] {
 	}
 }
 
-// Free is the first number above those of the arrivals, which ascend.
+// Free returns the least number above those of the arrivals, which ascend.
 func (p *Phase) Free() (free int) {
 	if p.Arrive != nil && p.Requests > 0 {
 		return p.Arrive(p.Requests-1).Seq + 1
@@ -157,7 +159,7 @@ type Schedule struct {
 	Phases []Phase
 }
 
-// Planned returns the number of requests that the schedule may send at most, and how long it takes at least.
+// Planned returns the most requests that the schedule may send, and the least time that it takes.
 func (s *Schedule) Planned() (requests int, duration time.Duration) {
 	for i := range s.Phases {
 		p := &s.Phases[i]

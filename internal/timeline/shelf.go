@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Spill is where a Spool puts what it does not hold in memory: it is written once, from the beginning to the
+// Spill is where a Spool puts what it does not hold in memory. It is written once, from the beginning to the
 // end, and read at any place.
 type Spill interface {
 	io.Writer
@@ -14,8 +14,8 @@ type Spill interface {
 	io.Closer
 }
 
-// Shelf is a Spill that is opened when something is written to it, and keeps its first error: nothing is
-// written after that. One goroutine writes; then several may read.
+// Shelf is a Spill that is opened at the first write. It keeps its first error, and nothing is written after
+// that. One goroutine writes; then several may read.
 type Shelf struct {
 	open func() (Spill, error)
 	file Spill
@@ -27,10 +27,10 @@ type Shelf struct {
 // NewShelf returns an empty Shelf. open makes its file.
 func NewShelf(open func() (Spill, error)) *Shelf { return &Shelf{open: open} }
 
-// Err is the first error of the file; nil for none.
+// Err returns the first error of the file, or nil.
 func (f *Shelf) Err() error { return f.failed(nil) }
 
-// Size is how many bytes were written.
+// Size returns how many bytes were written.
 func (f *Shelf) Size() int64 { return f.size }
 
 // failed keeps the first error, and returns it.
@@ -41,7 +41,7 @@ func (f *Shelf) failed(err error) error {
 	return f.err
 }
 
-// Write appends b. The error is Err.
+// Write appends b. The error is that of Err.
 func (f *Shelf) Write(b []byte) (int, error) {
 	if f.file == nil && f.Err() == nil {
 		file, err := f.open()
@@ -56,7 +56,7 @@ func (f *Shelf) Write(b []byte) (int, error) {
 	return len(b), f.Err()
 }
 
-// ReadAt fills b with what was written at a place, which is not behind Size. The error is Err.
+// ReadAt fills b from a place at or before Size. The error is that of Err.
 func (f *Shelf) ReadAt(b []byte, at int64) (int, error) {
 	n, err := f.file.ReadAt(b, at)
 	return n, f.failed(err)
@@ -65,6 +65,6 @@ func (f *Shelf) ReadAt(b []byte, at int64) (int, error) {
 // Close removes the file. Nothing can be read any more.
 func (f *Shelf) Close() {
 	if f.file != nil {
-		_ = f.file.Close() // nobody needs what was in it
+		_ = f.file.Close() // nobody needs its content any more
 	}
 }

@@ -1,17 +1,17 @@
 package timeline
 
-// MostSlots is how many Slots there are: a key has its number as long as not so many others came after it.
+// MostSlots is the number of Slots. A key keeps its number until so many others came after it.
 const MostSlots = 1 << 12
 
-// Slots gives numbers below MostSlots to what comes again and again. A new key takes the place of the oldest.
-// The zero value has none.
+// Slots gives numbers below MostSlots to keys that come again and again. A new key takes the place of the
+// oldest. The zero value is empty.
 type Slots[K comparable] struct {
 	at   map[K]int
 	keys [MostSlots]K
 	next int
 }
 
-// Find returns the number of k, or gives it one; known is false for that.
+// Find returns the number of k. known=false: k got a new number.
 func (s *Slots[K]) Find(k K) (n int, known bool) {
 	if n, known = s.at[k]; known {
 		return n, true

@@ -6,44 +6,45 @@ import (
 	"time"
 )
 
-// Sorter orders observations as they stand in a recording (BySent), in bounded memory. It is made for those
-// that come nearly in order: as requests end. It holds some, and passes on the first of them (replacement
-// selection, Knuth, The Art of Computer Programming 5.4.1). What comes too late for that goes to a run of its
-// own; the runs are merged at the end.
+// Sorter puts observations into the order of a recording (BySent), in bounded memory. It is made for
+// observations that come nearly in order, as requests end. It holds some, and passes on the first of them
+// (replacement selection, Knuth, The Art of Computer Programming 5.4.1). Observations that come too late go
+// to a run of their own. The runs are merged at the end.
 type Sorter struct {
 	open func() (Spill, error)
 	runs []*Spool
-	// held are those of the run that is written, late those that come before what was written of it.
+	// held are observations of the run that is being written. late are observations that come before what was
+	// written of it.
 	held, late bySent
 	spare      []*Observation
 	window     int
 	last       Observation
-	// floor is the time from which on those were sent that may still come, as far as it is told.
+	// floor is the earliest time at which a later observation may have been sent, as far as it is known.
 	floor time.Duration
-	// twin is told what is in the first run; nil where there is none, or a second run.
+	// twin gets the observations of the first run. nil: there is none, or there is a second run.
 	twin Twin
 }
 
-// Twin takes the observations of a Sorter in their order while they come, as long as it has only one run: so
-// that a recording is kept in another form, too, when it ends. One goroutine uses it.
+// Twin takes the observations of a Sorter in their order as they come, while it has only one run. So a
+// recording is also kept in another form when it ends. One goroutine uses it.
 type Twin interface {
-	// Add takes the next observation, whose Seq is negative where it has no number yet. It keeps nothing of o
-	// but its fields. It reports false where the form cannot be used.
+	// Add takes the next observation. Its Seq is negative if it has no number yet. Add keeps nothing of o but
+	// its fields. false: the form cannot be used.
 	Add(o *Observation) bool
-	// End ends them, once. It reports false as Add does.
+	// End ends the observations, once. false: the form cannot be used.
 	End() bool
-	// Close removes what was made of them. Nothing is called afterwards.
+	// Close removes the form. Nothing is called afterwards.
 	Close()
 }
 
-// sortWindow is how many observations a Sorter holds, and sortWait how many times more where earlier ones may
+// sortWindow is how many observations a Sorter holds. It holds sortWait times as many if earlier ones may
 // still come (Await).
 const (
 	sortWindow = 1 << 14
 	sortWait   = 4
 )
 
-// held is an observation and what it is ordered by.
+// held is an observation and the keys of its order.
 type held struct {
 	sent time.Duration
 	seq  int
@@ -52,8 +53,8 @@ type held struct {
 
 func heldOf(o *Observation) held { return held{o.Sent, o.Seq, o} }
 
-// bySent is a heap of observations, the first on top. With container/heap it would look into 30 observations
-// for each that is passed on, most of them not in the cache: twice the time.
+// bySent is a heap of observations, the first on top. container/heap would look into 30 observations for each
+// that is passed on, most of them not in the cache. It took twice the time.
 type bySent []held
 
 func (h bySent) less(i, j int) bool {
@@ -77,7 +78,7 @@ func (h *bySent) pop() *Observation {
 	return first
 }
 
-// sink puts what is on top in its place.
+// sink moves the top to its place.
 func (h bySent) sink() {
 	for i, k := 0, 1; k < len(h); i, k = k, 2*k+1 {
 		if k+1 < len(h) && h.less(k+1, k) {
@@ -95,11 +96,11 @@ func NewSorter(open func() (Spill, error)) *Sorter {
 	return &Sorter{open: open, window: sortWindow, floor: math.MaxInt64}
 }
 
-// Beside has t take the observations, too. It is closed where their order costs a second run, and else with
-// the Spool. Called before the first Add.
+// Beside gives the observations to t too. t is closed if their order needs a second run, otherwise with the
+// Spool. Call it before the first Add.
 func (s *Sorter) Beside(t Twin) { s.twin = t }
 
-// Add takes an observation. It keeps a copy; the fields must not be changed.
+// Add takes an observation. It keeps a copy, whose fields must not be changed.
 func (s *Sorter) Add(o *Observation) {
 	var x *Observation
 	if n := len(s.spare); n > 0 {
@@ -117,10 +118,11 @@ func (s *Sorter) Add(o *Observation) {
 	}
 }
 
-// Await tells that what comes from now on was sent at floor or later: what was sent later is held longer.
+// Await says that every later observation was sent at floor or later. Observations sent after floor are then
+// held longer.
 func (s *Sorter) Await(floor time.Duration) { s.floor = floor }
 
-// full tells whether there is no room for one more.
+// full tells whether an observation must be passed on.
 func (s *Sorter) full() bool {
 	n := len(s.held) + len(s.late)
 	wait := len(s.held) > 0 && s.held[0].sent > s.floor

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Spool keeps the observations of a long recording, in the order in which they are added, in some sixteen
-// bytes each: differences of times, and texts that were there before by their number. The last block is in
+// Spool keeps the observations of a long recording in the order in which they are added, in about sixteen
+// bytes each. It stores differences of times, and the numbers of texts that came before. The last block is in
 // memory, the others are in a file. It is read from the beginning, as often as needed.
 type Spool struct {
 	// N is the number of observations.
@@ -19,19 +19,19 @@ type Spool struct {
 	last    Observation
 	strings Slots[string]
 	sets    Slots[*Field]
-	// free is one more than the number of the first observation without one, 0 where they have none; change
-	// changes what is read. They belong to one view of what is kept.
+	// free and change belong to one view of the observations. free is one more than the number of the first
+	// observation without a number; 0: they have none. change changes each observation that is read.
 	free   int
 	change func(o *Observation)
-	// twin has been told all of them, in their order; nil for none.
+	// twin has been given all observations in their order; nil: there is none.
 	twin Twin
 }
 
 // spoolBlock is how many bytes a block of a spool has when it is written.
 const spoolBlock = 256 << 10
 
-// The bits of the byte that an observation in a spool begins with, above its outcome. spoolRare tells that
-// another byte follows, with what few observations have.
+// The bits of the first byte of an observation in a spool, above its outcome. spoolRare: another byte
+// follows, for what few observations have.
 const (
 	spoolOutcome  = 3
 	spoolAnswered = 1 << 2
@@ -47,7 +47,7 @@ const (
 	rareBody     = 1 << 3
 )
 
-// rare are the bits of the second byte of an observation.
+// rare returns the bits of the second byte of an observation.
 func rare(o *Observation) (bits byte) {
 	set := func(bit byte, on bool) {
 		if on {
@@ -64,8 +64,8 @@ func rare(o *Observation) (bits byte) {
 // NewSpool returns an empty Spool. open makes its file, when the first block is full.
 func NewSpool(open func() (Spill, error)) *Spool { return &Spool{shelf: NewShelf(open)} }
 
-// Add appends an observation. One whose Seq is negative has no number yet (From). Fields that are one slice
-// are kept once: they must not be changed.
+// Add appends an observation. A negative Seq means that it has no number yet (From). Fields that share one
+// slice are kept once, so they must not be changed.
 func (s *Spool) Add(o *Observation) {
 	flags, few := byte(o.Outcome)&spoolOutcome, rare(o)
 	set := func(bit byte, on bool) {
@@ -139,7 +139,7 @@ func (s *Spool) text(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(append(b, 1), uint64(len(text))), text...)
 }
 
-// fields appends a set of fields, in the same way.
+// fields appends a set of fields like a text: 0, 1 and the fields, or 2 and a number.
 func (s *Spool) fields(b []byte, f Fields) []byte {
 	if len(f) == 0 {
 		return append(b, 0)
@@ -155,22 +155,23 @@ func (s *Spool) fields(b []byte, f Fields) []byte {
 	return b
 }
 
-// spill writes the block, with its length in front, to the file.
+// spill writes the block to the file, with its length in front.
 func (s *Spool) spill() {
 	n := binary.BigEndian.AppendUint64(nil, uint64(len(s.block)))
-	_, _ = s.shelf.Write(n) // it keeps its error
+	_, _ = s.shelf.Write(n) // the Shelf keeps its error
 	_, _ = s.shelf.Write(s.block)
 	s.block = s.block[:0]
 }
 
-// From returns a view of s in which observations without a number have those from free on, in their order.
+// From returns a view of s in which the observations without a number are numbered from free on, in their
+// order.
 func (s *Spool) From(free int) *Spool {
 	out := *s
 	out.free = free + 1
 	return &out
 }
 
-// With returns a view of s in which change was made to each observation. It may not change its fields in
+// With returns a view of s in which change was made to each observation. change must not change its Fields in
 // place.
 func (s *Spool) With(change func(o *Observation)) *Spool {
 	out, before := *s, s.change
@@ -183,8 +184,8 @@ func (s *Spool) With(change func(o *Observation)) *Spool {
 	return &out
 }
 
-// Twin returns what has the same observations as s in another form (Sorter.Beside), and the first number of
-// those without one; nil where there is none, s is a view that changed them, or its file had an error.
+// Twin returns the observations of s in another form (Sorter.Beside), and the number of the first one without
+// a number. nil: there is none, s is a view that changes them, or its file had an error.
 func (s *Spool) Twin() (t Twin, free int) {
 	if s.change != nil || s.Err() != nil {
 		return nil, 0
@@ -195,12 +196,13 @@ func (s *Spool) Twin() (t Twin, free int) {
 // Open makes another file like that of s.
 func (s *Spool) Open() (Spill, error) { return s.shelf.open() }
 
-// Err is the first error of the file; nil for none.
+// Err returns the first error of the file, or nil.
 func (s *Spool) Err() error { return s.shelf.Err() }
 
-// Unroll makes the observations of s, which are in their order but for those without a number, those of t:
-// all of them in memory where they are not more than most, and s is closed. Else s is its Spool, and a
-// quarter of most is in memory, the beginning: what was answered after that has no answer there.
+// Unroll makes the observations of s those of t. s is in order, but for observations without a number. If
+// there are at most `most`, all go into memory and s is closed. Otherwise s is the Spool of t, and t holds
+// the first quarter of most in memory. Of these, requests that were answered after the last of them was sent
+// have no answer.
 func (t *Timeline) Unroll(s *Spool, most int) {
 	room, cut := s.N, time.Duration(math.MaxInt64)
 	if s.N > most {
@@ -236,9 +238,9 @@ func (s *Spool) Close() {
 	s.shelf.Close()
 }
 
-// Each calls take for every observation, in their order, until it returns false; o is overwritten by the
-// next. Nothing may be added meanwhile. It calls take for none if the file had an error before (Err): a part
-// of a recording would be judged as if it were all.
+// Each calls take for every observation in their order, until take returns false. o is overwritten by the
+// next. Nothing may be added meanwhile. It calls take for none if the file had an error before (Err), since a
+// part of a recording would be judged as if it were all.
 func (s *Spool) Each(take func(o *Observation) bool) {
 	if s.Err() != nil {
 		return

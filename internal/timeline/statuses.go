@@ -5,22 +5,22 @@ import (
 	"sort"
 )
 
-// StatusCount is how many answers had a status, and what they were taken for.
+// StatusCount is how many answers had a status and an outcome.
 type StatusCount struct {
 	Status  int
 	Outcome Outcome
 	Answers int
-	// Location is where the first of them that says so redirects to; empty for none.
+	// Location is where the first of them that redirects leads. Empty: none does.
 	Location string
 }
 
-// statusKey tells the answers apart that a StatusTally counts.
+// statusKey is what a StatusTally tells answers apart by.
 type statusKey struct {
 	status  int
 	outcome Outcome
 }
 
-// StatusTally counts answers by status and outcome. The zero value has counted none.
+// StatusTally counts answers by status and outcome. The zero value is empty.
 type StatusTally struct {
 	at  map[statusKey]int
 	out []StatusCount
@@ -46,8 +46,7 @@ func (t *StatusTally) Add(o *Observation) {
 	}
 }
 
-// Statuses are the counts, ascending by status; empty where nothing was answered, and where no status was
-// recorded.
+// Statuses returns the counts, ascending by status. Empty: nothing was answered, or no status was recorded.
 func (t *StatusTally) Statuses() []StatusCount {
 	sort.Slice(t.out, func(i, j int) bool {
 		a, b := &t.out[i], &t.out[j]

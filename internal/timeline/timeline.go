@@ -1,5 +1,6 @@
-// Package timeline holds what was planned and what happened: the schedule of a run and the observations
-// recorded of it, in memory or, where they are too many, in a Spool. It knows neither HTTP nor any algorithm.
+// Package timeline holds what was planned and what happened: the schedule of a run, and the observations that
+// were recorded. They are in memory or, if they are too many, in a Spool. It knows neither HTTP nor any
+// algorithm.
 //
 // Time is a time.Duration since the start of the recording, monotonic. Wall time appears once, in the Header.
 package timeline
@@ -14,8 +15,8 @@ import (
 // Outcome is what the target did with one request.
 type Outcome uint8
 
-// The three outcomes. Unknown is the zero value: no answer came, or no rule classifies its status; the target
-// may have admitted the request or not.
+// The three outcomes. Unknown is the zero value: no answer came, or no rule classifies its status. The target
+// may or may not have admitted the request.
 const (
 	Unknown Outcome = iota
 	Allowed
@@ -34,26 +35,26 @@ func (o Outcome) String() string {
 	}
 }
 
-// Arrival is a request that is planned.
+// Arrival is a planned request.
 type Arrival struct {
 	// Seq numbers the requests of a run from 0, in the order in which they were planned.
 	Seq int
-	// Partition is the key the quota is counted under; may be empty.
+	// Partition is the key under which the quota is counted. May be empty.
 	Partition string
-	// Phase names the phase of the schedule the request belongs to; may be empty.
+	// Phase names the phase of the schedule to which the request belongs. May be empty.
 	Phase string
 	// At is when the request is due.
 	At time.Duration
-	// Cost is the number of quota units it consumes, at least 1.
+	// Cost is the number of quota units that the request takes, at least 1.
 	Cost int64
-	// Origin tells that the request goes to the origin instead of the target (proxy comparisons).
+	// Origin: the request goes to the origin instead of the target (proxy comparisons).
 	Origin bool
 }
 
 // Field is one header field of an answer, its name in canonical form.
 type Field struct{ Name, Value string }
 
-// Fields are the recorded header fields of one answer, ascending by name; repeated lines are joined by ", ".
+// Fields are the recorded header fields of one answer, ascending by name. Repeated lines are joined by ", ".
 // May be nil.
 type Fields []Field
 
@@ -70,34 +71,33 @@ func (f Fields) Get(name string) (string, bool) {
 // Observation is an arrival and what became of it.
 type Observation struct {
 	Arrival
-	// Sent is the clock just before the write that first let the target decide: the closed interval
-	// [Sent, FirstByte] contains the decision.
+	// Sent is the clock just before the write that first lets the target decide. The closed interval [Sent,
+	// FirstByte] contains the decision.
 	Sent time.Duration
-	// FirstByte is the clock just after the read that returned the first byte of the answer. Meaningless
+	// FirstByte is the clock just after the read that returned the first byte of the answer. It means nothing
 	// unless Answered.
 	FirstByte time.Duration
-	// Done is the clock after the last byte of the answer. Zero where it is not known.
+	// Done is the clock after the last byte of the answer. 0: it is not known.
 	Done time.Duration
 	// Answered tells whether an answer came at all.
 	Answered bool
-	// Observer is who recorded it, where there are several with a clock each, numbered from 1. Zero: not
-	// told.
+	// Observer is who recorded it, numbered from 1, if there are several with a clock each. 0: not known.
 	Observer int32
-	// Status is the HTTP status, 0 where none came.
+	// Status is the HTTP status, 0 if no answer came.
 	Status int
 	// Outcome is what the target did.
 	Outcome Outcome
-	// Error says in a word or two why no answer came (timeout, reset, refused, ...); empty for an answered
+	// Error says in a word or two why no answer came (timeout, reset, refused, ...). Empty for an answered
 	// request.
 	Error string
 	// Fields are the header fields that were recorded.
 	Fields Fields
-	// Body is the beginning of the answer's body, where the recorder was asked to keep it.
+	// Body is the beginning of the answer's body, if the recorder was asked to keep it.
 	Body string
 }
 
-// NoAnswer tells whether an Observation.Error says that the target was reached and gave no answer: it
-// closed the connection, or nothing came in time.
+// NoAnswer tells whether an Observation.Error says that the target was reached and gave no answer: it closed
+// the connection, or nothing came in time.
 func NoAnswer(word string) bool {
 	switch word {
 	case "timeout", "eof", "closed", "reset":
@@ -107,63 +107,63 @@ func NoAnswer(word string) bool {
 	}
 }
 
-// OfAgent begins a note that tells which of several recorders made the plan fail, and how.
+// OfAgent begins a note that says which of several recorders broke the plan, and how.
 const OfAgent = "the plan was not kept: agent "
 
-// OfTarget begins a note that every reader of a verdict must know, since it is of the target.
+// OfTarget begins a note about the target that every reader of a verdict must know.
 const OfTarget = "target: "
 
 // Header is the first line of a timeline file: what is known of the clocks of one recording.
 type Header struct {
-	// Started is the wall time of zero. The zero time means that it is not known; then a window aligned to
-	// the clock has an unknown phase.
+	// Started is the wall time of zero. The zero time: it is not known. Windows that are aligned to the clock
+	// then have an unknown phase.
 	Started time.Time
 	// WallError is how far the target's wall clock may be from ours, in either direction.
 	WallError time.Duration
-	// ClockError widens every interval at both ends, where several observers with several clocks recorded.
+	// ClockError widens every interval at both ends. It is for recordings by several observers with several
+	// clocks.
 	ClockError time.Duration
 	// DriftPPM is by how many millionths the target's clock may run faster or slower than ours, from the
 	// start of the recording on.
 	DriftPPM int64
 	// Tick is how coarse the target's own clock may be: it reads a time in [d-Tick, d] for a decision at d.
 	Tick time.Duration
-	// Ended is the end of the recording: the end of the interval of a request that was never answered. Zero
-	// means the largest time in the file.
+	// Ended is the end of the recording. The interval of a request that was never answered ends there. Zero:
+	// the largest time in the file.
 	Ended time.Duration
-	// CompleteFrom and CompleteUntil bound, both included, the time in which no decided request is missing
-	// from the recording: one of traffic that went on before and after it, such as an access log, misses the
-	// requests that ended before its beginning or after its end. Zero means from before the first request,
-	// and until after the last one.
+	// CompleteFrom and CompleteUntil bound, both included, the time in which no decided request is missing. A
+	// recording cut out of traffic that went on before and after, such as an access log, misses requests that
+	// ended before its beginning or after its end. Zero: from before the first request, and until after the
+	// last.
 	CompleteFrom, CompleteUntil time.Duration
-	// Unsent counts planned requests that could not be sent; they are no observations.
+	// Unsent counts planned requests that could not be sent. They are no observations.
 	Unsent int
 	// Spreads are the measured spreads of the phases that were meant to arrive together; may be empty.
 	Spreads []Spread
-	// Stalls are the times in which the recorder itself did not run, ascending and apart from each other; may
-	// be empty.
+	// Stalls are the times in which the recorder itself did not run, ascending, without overlap. May be
+	// empty.
 	Stalls []Stall
-	// Phases is how well the plan of each phase was kept, in the order of the plan; empty where it is not
-	// known.
+	// Phases says how well the plan of each phase was kept, in the order of the plan. Empty: it is not known.
 	Phases []Kept
-	// Notes are what the recorder has to say of itself (interrupted, ceilings reached) and, behind OfTarget,
-	// of the target; may be empty.
+	// Notes are what the recorder says of itself (interrupted, ceilings reached) and, behind OfTarget, of the
+	// target. May be empty.
 	Notes []string
-	// Counted are the denials that the target had counted itself, at each event of that kind in their order;
-	// may be empty.
+	// Counted are the denials that the target had counted itself, at each Count event in their order. May be
+	// empty.
 	Counted []int64
-	// Interrupted tells that the recording was stopped before its plan was done.
+	// Interrupted: the recording was stopped before its plan was done.
 	Interrupted bool
-	// Protocols are those that the target answered in, with the version of TLS ("HTTP/2, TLS 1.3"); sorted,
-	// each once. May be empty: not known.
+	// Protocols are those of the target's answers, with the version of TLS ("HTTP/2, TLS 1.3"), sorted, each
+	// once. Empty: not known.
 	Protocols []string
 	// Audit is what the recorder measured of itself.
 	Audit Audit
-	// Judged is what the recording was judged by when it was made.
+	// Judged are the terms by which the recording was judged when it was made.
 	Judged Terms
 }
 
-// Apart is how much later an instant that observer a saw has to be, by the recording, to be later than one
-// that b saw. One clock that never goes back tells the order of its own instants, however wrong it is.
+// Apart returns how much later an instant of observer a must be in the recording to be surely later than one
+// of observer b. One clock that never goes back orders its own instants, however wrong it is.
 func (h *Header) Apart(a, b int32) time.Duration {
 	if a != 0 && a == b {
 		return 0
@@ -171,11 +171,10 @@ func (h *Header) Apart(a, b int32) time.Duration {
 	return 2 * h.ClockError
 }
 
-// MaxDriftPPM is the largest drift that a header may have: a tenth.
+// MaxDriftPPM is the largest drift of a header: a tenth.
 const MaxDriftPPM = 100_000
 
-// Drift returns by how much the target's clock and ours may come apart within d, in either direction, rounded
-// up.
+// Drift returns how far the target's clock and ours may come apart within d, in either direction, rounded up.
 func (h *Header) Drift(d time.Duration) time.Duration {
 	if d < 0 {
 		d = -d
@@ -184,10 +183,10 @@ func (h *Header) Drift(d time.Duration) time.Duration {
 	return d/million*time.Duration(h.DriftPPM) + (d%million*time.Duration(h.DriftPPM)+million-1)/million
 }
 
-// Audit is what a recorder measured of itself, to tell its own faults from the target's. The zero value means
-// that nothing was measured.
+// Audit is what a recorder measured of itself, to tell its own faults from the target's. The zero value:
+// nothing was measured.
 type Audit struct {
-	// CPUShare is the processor time the recorder's process used, divided by the time that passed (2.0: two
+	// CPUShare is the processor time of the recorder's process, divided by the time that passed (2.0: two
 	// processors).
 	CPUShare float64
 	// LongestGC is the longest pause of the garbage collector, Collections their number.
@@ -204,18 +203,18 @@ type Spread struct {
 	Width    time.Duration
 }
 
-// Stall is a time of the recording, closed, in which the recorder could neither send nor read.
+// Stall is a closed interval of the recording in which the recorder could neither send nor read.
 type Stall struct{ From, To time.Duration }
 
-// Kept is how well a recorder kept to the plan of one phase.
+// Kept is how well a recorder kept the plan of one phase.
 type Kept struct {
 	Phase string
-	// Sent and Unsent count the requests that were planned; those that find a boundary are in neither.
+	// Sent and Unsent count the planned requests. Requests that find a boundary are in neither.
 	Sent, Unsent int
 	// LateP99 and LateMax are how late requests were sent against the plan: the 99th percentile and the most.
 	LateP99, LateMax time.Duration
-	// Stalled is for how long the recorder did not run, ReadLag the longest time that it took to read what
-	// had come, by samples.
+	// Stalled is how long the recorder did not run. ReadLag is the longest time that it took to read what had
+	// come, by samples.
 	Stalled, ReadLag time.Duration
 }
 
@@ -224,12 +223,12 @@ type Timeline struct {
 	Header Header
 	// Observations ascend by Sent. May be empty.
 	Observations []Observation
-	// Spool has all observations of a recording that is too long for memory; nil for any other. Observations
-	// are then its beginning, as if it had been stopped when the first was sent that is not among them.
+	// Spool has all observations of a recording that is too long for memory, otherwise it is nil.
+	// Observations are then its beginning, as if the recording had been stopped when the next one was sent.
 	Spool *Spool
 }
 
-// All are the observations of t, in their order. Of a recording with a Spool each is overwritten by the next.
+// All yields the observations of t in their order. With a Spool, each is overwritten by the next.
 func (t *Timeline) All() iter.Seq[*Observation] {
 	if t.Spool != nil {
 		return t.Spool.Each
@@ -250,7 +249,7 @@ func (t *Timeline) Close() {
 	}
 }
 
-// Sent is the number of observations of t.
+// Sent returns the number of observations of t.
 func (t *Timeline) Sent() int {
 	if t.Spool != nil {
 		return t.Spool.N
@@ -258,8 +257,8 @@ func (t *Timeline) Sent() int {
 	return len(t.Observations)
 }
 
-// Beginning is what t would be if it had been stopped when the first request was sent that is not among its
-// Observations: t itself where that is none.
+// Beginning returns what t would be if it had been stopped when the first request outside its Observations
+// was sent. It is t itself if there is no such request.
 func (t *Timeline) Beginning() *Timeline {
 	if t.Spool == nil {
 		return t
@@ -310,8 +309,8 @@ func BySent(a, b Observation) int {
 	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 }
 
-// SortBySent puts observations into the order of BySent; those that are equal keep theirs. An observation is
-// large: each is moved once at most, and none is copied to be compared.
+// SortBySent puts observations into the order of BySent, stably. An observation is large, so each is moved
+// once at most, and none is copied to be compared.
 func SortBySent(all []Observation) {
 	type place struct {
 		sent    time.Duration
@@ -334,7 +333,7 @@ func SortBySent(all []Observation) {
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.sent, b.sent), cmp.Compare(a.seq, b.seq), cmp.Compare(a.at, b.at))
 	})
-	for i := range places { // each cycle of the permutation in turn
+	for i := range places { // one cycle of the permutation after the other
 		first := all[i]
 		for to := i; ; {
 			from := places[to].at
