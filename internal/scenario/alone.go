@@ -15,7 +15,7 @@ const MostBeside = 128
 // fastBeside is the highest planned rate of one scenario beside others.
 func fastBeside() spec.Rate { return spec.Rate{N: 500, Per: time.Second} }
 
-// Alone says why a scenario is recorded while no other one sends; empty: others may send meanwhile, since its
+// Alone says why no other scenario may send while this one is recorded. Empty: others may send, since its
 // clients are its own, and nothing that it expects depends on how busy the target or this machine is.
 func (s *Scenario) Alone() string {
 	switch {
@@ -45,11 +45,11 @@ func (s *Scenario) Alone() string {
 	return ""
 }
 
-// Span is how long something takes by its plan. Duration includes the whole of phases that may end early,
-// Least nothing of them.
+// Span is how long something takes by its plan. Duration includes all of the phases that may end early, Least
+// none of them.
 type Span struct{ Least, Duration time.Duration }
 
-// String says it for a reader: at least 5.67s; 2s to 15m2s by plan; up to 15m by plan.
+// String prints a span for a reader: at least 5.67s; 2s to 15m2s by plan; up to 15m by plan.
 func (s Span) String() string {
 	switch {
 	case s.Least == s.Duration:
@@ -61,8 +61,8 @@ func (s Span) String() string {
 	}
 }
 
-// Lasting is how long scenarios take: those that may be recorded beside others as long as the longest of
-// them, each of the rest its own time. With serial all take their own.
+// Lasting returns how long scenarios take. Those that may be recorded beside others take as long as the
+// longest of them. Each of the rest takes its own time. With serial all do.
 func Lasting(all []*Scenario, serial bool) (whole Span) {
 	var longest Span
 	for _, s := range all {

@@ -13,13 +13,13 @@ import (
 
 // Budget bounds a run. A zero member bounds nothing.
 type Budget struct {
-	// Requests is the most that scenarios may send in all, Time the longest that they may take by their
+	// Requests is the most requests that all scenarios may send, Time the longest that they may take by their
 	// plans.
 	Requests int
 	Time     time.Duration
 }
 
-// ParseBudget reads requests=N,time=DURATION, of which one may be missing. Empty: the zero value.
+// ParseBudget reads requests=N,time=DURATION. One of them may be missing. Empty: the zero value.
 func ParseBudget(text string) (b Budget, err error) {
 	if text == "" {
 		return b, nil
@@ -45,7 +45,7 @@ func ParseBudget(text string) (b Budget, err error) {
 	return b, nil
 }
 
-// String writes a budget as people say it: 2,000 requests and 10m.
+// String prints a budget for a reader: 2,000 requests and 10m.
 func (b Budget) String() string {
 	var parts []string
 	if b.Requests > 0 {
@@ -57,9 +57,9 @@ func (b Budget) String() string {
 	return strings.Join(parts, " and ")
 }
 
-// Pick returns the scenarios that fit, in their order, and those that do not. The most telling are taken
-// first: those that catch the most faults which none before them catches, and of equal ones those that are
-// required, and then the cheapest. With serial none is recorded beside others.
+// Pick returns the scenarios that fit, in their order, and those that do not. It takes the most telling ones
+// first: those that catch the most faults that no earlier one catches. Of equal ones it takes required
+// scenarios, and then the cheapest. With serial none is recorded beside others.
 func (b Budget) Pick(all []*Scenario, serial bool) (fit, left []*Scenario) {
 	if b == (Budget{}) {
 		return all, nil
@@ -85,7 +85,7 @@ func (b Budget) Pick(all []*Scenario, serial bool) (fit, left []*Scenario) {
 	return fit, left
 }
 
-// fits tells whether a run of these scenarios keeps to the budget.
+// fits tells whether a run of these scenarios keeps the budget.
 func (b Budget) fits(all []*Scenario, serial bool) bool {
 	requests := 0
 	for _, s := range all {
@@ -95,7 +95,7 @@ func (b Budget) fits(all []*Scenario, serial bool) bool {
 		(b.Time == 0 || Lasting(all, serial).Duration <= b.Time)
 }
 
-// mostTelling returns the place of the next scenario that Pick tries.
+// mostTelling returns the index of the next scenario that Pick tries.
 func mostTelling(all []*Scenario, caught map[string]bool) int {
 	news := func(s *Scenario) (n int) {
 		for _, fault := range s.Catches {

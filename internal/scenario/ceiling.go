@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// MaxRequests is the most requests that a phase may ask for, in each partition.
+// MaxRequests is the most requests that a phase may ask for in each partition.
 const MaxRequests = 100_000_000
 
 // among returns how many of the partitions take part in the phase.
@@ -26,8 +26,8 @@ func (p *Phase) among(partitions int) int {
 	return partitions
 }
 
-// total returns the most requests that the phase sends over all partitions, those that find a boundary
-// included.
+// total returns the most requests that the phase sends over all partitions, including those that find a
+// boundary.
 func (p *Phase) total(partitions int) int64 {
 	partitions = p.among(partitions)
 	if p.Vary != "" {
@@ -40,14 +40,14 @@ func (p *Phase) total(partitions int) int64 {
 // clockQuestions is how many requests read the target's clock or its announced reset, at most.
 const clockQuestions = 12
 
-// questions returns how many requests look for the boundary, beside those that drain a partition first.
+// questions returns how many requests look for the boundary, without those that drain a partition first.
 func (p *Phase) questions(partitions int) int64 {
 	switch {
 	case p.Shape != timeline.Boundary:
 		return 0
 	case p.Aim == timeline.AimProbe:
 		return int64(p.probes())
-	case p.Aim == timeline.AimFirst: // opens a window in each partition
+	case p.Aim == timeline.AimFirst: // they open a window in each partition
 		return int64(partitions)
 	default:
 		return clockQuestions
@@ -63,7 +63,7 @@ func (p *Phase) probes() int {
 	return int(min(2*p.Limit.Full(), MaxRequests)) + 10
 }
 
-// lasts returns how long the phase is planned to last; a boundary phase at most two windows.
+// lasts returns how long the phase is planned to last. A boundary phase lasts at most two windows.
 func (p *Phase) lasts() time.Duration {
 	if p.Shape == timeline.Boundary {
 		return 2 * p.Window
@@ -71,8 +71,8 @@ func (p *Phase) lasts() time.Duration {
 	return p.Duration
 }
 
-// connections returns how many connections the phase needs at once: those of requests that are released
-// together each have one of their own.
+// connections returns how many connections the phase needs at once. Requests that are released together have
+// one each.
 func (p *Phase) connections(partitions int) int64 {
 	switch p.Shape {
 	case timeline.AtOnce:
@@ -86,7 +86,7 @@ func (p *Phase) connections(partitions int) int64 {
 	}
 }
 
-// peak returns the highest planned rate of the phase over all partitions, a zero Rate where there is none.
+// peak returns the highest planned rate of the phase over all partitions, or a zero Rate if none is planned.
 func (p *Phase) peak(partitions int) spec.Rate {
 	r := p.Rate
 	for _, step := range p.Rates {
@@ -105,16 +105,16 @@ func (p *Phase) peak(partitions int) spec.Rate {
 	return spec.Rate{N: exact.MulDiv(r.N, int64(partitions), 1, false), Per: r.Per}
 }
 
-// Excess is what a run would take beyond a ceiling of Safety.
+// Excess is something that a run would take beyond a ceiling of Safety.
 type Excess struct {
-	// Phase is the name of the phase that takes it; empty: all phases take it together.
+	// Phase is the name of the phase that takes it. Empty: all phases together take it.
 	Phase string
 	// What, Why and Mend are those of a tree.Problem.
 	What, Why, Mend string
 }
 
-// Excesses returns what exceeds the ceilings of Safety, with the arithmetic: of each phase in their order,
-// or, where none does, of their sums. Nil for nothing.
+// Excesses returns what exceeds the ceilings of Safety, with the arithmetic: of each phase in their order or,
+// if no phase does, of their sums. nil: nothing does.
 func (s *Scenario) Excesses() (out []Excess) {
 	var requests int64
 	var lasts time.Duration
@@ -141,7 +141,7 @@ func (s *Scenario) Excesses() (out []Excess) {
 	return out
 }
 
-// excessesOf returns where one phase exceeds a ceiling.
+// excessesOf returns how one phase exceeds the ceilings.
 func (s *Scenario) excessesOf(p *Phase) (out []Excess) {
 	add := func(what, why, mend string) { out = append(out, Excess{p.Name, what, why, mend}) }
 	count := s.Partition.Count
@@ -171,9 +171,9 @@ func (s *Scenario) excessesOf(p *Phase) (out []Excess) {
 	return out
 }
 
-// pace says how many requests a planned rate is for the shortest of a second, a minute, an hour and a day
-// that has a whole number of them, or else about how many a second. What is declared is never written in
-// other numbers; what is sent is a multiple of it, as 900/10m.
+// pace prints a planned rate. It counts whole requests for the shortest of a second, a minute, an hour and a
+// day, or else about how many a second. A declared rate is never written in other numbers. A rate that is
+// sent may be a multiple of it, such as 900/10m.
 func pace(r spec.Rate) string {
 	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
 		if n := exact.MulDiv(r.N, int64(per), int64(r.Per), false); n > 0 &&

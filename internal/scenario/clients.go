@@ -14,12 +14,12 @@ import (
 // Named tells whether requests name their client.
 func (p Partition) Named() bool { return p.Kind != ByAddress && p.Kind != ByNone }
 
-// MergeClients takes the clients of a scenario for one where they share a quota, or where requests have no
-// other way to be told apart: Partition is then ByNone, with one partition that is not fresh, and Lacks says
-// what the scenario needs several clients for.
+// MergeClients makes all clients of a scenario one, if they share a quota, or if nothing in their requests
+// tells them apart. Partition is then ByNone, with one partition that is not fresh. Lacks says what the
+// scenario needs several clients for.
 func (s *Scenario) MergeClients() {
 	if s.Partition.Kind == ByBody && s.Target.Method == "GET" {
-		s.Target.Method = "POST" // which has a body
+		s.Target.Method = "POST" // it has a body
 	}
 	if s.Partition.Kind == ByAddress && !manyAddresses(s.Target.URL) {
 		s.Partition.Kind = ByNone
@@ -30,7 +30,8 @@ func (s *Scenario) MergeClients() {
 	}
 }
 
-// manyAddresses tells whether requests to a target can come from many addresses: those of loopback.
+// manyAddresses tells whether requests to a target can come from many addresses. They can to a loopback
+// address.
 func manyAddresses(target string) bool {
 	u, err := url.Parse(target)
 	if err != nil || target == Builtin || u.Hostname() == "localhost" {
@@ -40,8 +41,7 @@ func manyAddresses(target string) bool {
 	return err == nil && a.Is4() && a.IsLoopback()
 }
 
-// needsClients says for what a scenario needs several clients, each with a quota of its own; empty for
-// nothing.
+// needsClients says why a scenario needs several clients, each with a quota of its own. Empty: it does not.
 func (s *Scenario) needsClients() string {
 	const shared = ", and all clients share one quota (partition none)"
 	if s.Partition.Count > 1 {
@@ -62,8 +62,8 @@ func (s *Scenario) needsClients() string {
 	return ""
 }
 
-// Clients lists the names that the clients of a schedule have on the wire, each once; those that name
-// themselves by nothing are left out.
+// Clients lists the names that the clients of a schedule have on the wire, each once. Clients without a name
+// are left out.
 func Clients(plan *timeline.Schedule) (names []string) {
 	for i := range plan.Phases {
 		p := &plan.Phases[i]
@@ -85,9 +85,9 @@ func Clients(plan *timeline.Schedule) (names []string) {
 	return names
 }
 
-// Issued gives each client of a schedule a key, beginning with that after the first skip of them, so that
-// scenarios of one run use others where there are enough. Nil where no keys were issued. It must be asked
-// only of a scenario that is not Unmet.
+// Issued gives each client of a schedule an issued key. It skips the first SkipKeys of them, so that
+// scenarios of one run use different keys if there are enough. nil: no keys were issued. The scenario must
+// not be Unmet.
 func (s *Scenario) Issued(plan *timeline.Schedule) map[string]string {
 	if len(s.Keys) == 0 {
 		return nil
@@ -99,14 +99,14 @@ func (s *Scenario) Issued(plan *timeline.Schedule) map[string]string {
 	return out
 }
 
-// fewKeys says that s has more clients than keys were issued; empty where it has not.
+// fewKeys says that s has more clients than keys were issued. Empty: it has not.
 func (s *Scenario) fewKeys() string {
 	if len(s.Keys) == 0 {
 		return ""
 	}
 	plan, err := s.Plan("", 1)
 	if err != nil {
-		return "" // told where it is planned
+		return "" // it is reported where the scenario is planned
 	}
 	if n := len(Clients(plan)); n > len(s.Keys) {
 		return fmt.Sprintf("it has %s, but %s issued (--keys)", quantity.Plural(n, "client"),

@@ -8,9 +8,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Complete fills in what follows from the rates of a phase whose requests have planned times: the number of
-// requests from the duration or, where that is zero, the duration from the number. Phases of other shapes,
-// and those with a rate of zero, stay as they are. No ceiling is kept: see Excesses.
+// Complete fills in what follows from the rates of a phase whose requests have planned times. It computes the
+// number of requests from the duration or, if that is zero, the duration from the number. Phases of other
+// shapes, and those with a rate of zero, stay as they are. It checks no ceiling (Excesses does).
 func (p *Phase) Complete() {
 	switch p.Shape {
 	case timeline.Constant, timeline.Poisson:
@@ -36,7 +36,7 @@ func (p *Phase) completeConstant() {
 	p.Duration = time.Duration(exact.MulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
 }
 
-// longestRamp is over every ceiling of a duration.
+// longestRamp is longer than every ceiling of a duration.
 const longestRamp = 70 * 24 * time.Hour
 
 func (p *Phase) completeRamp() {

@@ -13,10 +13,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// fit makes a scenario whose limit was said from outside fit its ceilings. What is sent at once and needs too
-// many connections is sent by clients in a closed loop, and what takes too long is left out with all that
-// follows it. What cannot be made fit is no mistake: the scenario is not for such a limit, and says what it
-// would take.
+// fit makes a scenario fit its ceilings, after its limit was given from outside. Requests that are sent at
+// once and need too many connections are sent by clients in a closed loop. A phase that takes too long is
+// left out, with all later phases. If the scenario still does not fit, it is not for such a limit, and says
+// what it would take. That is no mistake of the file.
 func (s *Scenario) fit() {
 	for i := range s.Phases {
 		s.closedLoop(&s.Phases[i])
@@ -30,15 +30,15 @@ func (s *Scenario) fit() {
 	}
 }
 
-// The least clients that spend a quota in a closed loop, and for how long an answer may be under way if they
-// are still to be faster than the limit.
+// leastClients is the least number of clients that spend a quota in a closed loop. mostWait is how long an
+// answer may take if they are still to be faster than the limit.
 const (
 	leastClients = 256
 	mostWait     = 100 * time.Millisecond
 )
 
 // closedLoop changes a phase that needs more connections than it may have. A limit of requests in flight
-// needs them all.
+// needs all of them.
 func (s *Scenario) closedLoop(p *Phase) {
 	most := s.Safety.MaxConnections
 	if p.connections(s.Partition.Count) <= int64(most) || slices.ContainsFunc(p.Limit, spec.Policy.InFlight) {
@@ -54,8 +54,8 @@ func (s *Scenario) closedLoop(p *Phase) {
 	}
 }
 
-// cut leaves out the first phase that lasts longer than the scenario may and all that follow, if what is left
-// judges something: a quota that is given once.
+// cut leaves out the first phase that lasts too long and all later ones, if the rest still judges something:
+// a quota that is spent once.
 func (s *Scenario) cut() {
 	var lasts time.Duration
 	n := 0
@@ -82,7 +82,7 @@ func (s *Scenario) cut() {
 	s.Expect.keep(s.Phases)
 }
 
-// unfit says which phases are left out, the first because it lasts too long.
+// unfit says which phases are left out. The first of them lasts too long.
 func unfit(left []Phase) string {
 	long := fmt.Sprintf("%s (%s)", left[0].Name, quantity.Rough(left[0].lasts()))
 	if left[0].Quiet() {
@@ -91,7 +91,7 @@ func unfit(left []Phase) string {
 	return "not sent: " + strings.Join(append([]string{long}, loud(left[1:])...), ", ")
 }
 
-// loud names the phases that send anything.
+// loud returns the names of the phases that send anything.
 func loud(phases []Phase) (names []string) {
 	for i := range phases {
 		if !phases[i].Quiet() {
@@ -101,7 +101,8 @@ func loud(phases []Phase) (names []string) {
 	return names
 }
 
-// keep leaves out what is expected of other phases, and of the rate, which no phase may be long enough for.
+// keep leaves out the expectations on other phases, and on the rate, as no phase may be long enough to
+// measure it.
 func (e *Expect) keep(phases []Phase) {
 	gone := func(name string) bool {
 		return !slices.ContainsFunc(phases, func(p Phase) bool { return p.Name == name })
@@ -118,7 +119,7 @@ func (e *Expect) keep(phases []Phase) {
 		func(x claim.AttributeExpect) bool { return gone(x.Phase) })
 }
 
-// tooMuch says what a scenario would take that exceeds its ceilings; empty where it fits.
+// tooMuch says what a scenario would take beyond its ceilings. Empty: it fits.
 func (s *Scenario) tooMuch() string {
 	sum, most := s.Summary(), s.Safety
 	var over []string

@@ -14,10 +14,10 @@ import (
 )
 
 // Plan returns the schedule of one run. Partitions are named RUN-N, or RUN-NAME-N for those that phases keep
-// for themselves; without fresh partitions the run is left out of their names. Arrivals are numbered from 0,
-// first those of open-loop phases and then those of boundary phases. The seed decides in which order
-// partitions take their turns; the same seed gives the same schedule. What exceeds a ceiling of Safety is not
-// planned: the error is a tree.Errors without lines.
+// for themselves. Without fresh partitions the names leave out the run. Arrivals are numbered from 0, first
+// those of open-loop phases and then those of boundary phases. The seed decides in which order partitions
+// take turns, and the same seed gives the same schedule. If something exceeds a ceiling of Safety, nothing is
+// planned, and the error is a tree.Errors without lines.
 func (s *Scenario) Plan(run string, seed uint64) (*timeline.Schedule, error) {
 	var over tree.Errors
 	for _, x := range s.Excesses() {
@@ -32,7 +32,7 @@ func (s *Scenario) Plan(run string, seed uint64) (*timeline.Schedule, error) {
 	return s.plan(run, seed, longPlan), nil
 }
 
-// plan is Plan, where phases have at most so many arrivals in a list.
+// plan is Plan. A phase lists its arrivals if it has at most `list`.
 func (s *Scenario) plan(run string, seed uint64, list int) *timeline.Schedule {
 	pl := planner{scenario: s, run: run, random: rand.New(rand.NewPCG(seed, 0)), list: list}
 	out := &timeline.Schedule{Phases: make([]timeline.Phase, 0, len(s.Phases))}
@@ -43,8 +43,8 @@ func (s *Scenario) plan(run string, seed uint64, list int) *timeline.Schedule {
 	return out
 }
 
-// number gives every arrival a number: open-loop phases first, since the generator numbers the others again
-// as they are sent.
+// number gives every arrival a number. Open-loop phases come first, since the generator numbers the others
+// again as they are sent.
 func number(s *timeline.Schedule) {
 	next := 0
 	for _, boundary := range []bool{false, true} {
@@ -76,7 +76,7 @@ type planner struct {
 	list     int
 }
 
-// partitions returns the partitions of a phase, in the order in which they take their turns.
+// partitions returns the partitions of a phase in the order in which they take turns.
 func (pl *planner) partitions(own string) []string {
 	names := make([]string, pl.scenario.Partition.Count)
 	for i := range names {
@@ -86,7 +86,7 @@ func (pl *planner) partitions(own string) []string {
 	return names
 }
 
-// sides returns the partitions of a phase, each followed by that of its requests that are sent otherwise.
+// sides returns the partitions of a phase. If it has two sides, the partition of the other side follows each.
 func (pl *planner) sides(p *Phase) []string {
 	names := pl.partitions(p.Partition)
 	names = names[:p.among(len(names))]
@@ -100,7 +100,8 @@ func (pl *planner) sides(p *Phase) []string {
 	return out
 }
 
-// partition returns the name of partition i of those that phases keep for themselves, or of the common ones.
+// partition returns the name of partition i: of those that phases keep for themselves (own), or of the common
+// ones.
 func (pl *planner) partition(own string, i int) string {
 	if pl.scenario.Partition.Kind == ByNone {
 		return pl.run
@@ -147,16 +148,16 @@ func (pl *planner) phase(p *Phase) timeline.Phase {
 }
 
 // longPlan is how many arrivals of a phase are listed at most, in 64 bytes each. More are made when they are
-// due; of a Poisson phase only the times are kept.
+// due. A Poisson phase then keeps only their times.
 const longPlan = 200_000
 
-// arrival is a request of a phase, without its number.
+// arrival returns a request of a phase, without its number.
 func (p *Phase) arrival(name string, at time.Duration) timeline.Arrival {
 	return timeline.Arrival{Partition: name, Phase: p.Name, At: at, Cost: p.Cost, Origin: p.Origin}
 }
 
-// open makes arrival i of a phase whose requests have planned times: the partitions take turns, evenly
-// between two requests of one.
+// open returns the maker of arrival i of a phase whose requests have planned times. The partitions take
+// turns, evenly between two requests of the first.
 func (p *Phase) open(names []string, times func(k int) time.Duration) func(i int) timeline.Arrival {
 	return func(i int) timeline.Arrival {
 		k, turn := i/len(names), i%len(names)
@@ -168,7 +169,7 @@ func (p *Phase) open(names []string, times func(k int) time.Duration) func(i int
 	}
 }
 
-// times returns when request k of a partition is due, for k from 0 to Requests.
+// times returns the function that says when request k of a partition is due, for k from 0 to Requests.
 func (p *Phase) times(pl *planner) func(k int) time.Duration {
 	switch p.Shape {
 	case timeline.Poisson:
@@ -192,8 +193,8 @@ func (p *Phase) due(k int) time.Duration {
 	}
 }
 
-// around plans a boundary phase: one half of the requests before the boundary and the other half after it.
-// What finds the boundary is sent by the generator.
+// around plans a boundary phase: half of the requests before the boundary, and half after it. The generator
+// sends the requests that find the boundary.
 func (p *Phase) around(names []string) []timeline.Arrival {
 	var all []timeline.Arrival
 	add := func(at time.Duration, n int) {
@@ -213,11 +214,11 @@ func (p *Phase) around(names []string) []timeline.Arrival {
 type Summary struct {
 	// Phases are in the order of the scenario.
 	Phases []PhaseSummary
-	// Requests is the most that are sent, Connections the most that are open at once.
+	// Requests is the most requests that are sent, Connections the most connections that are open at once.
 	Requests    int
 	Connections int
 	Span
-	// Hosts are where requests go, each once: HOST:PORT, or Builtin.
+	// Hosts are the targets of requests, each once: HOST:PORT, or Builtin.
 	Hosts []string
 }
 
@@ -226,17 +227,17 @@ type PhaseSummary struct {
 	Name     string
 	Shape    timeline.Shape
 	Requests int
-	// Duration is zero where the phase ends with its last answer.
+	// Duration is zero if the phase ends with its last answer.
 	Duration time.Duration
-	// Peak is the highest planned rate; N is 0 where none is planned.
+	// Peak is the highest planned rate. N is 0 if none is planned.
 	Peak spec.Rate
-	// Partitions is how many partitions take part, 0 for none.
+	// Partitions is how many partitions take part, 0 if none does.
 	Partitions int
-	// Text says it in one line.
+	// Text describes the phase in one line.
 	Text string
 }
 
-// Summary adds up what a run would do: nothing of a scenario that is not run (see Unmet). It sends nothing.
+// Summary adds up what a run would do. It is empty for a scenario that is not run (Unmet). It sends nothing.
 func (s *Scenario) Summary() Summary {
 	if s.Unmet() != "" {
 		return Summary{}
@@ -262,7 +263,7 @@ func (s *Scenario) Summary() Summary {
 	return out
 }
 
-// addHost adds where a phase goes.
+// addHost adds the host of a phase.
 func (sum *Summary) addHost(s *Scenario, p *Phase) {
 	host := s.Target.URL
 	if p.Origin {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// request returns what the requests of p have of their own, for a run with these partitions.
+// request returns how the requests of p differ from others, for a run with these partitions.
 func (p *Phase) request(pl *planner) timeline.Request {
 	out := timeline.Request{Path: p.Path, Method: p.Method, Spellings: p.Spelling,
 		Fresh: p.Connections == FreshConnections}
@@ -41,13 +41,13 @@ func (p *Phase) request(pl *planner) timeline.Request {
 }
 
 // ClientOf returns the key of the client that sends the requests of p for a partition: the name of that
-// partition, or of one of Client. It is empty where they leave the key out.
+// partition, or of one of Client. Empty: the requests leave out the key.
 func (p *Phase) ClientOf(partition string) string {
 	at := strings.LastIndexByte(partition, '-')
 	switch {
 	case p.Unnamed:
 		return ""
-	case p.Vary != "": // each side is judged by itself too
+	case p.Vary != "": // each side is also judged by itself
 		return partition
 	case p.Client == "" || p.Client == p.Partition || at < 0:
 		return partition

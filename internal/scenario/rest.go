@@ -6,10 +6,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Adapt suits a scenario that was just read to its target. One whose clients are not new rests before it
-// sends; with issued they have keys that the target has issued, and are not new whatever the file says. With
-// fit the limit was said from outside, and what does not fit the ceilings of Safety is changed or left out
-// (see Unfit).
+// Adapt suits a scenario that was just read to its target. If its clients are not new, it rests before it
+// sends. issued: the target has issued their keys, so they are not new whatever the file says. fit: the limit
+// was given from outside, so whatever does not fit the ceilings of Safety is changed or left out (Unfit).
 func (s *Scenario) Adapt(issued, fit bool) {
 	most := s.Safety.MaxDuration
 	if issued && s.Partition.Named() {
@@ -21,13 +20,13 @@ func (s *Scenario) Adapt(issued, fit bool) {
 	}
 }
 
-// mostRest is how long a scenario waits at most until issued keys are as good as new: perhaps nobody used
+// mostRest is how long a scenario waits at most until issued keys are as good as new. Perhaps nobody used
 // them.
 const mostRest = time.Minute
 
-// rest puts silences into a scenario whose clients are not new, if none lasts longer than most: one before
-// everything else, in which the limiter forgets an earlier scenario, and, where all clients share one quota,
-// one before each phase that would have clients of its own.
+// rest puts silences into a scenario whose clients are not new, if none has to last longer than most. The
+// first comes before everything else, and the limiter forgets earlier scenarios in it. If all clients share
+// one quota, another silence comes before each phase that would have its own clients.
 //
 //	declared:     first (clients A)      second (clients B)
 //	one quota:    silence  first  silence  second          each silence lasts as long as the limit recovers
@@ -37,7 +36,8 @@ func (s *Scenario) rest(most time.Duration) {
 	}
 	recovery := s.recovery()
 	if recovery > most {
-		return // nobody waits so long: what was before is not known
+		// Nobody waits so long, so what was before is not known.
+		return
 	}
 	used := map[string]bool{}
 	quiet := time.Duration(0) // how long nothing was sent
@@ -63,11 +63,12 @@ func (s *Scenario) rest(most time.Duration) {
 	s.Phases = out
 }
 
-// Rests is for how long the scenario is silent so that the limiter forgets what was before.
+// Rests returns how long the scenario is silent so that the limiter forgets earlier requests.
 func (s *Scenario) Rests() time.Duration { return s.rests }
 
-// recovery is a silence after which the limits of all phases are as good as new. It is longer by a tenth or
-// two units: a bucket that is larger by one has then surely forgotten all, and shows that it is larger.
+// recovery returns a silence after which the limits of all phases are as good as new. It is longer by a tenth
+// or by two units. Then even a bucket that is larger by one unit has forgotten everything, and shows that it
+// is larger.
 func (s *Scenario) recovery() time.Duration {
 	var d time.Duration
 	for i := range s.Phases {

@@ -1,6 +1,6 @@
 // Package scenario says what is sent to a target, under which limit, and what its answers must show. It suits
-// a scenario to its target, tells what a run takes, which scenarios fit a budget and which are recorded
-// alone, and plans a run: Plan turns a Scenario into a schedule. Package grammar reads scenarios from files.
+// a scenario to its target and plans a run: Plan turns a Scenario into a schedule. It knows what a run takes,
+// which scenarios fit a budget and which must be recorded alone. Package grammar reads scenarios from files.
 package scenario
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Kind is how much a scenario weighs.
+// Kind says whether a failure of a scenario counts.
 type Kind string
 
 // The kinds. A FAIL of a Required scenario counts, of a Recommended one with --strict, of an Informative one
@@ -23,8 +23,8 @@ const (
 	Informative Kind = "informative"
 )
 
-// Scenario is one scenario file, read. It is complete: every default is filled in, and what is written as a
-// multiple of the limit (2x, 1.1x) is a number.
+// Scenario is one scenario file that was read. It is complete: every default is filled in, and multiples of
+// the limit (2x, 1.1x) are numbers.
 type Scenario struct {
 	// File is the name of the file.
 	File string
@@ -33,43 +33,43 @@ type Scenario struct {
 	Kind      Kind
 	// Source says where the rule comes from, as a link or FILE#ANCHOR; may be empty.
 	Source string
-	// Tags select scenarios; Catches names the faults of the embedded target that the scenario is for; Needs
+	// Tags select scenarios. Catches names the faults of the embedded target that the scenario is for. Needs
 	// names scenarios without whose success this one says nothing. May be empty.
 	Tags, Catches, Needs []string
 	Target               Target
 	Partition            Partition
 	Limit                spec.Limit
 	Denied               Denied
-	// Allowed are the statuses that are admissions; empty: all from 200 to 399 that are no denials.
+	// Allowed are the statuses that are admissions. Empty: all from 200 to 399 that are no denials.
 	Allowed []int
-	// Phases has at least one element, each with a name of its own.
+	// Phases has at least one element. Each has a different name.
 	Phases []Phase
 	Expect Expect
 	Safety Safety
-	// About is what this scenario says nothing without: where its target was never seen to have it and did
-	// not promise it, the scenario is Inconclusive (needs-failed). Empty: it says something of every
-	// target.
+	// About is a promise without which this scenario says nothing. If the target was never seen to keep it
+	// and did not make it, the scenario is Inconclusive (needs-failed). Empty: the scenario says something of
+	// every target.
 	About verdict.Promise
-	// Example tells that the limits of phases are those of the embedded target, and that another one is not
-	// known to have them.
+	// Example: the limits of phases are those of the embedded target. Another target is not known to have
+	// them.
 	Example bool
-	// Assumed tells that nobody said the limit of the target: the file declares its limit of the embedded
-	// target, and the requests go to another one.
+	// Assumed: nobody gave the limit of the target. The file declares that of the embedded target, and the
+	// requests go to another one.
 	Assumed bool
-	// Lacks says what the target's clients lack for this scenario; empty for nothing. Unmet returns it.
+	// Lacks says what the target's clients lack for this scenario. Empty: nothing. Unmet returns it.
 	Lacks string
-	// Unfit says what of the scenario does not fit such a limit: what is not waited for, or, of one that is
-	// not run at all, what it would take and what it may. Empty where all fits.
+	// Unfit says which part of the scenario does not fit such a limit and is left out. If it is not run at
+	// all, it says what a run would take and what it may take. Empty: all fits.
 	Unfit string
-	// Likely says of which end of a range of the limit the durations of phases are multiples; empty where
-	// there is no range, or no multiple of it.
+	// Likely says which end of a range of the limit the durations of phases are multiples of. Empty: there is
+	// no range, or no multiple of it.
 	Likely string
-	// rests is the length of the silences that rest put in.
+	// rests is the length of the silences that rest added.
 	rests time.Duration
-	// Secrets are the values of the environment and of secret settings in header fields and the body: no
+	// Secrets are the values of the environment and of secret settings in header fields and the body. No
 	// report may show them.
 	Secrets []string
-	// Keys are the keys that the target has issued to clients, one each; empty: clients invent theirs.
+	// Keys are the keys that the target has issued, one for each client. Empty: clients invent theirs.
 	// SkipKeys is how many of them other scenarios of the run use.
 	Keys     []string
 	SkipKeys int
@@ -78,7 +78,7 @@ type Scenario struct {
 // Promised tells whether the target promised p.
 func (s *Scenario) Promised(p verdict.Promise) bool { return slices.Contains(s.Expect.Promised, p) }
 
-// Shared tells whether others may use the same partitions: it is said so, or requests name no client.
+// Shared tells whether others may use the same partitions: the file says so, or requests name no client.
 func (s *Scenario) Shared() bool {
 	return !s.Partition.Exclusive || slices.ContainsFunc(s.Phases, func(p Phase) bool { return p.Unnamed })
 }
@@ -86,14 +86,15 @@ func (s *Scenario) Shared() bool {
 // Builtin is the URL of the embedded target.
 const Builtin = "builtin"
 
-// BuiltinPath is the path of the embedded target where requests spell it in several ways: the root has no
-// other spelling.
+// BuiltinPath is the path of the embedded target for requests that spell it in several ways. The root has
+// only one spelling.
 const BuiltinPath = "api/items"
 
-// Protocol is the version of HTTP that requests are sent with.
+// Protocol is the version of HTTP of the requests.
 type Protocol string
 
-// H1 is HTTP/1.1. H2 is HTTP/2, which a target of https has to offer, and one of http is known to speak.
+// H1 is HTTP/1.1. H2 is HTTP/2. An https target has to offer it, and an http target has to be known to speak
+// it.
 const (
 	H1 Protocol = "h1"
 	H2 Protocol = "h2"
@@ -103,35 +104,34 @@ const (
 type Target struct {
 	// URL is an http or https URL, or Builtin.
 	URL string
-	// Origin is what stands behind a proxy at URL: an http or https URL, or Builtin; empty where there is
-	// none.
+	// Origin is the server behind a proxy at URL: an http or https URL, or Builtin. Empty: there is none.
 	Origin string
 	// Method is GET unless the file says otherwise.
 	Method string
-	// Header are fields of every request; may be nil. Names are in the case of the file.
+	// Header are fields of every request. Names are in the case of the file. May be nil.
 	Header map[string]string
 	Body   string
 	// Timeout is how long an answer is waited for.
 	Timeout time.Duration
 	// Tick is how coarse the target's clock may be.
 	Tick time.Duration
-	// Fault is the fault of the embedded target, empty for none; RetryAfter its form of the field, "seconds"
+	// Fault is the fault of the embedded target. Empty: none. RetryAfter is its form of that field, "seconds"
 	// or "date".
 	Fault, RetryAfter string
-	// OnStoreError is what the embedded target answers while its store is gone: "allow", "deny" or "error".
+	// OnStoreError is how the embedded target answers while its store is gone: "allow", "deny" or "error".
 	OnStoreError string
-	// ClientAddress is the field from which the embedded target takes the address of a client without a key;
-	// empty: none.
+	// ClientAddress is the field from which the embedded target takes the address of a client without a key.
+	// Empty: none.
 	ClientAddress string
 	// Insecure accepts any TLS certificate.
 	Insecure bool
 	Protocol Protocol
-	// UnixSocket is the path of a socket that is connected to in place of the host of URL, Proxy the URL of
-	// an HTTP proxy. Both may be empty.
+	// UnixSocket is the path of a socket to connect to instead of the host of URL. Proxy is the URL of an
+	// HTTP proxy. Both may be empty.
 	UnixSocket, Proxy string
 }
 
-// PartitionKind says which part of a request the limiter tells clients apart by.
+// PartitionKind says by which part of a request the limiter tells clients apart.
 type PartitionKind string
 
 // The kinds of partition.
@@ -141,25 +141,25 @@ const (
 	ByPath    PartitionKind = "path"
 	ByQuery   PartitionKind = "query"
 	ByCookie  PartitionKind = "cookie"
-	// ByBody: a field of a JSON object, or of a form, that is sent as the body.
+	// ByBody: by a field of the body, which is a JSON object or a form.
 	ByBody PartitionKind = "body"
-	// ByNone: all clients share one quota, as those of a route or a server, or of the one key that there is.
+	// ByNone: all clients share one quota, as that of a route or a server, or of the only key.
 	ByNone PartitionKind = "none"
 )
 
 // Partition says how the requests of one client are marked.
 type Partition struct {
 	Kind PartitionKind
-	// Name is the header field, the query parameter, the cookie or the field of the body; empty for the other
+	// Name is the header field, the query parameter, the cookie or the field of the body. Empty for the other
 	// kinds.
 	Name string
-	// Format is the value of a header field, {key} standing for the key; empty: the key alone.
+	// Format is the value of a header field. {key} stands for the key. Empty: the key alone.
 	Format string
 	// Count is the number of partitions, at least 1.
 	Count int
 	// Fresh makes new partitions for every run.
 	Fresh bool
-	// Exclusive tells that nobody else uses the partitions during the run.
+	// Exclusive: nobody else uses the partitions during the run.
 	Exclusive bool
 }
 
@@ -167,13 +167,14 @@ type Partition struct {
 type Denied struct {
 	// Status is not empty.
 	Status []int
-	// Unanswered: the target denies without an answer, by closing the connection or not at all.
+	// Unanswered: the target denies without an answer. It closes the connection, or sends nothing.
 	Unanswered bool
-	// Header is a field that marks an answer of an admission as a denial: NAME, or NAME: VALUE. Empty: none.
+	// Header is a field that makes an answer with the status of an admission a denial: NAME, or NAME: VALUE.
+	// Empty: none.
 	Header string
 }
 
-// Conformance says which contradictions to the limit make a scenario fail.
+// Conformance says which contradictions to the limit fail a scenario.
 type Conformance string
 
 // The conformances.
@@ -193,7 +194,7 @@ type Expect struct {
 
 // Resolution is how closely a run must measure the limit for a PASS.
 type Resolution struct {
-	// Windowed takes the place of Burst for limits with windows.
+	// Windowed replaces Burst for limits with windows.
 	Burst, Windowed, Rate Tolerance
 }
 

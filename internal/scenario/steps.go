@@ -9,18 +9,20 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// each is how long one of the steps lasts.
+// each returns how long one of the steps lasts.
 func (p *Phase) each() time.Duration { return p.Duration / time.Duration(len(p.Rates)) }
 
 // step returns how many requests step i has.
 func (p *Phase) step(i int) int { return within(p.each(), p.Rates[i]) }
 
-// within returns how many requests of an even flow are due in d: those at its beginning and before its end.
+// within returns how many requests of an even flow are due in d, including its beginning and excluding its
+// end.
 func within(d time.Duration, r spec.Rate) int {
 	return int(min(exact.MulDiv(int64(d), r.N, int64(r.Per), true), math.MaxInt32))
 }
 
-// stepTimes returns when the requests of a phase of steps are due; request Requests at its end.
+// stepTimes returns the function that says when the requests of a phase of steps are due. Request number
+// Requests is due at its end.
 func (p *Phase) stepTimes() func(k int) time.Duration {
 	first := make([]int, len(p.Rates)+1)
 	for i := range p.Rates {
@@ -40,8 +42,8 @@ func spaced(k int, r spec.Rate) time.Duration {
 	return time.Duration(exact.MulDiv(int64(k), int64(r.Per), r.N, false))
 }
 
-// randomTimes returns when the requests of a poisson phase are due: Requests instants uniformly at random in
-// its duration, in order, which is a Poisson process given the number of its events.
+// randomTimes returns the function that says when the requests of a poisson phase are due. They are Requests
+// instants uniformly at random in its duration, in order: a Poisson process with a given number of events.
 func (p *Phase) randomTimes(pl *planner) func(k int) time.Duration {
 	times := make([]time.Duration, p.Requests, p.Requests+1)
 	for i := range times {

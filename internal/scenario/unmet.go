@@ -6,8 +6,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Unmet says what this scenario needs and its target lacks; empty where nothing is missing. A run of it would
-// say nothing about the target: that is Inconclusive (needs-failed), not a mistake of the file.
+// Unmet says what this scenario needs and its target lacks. Empty: nothing is missing. A run would say
+// nothing about the target. That is Inconclusive (needs-failed), and not a mistake of the file.
 func (s *Scenario) Unmet() string {
 	if s.Lacks != "" {
 		return s.Lacks
@@ -26,8 +26,8 @@ func (s *Scenario) Unmet() string {
 		s.Target.Origin, s.Target.URL)
 }
 
-// unmetPhase says which phase needs a command, or that phases need limits that the target has; empty where
-// none does.
+// unmetPhase says which phase needs a command, or that phases need limits that the target has. Empty: no
+// phase lacks anything.
 func (s *Scenario) unmetPhase() string {
 	if s.Target.URL == Builtin {
 		return ""

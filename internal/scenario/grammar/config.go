@@ -7,19 +7,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Config is a file of what every run of a project has in common: what flags of `rlcheck run` say otherwise.
-// What the file does not say is empty.
+// Config is a configuration file. It has what all runs of a project have in common, and what flags of
+// `rlcheck run` would say otherwise. Members that the file does not set are empty.
 type Config struct {
 	// Target is a URL, Limit a SPEC, Partition header:NAME, query:NAME, address, path or none.
 	Target, Limit, Partition string
-	// Keys is a file of keys that the target has issued, one a line.
+	// Keys is a file of keys that the target has issued, one on each line.
 	Keys     string
 	Promises []verdict.Promise
 	// Header are settings of target.header, in the order of the file.
 	Header []tree.Setting
-	// Scenarios are files, folders and builtin:NAME; Only and Skip select some of them.
+	// Scenarios are files, folders and builtin:NAME. Only and Skip select some of them.
 	Scenarios, Only, Skip []string
-	// Outputs are FORMAT[=PATH], FailOn is fail or inconclusive.
+	// Outputs are FORMAT[=PATH]. FailOn is fail or inconclusive.
 	Outputs []string
 	FailOn  string
 }
@@ -72,8 +72,8 @@ func partitionTextKind() kind[*string] {
 	}}
 }
 
-// ParseConfig reads the configuration src, which errors call name. The error is an Errors with every
-// mistake in it.
+// ParseConfig reads the configuration src. Errors call it name. The error is a tree.Errors with every mistake
+// in it.
 func ParseConfig(src []byte, name string, env tree.Env) (*Config, error) {
 	const form = "a configuration is a mapping with target, limit, scenarios and more"
 	root, problems := tree.Parse(src, name, tree.Document{Has: form, Is: form})

@@ -28,7 +28,7 @@ func defaultExpect() scenario.Expect {
 			Rate: scenario.Tolerance{Demanded: true, Ratio: 0.02}}}
 }
 
-// latencyDraft is the latency mapping: bounds by outcome and quantile, and how long each is, by where it is
+// latencyDraft is the latency mapping: bounds by outcome and quantile, their lengths, and where each is
 // written.
 type latencyDraft struct {
 	bounds []claim.LatencyBound
@@ -166,8 +166,8 @@ func latencyKind() kind[*latencyDraft] {
 	return object("latency", fields, nil)
 }
 
-// resolveLatency completes the bounds of service times. They are those of the answers of all phases, so a
-// multiple is one of the slowest limit that counts any of them.
+// resolveLatency completes the bounds of service times. They hold for the answers of all phases, so a
+// multiple counts the slowest limit of any of them.
 func (s *draft) resolveLatency(d *decoder) {
 	slowest := boundsOf(s.Limit)
 	for i := range s.Phases {
@@ -181,7 +181,7 @@ func (s *draft) resolveLatency(d *decoder) {
 	}
 }
 
-// quantile reads the digits of p50, p99 or p999 after the point; max is 1.
+// quantile reads the digits of p50, p99 or p999 after the point. max is 1.
 func quantile(name string) float64 {
 	q, err := strconv.ParseFloat("0."+strings.TrimPrefix(name, "p"), 64)
 	if err != nil {
@@ -198,7 +198,7 @@ func scheduleKind() kind[*time.Duration] {
 	}, nil)
 }
 
-// intactKind is the kind of what a proxy may not change.
+// intactKind is the kind of what a proxy must not change.
 func intactKind() kind[**intact.Expect] {
 	name := word("a field name is an HTTP token, with * at its end for all fields that begin so",
 		`^[!#$%&'+.^_`+"`"+`|~0-9A-Za-z-]+\*?$`)

@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// quotaKind is the kind of the expectations on what answers tell of the quota.
+// quotaKind is the kind of the expectations on what answers say of the quota.
 func quotaKind() kind[*quota.Expect] {
 	return object("quota", []field[*quota.Expect]{
 		key("conventions", boolean("conventions"),
@@ -66,9 +66,9 @@ func stormKind() kind[*claim.StormExpect] {
 	}, nil)
 }
 
-// drains tells whether the limit has room for all clients of the phase in half of its time: slower ones need
-// not be done. Where denied requests take units too, or keep a window open, those that go on asking may never
-// be.
+// drains tells whether the limit has room for all clients of the phase in half of its time. Slower clients
+// need not be done. If denied requests take units too, or keep a window open, clients that keep asking may
+// never be done.
 func drains(p *scenario.Phase) bool {
 	if slices.ContainsFunc(p.Limit, func(p spec.Policy) bool {
 		return p.Count == spec.CountAll || p.Refresh == spec.RefreshAll
@@ -80,7 +80,7 @@ func drains(p *scenario.Phase) bool {
 	return float64(p.Clients)*float64(p.Cost) <= room
 }
 
-// checkExpected reports expectations on phases that are not there, or have another shape, and completes the
+// checkExpected reports expectations on phases that do not exist or have another shape, and completes the
 // others.
 func (s *draft) checkExpected(d *decoder, expect *tree.Node) {
 	names := phaseNames(s.Phases)

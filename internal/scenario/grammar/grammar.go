@@ -18,7 +18,8 @@ const (
 	idPattern      = `^[a-z0-9]+(-[a-z0-9]+)*$`
 )
 
-// grammar is scenarioKind, made once: its patterns and schemas are most of the work of reading a small file.
+// grammar is scenarioKind, made once, as its patterns and schemas are most of the work of reading a small
+// file.
 var grammar = sync.OnceValue(scenarioKind)
 
 // scenarioKind is the kind of a whole file.

@@ -17,9 +17,9 @@ import (
 type decoder struct {
 	file     string
 	problems tree.Errors
-	// lenient tells that the limit was said from outside: a scenario that is not for it is no mistake.
+	// lenient: the limit was given from outside. A scenario that does not suit it is then no mistake.
 	lenient bool
-	// issued tells that clients have issued keys, which are not new.
+	// issued: clients have issued keys, which are not new.
 	issued bool
 }
 
@@ -34,10 +34,10 @@ func (d *decoder) addAt(at tree.Position, path, what, why, mend string) {
 	d.problems = append(d.problems, p)
 }
 
-// mostGuesses is after how many problems nobody guesses what a word was meant as.
+// mostGuesses is the number of problems after which no guess is made what a word was meant to be.
 const mostGuesses = 100
 
-// unknown reports a word that is none of words.
+// unknown reports a word that is not among words.
 func (d *decoder) unknown(at tree.Position, path, what, word, why string, words []string) {
 	mend := ""
 	if len(d.problems) < mostGuesses { // a file full of nonsense is not worth the time
@@ -46,15 +46,15 @@ func (d *decoder) unknown(at tree.Position, path, what, word, why string, words 
 	d.addAt(at, path, what+tree.Quote(word), why, mend)
 }
 
-// kind is one form of value: how it is read from a node to where V points, or reported where it does not fit,
-// and what an editor is told about it. The two say the same. V is a pointer: what is generic is then compiled
-// once for all of them, which spares a release 350 kB.
+// kind is one form of value. read reads it from a node to where V points, or reports why it does not fit.
+// schema tells an editor the same. V is a pointer, so that generic code is compiled once for all of them.
+// That spares a release 350 kB.
 type kind[V any] struct {
 	read   func(d *decoder, n *tree.Node, v V)
 	schema *jsonschema.Schema
 }
 
-// field is one key of a mapping that is read to where T points.
+// field is one key of a mapping. read reads it to where T points.
 type field[T any] struct {
 	name     string
 	required bool
@@ -62,8 +62,8 @@ type field[T any] struct {
 	schema   *jsonschema.Schema
 }
 
-// key is the field of a name and a kind; doc is what an editor shows, and at finds the member of T it is kept
-// in.
+// key returns the field with a name and a kind. An editor shows doc. at returns the member of T that keeps
+// the value.
 func key[T, V any](name string, k kind[V], doc string, at func(T) V) field[T] {
 	s := *k.schema
 	s.Description = doc
@@ -75,8 +75,8 @@ func key[T, V any](name string, k kind[V], doc string, at func(T) V) field[T] {
 // must makes the key required.
 func (f field[T]) must() field[T] { f.required = true; return f }
 
-// object is the kind of a mapping with known keys; check, which may be nil, looks at the whole when all keys
-// are read.
+// object returns the kind of a mapping with known keys. check, which may be nil, checks the whole when all
+// keys are read.
 func object[T any](what string, fields []field[T], check func(d *decoder, n *tree.Node, t T)) kind[T] {
 	names := make([]string, len(fields))
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{},
@@ -109,8 +109,8 @@ func object[T any](what string, fields []field[T], check func(d *decoder, n *tre
 	}}
 }
 
-// missing reports the keys of names that a mapping lacks. One that is nearly there under another name is not
-// missing too.
+// missing reports the keys of names that a mapping lacks. A key that stands there under a similar name is not
+// reported.
 func (d *decoder) missing(n *tree.Node, what string, names []string) {
 	var lacks []string
 	for _, name := range names {
@@ -128,7 +128,7 @@ func (d *decoder) missing(n *tree.Node, what string, names []string) {
 	}
 }
 
-// list is the kind of a list of at least one element; what names an element.
+// list returns the kind of a list of at least one element. what names an element.
 func list[V any](what string, k kind[*V]) kind[*[]V] {
 	one := 1
 	return kind[*[]V]{
@@ -148,9 +148,9 @@ func list[V any](what string, k kind[*V]) kind[*[]V] {
 	}
 }
 
-// wants tells whether n has the form, and reports it where it has not.
+// wants tells whether n has the form, and reports it otherwise.
 func (d *decoder) wants(n *tree.Node, f tree.Form, why string) bool {
-	if n.Bad { // is reported already
+	if n.Bad { // it is reported already
 		return false
 	}
 	if n.Form != f {
@@ -163,7 +163,7 @@ func (d *decoder) wants(n *tree.Node, f tree.Form, why string) bool {
 	return n.Form == f
 }
 
-// textKind is the kind of a text that check accepts; it returns the rule that s breaks and a mend.
+// textKind returns the kind of a text that parse accepts. parse returns the rule that s breaks, and a mend.
 func textKind[V any](rule string, schema *jsonschema.Schema,
 	parse func(s string) (v V, why, mend string)) kind[*V] {
 	return kind[*V]{schema: orVariable(schema), read: func(d *decoder, n *tree.Node, v *V) {
@@ -183,8 +183,8 @@ func textKind[V any](rule string, schema *jsonschema.Schema,
 	}}
 }
 
-// word is the kind of a free text with a rule: pattern is what must match, empty for any text that is not
-// empty.
+// word returns the kind of a free text with a rule. It must match pattern. An empty pattern allows any text
+// that is not empty.
 func word(rule, pattern string) kind[*string] {
 	re := regexp.MustCompile(pattern)
 	s := &jsonschema.Schema{Type: "string", Pattern: pattern}
@@ -207,7 +207,7 @@ func word(rule, pattern string) kind[*string] {
 	}}
 }
 
-// choice is the kind of a word out of a list.
+// choice returns the kind of a word out of a list.
 func choice[V ~string](what string, values ...V) kind[*V] {
 	words := make([]string, len(values))
 	enum := make([]any, len(values))
@@ -231,7 +231,8 @@ func choice[V ~string](what string, values ...V) kind[*V] {
 		}}
 }
 
-// whole is the kind of a whole number between two bounds, with or without underscores between its digits.
+// whole returns the kind of a whole number between two bounds, with or without underscores between its
+// digits.
 func whole(what string, least, most int64) kind[*int] {
 	rule := fmt.Sprintf("%s is a whole number from %d to %d", what, least, most)
 	lo, hi := float64(least), float64(most)
@@ -282,7 +283,7 @@ func boolean(what string) kind[*bool] {
 		}}
 }
 
-// oneOf lists words as a reader says them: a, b or c.
+// oneOf lists words for a reader: a, b or c.
 func oneOf(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -291,16 +292,16 @@ func oneOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// never is the schema that nothing fits.
+// never returns the schema that nothing fits.
 func never() *jsonschema.Schema { return &jsonschema.Schema{Not: &jsonschema.Schema{}} }
 
-// grouped is the schema of a whole number with underscores, which editors take for text.
+// grouped returns the schema of a whole number with underscores, which editors take for text.
 func grouped() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: `^[0-9]+(_[0-9]+)+$`}
 }
 
-// orVariable is the schema of a scalar that may be written with variables instead: what they hold is not
-// known to editors.
+// orVariable returns the schema of a scalar that may be written with variables instead. Editors do not know
+// their values.
 func orVariable(forms ...*jsonschema.Schema) *jsonschema.Schema {
 	return anyOf(append(forms, &jsonschema.Schema{Type: "string", Pattern: `\$\{`})...)
 }

@@ -103,13 +103,14 @@ func (d *decoder) policy(n *tree.Node) (spec.Policy, bool) {
 		case !slices.Contains(algorithms(), algorithm.Text):
 			at = algorithm
 		}
-		// a mend of a SPEC, in the words of a file
+		// In a file a colon stands between a key and its value.
 		d.add(at, w.What, w.Why, strings.Replace(w.Mend, "=", ": ", 1))
 	}
 	return p, len(wrong) == 0
 }
 
-// plainNumbers returns a whole number, or a range of two, without the groups that YAML readers know (10_000).
+// plainNumbers returns a whole number, or a range of two, without underscores (10_000), which YAML readers
+// know.
 func plainNumbers(text string) string {
 	ends := strings.Split(text, "..")
 	for i, end := range ends {
@@ -131,8 +132,7 @@ func algorithms() []string {
 	return words
 }
 
-// policySchema is what an editor is told of one policy: which keys there are, and which of them an algorithm
-// takes.
+// policySchema returns the schema of one policy: which keys there are, and which of them an algorithm takes.
 func policySchema() *jsonschema.Schema {
 	all := policyKeys()
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{},
@@ -163,7 +163,7 @@ func policySchema() *jsonschema.Schema {
 	return s
 }
 
-// when is the schema of a mapping that fits then where its key has the value.
+// when returns the schema of a mapping that fits then if its key has the value.
 func when(key, value string, then *jsonschema.Schema) *jsonschema.Schema {
 	var is any = value
 	return &jsonschema.Schema{
@@ -173,8 +173,8 @@ func when(key, value string, then *jsonschema.Schema) *jsonschema.Schema {
 	}
 }
 
-// policyKeys are the schemas of the parameters of a limit: the forms here, the words and what they mean from
-// the reference package.
+// policyKeys returns the schemas of the parameters of a limit: their forms, with words and meanings of
+// package spec.
 func policyKeys() map[string]*jsonschema.Schema {
 	time := orVariable(pattern(durationPattern))
 	times := orVariable(pattern(spanPattern))
@@ -222,7 +222,7 @@ func policyKeys() map[string]*jsonschema.Schema {
 	return out
 }
 
-// bounds are what relative units are multiples of: the tightest of all policies, and their likely recovery.
+// bounds are the units of multiples: the tightest of all policies, and their likely recovery in nanoseconds.
 type bounds struct {
 	full     int64
 	recovery int64
@@ -240,10 +240,10 @@ func boundsOf(l spec.Limit) bounds {
 	return b
 }
 
-// likely is the recovery of which durations are multiples: the latest that the ranges of l allow, or the
-// soonest where the latest takes more than twice as long. A ban that grows begins with its shorter end, and
-// to wait for the longer one may take all day. Where the limit is slower, less is measured, and nobody is
-// accused.
+// likely returns the recovery of which durations are multiples. It is the latest that the ranges of l allow,
+// or the soonest if the latest is more than twice as long. A ban that grows begins with its shorter end, and
+// waiting for the longer end may take all day. If the limit is slower than that, less is measured, and nobody
+// is accused.
 func likely(l spec.Limit) time.Duration {
 	soonest, latest := recoveries(l)
 	if soonest < latest/2 {
@@ -252,7 +252,7 @@ func likely(l spec.Limit) time.Duration {
 	return latest
 }
 
-// recoveries are the soonest and the latest instant at which l is as good as new.
+// recoveries returns the soonest and the latest time after which l is as good as new.
 func recoveries(l spec.Limit) (soonest, latest time.Duration) {
 	for _, p := range l {
 		latest = max(latest, p.Recovery())
@@ -263,7 +263,7 @@ func recoveries(l spec.Limit) (soonest, latest time.Duration) {
 	return soonest, latest
 }
 
-// likelyEnd is what Scenario.Likely says of the phases that are left.
+// likelyEnd returns the text of Scenario.Likely for the phases that are left.
 func (s *draft) likelyEnd() string {
 	for i := range s.phases {
 		p := &s.phases[i]

@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Lint reads a scenario as Parse does and adds warnings: things that are no mistakes and are better
-// otherwise. Warnings are in file order; there are none where there is an error.
+// Lint reads a scenario as Parse does and adds warnings: things that are no mistakes, but could be better.
+// Warnings are in file order. There are none if there is an error.
 func Lint(src []byte, name string, opts Options) (*scenario.Scenario, []tree.Problem, error) {
 	s, err := read(src, name, opts)
 	if err != nil {
@@ -60,7 +60,7 @@ func (l *linter) head(src []byte, root *tree.Node) {
 	}
 }
 
-// faults warns of names in catches that no fault has.
+// faults warns of names in catches that are no faults.
 func (l *linter) faults(root *tree.Node, known []string) {
 	list := root.Get("catches")
 	if list == nil || len(known) == 0 {

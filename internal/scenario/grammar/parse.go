@@ -1,6 +1,6 @@
-// Package grammar reads the files of scenarios and of configurations: which keys there are, what form their
-// values have, and what multiples of the limit come to. Files are read by tables (kind, field) that make the
-// JSON Schema for editors too, so that the two cannot disagree.
+// Package grammar reads the files of scenarios and of configurations: which keys there are, which form their
+// values have, and which numbers the multiples of the limit are. It reads files by tables (kind, field). The
+// same tables make the JSON Schema for editors, so the two cannot disagree.
 package grammar
 
 import (
@@ -18,51 +18,52 @@ import (
 type Options struct {
 	// Env looks up the variables of the file.
 	Env tree.Env
-	// Set overrides values; later settings win.
+	// Set overrides values. Later settings win.
 	Set []tree.Setting
-	// Target overrides target.url, Limit the limit (a SPEC), Partition its kind (header:NAME, address, path
-	// or query:NAME). Empty: what the file says.
+	// Target overrides target.url, Limit the limit (a SPEC), and Partition its kind (header:NAME, address,
+	// path or query:NAME). Empty: the value of the file.
 	Target, Limit, Partition string
-	// Request overrides what is sent, below target; it wins over Set.
+	// Request overrides keys below target. It wins over Set.
 	Request []tree.Setting
-	// Promises are what the target promises beside what the file says.
+	// Promises are promises of the target in addition to those of the file.
 	Promises []verdict.Promise
-	// Keys are those that the target has issued, one a client; empty: clients invent theirs.
+	// Keys are the keys that the target has issued, one for each client. Empty: clients invent theirs.
 	Keys []string
-	// Faults are the names that there are, of which Lint warns where catches has another; empty: it does not.
+	// Faults are all names of faults. Lint warns of other names in catches. Empty: it does not.
 	Faults []string
 }
 
-// scenarioDocument is what messages say of an empty scenario file.
+// scenarioDocument returns what messages say of an empty scenario file.
 func scenarioDocument() tree.Document {
 	return tree.Document{Has: "a scenario has id, title, kind, limit and phases",
 		Is:   "a scenario is one mapping",
 		Mend: `begin with the output of "rlcheck init"`}
 }
 
-// draft is a scenario while it is read. What the embedded Scenario lacks until all multiples are numbers
-// stands beside it, as it is written.
+// draft is a scenario while it is read. Until all multiples are numbers, it also keeps values as they are
+// written.
 type draft struct {
 	scenario.Scenario
-	// phases are those of the file; Scenario.Phases has them when they are resolved, and perhaps others then.
+	// phases are those of the file. Scenario.Phases has them once they are resolved, and may then have others
+	// too.
 	phases  []phaseDraft
 	latency latencyDraft
-	// sharing is what is declared of attributes.
+	// sharing is what the file declares of attributes.
 	sharing map[timeline.Attribute]claim.Sharing
 }
 
-// Parse reads the scenario file src, which errors call name. The error is a tree.Errors with every mistake in
+// Parse reads the scenario file src. Errors call it name. The error is a tree.Errors with every mistake in
 // it.
 func Parse(src []byte, name string, opts Options) (*scenario.Scenario, error) {
 	s, err := read(src, name, opts)
 	if err != nil {
 		return nil, err
 	}
-	out := s.Scenario // without what was written, and the tree
+	out := s.Scenario // without the values as written, and without the tree
 	return &out, nil
 }
 
-// read is Parse, with what is written still beside what it means.
+// read is Parse, and keeps the values as written.
 func read(src []byte, name string, opts Options) (*draft, error) {
 	root, problems := tree.Parse(src, name, scenarioDocument())
 	if root == nil {
@@ -102,7 +103,7 @@ func read(src []byte, name string, opts Options) (*draft, error) {
 	return s, nil
 }
 
-// newDraft is a scenario with the defaults of all that a file need not say.
+// newDraft returns a scenario with the defaults of all that a file need not say.
 func newDraft(name string) *draft {
 	return &draft{Scenario: scenario.Scenario{File: name, Target: defaultTarget(),
 		Partition: defaultPartition(), Denied: scenario.Denied{Status: []int{429}},
@@ -112,7 +113,7 @@ func newDraft(name string) *draft {
 // decode reads a scenario from the root of its tree.
 func (s *draft) decode(d *decoder, root *tree.Node) {
 	grammar().read(d, root, s)
-	if len(d.problems) > 0 { // what follows needs a limit and phases that are right
+	if len(d.problems) > 0 { // the rest needs a right limit and right phases
 		return
 	}
 	for i := range s.phases {
@@ -144,7 +145,7 @@ func (s *draft) checkCeilings(d *decoder, root *tree.Node) {
 	}
 }
 
-// written is the phase of the file that has the name, nil for none.
+// written returns the phase of the file with the name, or nil.
 func (s *draft) written(name string) *phaseDraft {
 	i := slices.IndexFunc(s.phases, func(p phaseDraft) bool { return p.Name == name })
 	if i < 0 {
@@ -153,8 +154,8 @@ func (s *draft) written(name string) *phaseDraft {
 	return &s.phases[i]
 }
 
-// promise adds what the caller knows of the promises of the target. The embedded one has all that there is
-// to promise, so that a fault of it cannot hide behind what nobody promised.
+// promise adds promises of the target that the caller knows. The embedded target promises everything, so that
+// none of its faults hides behind a missing promise.
 func (s *draft) promise(more []verdict.Promise) {
 	if s.Target.URL == scenario.Builtin {
 		more = verdict.Promises()
@@ -166,8 +167,8 @@ func (s *draft) promise(more []verdict.Promise) {
 	}
 }
 
-// secrets are the values of the environment in the header fields and the body, and what secret settings put
-// there; each once, none empty.
+// secrets returns the values of the environment in the header fields and the body, and the values of secret
+// settings. Each comes once, and none is empty.
 func secrets(root *tree.Node) []string {
 	target := root.Get("target")
 	nodes := slices.Clone(target.Get("header").Children())
@@ -185,7 +186,7 @@ func secrets(root *tree.Node) []string {
 	return all
 }
 
-// settings returns the overrides of opts in the order in which they are applied: later ones win.
+// settings returns the overrides of opts in the order in which they are applied. Later ones win.
 func (opts Options) settings() []tree.Setting {
 	all := append([]tree.Setting(nil), opts.Set...)
 	for _, o := range []tree.Setting{
@@ -199,7 +200,7 @@ func (opts Options) settings() []tree.Setting {
 	return append(all, opts.Request...)
 }
 
-// saysLimit tells whether an option says the limit, or a part of it.
+// saysLimit tells whether an option gives the limit, or a part of it.
 func (opts Options) saysLimit() bool {
 	return slices.ContainsFunc(opts.settings(), func(s tree.Setting) bool {
 		return s.Path == "limit" || strings.HasPrefix(s.Path, "limit.")

@@ -10,13 +10,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
-// The patterns of the names of header fields and cookies, and of query parameters and fields of a body.
+// The patterns of names: of header fields and cookies, and of query parameters and fields of a body.
 const (
 	tokenPattern     = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 	parameterPattern = `^[0-9A-Za-z_.~-]+$`
 )
 
-// inner is a pattern without its ends, to stand in another one.
+// inner returns a pattern without its ends, for use in another pattern.
 func inner(pattern string) string { return pattern[1 : len(pattern)-1] }
 
 func defaultPartition() scenario.Partition {
@@ -37,7 +37,7 @@ func nameless(k scenario.PartitionKind) bool {
 }
 
 // partitionNode turns header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, body:NAME, address, path or
-// none into the mapping that it stands for. Other text stays.
+// none into a mapping. Other text stays.
 func partitionNode(n *tree.Node) *tree.Node {
 	kind, name, named := strings.Cut(n.Text, ":")
 	if !isPartitionKind(kind) || named == nameless(scenario.PartitionKind(kind)) {
@@ -58,12 +58,13 @@ func partitionNode(n *tree.Node) *tree.Node {
 	return out
 }
 
-// partitionFlag overrides the kind of the partition below root with the text of --partition; count and the
+// partitionFlag overrides the kind of the partition below root with the text of --partition. count and the
 // rest stay.
 func partitionFlag(root *tree.Node, text string) {
 	at := tree.Position{Setting: "--partition"}
 	flag := partitionNode(&tree.Node{Text: text, Raw: text, Plain: true, At: at, Path: "partition"})
-	slot, _ := root.Slot("partition", at) // the root is a mapping and the step not empty: there is a slot
+	// There is a slot: the root is a mapping, and the step is not empty.
+	slot, _ := root.Slot("partition", at)
 	if old := *slot; old.Form == tree.Mapping && flag.Form == tree.Mapping {
 		for i, k := range old.Keys {
 			if !isPartitionKind(k.Text) && k.Text != "format" {
@@ -74,7 +75,7 @@ func partitionFlag(root *tree.Node, text string) {
 	*slot = flag
 }
 
-// partitionKind is the kind of the partition: a mapping, or the text that --partition takes.
+// partitionKind is the kind of the partition: a mapping, or the text of --partition.
 func partitionKind() kind[*scenario.Partition] {
 	const why = "a partition is header:NAME, query:NAME, cookie:NAME, body:NAME, address, path or none, " +
 		"or a mapping with one of them"

@@ -28,17 +28,17 @@ type phaseDraft struct {
 	rates          []speed
 }
 
-// aimAuto lets the alignment of the limit choose the aim.
+// aimAuto chooses the aim by the alignment of the limit.
 const aimAuto timeline.Aim = "auto"
 
-// shapeKeys are the keys of a phase beside name, shape, partition, origin, forge and cost.
+// shapeKeys are the keys of a phase, without name, shape, partition, origin, forge and cost.
 type shapeKeys struct {
 	shape timeline.Shape
-	// needs must be there, oneOf exactly once, may be left out; each is a list of keys.
+	// The keys in needs must be there. Exactly one of oneOf must be there. Those of may are optional.
 	needs, oneOf, may []string
 }
 
-// shapes is the table of what each shape takes. The decoder and the schema both follow it.
+// shapes is the table of the keys of each shape. The decoder and the schema both follow it.
 func shapes() []shapeKeys {
 	return []shapeKeys{
 		{shape: timeline.AtOnce, needs: []string{"requests"}, may: []string{"clients"}},
@@ -61,7 +61,7 @@ func shapeOnly() []string {
 		"retry", "action", "command", "timeout"}
 }
 
-// takes lists the keys that the shape takes.
+// takes returns the keys that the shape takes.
 func (k shapeKeys) takes() []string { return slices.Concat(k.needs, k.oneOf, k.may) }
 
 // phaseKind is the kind of a phase.
@@ -123,7 +123,7 @@ func phaseKind() kind[*phaseDraft] {
 	return k
 }
 
-// schema is what an editor is told of the keys that a shape takes.
+// schema returns the schema of the keys that a shape takes.
 func (k shapeKeys) schema() *jsonschema.Schema {
 	s := &jsonschema.Schema{Required: k.needs, Properties: map[string]*jsonschema.Schema{}}
 	for _, name := range shapeOnly() {
@@ -142,7 +142,7 @@ func (k shapeKeys) schema() *jsonschema.Schema {
 	return s
 }
 
-// checkPhase holds the keys of a phase against its shape.
+// checkPhase checks the keys of a phase against its shape.
 func checkPhase(d *decoder, n *tree.Node, p *phaseDraft) {
 	p.at = n
 	i := slices.IndexFunc(shapes(), func(s shapeKeys) bool { return s.shape == p.Shape })
@@ -182,16 +182,16 @@ func checkPhase(d *decoder, n *tree.Node, p *phaseDraft) {
 // requestFields is requestKeys, made once.
 var requestFields = sync.OnceValue(requestKeys)
 
-// sending are the keys of a phase that a shape which sends nothing has no use for.
+// sending returns the keys of a phase that a shape without requests has no use for.
 func sending(shape timeline.Shape) []string {
 	keys := []string{"partition", "origin", "forge", "cost"}
 	for _, f := range requestFields() {
-		if f.name != "limit" || shape != timeline.Hook { // a reload has the limit that it declares
+		if f.name != "limit" || shape != timeline.Hook { // a reload declares a limit
 			keys = append(keys, f.name)
 		}
 	}
 	return keys
 }
 
-// defaultLead is the gap on each side of a boundary, where the window is not shorter than ten of them.
+// defaultLead is the gap on each side of a boundary, unless the window is shorter than ten of them.
 const defaultLead = 25 * time.Millisecond

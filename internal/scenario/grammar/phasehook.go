@@ -26,7 +26,7 @@ func hookKeys() []field[*phaseDraft] {
 	}
 }
 
-// commandKind is the kind of a command. It has no variables: what a shell is given stands in the file.
+// commandKind is the kind of a command. It has no variables, so the file shows what the shell is given.
 func commandKind() kind[*string] {
 	text := word("a command is text", `\S`)
 	return kind[*string]{schema: text.schema, read: func(d *decoder, n *tree.Node, v *string) {
@@ -50,7 +50,7 @@ func (p *phaseDraft) resolveHook() {
 	}
 }
 
-// checkHook reports what a phase of shape hook has and cannot use.
+// checkHook reports keys of a phase of shape hook that it cannot use.
 func checkHook(d *decoder, n *tree.Node, p *phaseDraft) {
 	if at := n.Get("limit"); at != nil && p.Event.Action != timeline.Reload {
 		d.add(at, "limit", "an action "+string(p.Event.Action)+" changes no limit",

@@ -14,7 +14,7 @@ import (
 )
 
 // phaseLimit is the limit of a phase as it is written: its own, a multiple of the scenario's, none at all, or
-// a limit of nothing.
+// zero, which admits nothing.
 type phaseLimit struct {
 	own   spec.Limit
 	times multiple
@@ -22,7 +22,7 @@ type phaseLimit struct {
 	zero  bool
 }
 
-// given tells whether there is one.
+// given tells whether the phase has a limit of its own.
 func (l phaseLimit) given() bool { return l.none || l.zero || l.times.num > 0 || len(l.own) > 0 }
 
 // timesPattern is a multiple of a limit.
@@ -65,7 +65,7 @@ func (p *phaseDraft) resolveLimit(d *decoder, s *scenario.Scenario) {
 	}
 }
 
-// limitPhase tells the claims of the limit of a phase that has one of its own, by the names of its requests.
+// limitPhase notes in the expectations the limit of a phase that has its own, by the names of its requests.
 func (s *draft) limitPhase(p *scenario.Phase) {
 	if !p.OwnLimit || p.Quiet() {
 		return
@@ -81,7 +81,7 @@ func (s *draft) limitPhase(p *scenario.Phase) {
 	}
 }
 
-// scaled returns the limit that admits m times as much, in whole units: a part of one is rounded up.
+// scaled returns the limit that admits m times as much, in whole units. A part of a unit is rounded up.
 func scaled(l spec.Limit, m multiple) spec.Limit {
 	out := slices.Clone(l)
 	g := gcd(m.num, m.den)
@@ -90,7 +90,7 @@ func scaled(l spec.Limit, m multiple) spec.Limit {
 		p := &out[i]
 		full := p.Full()
 		if !p.HasWindow() && p.RateTo == 0 && exact.MulDiv(p.Rate.N, m.num, 1, false)%m.den != 0 {
-			// no unit is lost where the time of a unit can be longer
+			// A longer time of each unit avoids rounding.
 			p.Rate.Per = time.Duration(exact.MulDiv(int64(p.Rate.Per), m.den, 1, false))
 			p.Rate.N = exact.MulDiv(p.Rate.N, m.num, 1, false)
 		} else {

@@ -57,7 +57,7 @@ func requestKeys() []field[*phaseDraft] {
 // phaseNamePattern is that of the names of phases, partitions and clients.
 const phaseNamePattern = `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`
 
-// checkRequests reports what the requests of phases do not fit together in.
+// checkRequests reports requests of phases that contradict each other.
 func (s *draft) checkRequests(d *decoder) {
 	limits := map[string]*phaseDraft{}
 	for i := range s.phases {
@@ -92,7 +92,7 @@ func (s *draft) checkRequests(d *decoder) {
 	}
 }
 
-// checkUnnamed reports what a phase without keys does not fit together with.
+// checkUnnamed reports keys that contradict a phase without client names.
 func checkUnnamed(d *decoder, p *phaseDraft) {
 	at := p.at.Get("unnamed")
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// retryKind is the kind of how the clients of a backoff phase retry.
+// retryKind is the kind of the retries of a backoff phase.
 func retryKind() kind[*timeline.Retry] {
 	wait := duration(time.Microsecond, time.Hour)
 	return object("retry", []field[*timeline.Retry]{
@@ -42,7 +42,7 @@ func (p *phaseDraft) resolveRetry() {
 	if r.Breaker > 0 && r.Open == 0 {
 		r.Open = 5 * r.Base
 	}
-	if p.Requests == 0 { // a ceiling that clients which wait at all do not meet
+	if p.Requests == 0 { // a ceiling that no client which waits at all reaches
 		each := 10 + 4*float64(p.Duration)/float64(r.Base)
 		p.Requests = clampCount(float64(p.Clients) * min(each, 200))
 	}

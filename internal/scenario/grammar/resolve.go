@@ -44,7 +44,7 @@ func (p *phaseDraft) resolve(d *decoder, s *scenario.Scenario) {
 		p.resolveBoundary(d, b)
 	}
 	p.Complete()
-	// what the limiter counts by must stay as it is, and so must what is sent with every request
+	// Requests keep the field that the limiter counts by, and the fields that are sent with every request.
 	p.Forge = slices.DeleteFunc(p.Forge, func(name string) bool {
 		for fixed := range s.Target.Header {
 			if strings.EqualFold(name, fixed) {
@@ -55,7 +55,7 @@ func (p *phaseDraft) resolve(d *decoder, s *scenario.Scenario) {
 	})
 }
 
-// resolveSteps completes the rates of a phase of steps.
+// resolveSteps completes the rates of a phase of shape steps.
 func (p *phaseDraft) resolveSteps(d *decoder, b bounds) {
 	n := p.at.Get("rates")
 	for i, v := range p.rates {
@@ -66,7 +66,7 @@ func (p *phaseDraft) resolveSteps(d *decoder, b bounds) {
 	}
 }
 
-// resolveBoundary completes the place of a boundary phase.
+// resolveBoundary completes aim, window and lead of a boundary phase.
 func (p *phaseDraft) resolveBoundary(d *decoder, b bounds) {
 	n := p.at
 	if p.Aim = p.aim; p.Aim == "" || p.Aim == aimAuto {
@@ -104,9 +104,9 @@ func aimOf(l spec.Limit) timeline.Aim {
 	return timeline.AimClock
 }
 
-// windowOf returns the distance of the boundaries that a limiter that counts in windows would have: the
-// longest window of l, or for a bucket the window in which its rate makes up its burst, and so many of them
-// as it takes to aim.
+// windowOf returns the distance between the boundaries of a limiter that counts in windows: the longest
+// window of l. For a bucket it is the time in which its rate gives its burst, multiplied until a generator
+// can aim at it.
 func windowOf(l spec.Limit) time.Duration {
 	var w time.Duration
 	for _, p := range l {
@@ -122,8 +122,7 @@ func windowOf(l spec.Limit) time.Duration {
 	return w
 }
 
-// aimable is the shortest window at the end of which a generator can aim for sure, after it has seen the
-// beginning.
+// aimable is the shortest window whose end a generator can surely aim at after it has seen the beginning.
 const aimable = 200 * time.Millisecond
 
 // resolve returns the number of requests of one partition.
@@ -154,7 +153,7 @@ func (a amount) resolve(d *decoder, n *tree.Node, b bounds, cost int64) int {
 	return int(total)
 }
 
-// resolve returns the rate of one partition, as a pair that is not reduced further than the multiple needs.
+// resolve returns the rate of one partition. Its pair is reduced no further than the multiple needs.
 func (v speed) resolve(d *decoder, n *tree.Node, b bounds, cost int64) spec.Rate {
 	if n == nil || v.x.den == 0 {
 		return v.fixed
@@ -198,11 +197,11 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// clampCount makes a count of a float, between 1 and a number that is over every ceiling.
+// clampCount makes a count of a float, from 1 to a number that is over every ceiling.
 func clampCount(f float64) int { return int(max(1, min(f, math.MaxInt32))) }
 
-// checkTogether reports what the parts of a scenario that are right alone do not fit together in, and fills
-// in what expectations need to know of the phases.
+// checkTogether reports parts of a scenario that contradict each other. It also tells the expectations what
+// they need to know of the phases.
 func (s *draft) checkTogether(d *decoder, root *tree.Node) {
 	names := s.checkNames(d)
 	if !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return !p.Quiet() }) {
@@ -229,7 +228,7 @@ func (s *draft) checkTogether(d *decoder, root *tree.Node) {
 	s.checkPartitionField(d, root)
 }
 
-// checkNames reports phases that share a name and phases to an origin that is not there. It returns where
+// checkNames reports phases with the same name, and phases to an origin that does not exist. It returns where
 // each name stands.
 func (s *draft) checkNames(d *decoder) map[string]*tree.Node {
 	names := make(map[string]*tree.Node, len(s.Phases))
@@ -271,7 +270,7 @@ func (s *draft) expectOf(p *scenario.Phase) {
 	}
 }
 
-// countedPhases are the phases between two counts by the target itself, in their order.
+// countedPhases returns the names of the phases between two counts by the target itself, in their order.
 func (s *draft) countedPhases() (out [][]string) {
 	var between []string
 	counting := false
@@ -289,7 +288,7 @@ func (s *draft) countedPhases() (out [][]string) {
 	return out
 }
 
-// checkNeeded reports expectations for which a phase is missing.
+// checkNeeded reports expectations that need a phase which is missing.
 func (s *draft) checkNeeded(d *decoder, expect *tree.Node) {
 	has := func(is func(scenario.Phase) bool) bool { return slices.ContainsFunc(s.Phases, is) }
 	if s.Expect.RetryAfter.Honored &&
@@ -305,7 +304,7 @@ func (s *draft) checkNeeded(d *decoder, expect *tree.Node) {
 	}
 }
 
-// checkPartitionField reports a header field of all requests that is the one which tells partitions apart.
+// checkPartitionField reports a header field of all requests that is also the field of the client's key.
 func (s *draft) checkPartitionField(d *decoder, root *tree.Node) {
 	n := root.Get("target").Get("header")
 	if n == nil || s.Partition.Kind != scenario.ByHeader {
@@ -319,7 +318,7 @@ func (s *draft) checkPartitionField(d *decoder, root *tree.Node) {
 	}
 }
 
-// phase returns the phase with the name, nil for none.
+// phase returns the phase with the name, or nil.
 func (s *draft) phase(name string) *scenario.Phase {
 	for i := range s.Phases {
 		if s.Phases[i].Name == name {

@@ -9,8 +9,9 @@ import (
 // schemaID names the schema; it is an identifier and need not be fetched.
 const schemaID = "https://rlcheck.github.io/scenario.schema.json"
 
-// Schema returns the JSON Schema (draft 2020-12) of scenario files, indented. It is made of the same tables
-// that files are read with; what it cannot say (sums, ceilings, references between phases) only Parse checks.
+// Schema returns the JSON Schema (draft 2020-12) of scenario files, indented. It comes from the tables that
+// also read the files. It cannot express sums, ceilings and references between phases. Only Parse checks
+// these.
 func Schema() ([]byte, error) {
 	s := *grammar().schema
 	s.ID = schemaID

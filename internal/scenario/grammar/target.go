@@ -85,14 +85,14 @@ func proxyKind() kind[*string] {
 		}
 		if u, err := url.Parse(n.Text); err != nil || !is.MatchString(n.Text) || u.Hostname() == "" {
 			d.add(n, "this url", rule+" or http://USER:PASSWORD@HOST:PORT",
-				"") // it is not quoted: it may hold a password
+				"") // it is not quoted, as it may hold a password
 			return
 		}
 		*v = n.Text
 	}}
 }
 
-// checkWay refuses ways to the target that exclude each other.
+// checkWay reports ways to the target that exclude each other.
 func checkWay(d *decoder, n *tree.Node, t *scenario.Target) {
 	socket, proxy := n.Get("unix_socket"), n.Get("proxy")
 	switch {
@@ -155,13 +155,13 @@ func parseURL(s string) (string, string, string) {
 	return s, "", ""
 }
 
-// notForFiles are header fields that the generator writes itself.
+// notForFiles returns the header fields that the generator writes itself.
 func notForFiles() []string {
 	return []string{"connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer",
 		"keep-alive", "proxy-connection"}
 }
 
-// headerKind is the kind of header fields: names to values, both as HTTP wants them.
+// headerKind is the kind of header fields: a mapping of names to values, both as HTTP allows them.
 func headerKind() kind[*map[string]string] {
 	const rule = "header fields are a mapping of names to texts"
 	name := word("a field name is an HTTP token", tokenPattern)

@@ -13,8 +13,9 @@ var template []byte
 // templateID are the ids that need no quotes in YAML.
 var templateID = regexp.MustCompile(phaseNamePattern)
 
-// Template returns the scenario that `rlcheck init` prints: every part of the format with a comment, and it
-// parses. Its id is the one given, or my-endpoint where that is no lower case name that begins with a letter.
+// Template returns the scenario that `rlcheck init` prints. It has every part of the format, with comments,
+// and parses. Its id is the given one, or my-endpoint if that is no lower case name that begins with a
+// letter.
 func Template(id string) []byte {
 	const example = "my-endpoint"
 	if !templateID.MatchString(id) {
@@ -26,6 +27,6 @@ func Template(id string) []byte {
 //go:embed config.template.yaml
 var configTemplate []byte
 
-// ConfigTemplate returns the configuration that `rlcheck init rlcheck.yaml` writes: it parses, and what it
+// ConfigTemplate returns the configuration that `rlcheck init rlcheck.yaml` writes. It parses, and what it
 // names can be run as it is.
 func ConfigTemplate() []byte { return slices.Clone(configTemplate) }

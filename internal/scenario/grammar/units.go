@@ -13,7 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// multiple is a decimal multiple as it is written, num/den; den is a power of ten, at least 1.
+// multiple is a decimal multiple as it is written: num/den, with den a power of ten, at least 1.
 type multiple struct{ num, den int64 }
 
 // parseMultiple reads up to six digits before and after the point.
@@ -38,16 +38,16 @@ func parseMultiple(s string) (multiple, bool) {
 // allDigits tells whether s is one or more digits.
 func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// times returns ceil(m * n), or MaxInt64 where that does not fit. n is not negative.
+// times returns ceil(m * n), or MaxInt64 if that does not fit. n is not negative.
 func (m multiple) times(n int64) int64 { return exact.MulDiv(m.num, n, m.den, true) }
 
-// amount is a number of requests: plus, or x times what a full start admits and plus more.
+// amount is a number of requests: plus, or x times what a full start admits, and plus more.
 type amount struct {
 	x    multiple
 	plus int64
 }
 
-// span is a duration: fixed, or x times the recovery of the limit between two bounds, 0 for no bound.
+// span is a duration: fixed, or x times the recovery of the limit. It lies between two bounds; 0: no bound.
 type span struct {
 	x        multiple
 	fixed    time.Duration
@@ -60,15 +60,13 @@ type speed struct {
 	fixed spec.Rate
 }
 
-// The patterns that editors are given. The decoder knows more: which durations overflow, which days have how
-// many digits.
+// The patterns for editors. The decoder is stricter, for example about durations that overflow.
 const (
 	daysPattern     = `([0-9]+d)?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))*`
 	windowPattern   = `(ms|s|sec|second|m|min|minute|h|hour|d|day|` + daysPattern + `)`
 	durationPattern = `^` + daysPattern + `$`
 	ratePattern     = `^[0-9]+r?/` + windowPattern + `$`
-	// spanPattern and countsPattern are those of one value or a range A..B of a limit, limitRatePattern that
-	// of its rate.
+	// spanPattern and countsPattern match one value or a range A..B of a limit, limitRatePattern its rate.
 	spanPattern      = `^` + daysPattern + `(\.\.` + daysPattern + `)?$`
 	countsPattern    = `^[0-9]+(_[0-9]+)*\.\.[0-9]+(_[0-9]+)*$`
 	limitRatePattern = `^[0-9]+r?(\.\.[0-9]+r?)?/` + windowPattern + `(\.\.` + windowPattern + `)?$`
@@ -76,14 +74,14 @@ const (
 	amountPattern    = `^[0-9]{1,6}(\.[0-9]{1,6})?x([+-][0-9]{1,9})?$`
 )
 
-// pattern is the schema of text; MinLength refuses the empty text that a pattern of optional parts would
-// admit.
+// pattern returns the schema of a text. MinLength refuses the empty text, which a pattern of optional parts
+// would match.
 func pattern(p string) *jsonschema.Schema {
 	one := 1
 	return &jsonschema.Schema{Type: "string", Pattern: p, MinLength: &one}
 }
 
-// rule returns what an error of the reference package says.
+// rule returns the rule and the mend of an error of package spec.
 func rule(err error) (why, mend string) {
 	var p *spec.Problem
 	if errors.As(err, &p) {
@@ -114,7 +112,7 @@ func duration(least, most time.Duration) kind[*time.Duration] {
 // longest is the longest duration that a scenario may name.
 const longest = 7 * 24 * time.Hour
 
-// spanKind is the kind of a duration that may be a multiple: "1.1x", or {x: 3, min: 1s, max: 60s}.
+// spanKind is the kind of a duration or a multiple: "1.1x", or {x: 3, min: 1s, max: 60s}.
 func spanKind() kind[*span] {
 	parts := object("a relative duration", []field[*span]{
 		key("x", decimal("the multiple of the time that the limit needs to recover"),
@@ -152,7 +150,7 @@ func parseSpan(s string) (span, string, string) {
 	return span{fixed: d}, why, mend
 }
 
-// speedKind is the kind of a rate that may be a multiple of the limit's.
+// speedKind is the kind of a rate or a multiple of the limit's rate.
 func speedKind() kind[*speed] {
 	return textKind(`a rate is such as 100/s, 5/1m or "10x"`,
 		anyOf(pattern(ratePattern), pattern(multiplePattern)),

@@ -41,7 +41,7 @@ func attributesKind() kind[*map[timeline.Attribute]claim.Sharing] {
 	return object("attributes", fields, nil)
 }
 
-// expectSharing completes what is expected of the phases with two sides.
+// expectSharing completes the expectations on the phases with two sides.
 func (s *draft) expectSharing(d *decoder, expect *tree.Node) {
 	var varied []timeline.Attribute
 	for i := range s.phases {
@@ -57,8 +57,9 @@ func (s *draft) expectSharing(d *decoder, expect *tree.Node) {
 		x := claim.AttributeExpect{Phase: p.Name, Attribute: p.Vary, Sharing: claim.OneQuota,
 			Moot: s.moot(&p.Phase)}
 		switch own := s.Target.URL == scenario.Builtin; {
-		case p.Vary == timeline.KeyCase && own: // of keys that are invented, both are clients
-			x.Sharing, x.Unsure = claim.TwoQuotas, true // what one window admits twice may be of two
+		// The embedded target takes any key, so both spellings are clients.
+		case p.Vary == timeline.KeyCase && own:
+			x.Sharing, x.Unsure = claim.TwoQuotas, true // two windows may admit as much
 		case p.Vary == timeline.IdempotencyKey, p.Vary == timeline.KeyCase,
 			p.Vary == timeline.KeyTwice && !own: // where keys are invented, "k, k" is one
 			x.Sharing = claim.Either
@@ -67,7 +68,7 @@ func (s *draft) expectSharing(d *decoder, expect *tree.Node) {
 		case declared != "":
 			x.Sharing, x.Unsure = declared, false
 		case d.issued && s.Partition.Named() && (p.Vary == timeline.KeyCase || p.Vary == timeline.KeyTwice):
-			x.Sharing = claim.OneQuota // who is known by KEY, or by key two times, is the client of key
+			x.Sharing = claim.OneQuota // KEY, or key sent twice, is the client of key
 		}
 		s.Expect.Attributes = append(s.Expect.Attributes, x)
 	}
@@ -79,8 +80,8 @@ func (s *draft) expectSharing(d *decoder, expect *tree.Node) {
 	}
 }
 
-// moot says why the requests of a phase cannot differ in its attribute, or not in that alone; empty where
-// they can.
+// moot says why the requests of a phase cannot differ in its attribute, or not in that alone. Empty: they
+// can.
 func (s *draft) moot(p *scenario.Phase) string {
 	switch a := p.Vary; {
 	case a.IsPath():
@@ -107,7 +108,7 @@ func (s *draft) moot(p *scenario.Phase) string {
 	return ""
 }
 
-// fieldsOf are the header fields that requests differ in.
+// fieldsOf returns the header fields in which requests differ.
 func fieldsOf(a timeline.Attribute) []string {
 	switch a {
 	case timeline.HostName, timeline.HostPort:
@@ -122,7 +123,7 @@ func fieldsOf(a timeline.Attribute) []string {
 	}
 }
 
-// methodOf is the method of the requests of a phase.
+// methodOf returns the method of the requests of a phase.
 func (s *draft) methodOf(p *scenario.Phase) string {
 	if p.Method != "" {
 		return p.Method
@@ -130,7 +131,7 @@ func (s *draft) methodOf(p *scenario.Phase) string {
 	return s.Target.Method
 }
 
-// mootPath says why a path has no other spelling; empty where it has.
+// mootPath says why a path has no other spelling. Empty: it has one.
 func (s *draft) mootPath(p *scenario.Phase) string {
 	path := p.Path
 	if u, err := url.Parse(s.Target.URL); path == "" && err == nil && s.Target.URL != scenario.Builtin {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Planned is PlanOf, of two partitions with a limit of 10/s, burst 5. A line is a phase without its braces.
+// Planned is PlanOf with two partitions and a limit of 10/s, burst 5. A line is a phase without its braces.
 func Planned(t *testing.T, lines ...string) (*scenario.Scenario, *timeline.Schedule) {
 	t.Helper()
 	phases := make([]string, len(lines))

@@ -5,18 +5,18 @@ import "strings"
 // Env looks up a variable, as os.LookupEnv does. A nil Env has none.
 type Env func(name string) (value string, set bool)
 
-// expansion is what became of one text.
+// expansion is the result of expanding one text.
 type expansion struct {
 	text string
 	// values are the values of the environment in it.
 	values []string
-	// bad is the part that cannot be expanded, why and mend say what about it; empty where all went well.
+	// bad is the part that cannot be expanded. why and mend say why, and what helps. Empty: all was expanded.
 	bad, why, mend string
 }
 
-// expand replaces ${NAME} by the variable and ${NAME:-TEXT} by the variable or, where it is unset or empty,
-// by TEXT, which ends at the next brace. "$${" stands for "${". Values are put in as they are: what looks
-// like YAML in them stays text.
+// expand replaces ${NAME} by the variable. It replaces ${NAME:-TEXT} by the variable or, if that is unset or
+// empty, by TEXT, which ends at the next brace. "$${" stands for "${". Values stay text, even if they look
+// like YAML.
 func expand(s string, env Env) expansion {
 	var out strings.Builder
 	var x expansion

@@ -7,12 +7,11 @@ import (
 	"os"
 )
 
-// maxSize is how large a scenario file may be, in bytes.
+// maxSize is the largest size of a scenario file in bytes.
 const maxSize = 1 << 20
 
-// ReadFile returns the content of a scenario file. A file that is no regular file, or too large, is refused
-// with a Problem before anything of it is read; other errors are those of the operating system, with the path
-// in them.
+// ReadFile returns the content of a scenario file. It refuses a file that is not regular or too large with a
+// Problem, before it reads anything. Other errors are those of the operating system, with the path in them.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -48,7 +47,7 @@ func oversized(size int64, name string) (Problem, bool) {
 		Why: fmt.Sprintf("a scenario file has at most %d", maxSize)}, true
 }
 
-// describeMode says what a file is that is not regular.
+// describeMode says what a file is if it is not regular.
 func describeMode(m fs.FileMode) string {
 	switch {
 	case m.IsDir():

@@ -9,22 +9,22 @@ import (
 // maxPrinted is how many problems one message shows.
 const maxPrinted = 10
 
-// Problem is one mistake of a scenario file, or something worth a warning: where it is, the offending text,
-// the rule it breaks, and an edit that mends it.
+// Problem is one mistake of a scenario file, or something worth a warning. It has the place, the offending
+// text, the broken rule, and an edit that mends it.
 type Problem struct {
-	// File is the name that Parse was given, or the text of a setting ("--set target.url=...").
+	// File is the name given to Parse, or the text of a setting ("--set target.url=...").
 	File string
-	// Line and Col count from 1, in lines and characters; both are 0 for a setting, which has no lines.
+	// Line and Col count lines and characters from 1. Both are 0 for a setting, which has no lines.
 	Line, Col int
-	// Path leads to the value, as in phases[0].duration; empty for the file as a whole.
+	// Path leads to the value, as in phases[0].duration. Empty: the file as a whole.
 	Path string
-	// What quotes the offending text, Why states the rule, Mend is an edit the reader can make; Mend may be
-	// empty.
+	// What quotes the offending text, Why states the rule, Mend is an edit that the reader can make. Mend may
+	// be empty.
 	What, Why, Mend string
 }
 
-// Error returns `file:line:col: path: what: why (mend)`, without the parts that are empty. A flag of its own
-// (--limit) says the path.
+// Error returns `file:line:col: path: what: why (mend)`, without the parts that are empty. For a flag like
+// --limit it leaves out the path, as the flag says it.
 func (p Problem) Error() string {
 	var b strings.Builder
 	if strings.HasPrefix(p.File, "--") && !strings.HasPrefix(p.File, "--set ") {
@@ -46,11 +46,11 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
-// Errors are all the problems of one file, in file order, those of settings last. Never empty where it is
-// returned.
+// Errors are all problems of one file, in file order. Those of settings come last. It is never empty where it
+// is returned as an error.
 type Errors []Problem
 
-// Error returns the first ten problems, a line each, and how many more there are.
+// Error returns the first ten problems, one on each line, and how many more there are.
 func (e Errors) Error() string {
 	lines := make([]string, 0, min(len(e), maxPrinted)+1)
 	for i, p := range e {
@@ -63,7 +63,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err sorts the problems and returns them as an error, nil for none.
+// Err sorts the problems and returns them as an error, or nil if there are none.
 func (e Errors) Err() error {
 	if len(e) == 0 {
 		return nil
@@ -72,8 +72,8 @@ func (e Errors) Err() error {
 	return e
 }
 
-// Sort orders problems by position; those of settings, which have none, come last in the order they were
-// found.
+// Sort orders problems by position. Those of settings, which have none, come last in the order in which they
+// were found.
 func (e Errors) Sort() {
 	slices.SortStableFunc(e, func(a, b Problem) int {
 		switch {
@@ -91,7 +91,7 @@ func (e Errors) Sort() {
 	})
 }
 
-// clip shortens text from outside, so that a message stays a line.
+// clip shortens a text from outside, so that a message stays one line.
 func clip(s string) string {
 	const most = 60
 	r := []rune(s)

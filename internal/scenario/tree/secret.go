@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Secrets returns what no report may show of n, which may be nil: the values of the environment in its text
-// and, of a text that is secret, all of it and what a target may repeat. A value may come more than once.
+// Secrets returns the texts of n that no report may show: the values of the environment in it. If n is
+// secret, it is all of its text, and the parts that a target may repeat. n may be nil. A value may come more
+// than once.
 func (n *Node) Secrets() []string {
 	switch {
 	case n == nil:
@@ -19,11 +20,12 @@ func (n *Node) Secrets() []string {
 	}
 }
 
-// shortestPart is how long a part of a secret is at least: a shorter one would stand in much that is none.
+// shortestPart is the least length of a part of a secret. A shorter part would also stand in many harmless
+// texts.
 const shortestPart = 4
 
-// repeated returns a secret text and what a target may repeat of it: the credentials behind a scheme, the
-// password of Basic ones (RFC 7617), the values of cookies and forms.
+// repeated returns a secret text and the parts that a target may repeat: the credentials behind a scheme, the
+// password of Basic credentials (RFC 7617), the values of cookies and forms.
 func repeated(text string) []string {
 	var found []string
 	scheme, credentials, two := strings.Cut(text, " ")

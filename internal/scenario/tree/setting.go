@@ -9,26 +9,24 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// Setting overrides one value of a scenario file, before anything is read from it: `--set
-// phases.1.duration=2s`.
+// Setting overrides one value of a scenario file before the file is decoded: `--set phases.1.duration=2s`.
 type Setting struct {
 	// Path leads to the value. An element of a list is named by its index from 0 or, for phases, by its name.
 	Path string
-	// Value is a YAML value in one line, lists and mappings in brackets; all else is text as it is.
+	// Value is a YAML value in one line, with lists and mappings in brackets. Anything else is plain text.
 	Value string
-	// Flag is how errors call the setting. Empty: "--set PATH=VALUE".
+	// Flag is the name of the setting in errors. Empty: "--set PATH=VALUE".
 	Flag string
-	// Field is the header field below Path that is set, in place of one whose name differs in case only; it
-	// may have dots.
+	// Field is the header field below Path that is set. It replaces a field whose name differs only in case.
+	// It may have dots.
 	Field string
-	// Secret keeps the value out of every report. The value of a Field or a Secret is text, whatever it looks
-	// like.
+	// Secret keeps the value out of every report. The value of a Field or a Secret is always text.
 	Secret bool
-	// Unset applies the setting only where the file says nothing.
+	// Unset applies the setting only if the file does not set the value.
 	Unset bool
 }
 
-// Verbatim returns text for a Setting in which no variable is looked for.
+// Verbatim returns a text for a Setting in which variables are not expanded.
 func Verbatim(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
 // ParseSetting reads PATH=VALUE. An error is a Problem.
@@ -41,7 +39,7 @@ func ParseSetting(s string) (Setting, error) {
 	return Setting{Path: path, Value: value}, nil
 }
 
-// source is what errors call the setting.
+// source returns the name of the setting in errors.
 func (s Setting) source() string {
 	if s.Flag != "" {
 		return s.Flag
@@ -49,12 +47,12 @@ func (s Setting) source() string {
 	return clip("--set " + s.Path + "=" + s.Value)
 }
 
-// problem is a mistake of the setting.
+// problem returns a mistake of the setting.
 func (s Setting) problem(path, what, why, mend string) Problem {
 	return Problem{File: s.source(), Path: path, What: what, Why: why, Mend: mend}
 }
 
-// steps lead from the root to the value.
+// steps returns the keys that lead from the root to the value.
 func (s Setting) steps(root *Node) []string {
 	steps := strings.Split(s.Path, ".")
 	if s.Field == "" {
@@ -108,8 +106,8 @@ func (s Setting) Apply(root *Node) Errors {
 	return nil
 }
 
-// Slot returns where the child of a mapping or a list is kept, making an empty one in a mapping that has
-// none.
+// Slot returns where the child of a mapping or a list is kept. If a mapping has no such child, it makes an
+// empty one.
 func (n *Node) Slot(step string, at Position) (slot **Node, why string) {
 	if n.Form == Scalar {
 		return nil, "the value above it is text and has no parts"
@@ -143,7 +141,7 @@ func (n *Node) Slot(step string, at Position) (slot **Node, why string) {
 		len(n.Items))
 }
 
-// leaveOut removes the child that slot keeps: an empty list, or null, stands for no key at all.
+// leaveOut removes the child in slot. An empty list, or null, stands for a missing key.
 func (n *Node) leaveOut(slot **Node) {
 	for i := range n.Items {
 		if &n.Items[i] != slot {
@@ -157,7 +155,7 @@ func (n *Node) leaveOut(slot **Node) {
 	}
 }
 
-// names are the names of the elements of a list that have one.
+// names returns the names of the elements of a list that have one.
 func (n *Node) names() []string {
 	var out []string
 	for _, item := range n.Items {
@@ -168,7 +166,7 @@ func (n *Node) names() []string {
 	return out
 }
 
-// tree reads the value. What is not YAML, or a flag of its own, is plain text.
+// tree reads the value. If it is not YAML, or the setting has a flag of its own, the value is plain text.
 func (s Setting) tree() (*Node, Errors) {
 	text := &Node{Text: s.Value, Raw: s.Value, Plain: !s.Secret && s.Field == "", Secret: s.Secret}
 	if s.Flag == "" && strings.TrimSpace(s.Value) != "" {
@@ -187,7 +185,7 @@ func (s Setting) tree() (*Node, Errors) {
 	return text, nil
 }
 
-// mark puts n and all below it at a position.
+// mark sets the position of n and of all nodes below it.
 func (n *Node) mark(at Position) {
 	n.At = at
 	for _, k := range n.Keys {
@@ -198,7 +196,7 @@ func (n *Node) mark(at Position) {
 	}
 }
 
-// rebase gives n and all below it the path that leads to them.
+// rebase sets the path of n, and of all nodes below it accordingly.
 func (n *Node) rebase(path string) {
 	n.Path = path
 	for i, c := range n.Items {

@@ -1,5 +1,5 @@
-// Package tree reads the YAML of a file into nodes that know where they stand, with variables and settings of
-// the command line put in, and collects what is wrong with it. What keys there are is not known here.
+// Package tree reads the YAML of a file into nodes that know their positions. It expands variables, applies
+// settings of the command line, and collects problems. It does not know which keys there are.
 package tree
 
 import (
@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxDepth is how deeply a scenario file may nest; the deepest value of the format stands at 5.
+// maxDepth is how deeply a scenario file may nest. The deepest value of the format stands at 5.
 const maxDepth = 16
 
 // Document is what messages say of a file without a value: what such files have, what they are, and a mend,
@@ -25,42 +25,42 @@ type Document struct{ Has, Is, Mend string }
 // Form is the form of a node.
 type Form uint8
 
-// The forms. A Scalar is also what has no value (see IsNull).
+// The forms. A node without a value is a Scalar too (IsNull).
 const (
 	Scalar Form = iota
 	Sequence
 	Mapping
 )
 
-// Position is where a node stands: a line and a column that count from 1, or the setting it came from.
+// Position is where a node stands: a line and a column that count from 1, or the setting that it came from.
 type Position struct {
 	Line, Col int
 	Setting   string
 }
 
-// Node is one value of a scenario file, without anything of YAML that scenario files do not use.
+// Node is one value of a scenario file. It has only those parts of YAML that scenario files use.
 type Node struct {
 	Form Form
 	At   Position
-	// Path leads to the node, as in phases[0].duration; empty for the root.
+	// Path leads to the node, as in phases[0].duration. Empty: the root.
 	Path string
-	// Text is the scalar with its variables expanded, Raw as it is written, Plain without quotes around it.
+	// Text is the scalar with its variables expanded, Raw the scalar as written. Plain: it has no quotes.
 	Text, Raw string
 	Plain     bool
-	// Literal tells that Text stands in the file character by character, in one line.
+	// Literal: Text stands in the file character by character, on one line.
 	Literal bool
-	// Values are the values of the environment in Text; Bad tells that a variable could not be expanded.
+	// Values are the values of the environment in Text. Bad: a variable could not be expanded.
 	Values []string
 	Bad    bool
-	// Secret tells that all of Text is to be kept out of reports.
+	// Secret: no report may show any of Text.
 	Secret bool
-	// Odd tells that the mapping has a key that is unknown.
+	// Odd: the mapping has an unknown key.
 	Odd bool
 	// Keys and Items are of equal length for a mapping; a sequence has items only.
 	Keys, Items []*Node
 }
 
-// Get returns the value of a mapping's key, nil where there is none.
+// Get returns the value of a mapping's key, or nil.
 func (n *Node) Get(key string) *Node {
 	if n == nil || n.Form != Mapping {
 		return nil
@@ -73,7 +73,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Unset is a text as it is where no variable is set; empty for nil and for what is no text.
+// Unset returns the text of n as if no variable were set. Empty if n is nil or no text.
 func (n *Node) Unset() string {
 	if n == nil {
 		return ""
@@ -81,7 +81,7 @@ func (n *Node) Unset() string {
 	return expand(n.Raw, nil).text
 }
 
-// Expand replaces the variables in all values below n; report is told of those that cannot be.
+// Expand replaces the variables in all values below n. It tells report of those that it cannot expand.
 func (n *Node) Expand(env Env, report func(n *Node, what, why, mend string)) {
 	for _, item := range n.Items {
 		item.Expand(env, report)
@@ -101,17 +101,17 @@ func (n *Node) Expand(env Env, report func(n *Node, what, why, mend string)) {
 	}
 }
 
-// Leaf is a text below n that the file does not have, at the place of n.
+// Leaf returns a text below n that is not in the file, at the position of n.
 func (n *Node) Leaf(key, text string) *Node {
 	return &Node{Text: text, Raw: text, At: n.At, Path: join(n.Path, key)}
 }
 
-// FromEnv tells whether a value of the environment stands in n or below it.
+// FromEnv tells whether n or a node below it has a value of the environment.
 func (n *Node) FromEnv() bool {
 	return n != nil && (len(n.Values) > 0 || slices.ContainsFunc(n.Items, (*Node).FromEnv))
 }
 
-// Children returns the values of n, nil for none.
+// Children returns the values of n. nil if n is nil.
 func (n *Node) Children() []*Node {
 	if n == nil {
 		return nil
@@ -124,8 +124,8 @@ func (n *Node) IsNull() bool {
 	return n.Form == Scalar && n.Plain && slices.Contains([]string{"", "~", "null", "Null", "NULL"}, n.Text)
 }
 
-// otherScalar is what YAML 1.2 takes for a number or a boolean where it has no quotes. "null" and "~" are
-// IsNull.
+// otherScalar matches what YAML 1.2 takes for a number or a boolean if it has no quotes. IsNull matches
+// "null" and "~".
 var otherScalar = regexp.MustCompile(`^([-+]?(0|[0-9]+)|0o[0-7]+|0x[0-9a-fA-F]+|` +
 	`[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|` +
 	`[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)|true|True|TRUE|false|False|FALSE)$`)
@@ -149,11 +149,11 @@ func (n *Node) Describe() string {
 	}
 }
 
-// Varied tells whether text is not what stands in the file.
+// Varied tells whether Text differs from what stands in the file.
 func (n *Node) Varied() bool { return n.Text != n.Raw }
 
-// Parse reads one YAML document of at most 1 MiB. It is the only place that knows the YAML library. The
-// tree may be incomplete where there are problems, and nil where it could not be read at all.
+// Parse reads one YAML document of at most 1 MiB. Only this function knows the YAML library. If there are
+// problems, the tree may be incomplete. It is nil if the file could not be read at all.
 func Parse(src []byte, file string, of Document) (*Node, Errors) {
 	if p, bad := oversized(int64(len(src)), file); bad {
 		return nil, Errors{p}
@@ -165,7 +165,7 @@ func Parse(src []byte, file string, of Document) (*Node, Errors) {
 	}
 	loader, err := yaml.NewLoader(bytes.NewReader(src))
 	if err != nil {
-		panic("scenario: yaml loader: " + err.Error()) // no options are passed that it could refuse
+		panic("scenario: yaml loader: " + err.Error()) // no option is passed that it could refuse
 	}
 	var doc, next yaml.Node
 	switch err := loader.Load(&doc); {
@@ -189,20 +189,21 @@ func Parse(src []byte, file string, of Document) (*Node, Errors) {
 		}
 		t.add(at, "", "a second document", "a file holds one scenario", "put it into a file of its own")
 	}
-	if t.aliased { // what is missing would be reported as mistakes that nobody made
+	// Missing values would be reported as mistakes that nobody made.
+	if t.aliased {
 		root = nil
 	}
 	return root, t.problems
 }
 
-// treeBuilder turns YAML nodes into ours and collects what scenario files do not use.
+// treeBuilder turns YAML nodes into ours and reports parts of YAML that scenario files do not use.
 type treeBuilder struct {
 	file string
 	// text are the lines of the file, lines their number, at least 1.
 	text     []string
 	lines    int
 	problems Errors
-	// aliased tells that values are missing because they were aliases.
+	// aliased: values are missing because they were aliases.
 	aliased bool
 }
 
@@ -212,7 +213,7 @@ func (t *treeBuilder) add(n *yaml.Node, path, what, why, mend string) {
 			Path: path, What: what, Why: why, Mend: mend})
 }
 
-// convert returns the node for y, or nil where it is of no use.
+// convert returns the node for y, or nil if it is of no use.
 func (t *treeBuilder) convert(y *yaml.Node, path string, depth int) *Node {
 	if depth > maxDepth {
 		t.add(y, "", "a value nested too deeply",
@@ -250,7 +251,7 @@ func (t *treeBuilder) convert(y *yaml.Node, path string, depth int) *Node {
 	return n
 }
 
-// convertPairs fills the mapping n from y. A key that is given twice is a problem; the first one counts.
+// convertPairs fills the mapping n from y. A key that is given twice is a problem, and the first one counts.
 func (t *treeBuilder) convertPairs(n *Node, y *yaml.Node, depth int) {
 	seen := make(map[string]*Node, len(y.Content)/2)
 	for i := 0; i+1 < len(y.Content); i += 2 {
@@ -352,7 +353,7 @@ func isBreak(r rune) bool {
 	return r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029
 }
 
-// splitLines cuts text at the breaks of YAML; a break at the end begins no further line.
+// splitLines cuts text at the line breaks of YAML. A break at the end begins no further line.
 func splitLines(src []byte) []string {
 	s := strings.ReplaceAll(string(src), "\r\n", "\n")
 	var lines []string
@@ -367,12 +368,12 @@ func splitLines(src []byte) []string {
 	return lines
 }
 
-// longLine is the column from which on nobody asks what stands where: counting characters again and again
-// takes time.
+// longLine is the column beyond which standsAt does not look, as counting characters again and again takes
+// time.
 const longLine = 1000
 
-// standsAt tells whether s stands at a position, without quotes and in one line. It is not known beyond
-// longLine.
+// standsAt tells whether s stands at a position, without quotes and on one line. Beyond longLine it is not
+// known.
 func (t *treeBuilder) standsAt(at Position, s string) bool {
 	if at.Line < 1 || at.Line > len(t.text) || at.Col > longLine {
 		return false
