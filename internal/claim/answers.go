@@ -13,7 +13,7 @@ import (
 )
 
 // answers judges that the answers of a phase have one of the expected statuses, whatever they mean for the
-// limit. A target that stops answering in that phase has none of them.
+// limit. If the target stops answering in that phase, no answer has one.
 func (r *recording) answers(b AnswerBound) verdict.Claim {
 	id := verdict.ClaimAnswers.ID(b.Phase)
 	var answered, lost, bad []*timeline.Observation
@@ -54,10 +54,10 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 	}
 }
 
-// wentSilent tells whether a target stopped answering in a phase: at least half of its requests got no
-// answer, although every request before was answered, and was so in time. Fewer may be lost on their way,
-// and a recorder that is late may be too busy to read. Requests that could not be sent to the target tell
-// nothing of it.
+// wentSilent tells whether a target stopped answering in a phase. At least half of its requests got no
+// answer, although every earlier request was answered in time. Fewer requests may be lost on their way. A
+// recorder that is late may be too busy to read. Requests that could not be sent to the target prove nothing
+// about it.
 func (r *recording) wentSilent(phase string, answered int, lost []*timeline.Observation) bool {
 	if len(lost) == 0 || len(lost) < answered || r.overloaded() != "" || slices.ContainsFunc(lost, ours) {
 		return false
@@ -79,14 +79,14 @@ func (r *recording) wentSilent(phase string, answered int, lost []*timeline.Obse
 	return false
 }
 
-// ours tells whether a request got no answer for a reason that says nothing of the target: the recording
+// ours tells whether a request got no answer for a reason that proves nothing about the target: the recording
 // was stopped, or the way to it was barred or lost.
 func ours(o *timeline.Observation) bool {
 	return !timeline.NoAnswer(o.Error) && o.Error != "refused"
 }
 
-// Unheard is the claim that fails for a target that leaves the requests of tl without an answer that limit
-// denies.
+// Unheard returns the claim that fails a target which leaves unanswered exactly those requests of tl that
+// limit denies.
 func Unheard(tl *timeline.Timeline, limit string) verdict.Claim {
 	var lost []*timeline.Observation
 	for i := range tl.Observations {

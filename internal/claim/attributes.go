@@ -14,14 +14,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// What is seen of the two sides of a client, beside OneQuota and TwoQuotas.
+// What may be seen of the two sides of a client, beside OneQuota and TwoQuotas.
 const (
 	unlimited = "unlimited"
 	notShown  = "not shown"
 )
 
-// attributes judges, for each attribute, whether the requests of a client that differ in it draw on the quota
-// of the plain ones.
+// attributes judges, for each attribute, whether requests of a client that differ in it draw on the quota of
+// its plain requests.
 //
 //	plain      a a a a a d d d      the quota is 10
 //	otherwise  a a a a a d d d      shared: a side that was alone would not be denied
@@ -29,10 +29,10 @@ const (
 //	plain      a a a a a a a a
 //	otherwise  a a a a a a a a      separate: one quota does not admit 16
 //
-// An attribute is the cause only where requests that do not differ are held to one quota.
+// An attribute is the cause only if requests that do not differ are held to one quota.
 //
-// Each is told only where the opposite is refuted: separate, where all requests together exceed the limit;
-// shared, where together they keep it, and one side by itself was denied what the limit gives it.
+// Each result is stated only if the opposite is refuted. Separate: all requests together exceed the limit.
+// Shared: together they keep it, and one side by itself was denied what the limit gives it.
 func (r *recording) attributes(e *Expect) verdict.Claim {
 	c := verdict.Claim{ID: string(verdict.ClaimAttributes)}
 	var open []verdict.Comparison
@@ -67,7 +67,7 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 		if n := len(c.Findings); n > 1 {
 			c.Text += fmt.Sprintf("; and %d more", n-1)
 		}
-	case shared+apart == 0 && control(timeline.Accept) != "": // whatever it is, but a connection
+	case shared+apart == 0 && control(timeline.Accept) != "": // whatever differs, except the connection
 		c.Reason = verdict.TooFew
 		c.Text = fmt.Sprintf("nothing was learned about %s: %s",
 			quantity.Plural(len(c.Compared), "attribute"),
@@ -80,7 +80,7 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 	return c
 }
 
-// open names the first rows that are not shown, each once, with the reason of the first.
+// open names the first rows that show nothing, each once, with the reason of the first.
 func (r *recording) open(rows []verdict.Comparison) string {
 	var names []string
 	why := ""
@@ -101,7 +101,7 @@ func (r *recording) open(rows []verdict.Comparison) string {
 // sides are the observations of one client, ascending by Sent.
 type sides struct{ plain, other []*timeline.Observation }
 
-// compare judges one attribute. asked tells that the requests reached the limiter, so that it could be shown.
+// compare judges one attribute. asked: the requests reached the limiter, so that it could be shown.
 func (r *recording) compare(x AttributeExpect,
 	control func(timeline.Attribute) string) (row verdict.Comparison, f *verdict.Finding, asked bool) {
 	row = verdict.Comparison{Attribute: string(x.Attribute), Expected: string(x.Sharing), Observed: notShown,
@@ -146,8 +146,8 @@ func (r *recording) compare(x AttributeExpect,
 	return row, &found, true
 }
 
-// outpaced tells that a limit gives units back as fast as the clients of an attribute ask, who have a
-// connection each and one request at a time on it: nothing is denied, and the limit is kept.
+// outpaced tells whether a limit gives units back as fast as the clients of a connection attribute ask. Each
+// has one connection and sends one request at a time. Nothing is denied, and the limit is kept.
 func (r *recording) outpaced(a timeline.Attribute, all []*timeline.Observation) bool {
 	if a != timeline.OneConnection && a != timeline.Connection || len(answer.Denied(all)) > 0 {
 		return false
@@ -156,7 +156,7 @@ func (r *recording) outpaced(a timeline.Attribute, all []*timeline.Observation) 
 	return f == nil && ok
 }
 
-// inPlaceOf says what a plain request sends; empty where it sends nothing of the kind.
+// inPlaceOf says what a plain request sends. Empty: it sends nothing of the kind.
 func inPlaceOf(plain string) string {
 	if plain == "none" || plain == "no more" {
 		return ""
@@ -164,9 +164,9 @@ func inPlaceOf(plain string) string {
 	return " in place of " + plain
 }
 
-// control says that requests that do not differ in an attribute are not held to one quota either, so that it
-// cannot be the cause; empty where they are, or where nobody asked. Those that come at once have a connection
-// each.
+// control says that even requests without a difference are not held to one quota, so the attribute cannot be
+// the cause. Empty: they are held to one, or nobody asked. Requests that are sent at once have a connection
+// each, so the attribute of connections has its own control.
 func (r *recording) control(all []AttributeExpect, of timeline.Attribute) string {
 	alike := timeline.Nothing
 	if of == timeline.Connection {
@@ -197,8 +197,8 @@ func (r *recording) sidesOf(phase string) (s sides) {
 	return s
 }
 
-// unreached says why the requests that differ do not reach the resource of the plain ones, or not as far as
-// can be seen; empty where they do.
+// unreached says why the requests that differ do not, or do not visibly, reach the resource of the plain
+// ones. Empty: they reach it.
 func (s sides) unreached(a timeline.Attribute) string {
 	if len(s.plain) == 0 || len(s.other) == 0 && a != timeline.OneConnection {
 		return "no request was sent"
@@ -226,7 +226,7 @@ func (s sides) unreached(a timeline.Attribute) string {
 	return ""
 }
 
-// quotas tells on how many quotas the two sides draw, in what numbers that shows, and its proof.
+// quotas says on how many quotas the two sides draw, the numbers that show it, and the proof.
 func (r *recording) quotas(s sides) (observed, detail string, proof *verdict.Finding) {
 	if len(r.LimitOf(s.plain[0])) == 0 {
 		return notShown, "no limit counts the requests", nil
@@ -251,7 +251,8 @@ func (r *recording) quotas(s sides) (observed, detail string, proof *verdict.Fin
 		return notShown, fmt.Sprintf("all of %d admitted", len(all)), nil
 	}
 	for _, side := range [][]*timeline.Observation{s.other, s.plain} {
-		if f, _ := r.refuted(verdict.Exact, side); f != nil { // its denials alone: all keep the upper bound
+		// Only its denials can refute it: all requests keep the upper bound.
+		if f, _ := r.refuted(verdict.Exact, side); f != nil {
 			return string(OneQuota), fmt.Sprintf("%d and %d of %d admitted, as one quota gives",
 				admissions(s.plain), admissions(s.other), len(all)), f
 		}
@@ -260,8 +261,8 @@ func (r *recording) quotas(s sides) (observed, detail string, proof *verdict.Fin
 		admissions(s.plain), admissions(s.other), len(all)), nil
 }
 
-// refuted asks whether some observations, as those of one client, contradict their limit: the proof, nil for
-// none. ok is false where they cannot be judged.
+// refuted judges some observations as those of one client. proof is how they contradict their limit, or nil.
+// ok=false: they cannot be judged.
 func (r *recording) refuted(c verdict.Conformance, obs []*timeline.Observation) (proof *verdict.Finding,
 	ok bool) {
 	obs = slices.SortedStableFunc(slices.Values(obs), func(a, b *timeline.Observation) int {
@@ -281,7 +282,7 @@ func (r *recording) refuted(c verdict.Conformance, obs []*timeline.Observation) 
 	return &j.Partitions[0].Findings[0], true
 }
 
-// admissions counts those of obs that were admitted.
+// admissions returns how many of obs were admitted.
 func admissions(obs []*timeline.Observation) int {
 	return len(answer.Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed }))
 }

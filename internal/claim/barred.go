@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// barred judges that nothing of a phase was admitted: its clients have a limit of nothing. Whatever else an
-// answer is, it is no admission.
+// barred judges that nothing of a phase was admitted, since its clients have a limit of nothing. Any other
+// answer is no admission.
 func (r *recording) barred(phase string) verdict.Claim {
 	id := verdict.ClaimBarred.ID(phase)
 	var asked, lost int

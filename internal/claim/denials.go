@@ -15,9 +15,9 @@ import (
 )
 
 // denials judges that a phase has no more denials than its bound. Requests that were sent late, or decided
-// late on a busy machine, come closer together than planned; so more denials than the bound are no one's
-// fault when one of the phase was late, or when the limit explains them at some instants at which they may
-// have been decided.
+// late on a busy machine, come closer together than planned. So more denials are nobody's fault if a request
+// of the phase was late. They are also nobody's fault if the limit explains them at some possible decision
+// times.
 func (r *recording) denials(b DenialBound) verdict.Claim {
 	if b.Unlimited {
 		return r.countedDenials(b)
@@ -25,7 +25,7 @@ func (r *recording) denials(b DenialBound) verdict.Claim {
 	return r.Alone(r.countedDenials(b))
 }
 
-// countedDenials is denials, where nobody else uses the partitions.
+// countedDenials is denials for partitions that nobody else uses.
 func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 	id := verdict.ClaimDenials.ID(b.Phase)
 	var all, unclassified, unanswered int
@@ -80,9 +80,8 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 	}
 }
 
-// explained tells whether some denials of one phase, at least one, are right under its limit at some instants
-// at which they may have been decided: no proof that one of them is wrong was found in what that limit counts
-// of their partitions.
+// explained tells whether the denials of one phase, at least one, may be right under its limit: no proof was
+// found that one of them is wrong. It reads all requests of their partitions that this limit counts.
 func (r *recording) explained(denials []*timeline.Observation) bool {
 	limit := r.LimitOf(denials[0])
 	if len(limit) == 0 {
@@ -112,7 +111,7 @@ func (r *recording) explained(denials []*timeline.Observation) bool {
 	return true
 }
 
-// have writes 1 answer has, 2 answers have.
+// have prints 1 answer has, 2 answers have.
 func have(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " has"

@@ -14,8 +14,8 @@ import (
 
 const deniedStatusID = string(verdict.ClaimDeniedStatus)
 
-// deniedStatus judges that every denial has one of the expected statuses. Denials without a status, which
-// recordings from elsewhere may have, are not judged.
+// deniedStatus judges that every denial has one of the expected statuses. It leaves out denials without a
+// status, which recordings of other tools may have.
 func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 	expected := e.DeniedStatus
 	obs := answer.Only(answer.Denied(r.Target), func(o *timeline.Observation) bool { return o.Status != 0 })

@@ -1,6 +1,6 @@
-// Package claim judges what a scenario expects beyond conformance. The questions that it asks are in a table
-// (expect.go). What answers carry, what they tell of a quota and what a proxy changed are rooms of their own
-// (fields, quota, intact); waits, latency, the schedule and the counts of phases are judged here.
+// Package claim judges what a scenario expects beyond conformance. expect.go has the table of its questions.
+// The fields of answers, what they say of the quota, and what a proxy changed have packages of their own
+// (fields, quota, intact). This package judges waits, latency, the schedule and the counts of phases.
 package claim
 
 import (
@@ -19,108 +19,108 @@ import (
 type Expect struct {
 	// Fields are the groups of header fields that answers must carry.
 	Fields []fields.Group
-	// RetryAfter are the claims on what clients were told to wait.
+	// RetryAfter are the claims on the waits that clients were told.
 	RetryAfter RetryAfterExpect
-	// DeniedStatus lists the statuses a denial should have; empty: any.
+	// DeniedStatus are the statuses that a denial should have. Empty: any.
 	DeniedStatus []int
-	// Denials bounds the denials of phases; empty: no bound.
+	// Denials bounds the denials of phases. Empty: no bound.
 	Denials []DenialBound
-	// Latency bounds service times; empty: no bound.
+	// Latency bounds service times. Empty: no bound.
 	Latency []LatencyBound
-	// LateP99 is how late against the plan the 99th percentile of open-loop requests may be sent, 0 for no
-	// bound. A schedule that was not kept is Inconclusive (schedule-missed), never Fail.
+	// LateP99 is how late against the plan the 99th percentile of open-loop requests may be sent, 0: no
+	// bound. A missed plan is Inconclusive (schedule-missed), never Fail.
 	LateP99 time.Duration
-	// Intact compares the answers of the origin with those through the target; nil: not compared.
+	// Intact compares the answers of the origin with those through the target. nil: they are not compared.
 	Intact *intact.Expect
-	// Quota are the claims on what answers tell of the quota.
+	// Quota are the claims on what answers say of the quota.
 	Quota quota.Expect
-	// Answers are the statuses that the answers of phases must have; empty: any.
+	// Answers are the statuses that the answers of phases must have. Empty: any.
 	Answers []AnswerBound
-	// Barred are the phases of which nothing may be admitted; may be empty.
+	// Barred are the phases in which nothing may be admitted. May be empty.
 	Barred []string
-	// Parity compares the answers of phases; empty: none.
+	// Parity compares the answers of phases. Empty: none.
 	Parity []ParityExpect
-	// Attributes are the phases whose clients send each second request otherwise; may be empty.
+	// Attributes are the phases whose clients send every second request otherwise. May be empty.
 	Attributes []AttributeExpect
-	// Limits are the limits of the phases that have one of their own, by the names of their requests in the
-	// recording; an empty one where none counts the phase. What follows from a limit is asked of partitions
-	// that only one of them counts.
+	// Limits are the limits of phases that have their own, by the names of their requests in the recording.
+	// An empty limit: no limit counts the phase. Claims that follow from a limit judge partitions that only
+	// one limit counts.
 	Limits map[string]spec.Limit
-	// Counted are the phases between two counts of denials by the target itself, in the order of the counts;
-	// may be empty.
+	// Counted are the phases between two counts of denials by the target itself, in the order of the counts.
+	// May be empty.
 	Counted [][]string
-	// Storms are the phases whose retries are told of; may be empty.
+	// Storms are the phases whose retries are reported. May be empty.
 	Storms []StormExpect
-	// Bodiless are the phases whose answers have no body, since they are HEAD requests; may be empty.
+	// Bodiless are the phases with HEAD requests, whose answers have no body. May be empty.
 	Bodiless []string
-	// Promised is what the target promised to have. A claim on what it did not promise, and was never seen
-	// to have, is Inconclusive (needs-failed) with Unpromised set. What is seen is held to its rules,
+	// Promised are the promises of the target. A claim on something that it did not promise, and was never
+	// seen to have, is Inconclusive (needs-failed) with Unpromised set. Whatever is seen must keep its rules,
 	// promised or not.
 	Promised []verdict.Promise
-	// Shared tells that others may use the same partitions: what they take explains a denial. Used tells that
-	// an earlier run may have used them.
+	// Shared: others may use the same partitions, which explains a denial. Used: an earlier run may have used
+	// them.
 	Shared, Used bool
 }
 
 // RetryAfterExpect are the claims on Retry-After.
 type RetryAfterExpect struct {
-	// Honored: a client that waited as told, and had no rival on its partition meanwhile, is admitted.
+	// Honored: a client is admitted if it waited as told, and had no rival on its partition meanwhile.
 	Honored bool
-	// Waits is the fewest waits that must be seen honored for a PASS; 0 for 2. One wait proves little: what
-	// is cut to the second holds at some phases of it.
+	// Waits is the fewest honored waits that a PASS must see; 0: 2. One wait proves little, since a wait that
+	// is cut to the second may be long enough by chance.
 	Waits int
 	// NotLonger: nobody is told to wait longer than the limit needs, rounded up to the unit of the field.
 	NotLonger bool
 }
 
-// DenialBound is the most denials a phase may have.
+// DenialBound is the most denials that a phase may have.
 type DenialBound struct {
 	Phase string
 	Max   int
-	// Unlimited tells that no limit counts the phase: then no denial is explained.
+	// Unlimited: no limit counts the phase, so no denial is explained.
 	Unlimited bool
 }
 
-// AnswerBound is which statuses the answers of a phase must have.
+// AnswerBound lists the statuses that the answers of a phase may have.
 type AnswerBound struct {
 	Phase  string
 	Status []int
 }
 
-// ParityExpect says that the answers of Phase have the fields of those of Like.
+// ParityExpect says that the answers of Phase must have the fields of those of Like.
 type ParityExpect struct{ Phase, Like string }
 
 // Sharing says whether two kinds of requests of one client draw on one quota.
 type Sharing string
 
-// The sharings. Either is told and not judged.
+// The sharings. Either is reported and not judged.
 const (
 	OneQuota  Sharing = "shared"
 	TwoQuotas Sharing = "separate"
 	Either    Sharing = "either"
 )
 
-// AttributeExpect is a phase of one client whose requests are those of two partitions: plain ones, and those
-// of timeline.OtherSide, which differ in Attribute.
+// AttributeExpect is a phase of one client with the requests of two partitions: plain ones, and those of
+// timeline.OtherSide, which differ in Attribute.
 type AttributeExpect struct {
 	Phase     string
 	Attribute timeline.Attribute
 	Sharing   Sharing
-	// Moot says why they do not differ; empty: they do.
+	// Moot says why they do not differ. Empty: they do.
 	Moot string
-	// Unsure: not to see which it is leaves nothing open.
+	// Unsure: if it is not seen which sharing holds, nothing stays open.
 	Unsure bool
 }
 
-// StormExpect is a phase of Clients clients that retry, each until one request of it is admitted. Drained
-// demands that each is.
+// StormExpect is a phase of Clients clients that retry until one request of each is admitted. Drained demands
+// that each client is admitted.
 type StormExpect struct {
 	Phase   string
 	Clients int
 	Drained bool
 }
 
-// LatencyBound is the largest service time (FirstByte - Sent) that a quantile of the answers with an outcome
+// LatencyBound is the largest service time (FirstByte - Sent) that a quantile of the answers with one outcome
 // may have.
 type LatencyBound struct {
 	Outcome timeline.Outcome
@@ -129,14 +129,14 @@ type LatencyBound struct {
 	Max      time.Duration
 }
 
-// question is how the claims of one kind are judged: as many as a scenario asks for.
+// question says how the claims of one kind are judged. A scenario may ask for several.
 type question struct {
-	// kind is empty where the claims say theirs.
+	// kind is empty if the claims have their own.
 	kind verdict.ClaimKind
 	ask  func(*recording, *Expect) []verdict.Claim
 }
 
-// questions are all that can be asked, in the order of the claims.
+// questions are all questions, in the order of the claims.
 var questions = [...]question{
 	{"", func(r *recording, e *Expect) (out []verdict.Claim) {
 		for _, g := range e.Fields {
@@ -166,7 +166,7 @@ var questions = [...]question{
 	where(verdict.ClaimSchedule, func(e *Expect) bool { return e.LateP99 > 0 }, (*recording).schedule),
 }
 
-// each asks once for each element of a list.
+// each asks the question once for each element of a list.
 func each[T any](list func(*Expect) []T, judge func(*recording, T) verdict.Claim) func(*recording,
 	*Expect) []verdict.Claim {
 	return func(r *recording, e *Expect) (out []verdict.Claim) {
@@ -177,7 +177,7 @@ func each[T any](list func(*Expect) []T, judge func(*recording, T) verdict.Claim
 	}
 }
 
-// where asks once, where it is wanted.
+// where asks the question once, if it is wanted.
 func where(kind verdict.ClaimKind, wanted func(*Expect) bool,
 	judge func(*recording, *Expect) verdict.Claim) question {
 	return question{kind, func(r *recording, e *Expect) []verdict.Claim {

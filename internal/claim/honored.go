@@ -19,33 +19,33 @@ import (
 
 const honoredID = string(verdict.ClaimRetryAfterHonored)
 
-// fewestWaits is how many waits must be seen honored, where the scenario does not say: a wait cut to the
+// fewestWaits is how many honored waits must be seen if the scenario does not say. A wait that is cut to the
 // second is long enough at most phases of a second.
 const fewestWaits = 2
 
-// retry is a denial that told a wait, and the request that came after it.
+// retry is a denial that states a wait, and the next request.
 type retry struct {
 	denial, next *timeline.Observation
 	told         answer.Wait
-	// limit counts the partition; it may be empty.
+	// limit counts the partition. May be empty.
 	limit spec.Limit
 }
 
-// honored judges that a client that waited as told, and had no rival on its partition meanwhile, is admitted
+// honored judges that a client which waited as told, and had no rival on its partition meanwhile, is admitted
 // (RFC 9110 section 10.2.3: how long the user agent ought to wait before a follow-up request).
 //
 //	        Sent   FirstByte                        Sent   FirstByte
 //	denial  [--d1--]<--------- told wait --------->|  [--d2--] retry
 //	  |<------------- no other request can be decided in here ------------->|
 //
-// d2 - d1 is at least the told wait, wherever d1 and d2 lie, so a second denial refutes the first one's
-// Retry-After. Requests that touch the gap in one instant only are no rivals where their order there cannot
-// matter, see rival.
+// d2 - d1 is at least the told wait, wherever d1 and d2 lie. So a second denial refutes the Retry-After of
+// the first. Requests that touch the gap in one instant only are no rivals if their order there cannot matter
+// (rival).
 func (r *recording) honored(e *Expect) verdict.Claim {
 	return r.Alone(r.honoredWaits(cmp.Or(e.RetryAfter.Waits, fewestWaits)))
 }
 
-// honoredWaits is honored, where at least so many waits must be seen.
+// honoredWaits is honored if at least `fewest` waits must be seen.
 func (r *recording) honoredWaits(fewest int) verdict.Claim {
 	retries, denials := r.retries()
 	var kept int
@@ -92,9 +92,9 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 	}
 }
 
-// retries returns the pairs of a denial and the next request of its partition that waited as told, with the
-// same cost and the answer known, between which no other request can have been decided; and the number of
-// denials.
+// retries returns the pairs of a denial and the next request of its partition, which waited as told. Both
+// have the same cost, the answer is known, and no other request can have been decided between them. denials
+// is the number of all denials.
 func (r *recording) retries() (out []retry, denials int) {
 	partitions := map[string][]*timeline.Observation{}
 	for i := range r.Observations {
@@ -124,7 +124,7 @@ func (r *recording) retries() (out []retry, denials int) {
 	return out, denials
 }
 
-// partition is the requests of one partition, ascending by Sent, under the limit that counts all of them.
+// partition is the requests of one partition, ascending by Sent, and the limit that counts all of them.
 type partition struct {
 	*recorded.Recording
 	obs []*timeline.Observation
@@ -138,14 +138,14 @@ func (p *partition) retryAt(i int, before rivals) (retry, bool) {
 	d, next := p.obs[i], p.obs[i+1]
 	t, ok := answer.Told(d)
 	switch {
-	case p.Limit.Completes(): // what is in flight, or counted later, may deny the retry
+	case p.Limit.Completes(): // requests in flight, or counted later, may deny the retry
 		return retry{}, false
 	case !ok, next.Origin, !next.Answered, next.Outcome == timeline.Unknown, next.Cost != d.Cost:
 		return retry{}, false
 	case next.Sent-d.FirstByte < t.For:
 		return retry{}, false
 	case p.Forgotten(d, next, slices.DeleteFunc(slices.Clone(p.Limit), startsFull)):
-		// the retry met a new partition that is not full
+		// The retry met a new partition that is not full.
 		return retry{}, false
 	case p.between(before, d):
 		return retry{}, false
@@ -155,22 +155,22 @@ func (p *partition) retryAt(i int, before rivals) (retry, bool) {
 	return retry{denial: d, next: next, told: t, limit: p.Limit}, true
 }
 
-// startsFull tells whether a new partition admits as much as any.
+// startsFull tells whether a new partition admits as much as an old one.
 func startsFull(p spec.Policy) bool { return p.Start == "" || p.Start == spec.StartFull }
 
-// rival is the last end of the intervals of some requests, and what is known of those that have it. A tie is
-// harmless if their order there cannot matter: a limiter that denies does not admit a request of the same
-// cost at the same instant, so an admission was decided before the denial; and a denial leaves no trace where
-// denials are not counted.
+// rival is the last end of the intervals of some requests, and what is known of the requests with that end. A
+// tie is harmless if the order cannot matter. A limiter that denies does not admit a request of the same cost
+// at the same instant, so an admission was decided before the denial. A denial leaves no trace where denials
+// are not counted.
 type rival struct {
 	end time.Duration
-	// unknown: one has no known outcome; denied: one was denied; costs: the smallest and the largest of their
-	// costs, 0 where there is none at all.
+	// unknown: one of them has no known outcome. denied: one of them was denied. costs are their smallest and
+	// largest cost, 0 if there are no requests.
 	unknown, denied bool
 	costs           [2]int64
 }
 
-// rivals are those of each observer.
+// rivals has the rival of each observer.
 type rivals map[int32]rival
 
 // add adds a request.
@@ -194,7 +194,7 @@ func (v *rival) add(o *timeline.Observation) {
 	v.costs = [2]int64{min(v.costs[0], o.Cost), max(v.costs[1], o.Cost)}
 }
 
-// between tells whether one of the requests before d may have been decided after it, with an effect.
+// between tells whether an earlier request may have been decided after d, with an effect.
 func (p *partition) between(before rivals, d *timeline.Observation) bool {
 	for observer, v := range before {
 		slack := p.Header.Apart(observer, d.Observer)
@@ -209,8 +209,8 @@ func (p *partition) between(before rivals, d *timeline.Observation) bool {
 	return false
 }
 
-// disturbed tells whether one of later, the requests that were sent after next, may have been decided before
-// it, with an effect.
+// disturbed tells whether one of later, the requests sent after next, may have been decided before it, with
+// an effect.
 func (p *partition) disturbed(next *timeline.Observation, later []*timeline.Observation) bool {
 	for _, o := range later {
 		if o.Sent-2*p.Header.ClockError > next.FirstByte {
@@ -224,7 +224,7 @@ func (p *partition) disturbed(next *timeline.Observation, later []*timeline.Obse
 }
 
 // disturbs tells whether o, which was sent after next, may have been decided before it, with an effect. In a
-// tie, it has none on a retry that was admitted, nor if it was denied.
+// tie it has no effect on a retry that was admitted, or if o was denied.
 func (p *partition) disturbs(o, next *timeline.Observation) bool {
 	slack := p.Header.Apart(o.Observer, next.Observer)
 	if o.Sent-slack > next.FirstByte {
@@ -235,7 +235,8 @@ func (p *partition) disturbs(o, next *timeline.Observation) bool {
 }
 
 // surelyWaited tells whether the retry came late enough on every clock: those of several observers, and the
-// target's own, which may read up to a tick less than the time of the decision, and run slower than ours.
+// target's own. The target's clock may read up to a tick less than the time of the decision, and run slower
+// than ours.
 func (r *recording) surelyWaited(x retry) bool {
 	h := &r.Header
 	tick := h.Tick
@@ -246,8 +247,8 @@ func (r *recording) surelyWaited(x retry) bool {
 	return waited-tick-2*h.ClockError-h.Drift(waited) >= x.told.For
 }
 
-// early is the finding of a retry that was denied. Its times are printed in the coarsest unit in which the
-// printed numbers still prove it: the first byte rounded up, the next send rounded down.
+// early returns the finding of a retry that was denied. Its times are printed in the coarsest unit in which
+// the printed numbers still prove it: the first byte rounded up, the next send rounded down.
 func early(x retry) verdict.Finding {
 	for unit := time.Millisecond; ; unit /= 1000 {
 		from := (x.denial.FirstByte + unit - 1).Truncate(unit)

@@ -12,12 +12,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status,
-// denials by phase, quota, answers, barred phases, parity, attributes, storms, latency, intactness,
-// schedule. A claim fails only on evidence that no noise explains and then has at least one finding;
-// observations that were not answered or have an unknown outcome accuse nobody, but for a phase that was
-// answered no more. limit is used for retry-after-not-longer, for the waits of intact and for attributes; it
-// may be empty, then the former is Inconclusive. The observations of tl must ascend by Sent; those of the
+// Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status, denials
+// by phase, quota, answers, barred phases, parity, attributes, storms, latency, intactness, schedule. A claim
+// fails only on evidence that no noise explains, and then has at least one finding. Observations without an
+// answer or a known outcome accuse nobody, except in a phase in which the target stopped answering.
+//
+// limit is used for retry-after-not-longer, for the waits of intact and for attributes. It may be empty;
+// retry-after-not-longer is then Inconclusive. The observations of tl must ascend by Sent. Those of the
 // origin count for intact only. It costs one pass over tl for each claim, and sorts.
 func Judge(tl *timeline.Timeline, limit spec.Limit, e Expect) []verdict.Claim {
 	return judge(tl, limit, e, check.LongestWaits)
@@ -36,7 +37,7 @@ func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest recorded.L
 	return claims
 }
 
-// recording is a recording with what is asked of it here.
+// recording is a recording with the thresholds of this package.
 type recording struct {
 	*recorded.Recording
 	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.

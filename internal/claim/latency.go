@@ -18,13 +18,13 @@ import (
 )
 
 // waits is how often the recorder may keep a request waiting within its service time: once before it writes,
-// as the clock is read first, and once before it reads the answer. How long is not recorded; a recorder that
-// sends late is taken to be as late there.
+// as the clock is read first, and once before it reads the answer. These waits are not recorded. A recorder
+// that sends late is assumed to read as late.
 const waits = 2
 
 // latency judges a quantile of the service time (FirstByte - Sent) by nearest rank, exactly: no histogram
-// rounds it. So few answers that the quantile is only their largest, with less than one expected above it,
-// fail nothing. Nor does what the way there and back may take, see way.
+// rounds it. It does not fail if there are so few answers that less than one is expected above the quantile,
+// which is then only their largest. It does not fail either for what the way there and back may take (way).
 func (r *recording) latency(b LatencyBound) verdict.Claim {
 	name := quantileName(b.Quantile)
 	id := verdict.ClaimLatency.ID(b.Outcome.String() + "-" + name)
@@ -84,8 +84,8 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 		over...))
 }
 
-// way is the service time of the fastest answer: as long may each take on its way there and back, which is
-// not the target's to shorten. r.target is not empty.
+// way returns the service time of the fastest answer. Each answer may take as long on its way there and back,
+// which the target cannot shorten. r.Target is not empty.
 func (r *recording) way() time.Duration {
 	fastest := service(r.Target[0])
 	for _, o := range r.Target[1:] {
@@ -94,17 +94,19 @@ func (r *recording) way() time.Duration {
 	return fastest
 }
 
-// standstills returns times in which the target was slow whatever it was to say: for longer than most nothing
-// at all was answered, and then at once what had been sent over some time. They last until all that came
-// meanwhile is answered. So it is where a process does not run; a slow limiter lets each request wait. A
-// target that hangs does so, too, so there are none where the machine of the recorder was not busy.
+// standstills returns times in which the target answered nothing, whatever the requests were. For longer than
+// most there was no answer at all. Then answers came at once to requests sent over some time. A standstill
+// lasts until everything that came meanwhile is answered. A process that does not run looks so, while a slow
+// limiter lets each request wait. A target that hangs looks so too, so there are standstills only if the
+// machine of the recorder was busy.
 //
 //	sent       | | | | | |
 //	answered                ||||||
 //	           |-- nothing -|
 //
-// The wait of an answer of another outcome than of is a part of the standstill that it meets, but for queues,
-// which keep what they admit waiting. Alone it is none: a target that is slow with all is slow.
+// The wait of an answer with another outcome than `of` is part of the standstill that it meets. That leaves
+// out queues, which let admitted requests wait. Alone it is no standstill: a target that is slow with every
+// request is slow.
 func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall {
 	heard := slices.SortedFunc(slices.Values(r.Target),
 		func(a, b *timeline.Observation) int { return cmp.Compare(a.FirstByte, b.FirstByte) })
@@ -137,15 +139,15 @@ func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall
 	return out
 }
 
-// busy tells whether the machine of the recorder, which may be that of the target, did other work: it stood
-// still, or sent one request in a hundred over a millisecond late, ten times as late as on a quiet one.
+// busy tells whether the machine of the recorder, which may also be the target's, did other work. It stood
+// still, or sent one request in a hundred over a millisecond late, ten times as late as on a quiet machine.
 func (r *recording) busy() bool {
 	late, _ := r.lateP99()
 	return late > time.Millisecond || len(r.Header.Stalls) > 0
 }
 
-// atOnce tells whether the first answers of heard, those of some width, are of requests that were sent over
-// at least twice as long. heard is not empty and ascends by FirstByte.
+// atOnce tells whether the answers within width of the first belong to requests that were sent over at least
+// twice as long. heard is not empty and ascends by FirstByte.
 func atOnce(heard []*timeline.Observation, width time.Duration) bool {
 	first, last := heard[0].Sent, heard[0].Sent
 	for _, o := range heard {
@@ -157,9 +159,9 @@ func atOnce(heard []*timeline.Observation, width time.Duration) bool {
 	return last-first >= 2*width
 }
 
-// slowerThan counts the observations whose service time is over most even without the time in which the
-// recorder or the target was away: when the recorder cannot send what is due it cannot read what has come
-// either, and a target on the same machine may not run.
+// slowerThan counts the observations whose service time is over most even without the times in which the
+// recorder or the target was away. A recorder that cannot send what is due cannot read answers either, and a
+// target on the same machine may not run.
 func slowerThan(most time.Duration, obs []*timeline.Observation, away []stall) int {
 	n := 0
 	for _, o := range obs {
@@ -182,15 +184,14 @@ func slowerThan(most time.Duration, obs []*timeline.Observation, away []stall) i
 // service is the service time of an answered observation.
 func service(o *timeline.Observation) time.Duration { return o.FirstByte - o.Sent }
 
-// nearestRank returns the rank, from 1 to n, of the quantile q of n values: the smallest k with k >= q*n. q
-// is a decimal that a float holds only nearly, so products that miss a whole number by less than a billionth
-// count as whole.
+// nearestRank returns the rank, from 1 to n, of the quantile q of n values: the smallest k with k >= q*n. A
+// float64 holds the decimal q only nearly, so a product within a billionth of a whole number counts as whole.
 func nearestRank(q float64, n int) int {
 	k := math.Ceil(q*float64(n) - 1e-9*float64(n))
 	return min(max(int(k), 1), n)
 }
 
-// quantileName writes 0.99 as p99, 0.999 as p99.9 and 1 as max.
+// quantileName prints 0.99 as p99, 0.999 as p99.9 and 1 as max.
 func quantileName(q float64) string {
 	if q == 1 {
 		return "max"

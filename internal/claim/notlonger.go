@@ -15,9 +15,9 @@ import (
 
 const notLongerID = string(verdict.ClaimRetryAfterNotLonger)
 
-// notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second; the
-// date form may round up once more, because the Date it counts from is cut to the second, and that Date may
-// be old, see answer.StaleDate.
+// notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second. A
+// date may round up once more, because the Date that it counts from is cut to the second. That Date may also
+// be old (answer.StaleDate).
 func (r *recording) notLonger(*Expect) verdict.Claim {
 	if len(r.Limit) == 0 {
 		return verdict.Claim{ID: notLongerID, Reason: verdict.NeedsFailed,
@@ -64,7 +64,7 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 	}
 }
 
-// tooLong is the finding of a denial that told a longer wait than needed.
+// tooLong returns the finding of a denial that states a longer wait than needed.
 func tooLong(d *timeline.Observation, t answer.Wait, need, wait time.Duration) verdict.Finding {
 	return finding.Witness(verdict.Finding{
 		Kind: verdict.RetryAfterLate, Seen: int64(t.For), Bound: int64(need),

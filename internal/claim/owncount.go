@@ -11,9 +11,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// ownCount compares the denials that the target counted with those that it answered, between each two counts.
-// A request without an answer, or with one that no rule classifies, may have been counted or not. More than
-// that may be the denials of others.
+// ownCount compares the denials that the target counted with the denials that it sent, between each two
+// counts. It may or may not have counted a request without an answer, or with an answer that no rule
+// classifies. A higher count may include the denials of others.
 func (r *recording) ownCount(e *Expect) verdict.Claim {
 	const id = string(verdict.ClaimOwnCount)
 	counts := r.Header.Counted
@@ -54,7 +54,7 @@ func (r *recording) ownCount(e *Expect) verdict.Claim {
 	return finding.Settle(id, text)
 }
 
-// deniedIn are the denials of some phases, and how many of their requests may be denials or not.
+// deniedIn returns the denials of some phases, and how many other requests of these phases may be denials.
 func (r *recording) deniedIn(phases []string) (denials []*timeline.Observation, doubtful int) {
 	for i := range r.Observations {
 		switch o := &r.Observations[i]; {

@@ -13,9 +13,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// parity judges that the answers of one phase have the fields and statuses of those of another, as HEAD has
+// parity judges that the answers of one phase have the fields and statuses of another phase, as HEAD has
 // those of GET (RFC 9110 section 9.3.2). What all answers of one outcome have in the other phase is expected
-// of each in this one. Fields that tell of the content, or of caches on the way, are not compared.
+// of each answer in this one. Fields about the content, or about caches on the way, are not compared.
 func (r *recording) parity(e ParityExpect) verdict.Claim {
 	id := verdict.ClaimParity.ID(e.Phase)
 	var findings []verdict.Finding
@@ -69,7 +69,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 		phrase.Quote(e.Like), strings.Join(names, ", ")), findings...)
 }
 
-// common returns the fields that all of obs have and that do not tell of the content, ascending.
+// common returns the fields that all of obs have and that are not about the content, ascending.
 func common(obs []*timeline.Observation) []string {
 	var names []string
 	for _, f := range obs[0].Fields {

@@ -13,16 +13,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// suspectLateness is how late the 99th percentile of requests may be sent, where a scenario does not say,
-// before the recorder itself counts as overloaded.
+// suspectLateness is how late the 99th percentile of requests may be sent before the recorder counts as
+// overloaded, if a scenario does not say.
 const suspectLateness = 5 * time.Millisecond
 
-// lateness is how late against the plan o was sent; 0 for early ones.
+// lateness returns how late against the plan o was sent; 0: it was early.
 func lateness(o *timeline.Observation) time.Duration { return max(0, o.Sent-o.At) }
 
-// lateP99 returns how late the 99th percentile of all requests was sent, and the one at that rank; nil where
-// there is none. Requests that answered a denial or another answer are planned when they are due, so they
-// count alike.
+// lateP99 returns how late the 99th percentile of all requests was sent, and the request at that rank; nil:
+// there are no requests. A request that follows an answer is planned when it is due, so it counts like the
+// others.
 func (r *recording) lateP99() (time.Duration, *timeline.Observation) {
 	if len(r.Observations) == 0 {
 		return 0, nil
@@ -37,10 +37,10 @@ func (r *recording) lateP99() (time.Duration, *timeline.Observation) {
 	return lateness(at), at
 }
 
-// stall is a time in which a request was due and not yet sent, or in which the recorder did not run.
+// stall is a time in which a due request was not yet sent, or in which the recorder did not run.
 type stall struct{ from, to time.Duration }
 
-// stalls returns the times in which the recorder was late or away, ascending and apart from each other.
+// stalls returns the times in which the recorder was late or away, ascending, without overlap.
 func (r *recording) stalls() []stall {
 	var all []stall
 	for _, s := range r.Header.Stalls {
@@ -54,7 +54,7 @@ func (r *recording) stalls() []stall {
 	return union(all)
 }
 
-// union returns the times of all, ascending and apart from each other. It sorts all.
+// union joins times that overlap and returns them ascending. It sorts all.
 func union(all []stall) []stall {
 	slices.SortFunc(all, func(a, b stall) int { return cmp.Compare(a.from, b.from) })
 	apart := all[:0]
@@ -68,7 +68,7 @@ func union(all []stall) []stall {
 	return apart
 }
 
-// schedule judges that the plan was kept. That it was not is never the target's fault, so it is never a Fail.
+// schedule judges that the plan was kept. A missed plan is never the target's fault, so it is never a Fail.
 func (r *recording) schedule(e *Expect) verdict.Claim {
 	late, at := r.lateP99()
 	of := ""
@@ -78,8 +78,8 @@ func (r *recording) schedule(e *Expect) verdict.Claim {
 	return Schedule(&r.Header, len(r.Observations), late, of, e.LateP99)
 }
 
-// Schedule is the claim that a plan was kept of which n requests were sent, the 99th percentile of them so
-// late; of says which one that is.
+// Schedule returns the claim that a plan was kept. n requests were sent, the 99th percentile of them so late.
+// of says which request that is.
 func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound time.Duration) verdict.Claim {
 	c := verdict.Claim{ID: string(verdict.ClaimSchedule), Kind: verdict.ClaimSchedule}
 	switch {
@@ -104,8 +104,8 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 	return c
 }
 
-// overloaded says why the recorder itself is suspect: it could not send all, or sent late. Empty where it is
-// not.
+// overloaded says why the recorder itself is suspect: it could not send all requests, or sent them late.
+// Empty: it is not.
 func (r *recording) overloaded() string {
 	if n := r.Header.Unsent; n > 0 {
 		return quantity.Plural(n, "planned request") + " could not be sent"

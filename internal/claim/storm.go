@@ -12,16 +12,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// herdWidth is how close together requests are that come as a herd.
+// herdWidth is how close together the requests of a herd are.
 const herdWidth = 10 * time.Millisecond
 
-// storm tells what the retries of a phase cost: how many requests were in vain, how long it took until each
-// client was admitted, and how many came at once. Where it must drain, clients that were never admitted are a
-// failure if one of their denials was wrong: one that waits too long, or gives up, is not the limiter's
-// fault.
+// storm says what the retries of a phase cost: how many requests were in vain, how long it took until each
+// client was admitted, and how many came at once. If the phase must drain, clients that were never admitted
+// are a failure if one of their denials was wrong. A client that waits too long, or gives up, is not the
+// limiter's fault.
 func (r *recording) storm(e StormExpect) verdict.Claim { return r.Alone(r.retried(e)) }
 
-// retried is storm, where nobody else uses the partitions.
+// retried is storm for partitions that nobody else uses.
 func (r *recording) retried(e StormExpect) verdict.Claim {
 	id := verdict.ClaimStorm.ID(e.Phase)
 	obs := answer.Only(r.Target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })

@@ -1,4 +1,4 @@
-// Package answer reads what one answer tells, and picks the answers of a kind.
+// Package answer reads one answer, and picks the answers of a kind.
 package answer
 
 import (
@@ -25,18 +25,18 @@ func IsDenial(o *timeline.Observation) bool {
 	return o.Answered && o.Outcome == timeline.Denied && !o.Origin
 }
 
-// Heard tells whether an answer came: a denial may be the end of its connection, where the target declares
-// that. Then there is no status, no field and no body to judge.
+// Heard tells whether an answer came. A target may declare that it denies by ending the connection. Such a
+// denial has no status, no fields and no body to judge.
 func Heard(o *timeline.Observation) bool {
 	return o.Outcome != timeline.Denied || o.Status != 0 || len(o.Fields) > 0 || o.Body != ""
 }
 
-// Denied returns those of obs that were denied, in order, answered or not; nil where there is none.
+// Denied returns the denied observations, in order, answered or not. nil: there are none.
 func Denied(obs []*timeline.Observation) []*timeline.Observation {
 	return Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Denied })
 }
 
-// Only returns the observations for which keep is true, in order; nil where there is none.
+// Only returns the observations for which keep is true, in order. nil: there are none.
 func Only(obs []*timeline.Observation, keep func(*timeline.Observation) bool) []*timeline.Observation {
 	var out []*timeline.Observation
 	for _, o := range obs {
@@ -47,8 +47,8 @@ func Only(obs []*timeline.Observation, keep func(*timeline.Observation) bool) []
 	return out
 }
 
-// DecidedBy returns the end of the interval in which o was decided; reference.Never where that may be at any
-// later time, since an answer that tells no outcome is no proof that a decision was made before it.
+// DecidedBy returns the end of the interval in which o was decided. It is reference.Never if o may be decided
+// at any later time: an answer without an outcome does not prove an earlier decision.
 func DecidedBy(o *timeline.Observation) time.Duration {
 	if !o.Answered || o.Outcome == timeline.Unknown {
 		return reference.Never

@@ -11,7 +11,7 @@ import (
 // ProblemJSON is the media type of a problem (RFC 9457 section 3).
 const ProblemJSON = "application/problem+json"
 
-// MediaType returns the media type of an answer in lower case, without parameters; empty where there is none
+// MediaType returns the media type of an answer in lower case, without parameters. Empty: the answer has none
 // that can be read.
 func MediaType(o *timeline.Observation) string {
 	v, _ := o.Fields.Get("Content-Type")
@@ -19,8 +19,8 @@ func MediaType(o *timeline.Observation) string {
 	return t
 }
 
-// IsText tells whether the beginning of a body can be read: not if it is compressed, or no UTF-8, of which
-// the last character may be cut off.
+// IsText tells whether the beginning of a body can be read as text. It cannot if it is compressed or no
+// UTF-8. Its last character may be cut off.
 func IsText(body string) bool {
 	for i, c := range body {
 		if c == utf8.RuneError && i < len(body)-utf8.UTFMax || c < ' ' && !unicode.IsSpace(c) {

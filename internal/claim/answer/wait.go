@@ -8,11 +8,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// StaleDate is how old or how far ahead a Date may be beyond its own second: servers keep one for up to a
+// StaleDate is how old or how far ahead a Date may be, beyond its own second. Servers keep one for up to a
 // second, and some round it up.
 const StaleDate = time.Second
 
-// Date returns the Date of an answer; ok is false where it has none that can be read.
+// Date returns the Date of an answer. ok=false: it has none that can be read.
 func Date(o *timeline.Observation) (at time.Time, ok bool) {
 	v, ok := o.Fields.Get("Date")
 	if !ok {
@@ -22,17 +22,17 @@ func Date(o *timeline.Observation) (at time.Time, ok bool) {
 	return t, err == nil
 }
 
-// Wait is the wait that an answer tells its client.
+// Wait is the wait that an answer states.
 type Wait struct {
-	// raw is the value as it came.
+	// raw is the value as it was sent.
 	raw string
-	// For is how long it is: never negative, the largest duration where that cannot hold it.
+	// For is its length, never negative. It is the largest duration if that cannot hold the wait.
 	For time.Duration
-	// IsDate tells the date form, which counts from the Date of the answer in whole seconds.
+	// IsDate: it is a date, which counts from the Date of the answer in whole seconds.
 	IsDate bool
 }
 
-// Told returns the wait of a valid Retry-After, if o has one. A date without a Date beside it tells no wait.
+// Told returns the wait of a valid Retry-After, if o has one. A date without a Date beside it states no wait.
 func Told(o *timeline.Observation) (Wait, bool) {
 	v, ok := o.Fields.Get("Retry-After")
 	if !ok {
@@ -49,7 +49,7 @@ func Told(o *timeline.Observation) (Wait, bool) {
 	return Wait{raw: v, For: ra.Wait(base), IsDate: ra.IsDate}, true
 }
 
-// String writes Retry-After: 1, or for a date the wait that it means.
+// String prints Retry-After: 1, or for a date the wait that it means.
 func (t Wait) String() string {
 	if t.IsDate {
 		return "Retry-After: " + phrase.Quote(t.raw) + ", " + phrase.Seconds(t.For, time.Second) +

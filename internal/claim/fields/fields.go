@@ -1,5 +1,5 @@
-// Package fields judges what answers carry: the header fields of a group and the rules of their syntax, the
-// body of a denial, and what a target promised to send.
+// Package fields judges what answers carry: the header fields of a group and their syntax, the body of a
+// denial, and what a target promised to send.
 package fields
 
 import (
@@ -19,10 +19,14 @@ import (
 // Group names a group of header fields.
 type Group string
 
-// The groups. RetryAfter: every denial has a valid Retry-After. RateLimit: every answer, allowed or denied,
-// tells its quota in some dialect. Date: every answer has a Date. ProblemBody: every denial has an
-// application/problem+json body. NoStore: no denial lets caches keep it. Explanation: every denial has a
-// body. Neither body is asked of phases without.
+// The groups. No body is expected of phases without bodies.
+//
+//   - RetryAfter: every denial has a valid Retry-After.
+//   - RateLimit: every answer, allowed or denied, states its quota in some dialect.
+//   - Date: every answer has a Date.
+//   - ProblemBody: every denial has a body of type application/problem+json.
+//   - NoStore: no denial lets caches keep it.
+//   - Explanation: every denial has a body.
 const (
 	RetryAfter  Group = "retry-after"
 	RateLimit   Group = "ratelimit"
@@ -32,21 +36,21 @@ const (
 	Explanation Group = "explanation"
 )
 
-// group is how one group of fields is judged.
+// group says how one group of fields is judged.
 type group struct {
-	// what names the fields in a sentence, deniedOnly tells that only denials must have them.
+	// what names the fields in a sentence. deniedOnly: only denials must have them.
 	what       string
 	deniedOnly bool
-	// inBody tells that it is read in the body, which answers to HEAD do not have.
+	// inBody: it is read in the body, which answers to HEAD do not have.
 	inBody bool
-	// promise is what the group rests on; empty for one that is asked of every target, since a standard says
-	// MUST or SHOULD.
+	// promise is the promise that the group rests on. Empty: every target must have the fields, since a
+	// standard says MUST or SHOULD.
 	promise verdict.Promise
-	// read returns whether an answer has the fields, and the rules they break.
+	// read returns whether an answer has the fields, and the rules that they break.
 	read func(o *timeline.Observation) (present bool, problems []headers.Problem)
 }
 
-// groups are how the groups are judged.
+// groups says how each group is judged. It is never written after init.
 var groups = map[Group]group{
 	RetryAfter: {"Retry-After", true, false, verdict.PromiseRetryAfter, readRetryAfter},
 	RateLimit:  {"fields that state the quota", false, false, verdict.PromiseRateLimit, readQuotas},
@@ -58,9 +62,9 @@ var groups = map[Group]group{
 }
 
 // Judge judges that every answer, or every denial, has the fields of a group, and that they break no binding
-// rule of their syntax: a claim whose kind is "fields-" and the group. Fields that are never sent fail only
-// where they are promised, or where a standard asks for them. Conventions that are broken are told, they do
-// not fail. bodiless are the phases whose answers have no body, which is not asked of them; it may be empty.
+// rule of their syntax. The kind of the claim is "fields-" and the group. Fields that are never sent fail
+// only if they are promised, or if a standard asks for them. Broken conventions are reported and do not fail.
+// bodiless are the phases whose answers have no body. It may be empty.
 func Judge(r *recorded.Recording, name Group, bodiless []string) verdict.Claim {
 	id := "fields-" + string(name)
 	c := named(r, name, id, bodiless)
@@ -68,7 +72,7 @@ func Judge(r *recorded.Recording, name Group, bodiless []string) verdict.Claim {
 	return c
 }
 
-// named is Judge, as the claim with an id.
+// named is Judge for a claim with a given id.
 func named(r *recorded.Recording, name Group, id string, bodiless []string) verdict.Claim {
 	g, known := groups[name]
 	if !known {
@@ -106,7 +110,7 @@ func named(r *recorded.Recording, name Group, id string, bodiless []string) verd
 // judgeGroup judges the fields of obs, which is not empty.
 func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.Claim {
 	var missing, invalid []*timeline.Observation
-	// A convention binds where the answer tells nothing because of it.
+	// A convention binds if the answer says nothing because of it.
 	binding, loose := finding.Broken{}, finding.Broken{}
 	for _, o := range obs {
 		present, problems := g.read(o)
@@ -138,7 +142,7 @@ func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.C
 		g.what, loose.Note()), findings...)
 }
 
-// byOutcome says which of obs lack a field, where it is all of one outcome and none of the other.
+// byOutcome says which of obs lack a field, if these are all of one outcome and none of the other.
 func byOutcome(missing, obs []*timeline.Observation) string {
 	d, all := len(answer.Denied(missing)), len(answer.Denied(obs))
 	switch {
@@ -153,8 +157,8 @@ func byOutcome(missing, obs []*timeline.Observation) string {
 	}
 }
 
-// admittedToo judges the syntax of Retry-After in answers that were admitted, too, and says how many have
-// one: no standard says what it means there. Some limiters send when the quota is whole again.
+// admittedToo also judges the syntax of Retry-After in admitted answers, and says how many have one. No
+// standard says what it means there. Some limiters send when the quota is whole again.
 func admittedToo(r *recorded.Recording, c verdict.Claim) verdict.Claim {
 	var bad finding.Broken
 	n := 0
@@ -177,7 +181,7 @@ func admittedToo(r *recorded.Recording, c verdict.Claim) verdict.Claim {
 	return finding.Settle(c.ID, text, append(c.Findings, bad.Findings(n, noun, "Retry-After")...)...)
 }
 
-// readRetryAfter reads Retry-After: present, and every rule of its syntax.
+// readRetryAfter reads Retry-After: whether it is present, and the rules of its syntax that it breaks.
 func readRetryAfter(o *timeline.Observation) (bool, []headers.Problem) {
 	v, ok := o.Fields.Get("Retry-After")
 	if !ok {
@@ -199,7 +203,7 @@ func readDate(o *timeline.Observation) (bool, []headers.Problem) {
 	return true, headers.Problems(headers.CheckDate(v))
 }
 
-// readQuotas reads the quota in any dialect: present if one tells a limit or what remains of it.
+// readQuotas reads the quota in any dialect. It is present if a limit or the remaining units are stated.
 func readQuotas(o *timeline.Observation) (bool, []headers.Problem) {
 	base, _ := answer.Date(o)
 	quotas, problems := headers.Quotas(o.Fields.Get, base)

@@ -10,9 +10,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// readProblem reads the problem body of a denial: present if the media type says so. The body itself is
-// judged as far as it was kept: it is an object (RFC 9457 section 3), and its status member is the status of
-// the answer (section 3.1.2).
+// readProblem reads the problem body of a denial. It is present if the media type says so. The body is judged
+// as far as it was kept. It must be an object (RFC 9457 section 3), and its status member must be the status
+// of the answer (section 3.1.2).
 func readProblem(o *timeline.Observation) (bool, []headers.Problem) {
 	if answer.MediaType(o) != answer.ProblemJSON {
 		return false, nil

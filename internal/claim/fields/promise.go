@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Lacks tells whether p was not promised, and no answer of r shows it, not even a broken one.
-// Where no answer came, or no fields were kept, nothing is known: then it is false.
+// Lacks tells whether p was not promised, and no answer of r shows it, not even a broken one. false if no
+// answer came or no fields were kept, as nothing is known then.
 func Lacks(r *recorded.Recording, p verdict.Promise) bool {
 	if slices.Contains(r.Promised, p) || !r.KeepsFields() {
 		return false

@@ -10,9 +10,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// readStorable reads whether a denial lets caches keep it, which a 429 must not be (RFC 6585 section 4): it
-// names a lifetime above 0, or calls itself public, and does not say no-store (RFC 9111 section 3). A denial
-// that says nothing of caches is right.
+// readStorable tells whether a denial lets caches keep it. A cache must not keep a 429 (RFC 6585 section 4).
+// It may if the answer names a lifetime above 0 or calls itself public, and does not say no-store (RFC 9111
+// section 3). A denial that says nothing about caches is right.
 func readStorable(o *timeline.Observation) (bool, []headers.Problem) {
 	if o.Status != http.StatusTooManyRequests {
 		return true, nil
@@ -37,13 +37,13 @@ func readStorable(o *timeline.Observation) (bool, []headers.Problem) {
 		return true, []headers.Problem{{Rule: headers.STNoStore, Field: "Cache-Control", Value: v,
 			Why: "a cache must not store a 429", Mend: "send no-store"}}
 	}
-	if aged { // then Expires counts for nothing (RFC 9111 section 5.3)
+	if aged { // then Expires is ignored (RFC 9111 section 5.3)
 		return true, nil
 	}
 	return true, expires(o)
 }
 
-// expires tells whether a denial is fresh by its Expires, which Cache-Control did not overrule.
+// expires tells whether Expires makes a denial fresh. Cache-Control did not overrule it.
 func expires(o *timeline.Observation) []headers.Problem {
 	v, ok := o.Fields.Get("Expires")
 	at, err := headers.ParseDate(v)
@@ -55,8 +55,8 @@ func expires(o *timeline.Observation) []headers.Problem {
 		Why: "a cache must not store a 429", Mend: "send Cache-Control: no-store"}}
 }
 
-// readExplanation reads whether a denial has a text that explains it (RFC 6585 section 4). Recordings that
-// keep no bodies have none; those of HEAD requests never do.
+// readExplanation tells whether a denial has a text that explains it (RFC 6585 section 4). Recordings without
+// bodies have none, and HEAD requests never do.
 func readExplanation(o *timeline.Observation) (bool, []headers.Problem) {
 	return strings.TrimSpace(o.Body) != "", nil
 }

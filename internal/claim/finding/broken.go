@@ -11,14 +11,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Broken collects the answers that break rules. The zero value has none.
+// Broken collects the answers that break rules. The zero value is empty.
 type Broken struct {
 	rules []headers.Rule
 	first map[headers.Rule]headers.Problem
 	obs   map[headers.Rule][]*timeline.Observation
 }
 
-// Add notes that o breaks a rule; several fields of one answer that break the same rule count once.
+// Add notes that o breaks a rule. Several fields of one answer that break the same rule count once.
 func (b *Broken) Add(p headers.Problem, o *timeline.Observation) {
 	if b.first == nil {
 		b.first, b.obs = map[headers.Rule]headers.Problem{}, map[headers.Rule][]*timeline.Observation{}
@@ -32,9 +32,9 @@ func (b *Broken) Add(p headers.Problem, o *timeline.Observation) {
 	}
 }
 
-// Findings returns one finding a rule, in the order in which the rules were met, with the first value that
-// breaks it as an example; nil where none was broken. all is how many answers were read, noun names one of
-// them, and what the fields or the body that the rules are about.
+// Findings returns one finding for each rule, in the order in which the rules were met, with the first bad
+// value as an example. nil: no rule was broken. all is how many answers were read, noun names one of them,
+// and what names the fields or the body that the rules are about.
 func (b *Broken) Findings(all int, noun, what string) []verdict.Finding {
 	var out []verdict.Finding
 	for _, rule := range b.rules {
@@ -47,7 +47,7 @@ func (b *Broken) Findings(all int, noun, what string) []verdict.Finding {
 	return out
 }
 
-// Note tells the rules that were broken, to be put behind a text; empty for none.
+// Note lists the broken rules for the end of a text. Empty: none was broken.
 func (b *Broken) Note() string {
 	var s strings.Builder
 	for _, rule := range b.rules {

@@ -1,4 +1,4 @@
-// Package finding makes verdicts of what was found: claims, findings, and the witnesses that prove them.
+// Package finding builds verdicts: claims, findings, and the witnesses that prove them.
 package finding
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Settle is a claim that was judged: Fail with at least one finding, Pass with none. text says what was seen.
+// Settle returns a claim that was judged: Fail with at least one finding, Pass with none. text says what was
+// seen.
 func Settle(id, text string, findings ...verdict.Finding) verdict.Claim {
 	c := verdict.Claim{ID: id, Verdict: verdict.Pass, Text: text, Findings: findings}
 	if len(findings) > 0 {
@@ -19,25 +20,24 @@ func Settle(id, text string, findings ...verdict.Finding) verdict.Claim {
 	return c
 }
 
-// TooFew is a claim without the observations that it needs: Inconclusive (too-few).
+// TooFew returns a claim that lacks observations: Inconclusive (too-few).
 func TooFew(id, text string) verdict.Claim {
 	return verdict.Claim{ID: id, Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Text: text}
 }
 
-// Unpromised is a claim on what none of n answers has, and nobody promised: Inconclusive (needs-failed), and
-// it does not count. noun names an answer, what the thing that they lack.
+// Unpromised returns a claim on something that none of n answers has, and nobody promised: Inconclusive
+// (needs-failed). It does not count. noun names an answer, what the thing that they lack.
 func Unpromised(id string, p verdict.Promise, n int, noun, what string) verdict.Claim {
 	return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Unpromised: p,
 		Text: fmt.Sprintf("none of %s has %s, and the target does not promise it",
 			quantity.Plural(n, noun), what)}
 }
 
-// Most is the most observations that a finding names, and the most findings of a claim that has one for
-// each observation. Texts say how many there are in all.
+// Most is the most observations that a finding names. If a claim has a finding for each observation, it is
+// also the most findings. Texts say how many there are in all.
 const Most = 10
 
-// Witness returns f with the observations, the span and, if they share one, the partition of obs, of which it
-// keeps the first Most.
+// Witness returns f with the first Most of obs, their span and, if they share one, their partition.
 func Witness(f verdict.Finding, obs ...*timeline.Observation) verdict.Finding {
 	obs = obs[:min(len(obs), Most)]
 	for i, o := range obs {
@@ -54,12 +54,12 @@ func Witness(f verdict.Finding, obs ...*timeline.Observation) verdict.Finding {
 	return f
 }
 
-// Count is a finding of obs, of which there is at least one: Seen is their number.
+// Count returns a finding of obs, which is not empty. Seen is their number.
 func Count(kind verdict.Kind, obs []*timeline.Observation, text string) verdict.Finding {
 	return Witness(verdict.Finding{Kind: kind, Seen: int64(len(obs)), Text: text}, obs...)
 }
 
-// Shown says behind a text how many of n findings are listed; empty where it is all.
+// Shown says, at the end of a text, how many of n findings are listed. Empty: all are.
 func Shown(n int) string {
 	if n <= Most {
 		return ""

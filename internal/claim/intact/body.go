@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// shape is what of a denial's body stays the same from denial to denial: texts carry keys, times and numbers,
-// so only the notation and, of a problem, the type are compared. An empty notation or problem is not known.
+// shape is the part of a denial's body that is the same in every denial. Texts carry keys, times and numbers.
+// So only the notation and, of a problem, the type are compared. An empty notation or problem is not known.
 type shape struct {
 	media, notation, problem string
 }
@@ -41,8 +41,8 @@ func (s shape) String() string {
 	return text
 }
 
-// shapeOf reads the shape of a body, as far as the recorder kept it. None was sent only where its length says
-// so.
+// shapeOf reads the shape of a body, as far as the recorder kept it. It says that no body was sent only if
+// the length says so.
 func shapeOf(o *timeline.Observation) shape {
 	body := strings.TrimSpace(o.Body)
 	s := shape{media: answer.MediaType(o)}
@@ -64,8 +64,8 @@ func shapeOf(o *timeline.Observation) shape {
 	return s
 }
 
-// problemType returns the member type of a JSON object; about:blank where it has none (RFC 9457 section
-// 4.2.1), empty where its end was cut off before.
+// problemType returns the member type of a JSON object. It is about:blank if there is none (RFC 9457 section
+// 4.2.1), and empty if the text was cut off before.
 func problemType(body string) string {
 	d := json.NewDecoder(strings.NewReader(body))
 	if _, err := d.Token(); err != nil {
@@ -90,7 +90,7 @@ func problemType(body string) string {
 	return "about:blank"
 }
 
-// body finds denials through the proxy with a body of a shape that the origin's denials never have.
+// body finds denials through the proxy whose body has a shape that the origin's denials never have.
 func (j *comparison) body(c class) {
 	var known []shape
 	for _, o := range c.origin {

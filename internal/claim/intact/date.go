@@ -10,15 +10,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// offset is the closed interval in which the clock that wrote a Date may be ahead of ours, and the
-// observations that bound it from below and from above.
+// offset is the closed interval of how far the clock that wrote a Date may be ahead of ours. below and top
+// are the observations that bound it.
 type offset struct {
 	lo, hi     time.Duration
 	below, top *timeline.Observation
 }
 
-// offsetOf returns the offset that one answer allows. It was written within [Sent, FirstByte], on a clock
-// that then read between its Date and one second more, give or take answer.StaleDate and what it drifted:
+// offsetOf returns the offset that one answer allows. The answer was written within [Sent, FirstByte]. Its
+// clock then read between the Date and one second more, give or take answer.StaleDate and its drift:
 //
 //	Date - stale - FirstByte <= offset <= Date + 1 s + stale - Sent
 func (j *comparison) offsetOf(o *timeline.Observation) (offset, bool) {
@@ -32,7 +32,7 @@ func (j *comparison) offsetOf(o *timeline.Observation) (offset, bool) {
 		top: o}, true
 }
 
-// date finds Dates through the proxy that no clock could have written that wrote all those of the origin.
+// date finds Dates through the proxy that the clock which wrote all Dates of the origin cannot have written.
 func (j *comparison) date(c class) {
 	if !j.expects("Date") {
 		return

@@ -1,5 +1,5 @@
 // Package intact judges what a proxy did to the answers of an origin: fields that it lost, values and dates
-// that it changed, the status and the body of a denial.
+// that it changed, and the status and the body of a denial.
 package intact
 
 import (
@@ -21,25 +21,26 @@ const id = string(verdict.ClaimIntact)
 
 // Expect says what must arrive through a proxy as the origin sent it.
 type Expect struct {
-	// Fields are names of header fields, in any case; a name ending in * stands for all that begin so. It may
-	// be empty: no field must.
+	// Fields are names of header fields, in any case. A name that ends in * stands for all names that begin
+	// so. Empty: no field must arrive.
 	Fields []string
-	// Status and Body: the status, and the media type and beginning of a denial's body.
+	// Status: the status must arrive. Body: the media type and the beginning of a denial's body must.
 	Status, Body bool
 }
 
-// class is one outcome under one limit at the origin and through the proxy: the same plan was sent to both.
+// class is the answers of one outcome under one limit, at the origin and through the proxy. The same plan was
+// sent to both.
 type class struct {
 	outcome timeline.Outcome
-	// limit counts them; it may be empty.
+	// limit counts them. May be empty.
 	limit         spec.Limit
 	origin, proxy []*timeline.Observation
 }
 
-// Judge judges that the answers of r.Origin arrive through the proxy, as r.Target, as they were sent: a claim
-// of kind verdict.ClaimIntact, one finding a difference. What the origin does in all its answers of one
-// outcome, one answer through the proxy that does otherwise refutes. What it does in some only, and what the
-// proxy adds, is told and does not fail. Without answers of both, of both outcomes, it is Inconclusive
+// Judge judges that the answers of r.Origin arrive unchanged through the proxy, as r.Target. The claim is of
+// kind verdict.ClaimIntact, with one finding for each difference. One answer through the proxy fails it if
+// all answers of the origin with that outcome do otherwise. What only some of them do, and what the proxy
+// adds, is reported and does not fail. Without answers of both sides, of both outcomes, it is Inconclusive
 // (unreachable, too-few).
 func Judge(r *recorded.Recording, e Expect) verdict.Claim {
 	if len(r.Origin) == 0 {
@@ -80,19 +81,19 @@ func Judge(r *recorded.Recording, e Expect) verdict.Claim {
 	return j.verdict(short)
 }
 
-// comparison collects what differs.
+// comparison collects the differences.
 type comparison struct {
 	r        *recorded.Recording
 	expect   Expect
 	findings []verdict.Finding
-	// notes are sentences, each once, in the order in which order names them.
+	// notes are sentences, each once. order lists them in the order in which they came.
 	notes map[string]bool
 	order []string
 	// compared are the names of the fields that the origin has in all answers of an outcome.
 	compared []string
 }
 
-// verdict puts the findings together. short names the sides without answers of an outcome.
+// verdict makes the claim of the findings. short names the sides without answers of an outcome.
 func (j *comparison) verdict(short []string) verdict.Claim {
 	notes := ""
 	for _, n := range j.order {
@@ -121,7 +122,7 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 		strings.Join(what, ", "), notes))
 }
 
-// note adds a sentence once.
+// note adds a sentence, once.
 func (j *comparison) note(format string, args ...any) {
 	s := fmt.Sprintf(format, args...)
 	if !j.notes[s] {
@@ -130,7 +131,7 @@ func (j *comparison) note(format string, args ...any) {
 	}
 }
 
-// find adds a finding about answers through the proxy, with one answer of the origin beside them.
+// find adds a finding about answers through the proxy, with one answer of the origin.
 func (j *comparison) find(kind verdict.Kind, origin *timeline.Observation, proxy []*timeline.Observation,
 	text string) {
 	obs := append([]*timeline.Observation{origin}, proxy...)
@@ -157,12 +158,13 @@ func (j *comparison) compare(c class) {
 	}
 }
 
-// expects tells whether the field name is among those that must arrive.
+// expects tells whether the field must arrive.
 func (j *comparison) expects(name string) bool {
 	return slices.ContainsFunc(j.expect.Fields, func(pattern string) bool { return matches(pattern, name) })
 }
 
-// matches tells whether name is pattern, or begins as a pattern ending in * says; in any case.
+// matches tells whether name is pattern, in any case. If pattern ends in *, name must begin with the rest of
+// it.
 func matches(pattern, name string) bool {
 	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
 		return len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix)
@@ -185,7 +187,8 @@ func (j *comparison) names(c class) []string {
 	return names
 }
 
-// presence finds the field lost if the origin has it in all answers and some through the proxy do not.
+// presence finds that a field was lost: the origin has it in all answers, and some answers through the proxy
+// do not.
 func (j *comparison) presence(c class, name string) {
 	has := func(o *timeline.Observation) bool { _, ok := o.Fields.Get(name); return ok }
 	lacks := func(o *timeline.Observation) bool { return !has(o) }

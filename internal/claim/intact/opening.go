@@ -13,9 +13,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// opening is the first phase of the partitions of one side: what a fresh partition answers to a burst.
+// opening is the first phase of the partitions of one side: how fresh partitions answer a burst.
 type opening struct {
-	// denials are its denials that tell a wait.
+	// denials are those that state a wait.
 	denials []*timeline.Observation
 	// span is the longest time that the opening of one partition took, from its first Sent to its last
 	// FirstByte.
@@ -23,12 +23,13 @@ type opening struct {
 	cost int64
 }
 
-// apart finds a wait in the opening of a partition through the proxy that is shorter or longer than every one
-// in those at the origin. In a fresh partition a denial waits for the admissions of its own opening, so two
-// true waits differ by no more than the spans of the openings. The notation adds less than a second, a Date
-// that is cut to the second another, and one that is old a third. This needs limiters whose waits follow from
-// the burst alone, not from when it was sent nor from which of several policies denies, and partitions that
-// nobody else has used.
+// apart finds a wait in the opening of a partition through the proxy that is shorter or longer than every
+// wait in openings at the origin. In a fresh partition a denial waits for the admissions of its own opening.
+// So two true waits differ by at most the spans of the openings. The notation adds less than a second, a Date
+// that is cut to the second adds another, and an old one adds a third.
+//
+// The waits must follow from the burst alone: not from when it was sent, and not from which of several
+// policies denies. Nobody else may have used the partitions.
 func (j *comparison) apart(limit spec.Limit) {
 	if j.r.Shared || j.r.Used || len(limit) != 1 || byTheClock(limit[0]) {
 		return
@@ -73,13 +74,13 @@ func byTheClock(p spec.Policy) bool {
 		p.Start == spec.StartUnknown || p.LevelTo > 0
 }
 
-// countsFromDate tells whether o, which tells a wait, tells it as a date.
+// countsFromDate tells whether o, which states a wait, states it as a date.
 func countsFromDate(o *timeline.Observation) bool { t, _ := answer.Told(o); return t.IsDate }
 
-// wait returns the wait that o tells, which it must.
+// wait returns the wait that o states. It must state one.
 func wait(o *timeline.Observation) time.Duration { t, _ := answer.Told(o); return t.For }
 
-// waitRange returns the observations that tell the shortest and the longest wait; obs is not empty.
+// waitRange returns the observations with the shortest and the longest wait. obs is not empty.
 func waitRange(obs []*timeline.Observation) (short, long *timeline.Observation) {
 	short, long = obs[0], obs[0]
 	for _, o := range obs {
@@ -93,9 +94,9 @@ func waitRange(obs []*timeline.Observation) (short, long *timeline.Observation) 
 	return short, long
 }
 
-// openingOf returns the openings of the partitions that only one side used, and only limit counts. Partitions
-// with an answer missing or unknown in the opening are left out; requests of different cost, or no denial at
-// all, make ok false.
+// openingOf returns the openings of the partitions that only one side used and only limit counts. It leaves
+// out partitions with an answer missing or unknown in the opening. ok=false: the requests differ in cost, or
+// there is no denial.
 func openingOf(r *recorded.Recording, origin bool, limit spec.Limit) (out opening, ok bool) {
 	type side struct {
 		phase         string

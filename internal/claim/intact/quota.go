@@ -14,17 +14,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// quotaFields are the fields that tell a quota.
+// quotaFields are the fields that state a quota.
 var quotaFields = [...]string{"RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining",
 	"RateLimit-Reset", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
 	"X-Rate-Limit-Limit", "X-Rate-Limit-Remaining", "X-Rate-Limit-Reset"}
 
-// facts are what an answer tells of a quota that does not change from answer to answer, by what they are
-// about.
+// facts are the constant parts of what an answer says of a quota, by what they are about.
 type facts map[string]string
 
-// factsOf reads the constant parts of all quotas: limit, window and the form of the reset; and the rules that
-// are broken.
+// factsOf reads the constant parts of all quotas: limit, window, the form of the reset, and the broken rules.
 func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
 	base, _ := answer.Date(o)
 	get := func(name string) (string, bool) {
@@ -40,7 +38,7 @@ func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
 		if q.Name != "" {
 			about += " " + phrase.Quote(q.Name)
 		}
-		// Without a name, the policy in force may be another one from answer to answer.
+		// Without a name, the policy in force may differ from answer to answer.
 		sure := q.Name != "" || onePolicy
 		if q.HasLimit && sure {
 			f["limit of "+about] = fmt.Sprint(q.Limit)
@@ -60,8 +58,8 @@ func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
 	return f
 }
 
-// structural tells whether p is about how a field is built, whatever its numbers are: a server that keeps
-// such a rule once keeps it always. Rules about fields that should be there are left to presence.
+// structural tells whether p is about how a field is built, whatever its numbers are. A server that keeps
+// such a rule once keeps it always. presence judges rules about missing fields.
 func structural(p headers.Problem) bool {
 	switch p.Rule {
 	case headers.SFParse, headers.SFNonEmpty, headers.RPName, headers.R3Limit:
@@ -73,8 +71,8 @@ func structural(p headers.Problem) bool {
 	}
 }
 
-// quotas finds that what all answers of the origin tell alike (limit, window, form of the reset, a rule kept)
-// is told otherwise through the proxy.
+// quotas finds parts of a quota that all answers of the origin state alike (limit, window, form of the reset,
+// a kept rule) and answers through the proxy do not.
 func (j *comparison) quotas(c class) {
 	if !slices.ContainsFunc(quotaFields[:], j.expects) {
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// retryAfter finds waits through the proxy that the origin cannot have told. The notation may change: seconds
-// and a date that mean the same wait are the same.
+// retryAfter finds waits through the proxy that the origin cannot have stated. The notation may change:
+// seconds and a date that mean the same wait are the same.
 func (j *comparison) retryAfter(c class) {
 	if !j.expects("Retry-After") {
 		return
@@ -31,12 +31,12 @@ func (j *comparison) retryAfter(c class) {
 	}
 }
 
-// tells tells whether o has a Retry-After that tells a wait.
+// tells tells whether o has a Retry-After that states a wait.
 func tells(o *timeline.Observation) bool { _, ok := answer.Told(o); return ok }
 
-// unreadable finds values that cannot be read, where the origin's all can. A number that is not written as
-// one may come from the origin itself, which met no fraction or no negative wait before: it counts if all
-// values through the proxy are so, and a negative one never.
+// unreadable finds values that cannot be read, if all values of the origin can. A number in a wrong notation
+// may come from the origin itself, which had no fraction or negative wait before. It counts only if all
+// values through the proxy are such and the origin has at least two. A negative number never counts.
 func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 	has := answer.Only(c.proxy, func(o *timeline.Observation) bool {
 		_, ok := o.Fields.Get("Retry-After")
@@ -72,7 +72,7 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 			phrase.Quote(v)))
 }
 
-// longer finds waits that are longer than the limit can need, where the origin never tells such.
+// longer finds waits that are longer than the limit can need, if the origin never states such waits.
 func (j *comparison) longer(at, through []*timeline.Observation) {
 	tooLong := func(o *timeline.Observation) bool {
 		t, _ := answer.Told(o)

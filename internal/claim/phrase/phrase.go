@@ -1,4 +1,4 @@
-// Package phrase writes what claims say: times, statuses, the numbers of requests, text from outside.
+// Package phrase prints the parts of claims: times, statuses, the numbers of requests, text from outside.
 package phrase
 
 import (
@@ -13,7 +13,7 @@ import (
 // listed is how many observations a sentence names one by one.
 const listed = 5
 
-// Seqs lists observations as #3, #7, #9 and 4 more.
+// Seqs prints observations as #3, #7, #9 and 4 more.
 func Seqs(obs []*timeline.Observation) string {
 	var b strings.Builder
 	for i, o := range obs {
@@ -29,7 +29,7 @@ func Seqs(obs []*timeline.Observation) string {
 	return b.String()
 }
 
-// Seconds writes d as 0.412 s, with as many digits after the point as the unit needs: 3 for a millisecond or
+// Seconds prints d as 0.412 s, with as many digits after the point as the unit needs: 3 for a millisecond or
 // more.
 func Seconds(d, unit time.Duration) string {
 	digits := 3
@@ -44,13 +44,13 @@ func Seconds(d, unit time.Duration) string {
 	return sign + strconv.FormatInt(int64(d/time.Second), 10) + "." + fraction + " s"
 }
 
-// Millis writes d as 31.204 ms, cut to the microsecond.
+// Millis prints d as 31.204 ms, cut to the microsecond.
 func Millis(d time.Duration) string {
 	us := d / time.Microsecond
 	return fmt.Sprintf("%d.%03d ms", us/1000, us%1000)
 }
 
-// Quote writes text from outside as a Go string in ASCII, cut after 80 bytes.
+// Quote prints text from outside as a Go string in ASCII, cut after 80 bytes.
 func Quote(s string) string {
 	if len(s) > 80 {
 		return strconv.QuoteToASCII(s[:80]) + "..."
@@ -58,7 +58,7 @@ func Quote(s string) string {
 	return strconv.QuoteToASCII(s)
 }
 
-// OneOf writes 429, 503 or 403.
+// OneOf prints 429, 503 or 403.
 func OneOf(statuses []int) string {
 	words := make([]string, len(statuses))
 	for i, s := range statuses {

@@ -22,9 +22,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// toldBody judges that the body of a denial tells what its header fields and its status line tell, in the
-// same unit. No standard names the members: those are read that products send (retry_after, retryAfter,
-// limit, reset_at, status). A wait that a body tells alone is held against the limit.
+// toldBody judges that the body of a denial says the same as its header fields and its status line, in the
+// same unit. No standard names the members. It reads names that products send (retry_after, retryAfter,
+// limit, reset_at, status). A wait that only the body states is checked against the limit.
 func (j *judge) toldBody(id string) verdict.Claim {
 	denials := answer.Denied(j.Target)
 	if len(denials) == 0 {
@@ -64,7 +64,7 @@ func (j *judge) toldBody(id string) verdict.Claim {
 		quantity.Plural(compared, "denial")), findings...)
 }
 
-// member is a number or text of a body, under the name that the body gives it.
+// member is a number or text of a body, with the name that the body gives it.
 type member struct{ name, value string }
 
 // number returns the value as a number.
@@ -73,7 +73,7 @@ func (m member) number() (float64, bool) {
 	return x, err == nil && !math.IsInf(x, 0) && !math.IsNaN(x)
 }
 
-// aliases are the members that are read, by their names in lower case without dashes and underscores.
+// aliases are the names of the members that are read, in lower case without dashes and underscores.
 var aliases = map[string]string{
 	"retryafter": "retryafter", "retryafterseconds": "retryafter", "retryin": "retryafter",
 	"limit": "limit", "window": "window", "windowseconds": "window",
@@ -81,8 +81,9 @@ var aliases = map[string]string{
 	"status": "status", "statuscode": "status",
 }
 
-// membersOf returns what the body of a denial tells, by the names of aliases: of a JSON object and of the
-// objects in it, as far as the body was kept. What two members tell otherwise is told by none.
+// membersOf returns the members of a denial's body by the names of aliases. It reads a JSON object and the
+// objects in it, as far as the body was kept. It leaves out a member if two of that name contradict each
+// other.
 func membersOf(o *timeline.Observation) map[string]member {
 	body := strings.TrimSpace(o.Body)
 	if body == "" || body[0] != '{' || !answer.IsText(body) {
@@ -102,12 +103,12 @@ func membersOf(o *timeline.Observation) map[string]member {
 	return out
 }
 
-// scanMembers calls tell with each member of a JSON text that is no object and no list, up to where the
-// text is cut off.
+// scanMembers calls tell with each member of a JSON text that is no object and no list, up to where the text
+// is cut off.
 func scanMembers(text string, tell func(member)) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	var open []json.Delim // the objects and lists around
+	var open []json.Delim // the objects and lists around it
 	var name string
 	named := false // the next token is the value of name
 	for {
@@ -131,12 +132,12 @@ func scanMembers(text string, tell func(member)) {
 	}
 }
 
-// plainName is the name of a member in lower case, without dashes and underscores.
+// plainName returns the name of a member in lower case, without dashes and underscores.
 func plainName(name string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
 }
 
-// conflict says in what a member of a body contradicts the denial that it is of; empty for nothing.
+// conflict says how a member of a body contradicts its denial. Empty: it does not.
 func (j *judge) conflict(o *timeline.Observation, m map[string]member, name string) string {
 	x, ok := m[name]
 	if !ok {
@@ -154,7 +155,8 @@ func (j *judge) conflict(o *timeline.Observation, m map[string]member, name stri
 	}
 }
 
-// statusConflict compares a status in a body with that of the denial. PD-STATUS asks it of a problem.
+// statusConflict compares a status in a body with that of the denial. The rule PD-STATUS does this for a
+// problem.
 func statusConflict(o *timeline.Observation, x member) string {
 	n, isNumber := x.number()
 	isStatus := isNumber && n >= 100 && n <= 599
@@ -164,11 +166,11 @@ func statusConflict(o *timeline.Observation, x member) string {
 	return fmt.Sprintf("its body says %s: %s, but its status is %d", x.name, x.value, o.Status)
 }
 
-// sinceEpoch is the least number of a wait that is no wait, but an instant in seconds or parts of them.
+// sinceEpoch is the least number that is no wait, but an instant in seconds or parts of seconds.
 const sinceEpoch = 1e9
 
-// waitConflict compares a wait in a body with Retry-After, or where there is none with the limit. Either may
-// be rounded to the next second. An instant is compared with nothing.
+// waitConflict compares a wait in a body with Retry-After or, if there is none, with the limit. Either may be
+// rounded to the next second. An instant is not compared.
 func (j *judge) waitConflict(o *timeline.Observation, x member) string {
 	t, ok := answer.Told(o)
 	n, isNumber := x.number()
@@ -180,7 +182,7 @@ func (j *judge) waitConflict(o *timeline.Observation, x member) string {
 	}
 	slack := 1.0
 	if t.IsDate {
-		slack += 2 // the Date that it counts from is cut to the second and may be old
+		slack += 2 // its Date is cut to the second and may be old
 	}
 	want := t.For.Seconds()
 	near := func(n float64) bool { return math.Abs(n-want) <= slack }
@@ -194,8 +196,8 @@ func (j *judge) waitConflict(o *timeline.Observation, x member) string {
 	return text
 }
 
-// aloneWait holds a wait that no field tells against the limit, and against the denials that followed. A name
-// without a unit may count milliseconds: then it is too long only where that reading is refuted too.
+// aloneWait checks a wait that no field states against the limit, and against the denials that followed. A
+// name without a unit may count milliseconds. The wait is then too long only if that reading is refuted too.
 func (j *judge) aloneWait(o *timeline.Observation, x member, n float64) string {
 	again := j.again()[o.Seq]
 	denied := func(after float64) bool {
@@ -213,7 +215,8 @@ func (j *judge) aloneWait(o *timeline.Observation, x member, n float64) string {
 	return says + ", and at most " + phrase.Seconds(need, time.Second) + " could be needed"
 }
 
-// slackUntil is by how much less time may have passed for the limiter between an earlier answer and o.
+// slackUntil returns by how much less time than measured may have passed for the limiter between an earlier
+// answer and o.
 func (j *judge) slackUntil(o *timeline.Observation) time.Duration {
 	h, tick := &j.Header, time.Duration(0)
 	for _, p := range j.LimitOf(o) {
@@ -223,7 +226,7 @@ func (j *judge) slackUntil(o *timeline.Observation) time.Duration {
 }
 
 // deniedAgain returns for denials, by Seq, the last denial of their partition and cost that was decided
-// before anything else can have been admitted. It is empty where denials leave a trace.
+// before anything else can have been admitted. It is empty if denials leave a trace.
 //
 //	admitted   denied   denied   denied   admitted
 //	           |------- again -->|
@@ -238,7 +241,7 @@ func (j *judge) deniedAgain() map[int]*timeline.Observation {
 		if !ok || of.Limit.Completes() || of.CountsDenials() || slices.ContainsFunc(of.Limit, renewed) {
 			continue
 		}
-		ended := make([]time.Duration, len(obs)) // when all before that may be admitted were decided
+		ended := make([]time.Duration, len(obs)) // when all earlier ones that may be admitted were decided
 		end := time.Duration(-1)
 		for i := range obs {
 			if ended[i] = end; !answer.IsDenial(&obs[i]) {
@@ -266,11 +269,11 @@ func (j *judge) deniedAgain() map[int]*timeline.Observation {
 	return out
 }
 
-// renewed tells whether denials may renew what p keeps of a partition.
+// renewed tells whether denials may renew the state of p for a partition.
 func renewed(p spec.Policy) bool { return p.TTL > 0 || p.Refreshes() }
 
-// limitConflict compares a limit in a body with those of the fields, or where there are none with the
-// declared one.
+// limitConflict compares a limit in a body with those of the fields or, if there are none, with the declared
+// limit.
 func (j *judge) limitConflict(o *timeline.Observation, x, window member) string {
 	n, err := strconv.ParseInt(x.value, 10, 64)
 	if err != nil {
@@ -297,7 +300,7 @@ func (j *judge) limitConflict(o *timeline.Observation, x, window member) string 
 		unnamedUnit(n, limit))
 }
 
-// resetConflict holds an instant in a body against the limit, as a field would be.
+// resetConflict checks an instant in a body against the limit, like that of a field.
 func (j *judge) resetConflict(o *timeline.Observation, x member) string {
 	at, dated := answer.Date(o)
 	q, ok := headers.ReadReset(x.value, at)

@@ -16,17 +16,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// counts judges that the remaining units fall by the cost of each admitted request and rise no faster than
-// the limit gives back. Only requests without rivals are asked: those whose interval meets that of no other
-// of their partition.
+// counts judges that the remaining units fall by the cost of each admitted request, and rise no faster than
+// the limit gives units back. It judges only requests without rivals: their interval meets that of no other
+// request of their partition.
 //
 //	request      [--a--]      [--b--]        [--c--]
 //	told                a            b              c
 //
-// Where b is admitted, told(b) >= told(a) - cost(b): nothing else can have taken a unit. And from the first
-// of such a run, told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte].
-// The first request of a fresh partition with a full start leaves exactly what a full start admits less its
-// cost.
+// If b is admitted, told(b) >= told(a) - cost(b): nothing else can have taken a unit. From the first of such
+// a run, told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first
+// request of a fresh partition with a full start leaves exactly what a full start admits less its cost.
 func (j *judge) counts(id string, tellers []teller) verdict.Claim {
 	told := map[int]headers.Quota{}
 	for _, t := range tellers {
@@ -68,12 +67,12 @@ func (j *judge) counts(id string, tellers []teller) verdict.Claim {
 // series follows the answers of one partition.
 type series struct {
 	*recorded.Recording
-	// fresh tells that the partition is new at its first request.
+	// fresh: the partition is new at its first request.
 	fresh bool
-	// told is the quota of which an answer tells what remains, by Seq.
+	// told is, by Seq, the quota whose remaining units an answer states.
 	told map[int]headers.Quota
 	obs  []timeline.Observation
-	// start is the first of a run of requests without rivals, last the one before; spent is what was admitted
+	// start is the first of a run of requests without rivals, last the latest. spent is what was admitted
 	// after start.
 	start, last *timeline.Observation
 	spent       int64
@@ -98,7 +97,7 @@ func (s *series) follow() {
 			s.opening(o, left)
 		}
 		if o.Outcome == timeline.Denied && s.bans() {
-			s.start, s.last = nil, nil // in a ban nothing remains, whatever is left behind it
+			s.start, s.last = nil, nil // in a ban nothing remains, whatever is left after it
 			continue
 		}
 		if s.last == nil || s.Forgotten(s.last, o, s.Limit) || !s.samePolicy(s.last, o) {
@@ -110,9 +109,9 @@ func (s *series) follow() {
 	}
 }
 
-// aloneAt tells whether the interval of obs[i] meets that of no other request: ends are the last ends of
-// those before it, by observer. A client that sends at the instant of an answer sends after it: the answer
-// was decided before it arrived.
+// aloneAt tells whether the interval of obs[i] meets that of no other request. ends are the last ends of the
+// earlier requests, by observer. A client that sends at the instant of an answer sends after it, as the
+// answer was decided before it arrived.
 func (s *series) aloneAt(ends map[int32]time.Duration, i int) bool {
 	h, o := &s.Header, &s.obs[i]
 	for observer, end := range ends {
@@ -133,8 +132,8 @@ func (s *series) bans() bool {
 	return slices.ContainsFunc(s.Limit, func(p spec.Policy) bool { return p.Ban > 0 })
 }
 
-// samePolicy tells whether two answers tell what remains of one policy: of several, the answer says which by
-// its limit.
+// samePolicy tells whether two answers state the remaining units of one policy. Of several policies, the
+// limit in the answer says which.
 func (s *series) samePolicy(a, b *timeline.Observation) bool {
 	x, y := s.told[a.Seq], s.told[b.Seq]
 	if len(s.Limit) < 2 || !x.HasLimit || !y.HasLimit || x.Dialect != y.Dialect || x.Name != y.Name ||
@@ -150,7 +149,7 @@ func (s *series) samePolicy(a, b *timeline.Observation) bool {
 	return known < 2
 }
 
-// opening judges the first answer to a fresh partition, which may tell of any of several policies.
+// opening judges the first answer to a fresh partition, which may be about any of several policies.
 func (s *series) opening(o *timeline.Observation, left int64) {
 	known := func(p spec.Policy) bool {
 		return (p.Start == "" || p.Start == spec.StartFull) && p.RateTo == 0 && p.BurstTo == 0 && p.PerTo == 0
@@ -175,7 +174,7 @@ func (s *series) opening(o *timeline.Observation, left int64) {
 	}
 }
 
-// step judges the answer to a request after another one.
+// step judges the answer to a request that follows another one.
 func (s *series) step(o *timeline.Observation, left int64) {
 	s.compared++
 	cost := int64(0)
@@ -202,7 +201,7 @@ func (s *series) step(o *timeline.Observation, left int64) {
 	}
 }
 
-// find adds a finding: too many remain where high, too few otherwise.
+// find adds a finding. high: too many units are stated, otherwise too few.
 func (s *series) find(high bool, bound, left int64, text string, obs ...*timeline.Observation) {
 	f := verdict.Finding{Kind: verdict.RemainingLow, Seen: bound, Bound: left, Text: text}
 	if high {
@@ -211,8 +210,8 @@ func (s *series) find(high bool, bound, left int64, text string, obs ...*timelin
 	s.findings = append(s.findings, finding.Witness(f, obs...))
 }
 
-// gained returns the most units that the limit can give back to the partition in a span, and whether that is
-// known.
+// gained returns the most units that the limit can give back to the partition in a span. known=false: that is
+// not known.
 func (s *series) gained(from, to time.Duration) (units int64, known bool) {
 	for _, p := range s.Limit {
 		back, ok := s.gainedBy(p, from, to)
@@ -233,7 +232,8 @@ func (s *series) gainedBy(p spec.Policy, from, to time.Duration) (int64, bool) {
 	case p.Fixed():
 		return 0, s.sameWindow(p, from-slack, to+slack)
 	case p.Windowed():
-		if p.Count == spec.CountAll { // the window before may have counted more than its quota
+		// The window before may have counted more than its quota.
+		if p.Count == spec.CountAll {
 			fastest.N = max(fastest.N, s.counted(from-2*p.LongestWindow()-slack, to, p))
 		}
 		return fastest.Units(span) + 1, span < p.Rate.Per
@@ -257,7 +257,7 @@ func (s *series) counted(from, to time.Duration, p spec.Policy) int64 {
 	return units
 }
 
-// sameWindow tells whether a span lies in one fixed window for certain.
+// sameWindow tells whether a span surely lies in one fixed window.
 func (s *series) sameWindow(p spec.Policy, from, to time.Duration) bool {
 	h := &s.Header
 	switch p.Align {

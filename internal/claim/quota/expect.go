@@ -1,5 +1,5 @@
-// Package quota judges what answers tell of a quota: its limit, what remains of it, when it comes back, and
-// whether the header fields and the body of an answer tell the same.
+// Package quota judges what answers say of a quota: its limit, the remaining units, when it comes back, and
+// whether the header fields and the body of an answer agree.
 package quota
 
 import (
@@ -11,35 +11,35 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Expect are the claims on what answers tell of the quota. What an answer leaves out is no failure. The zero
-// value expects nothing.
+// Expect are the claims on what answers say of the quota. An answer may leave out anything. The zero value
+// expects nothing.
 type Expect struct {
-	// Conventions: no rule is broken, not even one that only convention makes.
+	// Conventions: no rule is broken, not even a rule that is only a convention.
 	Conventions bool
-	// Agree: the dialects of one answer tell the same limit and the same remaining units.
+	// Agree: the dialects of one answer state the same limit and the same remaining units.
 	Agree bool
-	// Stable: a partition is told one limit.
+	// Stable: all answers state one limit to a partition.
 	Stable bool
-	// Counts: the remaining units fall by the cost of each request, and do not rise faster than the limit
-	// gives back.
+	// Counts: the remaining units fall by the cost of each request, and rise no faster than the limit gives
+	// units back.
 	Counts bool
-	// Limit: the limit that is told is the declared one. Reset: quota comes back when an answer tells, as
-	// soon as one more unit does and no later than all of it.
+	// Limit: the stated limit is the declared one. Reset: quota comes back at the stated time, which is that
+	// of one more unit at the earliest and of all units at the latest.
 	Limit, Reset bool
 	// Body: the numbers in the body of a denial are those of its header fields.
 	Body bool
-	// Fresh tells that a partition is new at its first request, so that the remaining units then are known.
+	// Fresh: a partition is new at its first request, so its remaining units are known then.
 	Fresh bool
 }
 
-// question is how one claim is judged, where it is wanted.
+// question says how one claim is judged, if it is wanted.
 type question struct {
 	kind   verdict.ClaimKind
 	wanted func(*Expect) bool
 	ask    func(j *judge, id string) verdict.Claim
 }
 
-// questions are all that can be asked, in the order of the claims.
+// questions are all questions, in the order of the claims.
 var questions = [...]question{
 	{verdict.ClaimQuotaConventions, func(e *Expect) bool { return e.Conventions },
 		told((*judge).conventions)},
@@ -51,10 +51,10 @@ var questions = [...]question{
 	{verdict.ClaimQuotaBody, func(e *Expect) bool { return e.Body }, (*judge).toldBody},
 }
 
-// Judge returns a claim for each that e has, in the order of questions; nil for none. It reads r.Target.
-// Where no answer tells what a claim is about, that is Inconclusive: needs-failed with Unpromised set where
-// the target did not promise it, too-few where it did. The first claim on the fields names those that nothing
-// explains.
+// Judge returns a claim for each one that e has, in the order of questions; nil: e has none. It reads
+// r.Target. If no answer says anything on a claim, it is Inconclusive: needs-failed with Unpromised set if
+// the target did not promise it, otherwise too-few. The first claim on fields names those whose meaning is
+// unknown.
 func Judge(r *recorded.Recording, e Expect) (out []verdict.Claim) {
 	j := &judge{Recording: r, fresh: e.Fresh}
 	j.tellers = sync.OnceValue(j.tellingAnswers)
@@ -67,23 +67,24 @@ func Judge(r *recorded.Recording, e Expect) (out []verdict.Claim) {
 	return out
 }
 
-// judge is a recording with what several of these claims need of it.
+// judge is a recording with what several of these claims need.
 type judge struct {
 	*recorded.Recording
-	// tellers are the answers that tell of a quota, computed when first asked for.
+	// tellers are the answers that state a quota. They are computed when they are first needed.
 	tellers func() []teller
-	// again are the denials that followed a denial, see deniedAgain, computed when first asked for.
+	// again are the denials that followed a denial (deniedAgain). They are computed when they are first
+	// needed.
 	again func() map[int]*timeline.Observation
-	// fresh tells that a partition is new at its first request.
+	// fresh: a partition is new at its first request.
 	fresh bool
-	// noted tells that a claim has said which fields tell something that nothing explains.
+	// noted: a claim has already named the fields whose meaning is unknown.
 	noted bool
 }
 
-// reading judges what tellers tell, of which there is at least one.
+// reading judges tellers, which is not empty.
 type reading func(j *judge, id string, tellers []teller) verdict.Claim
 
-// told asks where answers tell of a quota. The first such claim says what is told and not judged.
+// told asks the question if answers state a quota. The first such claim names the fields that are not judged.
 func told(ask reading) func(*judge, string) verdict.Claim {
 	return func(j *judge, id string) (c verdict.Claim) {
 		switch tellers := j.tellers(); {
@@ -103,7 +104,7 @@ func told(ask reading) func(*judge, string) verdict.Claim {
 	}
 }
 
-// alone is a judge of what answers tell that others on the same partitions may make wrong.
+// alone asks a question whose answers others on the same partitions may change.
 func alone(ask reading) reading {
 	return func(j *judge, id string, t []teller) verdict.Claim { return j.Alone(ask(j, id, t)) }
 }

@@ -15,9 +15,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// toldLimit judges that each answer tells a limit that is declared: what a policy admits at once, its rate
-// as it is declared, or its rate in the unit that the field names. An answer may tell of other policies
-// beside it.
+// toldLimit judges that each answer states a declared limit: what a policy admits at once, its rate as
+// declared, or its rate in the unit that the field names. An answer may also state other policies.
 func (j *judge) toldLimit(id string, tellers []teller) verdict.Claim {
 	var bad []*timeline.Observation
 	var seen []string
@@ -64,8 +63,8 @@ func (j *judge) toldLimit(id string, tellers []teller) verdict.Claim {
 	}
 }
 
-// undeclared returns the first quota of a dialect of which no limit is a declared one; ok tells that there
-// is none.
+// undeclared returns the first quota of a dialect in which no limit is a declared one. ok=true: there is
+// none.
 func undeclared(quotas []headers.Quota, limit spec.Limit) (odd headers.Quota, ok bool) {
 	for _, q := range quotas {
 		if !q.HasLimit || slices.ContainsFunc(quotas, func(x headers.Quota) bool {
@@ -88,8 +87,8 @@ func limitsOf(quotas []headers.Quota) (out []string) {
 	return out
 }
 
-// declares tells whether a policy of limit has told units: at once, as its rate is declared, or in window,
-// 0 for none.
+// declares tells whether a policy of limit has told units: at once, in its rate as declared, or in window (0:
+// none).
 func declares(limit spec.Limit, told int64, window time.Duration) bool {
 	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
 		tight, loose := p.Ends()
@@ -103,12 +102,12 @@ func declares(limit spec.Limit, told int64, window time.Duration) bool {
 	})
 }
 
-// ratePer returns the units of a rate of n in per that fall into window, cut to a whole number.
+// ratePer returns the units that a rate of n in per gives in window, cut to a whole number.
 func ratePer(n int64, per, window time.Duration) int64 {
 	return int64(float64(n) * (float64(window) / float64(per)))
 }
 
-// declaredText says what limits a field may tell.
+// declaredText says which limits a field may state.
 func declaredText(limit spec.Limit) string {
 	var parts []string
 	for _, p := range limit {
@@ -121,7 +120,7 @@ func declaredText(limit spec.Limit) string {
 	return "the declared limit has " + strings.Join(parts, "; ")
 }
 
-// unnamedUnit says in which unit of time a limit is the rate, where no field names it; empty for none.
+// unnamedUnit says in which unit of time a limit is the rate, if no field names the unit. Empty: in none.
 func unnamedUnit(told int64, limit spec.Limit) string {
 	units := []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour}
 	for i, name := range []string{"a second", "a minute", "an hour", "a day"} {

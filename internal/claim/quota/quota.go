@@ -15,14 +15,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// teller is an answer that tells of its quota.
+// teller is an answer that states its quota.
 type teller struct {
 	o        *timeline.Observation
 	quotas   []headers.Quota
 	problems []headers.Problem
 }
 
-// tellingAnswers returns the answers that tell of a quota, or break a rule in trying to.
+// tellingAnswers returns the answers that state a quota, or break a rule in trying to.
 func (j *judge) tellingAnswers() []teller {
 	var out []teller
 	for _, o := range j.Target {
@@ -40,8 +40,8 @@ func (j *judge) tellingAnswers() []teller {
 	return out
 }
 
-// limitless tells whether no answer tells a limit, not even a broken one, and nobody promised it: some
-// limiters, such as Spring Cloud Gateway, tell what remains alone.
+// limitless tells whether no answer states a limit, not even a broken one, and nobody promised it. Some
+// limiters, such as Spring Cloud Gateway, state only the remaining units.
 func (j *judge) limitless(tellers []teller) bool {
 	tells := func(t teller) bool {
 		_, a := t.o.Fields.Get("X-Ratelimit-Limit")
@@ -51,21 +51,21 @@ func (j *judge) limitless(tellers []teller) bool {
 	return !j.promised() && !slices.ContainsFunc(tellers, tells)
 }
 
-// promised tells whether the target promised to tell its quota.
+// promised tells whether the target promised to state its quota.
 func (j *judge) promised() bool { return slices.Contains(j.Promised, verdict.PromiseRateLimit) }
 
-// lacksLimit tells whether a problem is that what remains comes without a limit.
+// lacksLimit tells whether the problem is that the remaining units are stated without a limit.
 func lacksLimit(p headers.Problem) bool {
 	return p.Rule == headers.XRSet && strings.HasSuffix(p.Field, "-Remaining")
 }
 
-// withhold tells whether the answers leave out one thing of the quota, and nobody promised it.
+// withhold tells whether all answers leave out one part of the quota, and nobody promised it.
 func (j *judge) withhold(tellers []teller, has func(headers.Quota) bool) bool {
 	tells := func(t teller) bool { return len(t.problems) > 0 || slices.ContainsFunc(t.quotas, has) }
 	return !j.promised() && !slices.ContainsFunc(tellers, tells)
 }
 
-// silent is a claim on what no answer tells: one that nobody promised, or one of too few answers.
+// silent returns the claim on a part that no answer states: nobody promised it, or there are too few answers.
 func (j *judge) silent(id string, tellers []teller, what string, has func(headers.Quota) bool,
 ) verdict.Claim {
 	if j.withhold(tellers, has) {
@@ -74,18 +74,18 @@ func (j *judge) silent(id string, tellers []teller, what string, has func(header
 	return finding.TooFew(id, "no answer states "+what)
 }
 
-// uncompared is a claim on what is told where no limit is declared.
+// uncompared returns the claim on what is stated where no limit is declared.
 func uncompared(id string) verdict.Claim {
 	return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: "no limit is declared to compare with"}
 }
 
-// tellsLimit, tellsRemaining and tellsReset say what an answer tells of a quota; a reset may be one that
-// counts from no Date.
+// tellsLimit, tellsRemaining and tellsReset say what a quota of an answer states. A reset may count from a
+// Date that is missing.
 func tellsLimit(q headers.Quota) bool     { return q.HasLimit }
 func tellsRemaining(q headers.Quota) bool { return q.HasRemaining }
 func tellsReset(q headers.Quota) bool     { return q.Form != "" }
 
-// conventions judges that no answer breaks a rule, also of those that only convention makes.
+// conventions judges that no answer breaks a rule, not even a rule that is only a convention.
 func (j *judge) conventions(id string, tellers []teller) verdict.Claim {
 	var all finding.Broken
 	bad := 0
@@ -113,8 +113,8 @@ func (j *judge) conventions(id string, tellers []teller) verdict.Claim {
 		all.Findings(len(tellers), "answer", "fields that state the quota")...)
 }
 
-// needsLonger tells whether an answer tells a time beyond the window of its policy because the declared
-// limit takes as long: one that bans, or weighs the window before.
+// needsLonger tells whether an answer states a time beyond the window of its policy because the declared
+// limit takes so long: it bans, or weighs the window before.
 func (j *judge) needsLonger(t teller) bool {
 	limit := j.LimitOf(t.o)
 	return len(limit) > 0 && !slices.ContainsFunc(t.quotas, func(q headers.Quota) bool {
@@ -122,7 +122,7 @@ func (j *judge) needsLonger(t teller) bool {
 	})
 }
 
-// single returns the quota of each dialect of which the answer tells exactly one.
+// single returns the quota of each dialect in which the answer states exactly one.
 func (t *teller) single() []headers.Quota {
 	count := map[headers.Dialect]int{}
 	for _, q := range t.quotas {
@@ -132,8 +132,8 @@ func (t *teller) single() []headers.Quota {
 		func(q headers.Quota) bool { return count[q.Dialect] > 1 })
 }
 
-// agrees judges that the dialects of each answer tell one limit and one number of remaining units. Of several
-// policies each dialect may tell another one.
+// agrees judges that the dialects of each answer state one limit and one number of remaining units. Each
+// dialect may state another one of several policies.
 func (j *judge) agrees(id string, tellers []teller) verdict.Claim {
 	var limits, left conflict
 	compared := 0
@@ -166,7 +166,7 @@ func (j *judge) agrees(id string, tellers []teller) verdict.Claim {
 		quantity.Plural(compared, "answer")), append(limits.findings(), left.findings()...)...)
 }
 
-// conflict collects the answers that tell two things, with the first of them in words.
+// conflict collects the answers that contradict themselves, with the first contradiction in words.
 type conflict struct {
 	obs   []*timeline.Observation
 	first string
@@ -190,8 +190,8 @@ func (c *conflict) findings() []verdict.Finding {
 			phrase.Seqs(c.obs)))}
 }
 
-// stable judges that each partition is told one limit by each policy; without its name, no more limits than
-// there are policies.
+// stable judges that all answers state one limit to each partition for each policy. Without names, they may
+// state as many limits as there are policies.
 func (j *judge) stable(id string, tellers []teller) verdict.Claim {
 	type policy struct {
 		partition string

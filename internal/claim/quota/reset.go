@@ -16,14 +16,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// toldReset judges that quota comes back when an answer tells. A field may mean the next unit, or all of
-// the quota, and no standard says which:
+// toldReset judges that quota comes back at the stated time. A field may mean the next unit, or all of the
+// quota. No standard says which:
 //
 //	answer      now          next unit                  all of it
 //	told         |<- denied: ->|<------- either ------->|
 //
-// So no answer may tell more than the time to all of it, and none a time that is past. A window ends at one
-// instant, which is both: where that is known, a denial tells no less.
+// So no answer may state more than the time to all of it, or a time in the past. A window ends at one
+// instant, which is both. If that instant is known, a denial may state no less.
 func (j *judge) toldReset(id string, tellers []teller) verdict.Claim {
 	opened := j.openings()
 	var findings []verdict.Finding
@@ -61,19 +61,20 @@ func (j *judge) toldReset(id string, tellers []teller) verdict.Claim {
 	}
 }
 
-// beside tells whether q is of a policy that is not declared, or may be: one of several that an answer tells
-// of in one dialect.
+// beside tells whether q belongs, or may belong, to a policy that is not declared. It is then one of several
+// in one dialect of an answer.
 func (t *teller) beside(q headers.Quota, limit spec.Limit) bool {
 	return !slices.Contains(t.single(), q) && !(q.HasLimit && declares(limit, q.Limit, q.Window))
 }
 
-// wrongReset returns the finding of a reset that cannot be; nil where it can.
+// wrongReset returns the finding of an impossible reset, or nil if it is possible.
 func (j *judge) wrongReset(o *timeline.Observation, q headers.Quota, limit spec.Limit,
 	opened map[string]span) *verdict.Finding {
 	h := &j.Header
 	slack := q.Unit + h.Tick + 2*h.ClockError + 2*h.Drift(o.FirstByte)
 	late := slack
-	if q.Form != headers.Delta { // it counts from a Date, which is cut to the second and may be old
+	// It counts from a Date, which is cut to the second and may be old.
+	if q.Form != headers.Delta {
 		late, slack = late+time.Second+answer.StaleDate, slack+answer.StaleDate
 	}
 	most, why := longestReset(limit, q), "all of the quota is back"
@@ -92,7 +93,8 @@ func (j *judge) wrongReset(o *timeline.Observation, q headers.Quota, limit spec.
 			Text: fmt.Sprintf("%s; %s in %s at the latest", told, why,
 				phrase.Seconds(most, time.Millisecond))}, o)
 		return &f
-	case q.Reset < -slack-(o.FirstByte-o.Sent): // it may have stood still between its decision and the Date
+	// The target may have stood still between its decision and the Date.
+	case q.Reset < -slack-(o.FirstByte-o.Sent):
 		f := finding.Witness(verdict.Finding{Kind: verdict.ResetEarly, Bound: int64(q.Reset),
 			Text: told + ": that is past"}, o)
 		return &f
@@ -107,8 +109,8 @@ func (j *judge) wrongReset(o *timeline.Observation, q headers.Quota, limit spec.
 	}
 }
 
-// longestReset returns the longest time in which all of the quota is back, or the window that q names,
-// where its limit is the rate in that.
+// longestReset returns the longest time in which all of the quota is back. If the limit of q is the rate in
+// the window that q names, it returns that window.
 func longestReset(limit spec.Limit, q headers.Quota) time.Duration {
 	var most time.Duration
 	for _, p := range limit {
@@ -123,8 +125,8 @@ func longestReset(limit spec.Limit, q headers.Quota) time.Duration {
 // span is a closed interval of the recording.
 type span struct{ from, to time.Duration }
 
-// openings returns when the first window of each partition can have been opened, which its first admission
-// does; those of which that is not known are missing.
+// openings returns the interval in which the first admission of each partition opened its first window.
+// Partitions for which that is not known are missing.
 func (j *judge) openings() map[string]span {
 	out := map[string]span{}
 	if !j.fresh {
@@ -146,8 +148,8 @@ func (j *judge) openings() map[string]span {
 	return out
 }
 
-// windowEnd returns when the window in which o was decided ends, where one fixed window counts it and it is
-// known which.
+// windowEnd returns the interval in which the window of o ends. ok=false: o is not counted by one fixed
+// window, or it is not known by which.
 func (j *judge) windowEnd(o *timeline.Observation, limit spec.Limit, opened map[string]span) (end span,
 	ok bool) {
 	p := limit[0]

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// unjudged says which fields of answers look as if they told of a quota, though nothing says what they
-// mean; empty for none.
+// unjudged names the fields of answers that seem to state a quota, but whose meaning is unknown. Empty: there
+// are none.
 func unjudged(obs []*timeline.Observation) string {
 	read := map[string]bool{}
 	var out []string

@@ -7,7 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// LimitOf returns the limit that counts o; it is empty where none does.
+// LimitOf returns the limit that counts o. Empty: no limit does.
 func (r *Recording) LimitOf(o *timeline.Observation) spec.Limit {
 	if own, ok := r.Own[o.Phase]; ok {
 		return own
@@ -15,7 +15,7 @@ func (r *Recording) LimitOf(o *timeline.Observation) spec.Limit {
 	return r.Limit
 }
 
-// Limits returns the limits that count any observation, each once, in the order of the recording; one of them
+// Limits returns the limits that count any observation, each once, in the order of the recording. One of them
 // may be empty.
 func (r *Recording) Limits() []spec.Limit {
 	var out []spec.Limit
@@ -34,8 +34,8 @@ func (r *Recording) Limits() []spec.Limit {
 	return out
 }
 
-// CountedBy returns the recording with the limit that counts all of n observations as its Limit. ok is false
-// where several do, or none counts one of them although a limit is declared.
+// CountedBy returns the recording with the limit that counts all of n observations as its Limit. ok=false:
+// several limits do, or no limit counts one of them although one is declared.
 func (r *Recording) CountedBy(n int, at func(i int) *timeline.Observation) (counted *Recording, ok bool) {
 	out := *r
 	out.Limit = nil
@@ -49,8 +49,8 @@ func (r *Recording) CountedBy(n int, at func(i int) *timeline.Observation) (coun
 	return &out, true
 }
 
-// CountsDenials tells whether a denial may leave a trace under Limit: where denials are counted, by all or by
-// one of several, bring a ban, or no limit is declared.
+// CountsDenials tells whether a denial may leave a trace under Limit: denials are counted, by all policies or
+// by one of several, or they bring a ban, or no limit is declared.
 func (r *Recording) CountsDenials() bool {
 	traces := func(p spec.Policy) bool {
 		return p.Count == spec.CountAll || p.Count == spec.CountOwn || p.Ban > 0
@@ -62,7 +62,7 @@ func (r *Recording) CountsDenials() bool {
 // the second met a fresh one.
 func (r *Recording) Forgotten(first, second *timeline.Observation, limit spec.Limit) bool {
 	h := &r.Header
-	// that of a ban may be the last one seen behind it
+	// The last request that a policy saw may have come a ban earlier.
 	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
 		return p.TTL > 0 && second.FirstByte-first.Sent+p.LongestBan()+max(h.Tick, p.Tick)+2*h.ClockError+
 			h.Drift(second.FirstByte) >= p.TTL

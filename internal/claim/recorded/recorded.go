@@ -1,5 +1,5 @@
-// Package recorded is what claims ask of a recording: the answers of each side, the limits that count them,
-// the waits that these need, and what others may have done to its partitions.
+// Package recorded is what claims read from a recording: the answers of each side, the limits that count
+// them, the waits that they need, and what others may have done to its partitions.
 package recorded
 
 import (
@@ -13,35 +13,35 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Terms are what is known of a recording beside what it says.
+// Terms are what is known of a recording and does not stand in it.
 type Terms struct {
-	// Limit counts all phases but those in Own; it may be empty. Own are the limits of phases that have one
-	// of their own, by the names of the phases; an empty one where none counts the phase. It may be nil.
+	// Limit counts all phases but those in Own. It may be empty. Own are the limits of phases that have their
+	// own, by the names of the phases. An empty one: no limit counts the phase. Own may be nil.
 	Limit spec.Limit
 	Own   map[string]spec.Limit
-	// Shared tells that others may use the partitions, Used that an earlier run may have.
+	// Shared: others may use the partitions. Used: an earlier run may have used them.
 	Shared, Used bool
-	// Promised is what the target promised to have; may be empty.
+	// Promised are the promises of the target. May be empty.
 	Promised []verdict.Promise
 }
 
-// LongestWaits returns an upper bound on the true wait at each denial, by its Seq; denials of which none is
-// known are missing. check.LongestWaits is one.
+// LongestWaits returns an upper bound on the true wait at each denial, by its Seq. Denials without a known
+// bound are missing. check.LongestWaits is such a function.
 type LongestWaits func(*timeline.Timeline, spec.Limit) map[int]time.Duration
 
 // Recording is a timeline with what several claims need of it.
 type Recording struct {
 	*timeline.Timeline
 	Terms
-	// Target are the observations through the target with an answer and a known outcome, Origin those at the
+	// Target are the answered observations of the target with a known outcome. Origin are those of the
 	// origin. Both ascend by Sent and may be empty.
 	Target, Origin []*timeline.Observation
-	// waits are the longest true waits by Seq of a denial. It is computed when first asked for.
+	// waits are the longest true waits by the Seq of a denial. They are computed when they are first needed.
 	waits func() map[int]time.Duration
 }
 
-// New returns tl, whose observations ascend by Sent, as claims see it. longest is called once, when a wait is
-// first asked for.
+// New returns tl as claims see it. Its observations ascend by Sent. longest is called once, when a wait is
+// first needed.
 func New(tl *timeline.Timeline, t Terms, longest LongestWaits) *Recording {
 	r := &Recording{Timeline: tl, Terms: t}
 	r.waits = sync.OnceValue(func() map[int]time.Duration { return r.longestWaits(longest) })
@@ -58,8 +58,8 @@ func New(tl *timeline.Timeline, t Terms, longest LongestWaits) *Recording {
 	return r
 }
 
-// Alone returns c, but where others may use the same partitions it takes a failure back, since they may be
-// the reason: Inconclusive (foreign-traffic).
+// Alone returns c. If others may use the same partitions, a failure becomes Inconclusive (foreign-traffic),
+// since they may be the reason.
 func (r *Recording) Alone(c verdict.Claim) verdict.Claim {
 	if !r.Shared || c.Verdict != verdict.Fail {
 		return c
@@ -68,13 +68,13 @@ func (r *Recording) Alone(c verdict.Claim) verdict.Claim {
 		Text: c.Text + "; but others may use the same partitions"}
 }
 
-// KeepsFields tells whether any answer of the target has fields: recordings from elsewhere may have none.
+// KeepsFields tells whether any answer of the target has fields. Recordings of other tools may have none.
 func (r *Recording) KeepsFields() bool {
 	return slices.ContainsFunc(r.Target, func(o *timeline.Observation) bool { return len(o.Fields) > 0 })
 }
 
-// Unheard is the claim with an id on the answers to denied requests where there are some, and none was
-// answered although the recording keeps answers: Inconclusive (needs-failed). Anywhere else ok is false.
+// Unheard returns the claim with an id on answers to denied requests: Inconclusive (needs-failed). ok=false:
+// there are no denials, or one of them was answered, or the recording keeps no answers.
 func (r *Recording) Unheard(id string) (c verdict.Claim, ok bool) {
 	denials := answer.Denied(r.Target)
 	c = verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: "no denial was answered"}

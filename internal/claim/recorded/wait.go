@@ -27,15 +27,15 @@ func (r *Recording) longestWaits(longest LongestWaits) map[int]time.Duration {
 	return waits
 }
 
-// LongestWait returns an upper bound on the true wait at a denial; ok is false where none is known.
+// LongestWait returns an upper bound on the true wait at a denial. ok=false: none is known.
 func (r *Recording) LongestWait(d *timeline.Observation) (wait time.Duration, ok bool) {
 	wait, ok = r.waits()[d.Seq]
 	return wait, ok && wait != reference.Never
 }
 
-// LongestNeed returns the longest wait that d may tell in the notation of t: the longest true wait rounded up
-// to whole seconds, and two more for a date. A denial always waits for something, so at least 1 s. ok is
-// false where no wait is known to be long enough.
+// LongestNeed returns the longest wait that d may state in the notation of t: the longest true wait rounded
+// up to whole seconds, and two seconds more for a date. A denial always waits for something, so it is at
+// least 1 s. ok=false: no wait is known to be long enough.
 func (r *Recording) LongestNeed(d *timeline.Observation, t answer.Wait) (need time.Duration, ok bool) {
 	wait, ok := r.LongestWait(d)
 	if !ok {
@@ -48,7 +48,7 @@ func (r *Recording) LongestNeed(d *timeline.Observation, t answer.Wait) (need ti
 	return need, true
 }
 
-// add returns a + b, or the largest duration where that overflows. Neither may be negative.
+// add returns a + b, or the largest duration if that overflows. Neither may be negative.
 func add(a, b time.Duration) time.Duration {
 	if a > reference.Never-b {
 		return reference.Never

@@ -1,4 +1,4 @@
-// Package sample makes recordings for the tests of claims, and holds their verdicts to what all must keep.
+// Package sample makes recordings for the tests of claims, and checks what every claim must keep.
 package sample
 
 import (
@@ -14,9 +14,9 @@ import (
 
 const ms = time.Millisecond
 
-// Request is a request on partition k in phase p, of cost 1; sent and first are in milliseconds. Status 200
-// was allowed, 429, 403 and 503 denied, 0 not answered, any other is not classified. A field is "Name:
-// value".
+// Request returns a request on partition k in phase p, of cost 1. sent and first are in milliseconds. Status
+// 200 is allowed, 429, 403 and 503 are denied, 0 is not answered, and any other is not classified. A field is
+// "Name: value".
 func Request(seq, sent, first, status int, fields ...string) timeline.Observation {
 	o := timeline.Observation{
 		Arrival: timeline.Arrival{Seq: seq, Partition: "k", Phase: "p", At: time.Duration(sent) * ms,
@@ -37,26 +37,25 @@ func Request(seq, sent, first, status int, fields ...string) timeline.Observatio
 	return o
 }
 
-// With is o after a change.
+// With returns o after a change.
 func With(o timeline.Observation, change func(*timeline.Observation)) timeline.Observation {
 	change(&o)
 	return o
 }
 
-// Recording is a timeline of obs, which it sorts by Sent.
+// Recording returns a timeline of obs, which it sorts by Sent.
 func Recording(obs ...timeline.Observation) *timeline.Timeline {
 	slices.SortStableFunc(obs, func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
 	return &timeline.Timeline{Observations: obs}
 }
 
-// NoWaits is for claims that must not ask for the longest waits.
+// NoWaits is for claims that must not use the longest waits.
 func NoWaits(*timeline.Timeline, spec.Limit) map[int]time.Duration {
 	panic("claim: the longest waits were asked for")
 }
 
-// Sound checks what holds for every claim: Fail has findings and the others none, Inconclusive a reason and
-// the others none, its kind, if it says one, is that of its id, witnesses ascend and are in the recording,
-// their span holds them.
+// Sound checks what holds for every claim. Only Fail has findings, and only Inconclusive has a reason. The
+// kind, if set, is that of the id. Witnesses ascend, are in the recording, and lie in their span.
 func Sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 	t.Helper()
 	if (c.Verdict == verdict.Fail) != (len(c.Findings) > 0) ||
@@ -83,7 +82,7 @@ func Sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 	}
 }
 
-// Limit is the limit of a SPEC.
+// Limit returns the limit of a SPEC.
 func Limit(t *testing.T, text string) spec.Limit {
 	t.Helper()
 	limit, err := spec.Parse(text)
