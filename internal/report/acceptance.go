@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// acceptance is what the page says that a release manager signs. All texts are clean; tag escapes them.
+// acceptance is the content of the page that a release manager signs. All texts are clean; tag escapes them.
 type acceptance struct {
 	Run       *result.Run
 	Verdict   badge
@@ -18,7 +18,7 @@ type acceptance struct {
 	Scenarios []accepted
 }
 
-// accepted is one scenario of it.
+// accepted is one scenario of an acceptance.
 type accepted struct {
 	*result.Scenario
 	Badge  badge
@@ -36,8 +36,8 @@ type acceptedStep struct {
 	Cells []string
 }
 
-// writeAcceptance writes one page for a release (shape of ITU-T Y.1564): a row a step of the load, what was
-// measured, and where to sign.
+// writeAcceptance writes one page for a release (in the form of ITU-T Y.1564): a row for each step of the
+// load, the measured values, and a place to sign.
 func writeAcceptance(w io.Writer, r *result.Run, o Options) error {
 	clean := plain.Run(r)
 	p := acceptance{Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)), Summary: evidence.Headline(clean,

@@ -19,19 +19,20 @@ import (
 // Beside is a recorded scenario, and what right limiters would have decided at the same times.
 type Beside struct {
 	result.Scenario
-	// Right has the decision on each observation of the Timeline; Unknown where no limit counts it.
+	// Right has the decision on each observation of the Timeline. It is Unknown if no limit counts the
+	// request.
 	Right []timeline.Outcome
 }
 
-// BesideFormats are the formats of WriteBeside, the usual one first.
+// BesideFormats returns the formats of WriteBeside, the usual one first.
 func BesideFormats() []string { return []string{"table", "html"} }
 
 const besideMeaning = "A difference alone proves nothing. A request may be decided until its answer " +
 	"comes, windows may begin elsewhere, and one difference changes what follows. Only the judge " +
 	"proves a failure."
 
-// WriteBeside writes recorded scenarios beside what right limiters would have decided, in one of
-// BesideFormats. Errors: those of w.
+// WriteBeside writes recorded scenarios beside the decisions of right limiters, in one of BesideFormats.
+// Errors: those of w.
 func WriteBeside(w io.Writer, format string, all []Beside, o Options) error {
 	if format == "html" {
 		_, err := io.WriteString(w, string(besidePage(all)))
@@ -65,10 +66,10 @@ func WriteBeside(w io.Writer, format string, all []Beside, o Options) error {
 // besideTally counts the differences of requests.
 type besideTally struct {
 	name string
-	// compared are the requests with both decisions; over those admitted that a right limiter denies, under
-	// those denied that it admits.
+	// compared is how many requests have both decisions. over is how many were admitted and a right limiter
+	// denies. under is how many were denied and a right limiter admits.
 	sent, compared, allowed, right, over, under int
-	// first is when the first request of a difference was sent, -1 for none.
+	// first is when the first differing request was sent, -1 if none differs.
 	first time.Duration
 }
 
@@ -96,7 +97,7 @@ func (t *besideTally) add(o *timeline.Observation, right timeline.Outcome) {
 	}
 }
 
-// tallies are those of the phases in their order, and behind them that of all.
+// tallies returns the tallies of the phases in their order, and then that of all requests.
 func (x *Beside) tallies() []*besideTally {
 	all := &besideTally{name: "all", first: -1}
 	var out []*besideTally
@@ -132,7 +133,7 @@ func (x *Beside) sentence() string {
 	return text + "; the judge: " + x.judged()
 }
 
-// judged is the verdict of the judge.
+// judged returns the verdict of the judge in words.
 func (x *Beside) judged() string {
 	if x.Judgement == nil && len(x.Claims) == 0 {
 		return "not judged with this limit (rlcheck check RECORDING --limit SPEC)"
@@ -140,7 +141,7 @@ func (x *Beside) judged() string {
 	return strings.ToUpper(x.Verdict.String())
 }
 
-// rows are the phases as a table.
+// rows returns the phases as a table.
 func (x *Beside) rows() (head []string, rows [][]string) {
 	head = []string{"PHASE", "REQUESTS", "ADMITTED", "A CORRECT LIMITER", "ADMITTED, IT DENIES",
 		"DENIED, IT ADMITS", "FIRST"}
@@ -162,7 +163,8 @@ func (x *Beside) rows() (head []string, rows [][]string) {
 	return head, rows
 }
 
-// strips draws the requests over time in n columns: what was observed, what is right, where they differ.
+// strips draws the requests over time in n columns: the observed decisions, the right decisions, and where
+// they differ.
 func (x *Beside) strips(n int) string {
 	end := max(x.Timeline.End(), 1)
 	column := func(d time.Duration) int { return min(int(float64(max(d, 0))/float64(end)*float64(n)), n-1) }
@@ -190,7 +192,7 @@ func (x *Beside) strips(n int) string {
 		"# admitted  . denied  % both  ? not known")
 }
 
-// stripMark is the mark of a column with one more request.
+// stripMark returns the mark of a column with one more request.
 func stripMark(mark rune, o timeline.Outcome) rune {
 	one := map[timeline.Outcome]rune{timeline.Allowed: '#', timeline.Denied: '.', timeline.Unknown: '?'}[o]
 	switch {
@@ -203,7 +205,7 @@ func stripMark(mark rune, o timeline.Outcome) rune {
 	}
 }
 
-// besidePage is the page of recorded scenarios beside right limiters.
+// besidePage returns the page of recorded scenarios beside right limiters.
 func besidePage(all []Beside) markup {
 	return opening("rlcheck: a run beside correct limiters") + tag("<body>\n<header class=\"top\">\n<p "+
 		"class=\"name\">rlcheck</p>\n<h1>A run, and what a correct limiter would have decided</h1>\n<p "+
@@ -218,8 +220,8 @@ func besideCards(all []Beside) (out markup) {
 	return out
 }
 
-// besideCard is one scenario: the observed requests, those of right limiters on the same axes, and where they
-// differ.
+// besideCard returns one scenario: the observed requests, those of right limiters on the same axes, and where
+// they differ.
 func besideCard(id string, x *Beside) markup {
 	mark := badge{"NOT JUDGED", verdict.Inconclusive.String()}
 	if x.Judgement != nil || len(x.Claims) > 0 {

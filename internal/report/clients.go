@@ -13,13 +13,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// mostClients is how many clients of a scenario are shown to a reader; programs get all.
+// mostClients is how many clients of a scenario a reader sees. Programs get all.
 const mostClients = 10
 
-// clientHead are the heads of the columns that clientRow fills.
+// clientHead has the heads of the columns of clientRow.
 var clientHead = []string{"CLIENT", "ALLOWED", "DENIED", "SHARE", "FIRST", "LAST", "NEARNESS"}
 
-// clientRow prints one client; denials is how many there are of all clients.
+// clientRow prints one client. denials is the number of denials of all clients.
 func clientRow(c *result.Client, denials int) []string {
 	first, last, share := "-", "-", "-"
 	if c.Denied > 0 {
@@ -43,7 +43,7 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.0f %%", share*100)
 }
 
-// denialsOf counts the denials of all clients.
+// denialsOf returns the number of denials of all clients.
 func denialsOf(all []result.Client) (n int) {
 	for i := range all {
 		n += all[i].Denied
@@ -51,7 +51,7 @@ func denialsOf(all []result.Client) (n int) {
 	return n
 }
 
-// clientRows are the rows of the first clients, and a sentence on the others; nil where there is only one.
+// clientRows returns the rows of the first clients, and a sentence on the others. nil: there is only one.
 func clientRows(s *result.Scenario) (rows [][]string, rest string) {
 	all := chart.Clients(s)
 	if len(all) < 2 {
@@ -94,13 +94,13 @@ func (s *screen) clients(raw *result.Scenario) error {
 	return nil
 }
 
-// clientsHead has the names that rlcheck.report/v1 has, and the scenario last.
+// clientsHead has the names of rlcheck.report/v1, and then the scenario.
 var clientsHead = []string{"partition", "sent", "allowed", "denied", "unknown", "first_denial_ns",
 	"last_denial_ns",
 	"denial_share", "nearness", "scenario"}
 
-// writeClients writes a row a client (RFC 4180), who was denied most first: instants in nanoseconds since
-// the start of the recording, an empty cell for what is not known.
+// writeClients writes a row for each client (RFC 4180), the most denied first. Instants are nanoseconds since
+// the start of the recording. An empty cell: it is not known.
 func writeClients(w io.Writer, r *result.Run, _ Options) error {
 	c := csv.NewWriter(w)
 	c.UseCRLF = true

@@ -14,7 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// ComparisonFormats are the formats of WriteComparison, the usual one first.
+// ComparisonFormats returns the formats of WriteComparison, the usual one first.
 func ComparisonFormats() []string { return []string{"table", "json", "markdown"} }
 
 // WriteComparison writes a comparison in one of ComparisonFormats. Errors: those of w.
@@ -34,7 +34,8 @@ func WriteComparison(w io.Writer, format string, c *compare.Comparison, o Option
 	}
 }
 
-// comparisonTable writes for a terminal: the verdict and why, a row a scenario, a row a latency.
+// comparisonTable writes for a terminal: the verdict and its reasons, a row for each scenario, a row for each
+// latency.
 func comparisonTable(w io.Writer, c *compare.Comparison, o Options) error {
 	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
 	if o.Width == 0 {
@@ -151,11 +152,10 @@ func shifts(c *compare.Comparison) (slower, faster int) {
 	return slower, faster
 }
 
-// mostScenarios is how many scenarios are listed without -v; of more, those that changed.
+// mostScenarios is how many scenarios are listed without -v. If there are more, only those that changed are.
 const mostScenarios = 12
 
-// comparedScenarios are the rows of the scenarios, what changed before what did not, and how many were
-// left out.
+// comparedScenarios returns the rows of the scenarios, with changed ones first, and how many were left out.
 func comparedScenarios(c *compare.Comparison, width int, all bool) (rows [][]string, hidden int) {
 	for _, same := range []bool{false, true} {
 		for i := range c.Scenarios {
@@ -188,7 +188,7 @@ func anyChanged(s *compare.Scenario) bool {
 	return false
 }
 
-// parameterText says of each parameter what was measured: once where one value explains both sides.
+// parameterText says what was measured of each parameter: once, if one value explains both sides.
 func parameterText(s *compare.Scenario) string {
 	var lines []string
 	for i := range s.Parameters {
@@ -212,10 +212,10 @@ func parameterText(s *compare.Scenario) string {
 	return strings.Join(lines, "\n")
 }
 
-// mostLatencies is how many latencies are listed without -v; of more, those that differ.
+// mostLatencies is how many latencies are listed without -v. If there are more, only those that differ are.
 const mostLatencies = 24
 
-// comparedLatencies are the rows of the latencies, and how many were left out.
+// comparedLatencies returns the rows of the latencies, and how many were left out.
 func comparedLatencies(c *compare.Comparison, all bool) (rows [][]string, hidden int) {
 	for i := range c.Scenarios {
 		s := &c.Scenarios[i]
@@ -243,7 +243,7 @@ func sampleText(s *compare.Sample) string {
 	return fmt.Sprintf("%s (%s..%s)", quantity.Millis(s.Middle()), end(s.Within[0]), end(s.Within[1]))
 }
 
-// shiftText says what is shown of a ratio.
+// shiftText says what a ratio shows.
 func shiftText(r compare.Ratio) string {
 	span := compare.Percent(r.Lo) + " .. " + compare.Percent(r.Hi)
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// limitText prints the declared limit of s as a SPEC; empty where none is declared.
+// limitText prints the declared limit of s as a SPEC. Empty: none is declared.
 func limitText(s *result.Scenario) string {
 	if len(s.Limit) == 0 {
 		return ""
@@ -20,12 +20,11 @@ func limitText(s *result.Scenario) string {
 	return plain.Text(s.Limit.String())
 }
 
-// mostAnswers is how many statuses, and how many kinds of silence, are told.
+// mostAnswers is how many statuses, and how many reasons of missing answers, are listed.
 const mostAnswers = 6
 
-// answersText says how many answers had which status and what they were taken for, and why requests had none,
-// the most frequent first: 128 × 429 (denied), 52 × 200 (allowed); not answered: 3 × timeout. Empty where
-// nothing is known of either.
+// answersText says how many answers had which status and outcome, and why requests had none, the most
+// frequent first: 128 × 429 (denied), 52 × 200 (allowed); not answered: 3 × timeout. Empty: neither is known.
 func answersText(s *result.Scenario) string {
 	statuses, silences := map[string]int{}, map[string]int{}
 	known, t := s.Statuses, s.Whole()

@@ -1,5 +1,5 @@
-// Package report prints what a run found, one file per output format. Everything it prints is in a
-// result.Run; it judges nothing and reads no file, clock or environment. Text that comes from outside passes
+// Package report prints the results of a run, one file for each output format. Everything that it prints is
+// in a result.Run. It judges nothing and reads no file, clock or environment. Text from outside passes
 // package plain before it reaches a reader.
 package report
 
@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// Options are what a format needs to know of its reader. The zero value is good.
+// Options say what a format needs to know of its reader. The zero value is good.
 type Options struct {
-	// Color lets table use colours. Width is the width of the terminal in columns; 0 means 80.
+	// Color lets table use colours. Width is the width of the terminal in columns; 0: 80.
 	Color bool
 	Width int
 	// Strict lets recommended scenarios count.
@@ -25,12 +25,11 @@ type Options struct {
 	// Verbose lets table print each finding of each scenario, the latencies, and how well the generator kept
 	// its plan.
 	Verbose bool
-	// Quiet lets table print the line of the verdict alone.
+	// Quiet lets table print only the line of the verdict.
 	Quiet bool
-	// InconclusiveIsError makes junit write an error for an inconclusive claim, where it writes a skipped
-	// test otherwise.
+	// InconclusiveIsError makes junit write an error for an inconclusive claim, instead of a skipped test.
 	InconclusiveIsError bool
-	// Simulated tells html that a right limiter answered in virtual time: nothing has a verdict.
+	// Simulated tells html that a right limiter answered in virtual time, so nothing has a verdict.
 	Simulated bool
 }
 
@@ -38,11 +37,11 @@ type Options struct {
 type format struct {
 	name  string
 	write func(io.Writer, *result.Run, Options) error
-	// told tells that it has no other place for a failure of the run than among its scenarios.
+	// told: the format can show a failure of the run only as one of its scenarios.
 	told bool
 }
 
-// formats are in the order of the documentation.
+// formats are in the order of the documentation. The table is never written after init.
 var formats = []format{
 	{"table", writeTable, true},
 	{"json", writeJSON, false},
@@ -85,7 +84,7 @@ func Write(w io.Writer, name string, r *result.Run, o Options) error {
 
 func writeJSON(w io.Writer, r *result.Run, o Options) error { return document.Write(w, r, o.Strict) }
 
-// recorded is a format of recordings, which are the same for every reader.
+// recorded returns the writer of a format of recordings, which are the same for every reader.
 func recorded(write func(io.Writer, *result.Run) error) func(io.Writer, *result.Run, Options) error {
 	return func(w io.Writer, r *result.Run, _ Options) error { return write(w, r) }
 }

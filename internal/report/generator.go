@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// recorder names what recorded s: the generator, or something else of which only the recording is known.
+// recorder names what recorded s: the generator, or a recording of unknown origin.
 func recorder(s *result.Scenario) string {
 	if s.Target == "" {
 		return "recording"
@@ -19,12 +19,12 @@ func recorder(s *result.Scenario) string {
 	return "generator"
 }
 
-// protocolText is what the target spoke: HTTP/2, TLS 1.3. Empty where it is not known.
+// protocolText returns the protocols of the target: HTTP/2, TLS 1.3. Empty: they are not known.
 func protocolText(s *result.Scenario) string {
 	return strings.Join(plain.All(s.Header.Protocols), "; ")
 }
 
-// generatorText says how well the generator kept its plan; empty where nothing was measured.
+// generatorText says how well the generator kept its plan. Empty: nothing was measured.
 func generatorText(s *result.Scenario) string {
 	var parts []string
 	if l := s.Latency.Lateness; l.Count > 0 {
@@ -56,7 +56,7 @@ func generatorText(s *result.Scenario) string {
 	return strings.Join(parts, "; ")
 }
 
-// slipped says where the plan of a phase was not kept; empty where it was.
+// slipped says how the plan of a phase was not kept. Empty: it was kept.
 func slipped(k timeline.Kept) string {
 	const told = time.Millisecond
 	var parts []string
@@ -75,7 +75,8 @@ func slipped(k timeline.Kept) string {
 	return strings.Join(parts, ", ")
 }
 
-// provenance says in one line which program recorded what, when and where; the target where it is one.
+// provenance says in one line which program recorded what, when and where, with the target if there is only
+// one.
 func provenance(r *result.Run) string {
 	var parts []string
 	if target := oneTarget(r); target != "" {
@@ -96,7 +97,7 @@ func provenance(r *result.Run) string {
 	return strings.Join(parts, " · ")
 }
 
-// oneTarget is the target of all scenarios; empty where they have several.
+// oneTarget returns the target of all scenarios. Empty: they have several.
 func oneTarget(r *result.Run) string {
 	target := ""
 	for i := range r.Scenarios {

@@ -21,18 +21,19 @@ import (
 //go:embed page.css
 var pageStyle string
 
-// page is what the HTML report says. All texts are clean; tag escapes them.
+// page is the content of the HTML report. All texts are clean; tag escapes them.
 type page struct {
 	Run     *result.Run
 	Verdict badge
 	Summary string
 	Counts  string
 	About   string
-	// Measured says what the scenarios together measured, a line a policy.
+	// Measured says what the scenarios together measured, one line for each policy.
 	Measured []string
-	// Causes are what needs action, each once; none where one scenario says it all.
+	// Causes are what needs action, each once. Empty: one scenario says it all.
 	Causes []causeBox
-	// Cards are the scenarios: failures that count first, what passed last, else in the order of the run.
+	// Cards are the scenarios: failures that count first, passed ones last, otherwise in the order of the
+	// run.
 	Cards []card
 }
 
@@ -44,7 +45,7 @@ type causeBox struct {
 	Lines  []string
 }
 
-// badge is a verdict with the class that colours it.
+// badge is a verdict, with the class that colours it.
 type badge struct{ Word, Class string }
 
 // card is one scenario.
@@ -52,7 +53,7 @@ type card struct {
 	*result.Scenario
 	Anchor   string
 	Badge    badge
-	Uncount  string // the kind, where a failure does not count
+	Uncount  string // the kind, if a failure does not count
 	Limit    string
 	Worth    []worthRow
 	Failures []quotedEvidence
@@ -79,7 +80,7 @@ type card struct {
 // outcomeCell is how many requests had one outcome.
 type outcomeCell struct{ Name, Count string }
 
-// worthRow is one declared parameter and what was measured of it.
+// worthRow is one declared parameter and its measured interval.
 type worthRow struct {
 	Declared, Measured string
 	Bar                chart.SVG
@@ -118,7 +119,7 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 	return err
 }
 
-// simulated says of each scenario which limit answered, in place of a verdict.
+// simulated says which limit answered each scenario, instead of a verdict.
 func (p *page) simulated() {
 	mark := badge{"SIMULATED", verdict.Inconclusive.String()}
 	p.Verdict, p.Summary, p.Measured = mark, "what a correct limiter does; no endpoint was tested", nil
@@ -127,18 +128,18 @@ func (p *page) simulated() {
 	}
 }
 
-// contentPolicy is the Content-Security-Policy of a page: its own style sheet, and nothing else.
+// contentPolicy returns the Content-Security-Policy of a page: its own style sheet, and nothing else.
 func contentPolicy() string {
 	sum := sha256.Sum256([]byte(pageStyle))
 	return "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" +
 		base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// mostOpen is how many scenarios that did not pass are unfolded: the page stays short where all of many fail.
+// mostOpen is how many scenarios that did not pass are unfolded, so that the page stays short if many fail.
 const mostOpen = 3
 
-// fill fills in the scenarios and the causes. What passed is folded, unless it is alone, and of what did not
-// all but those that show a cause best.
+// fill fills in the scenarios and the causes. Passed scenarios are folded, unless there is only one. Of the
+// others, all are folded but those that show a cause best.
 func (p *page) fill(raw, clean *result.Run, o Options) {
 	anchors, judged := map[string]string{}, slices.ContainsFunc(clean.Scenarios, counted)
 	for i := range clean.Scenarios {
@@ -184,8 +185,8 @@ func badgeOf(v verdict.Verdict) badge {
 	return badge{strings.ToUpper(v.String()), v.String()}
 }
 
-// newCard gathers what is shown of one scenario: texts from the clean copy, pictures from the raw one, whose
-// names still agree with those in its timeline.
+// newCard gathers what is shown of one scenario. Texts come from the clean copy, pictures from the raw one,
+// whose names still agree with those in its timeline.
 func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 	c := card{Scenario: s, Anchor: anchor, Badge: badge{s.Word(), s.Verdict.String()}, Limit: limitText(s),
 		Worth:  worthRows(s),
@@ -221,7 +222,7 @@ func newCard(anchor string, raw, s *result.Scenario, o Options) card {
 	return c
 }
 
-// claimRows are the claims of a scenario, what stayed open with its reason.
+// claimRows returns the claims of a scenario, with a reason if they stayed open.
 func claimRows(s *result.Scenario) (out []claimRow) {
 	for i := range s.Claims {
 		x := &s.Claims[i]
@@ -253,7 +254,7 @@ func worthRows(s *result.Scenario) []worthRow {
 	return out
 }
 
-// facts are what a reader needs to know of where a scenario ran.
+// facts returns what a reader needs to know of where a scenario ran.
 func facts(s *result.Scenario) []fact {
 	var out []fact
 	add := func(name, value string) {
@@ -278,7 +279,7 @@ func facts(s *result.Scenario) []fact {
 	add("clock error between observers", nonZero(s.Header.ClockError))
 	add("target's clock ticks", nonZero(s.Header.Tick))
 	add(recorder(s), generatorText(s))
-	// No command to replay what passed: phases may have limits of their own, or be judged less strictly than
+	// There is no command to replay a PASS: phases may have their own limits, or be judged less strictly than
 	// check judges.
 	add("timeline", s.TimelinePath)
 	return out

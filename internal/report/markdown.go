@@ -14,8 +14,8 @@ import (
 )
 
 // writeMarkdown writes GitHub-flavoured Markdown, fit for a step summary: the verdict and the measured
-// policy, a table of scenarios, what needs action, each cause once; folded below it what each scenario found,
-// and the latencies.
+// policy, a table of scenarios, and what needs action, each cause once. Below that, folded, are the findings
+// of each scenario and the latencies.
 func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 	clean := plain.Run(r)
 	m := &markdown{}
@@ -71,7 +71,7 @@ func (m *markdown) causes(all []evidence.Cause) {
 	}
 }
 
-// each folds what each scenario found.
+// each writes the findings of each scenario, folded.
 func (m *markdown) each(r, clean *result.Run, o Options) {
 	m.line("")
 	m.line("<details><summary>Each scenario</summary>")
@@ -83,7 +83,7 @@ func (m *markdown) each(r, clean *result.Run, o Options) {
 	m.line("</details>")
 }
 
-// mdSign is a verdict with a sign that does not rest on colour.
+// mdSign returns a verdict with a sign that does not need colour.
 func mdSign(v verdict.Verdict, counts bool) string {
 	switch {
 	case v == verdict.Fail && counts:
@@ -97,7 +97,7 @@ func mdSign(v verdict.Verdict, counts bool) string {
 	}
 }
 
-// markdown gathers lines. What comes from outside is escaped by the caller.
+// markdown gathers lines. The caller escapes texts from outside.
 type markdown struct{ text strings.Builder }
 
 func (m *markdown) line(format string, args ...any) { fmt.Fprintf(&m.text, format+"\n", args...) }
@@ -123,7 +123,7 @@ func (m *markdown) scenarios(r *result.Run, o Options) {
 	}
 }
 
-// mdVerdict is the verdict on a scenario, with its kind where a failure does not count.
+// mdVerdict returns the verdict on a scenario, with its kind if a failure does not count.
 func mdVerdict(s *result.Scenario, o Options) string {
 	if s.Answer != "" {
 		return "**" + s.Word() + "**"
@@ -185,7 +185,7 @@ func (m *markdown) open(r *result.Run) {
 	}
 }
 
-// remarks lists what is to be known beside the verdicts.
+// remarks lists what a reader must know beside the verdicts.
 func (m *markdown) remarks(r *result.Run) {
 	for i, text := range r.Remarks() {
 		if i == 0 {

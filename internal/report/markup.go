@@ -10,12 +10,12 @@ import (
 
 // markup is HTML that is safe to print: its texts are escaped.
 //
-// Note: html/template calls methods by their names, so that the linker keeps every exported method of every
-// type in the program. That made a third of the binary.
+// html/template is not used: it calls methods by their names, so the linker keeps every exported method of
+// every type in the program. That made a third of the binary.
 type markup string
 
-// tag fills a format of HTML. An argument that is no markup is a text, and is escaped as one, also for
-// the value of an attribute in double quotes.
+// tag fills a format of HTML. It escapes every argument that is no markup, also for the value of an attribute
+// in double quotes.
 func tag(format string, args ...any) markup {
 	for i, a := range args {
 		switch x := a.(type) {
@@ -29,7 +29,7 @@ func tag(format string, args ...any) markup {
 	return markup(fmt.Sprintf(format, args...))
 }
 
-// each is one element of a page for each item.
+// each returns one element of a page for each item.
 func each[T any](items []T, element func(T) markup) markup {
 	var b strings.Builder
 	for _, x := range items {
@@ -38,12 +38,12 @@ func each[T any](items []T, element func(T) markup) markup {
 	return markup(b.String())
 }
 
-// lines is one element for each text.
+// lines returns one element for each text.
 func lines(format string, texts []string) markup {
 	return each(texts, func(s string) markup { return tag(format, s) })
 }
 
-// some is a format filled with a text; nothing for an empty one.
+// some returns a format filled with a text, or nothing for an empty text.
 func some(format, text string) markup {
 	if text == "" {
 		return ""
@@ -51,7 +51,7 @@ func some(format, text string) markup {
 	return tag(format, text)
 }
 
-// when is m if a condition holds, and nothing otherwise.
+// when returns m if a condition holds, and nothing otherwise.
 func when(holds bool, m markup) markup {
 	if !holds {
 		return ""
@@ -59,10 +59,10 @@ func when(holds bool, m markup) markup {
 	return m
 }
 
-// badgeTag is a verdict in its colour.
+// badgeTag returns a verdict in its colour.
 func badgeTag(b badge) markup { return tag(`<span class="badge %s">%s</span>`, b.Class, b.Word) }
 
-// cells are the cells of a row: the first is a text, the others are numbers.
+// cells returns the cells of a row. The first is a text, the others are numbers.
 func cells(element string, row []string) markup {
 	var out markup
 	for i, x := range row {
@@ -75,12 +75,12 @@ func cells(element string, row []string) markup {
 	return out
 }
 
-// charts are pictures below one another.
+// charts returns pictures, one below the other.
 func charts(pictures []chart.SVG) markup {
 	return each(pictures, func(m chart.SVG) markup { return tag("<div class=\"chart\">%s</div>\n", m) })
 }
 
-// claimTable is the table of claims.
+// claimTable returns the table of claims.
 func claimTable(claims []claimRow, head markup) markup {
 	return tag("<table class=\"claims\">\n<caption>Claims</caption>\n%s<tbody>%s</tbody></table>", head,
 		each(claims, func(c claimRow) markup {
@@ -89,7 +89,7 @@ func claimTable(claims []claimRow, head markup) markup {
 		}))
 }
 
-// opening is the head of a page, up to the style sheet.
+// opening returns the head of a page, up to the style sheet.
 func opening(title string) markup {
 	return tag(`<!doctype html>
 <html lang="en">

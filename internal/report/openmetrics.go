@@ -16,7 +16,7 @@ import (
 // metrics gathers an OpenMetrics text exposition. Source: OpenMetrics 1.0, section "Text format".
 type metrics struct{ text strings.Builder }
 
-// family begins a metric family; its samples must follow at once.
+// family begins a metric family. Its samples must follow at once.
 func (m *metrics) family(name, kind, unit, help string) {
 	fmt.Fprintf(&m.text, "# TYPE %s %s\n", name, kind)
 	if unit != "" {
@@ -25,7 +25,7 @@ func (m *metrics) family(name, kind, unit, help string) {
 	fmt.Fprintf(&m.text, "# HELP %s %s\n", name, help)
 }
 
-// sample writes one value; labels are pairs of name and value. A value that is not finite is left out.
+// sample writes one value. labels are pairs of name and value. A value that is not finite is left out.
 func (m *metrics) sample(name string, value float64, labels ...string) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return
@@ -44,7 +44,7 @@ func (m *metrics) sample(name string, value float64, labels ...string) {
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // writeOpenMetrics writes verdicts, counts, measured policies and latencies as gauges and summaries, for a
-// push gateway or a text file collector. Scenarios are told apart by the label scenario.
+// push gateway or a text file collector. The label scenario tells scenarios apart.
 func writeOpenMetrics(w io.Writer, r *result.Run, o Options) error {
 	c := plain.Run(r)
 	m := &metrics{}
@@ -134,7 +134,7 @@ func (m *metrics) measured(r *result.Run) {
 					labels = append(labels, "policy", pol.String())
 				}
 				v := x.of(s.Judgement.Measured.Of(k, len(s.Limit)))
-				if v.Empty() { // no value fits: ends of nothing would be read as an interval
+				if v.Empty() { // the ends of an empty interval would look like an interval
 					continue
 				}
 				if v.LoSet {

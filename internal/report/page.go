@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// markup is the page of a run.
+// markup returns the page of a run.
 func (p *page) markup() markup {
 	head := tag(`<body id="top">
 <header class="top">
@@ -51,7 +51,7 @@ func (c causeBox) markup() markup {
 		badgeTag(c.Badge), who, lines("<p>%s</p>\n", c.Lines))
 }
 
-// row is the scenario in the overview.
+// row returns the scenario in the overview.
 func (c card) row() markup {
 	worth := each(c.Worth, func(w worthRow) markup {
 		return tag("%s%s<br>", w.Declared, some(" <small>(%s)</small>", w.Measured))
@@ -63,7 +63,7 @@ func (c card) row() markup {
 		badgeTag(c.Badge), some(" <small>%s</small>", c.Uncount), c.Anchor, c.ID, c.Title, worth, outcomes)
 }
 
-// markup is the card: a section, which the reader opens where it is folded.
+// markup returns the card: a section, which the reader opens if it is folded.
 func (c card) markup() markup {
 	name := tag(`<h2 id="%s-h">%s %s%s</h2>`, c.Anchor, badgeTag(c.Badge), c.ID,
 		some(" <small>%s</small>", c.Uncount))
@@ -80,7 +80,7 @@ func (c card) markup() markup {
 		c.Anchor, c.Anchor, name, body)
 }
 
-// body is what a card says.
+// body returns the content of a card.
 func (c card) body() markup {
 	return tag("<p class=\"title\">%s%s</p>\n", c.Title, some(` <span class="kind">%s</span>`, c.Kind)) +
 		each(c.Failures, quotedEvidence.markup) + each(c.Troubles, troubleRow.markup) + c.worth() +
@@ -116,7 +116,7 @@ func (t troubleRow) markup() markup {
 		some("<b>%s</b>", t.Reason), between, t.Detail, some("<p>mend: %s</p>", t.Mend))
 }
 
-// worth is what was declared, and what was measured of it.
+// worth returns what was declared, and what was measured of it.
 func (c card) worth() markup {
 	rows := each(c.Worth, func(w worthRow) markup {
 		return tag("<div><dt>%s</dt><dd>%s %s</dd></div>\n", w.Declared, w.Measured, w.Bar)
@@ -135,7 +135,7 @@ const (
 		`<span><i class="hatched"></i>a window may begin</span>`
 )
 
-// drawings are the pictures of the recording.
+// drawings returns the pictures of the recording.
 func (c card) drawings() markup {
 	witness := when(len(c.Failures) > 0, ` <span><i class="witness"></i>witness</span>`)
 	return when(len(c.Pictures.Time) > 0, tag("<figure>\n<figcaption>Requests over time <span "+
@@ -153,7 +153,7 @@ func (c card) drawings() markup {
 			frequencies(c.Pictures.Left))
 }
 
-// headings are the head of a table; those after the first n are of numbers.
+// headings returns the head of a table. Columns after the first n have numbers.
 func headings(n int, names ...string) (out markup) {
 	for i, name := range names {
 		class := markup("")
@@ -180,7 +180,7 @@ func (c card) latencies() markup {
 		headings(2, "outcome", "from", "answers", "p50", "p90", "p99", "p99.9", "max"), rows))
 }
 
-// compared is the table of the attributes that two requests of a client differ in.
+// compared returns the table of the attributes in which two requests of a client differ.
 func (c card) compared() markup {
 	rows := each(c.Compared, func(x verdict.Comparison) markup {
 		seen := tag("%s", x.Observed)
@@ -198,7 +198,7 @@ func (c card) compared() markup {
 			"sent otherwise", "expected", "observed", "why"), rows))
 }
 
-// tables are the phases and the clients, folded.
+// tables returns the phases and the clients, folded.
 func (c card) tables() markup {
 	rows := func(all [][]string) markup {
 		return each(all, func(row []string) markup { return tag("<tr>%s</tr>\n", cells("td", row)) })
@@ -216,7 +216,7 @@ func (c card) tables() markup {
 			rows(c.Clients), some("<p class=\"counts\">%s</p>\n", c.Others)))
 }
 
-// markup is the page that a release manager signs.
+// markup returns the page that a release manager signs.
 func (p *acceptance) markup() markup {
 	boxes := strings.Repeat("_", 22)
 	return opening(p.Verdict.Word+": acceptance, rlcheck "+p.Run.ID) +
@@ -233,7 +233,7 @@ func (p *acceptance) markup() markup {
 		"its requests is part of a proof.</p></footer>\n</body>\n</html>\n"
 }
 
-// markup is one scenario of the page.
+// markup returns one scenario of the page.
 func (x accepted) markup() markup {
 	steps := markup("<p>The recording is missing, so no step is shown.</p>")
 	if len(x.Steps) > 0 {

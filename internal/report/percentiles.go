@@ -9,13 +9,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// The two instants that a latency can count from.
+// The two instants from which a latency can count.
 const (
 	fromPlan = "plan"
 	fromSend = "send"
 )
 
-// quantileNames are the heads of the columns that quantiles fills.
+// quantileNames has the heads of the columns of quantiles.
 var quantileNames = []string{"P50", "P90", "P99", "P99.9", "MAX"}
 
 // quantiles returns p50, p90, p99, p99.9 and the largest value.
@@ -29,7 +29,7 @@ type latencyRow struct {
 	dist                    latency.Distribution
 }
 
-// values are the quantiles in milliseconds.
+// values returns the quantiles in milliseconds.
 func (l latencyRow) values() []string {
 	var out []string
 	for _, q := range quantiles(l.dist) {
@@ -38,8 +38,8 @@ func (l latencyRow) values() []string {
 	return out
 }
 
-// latencyRows returns the distributions of all scenarios that have values: allowed before denied, and unknown
-// where a status was not classified; from the plan before from the send.
+// latencyRows returns the distributions of all scenarios that have values. Allowed comes before denied, and
+// before unknown, if a status was not classified. Times from the plan come before times from the send.
 func latencyRows(r *result.Run) []latencyRow {
 	var out []latencyRow
 	for i := range r.Scenarios {
@@ -57,7 +57,7 @@ func latencyRows(r *result.Run) []latencyRow {
 	return out
 }
 
-// medianAndTail prints p50 and p99 in milliseconds; a dash where there are no values.
+// medianAndTail prints p50 and p99 in milliseconds, or a dash if there are no values.
 func medianAndTail(d latency.Distribution) string {
 	if d.Count == 0 {
 		return "-"

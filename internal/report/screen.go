@@ -8,7 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// The width of a terminal that does not tell, and the narrowest that is laid out for.
+// defaultWidth is the width of a terminal of unknown width. leastWidth is the narrowest width that is laid
+// out for.
 const (
 	defaultWidth = 80
 	leastWidth   = 60
@@ -23,7 +24,7 @@ type screen struct {
 
 func (s *screen) line(format string, args ...any) { fmt.Fprintf(&s.text, format+"\n", args...) }
 
-// wrapped writes text from column indent on, later lines two columns further.
+// wrapped writes text from column indent on, and later lines two columns farther.
 func (s *screen) wrapped(indent int, text string) {
 	lines := columns.Wrap(text, s.width-indent-2)
 	for i, l := range lines {
@@ -34,7 +35,7 @@ func (s *screen) wrapped(indent int, text string) {
 	}
 }
 
-// paint prints a verdict, coloured where that is allowed; a failure that does not count is not red.
+// paint prints a verdict, in colour if that is allowed. A failure that does not count is not red.
 func (s *screen) paint(v verdict.Verdict, counts bool) string {
 	return s.paintWord(strings.ToUpper(v.String()), v, counts)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// WriteSimulation writes simulated scenarios for a terminal: what a right limiter admits and denies, a row a
-// phase, and below it the clients that it denies most. Errors: those of w.
+// WriteSimulation writes simulated scenarios for a terminal: a row for each phase with what a right limiter
+// admits and denies, and below it the clients that it denies most. Errors: those of w.
 func WriteSimulation(w io.Writer, r *result.Run, o Options) error {
 	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
 	if o.Width == 0 {
@@ -52,7 +52,7 @@ func WriteSimulation(w io.Writer, r *result.Run, o Options) error {
 	return err
 }
 
-// phaseRows are the phases of a recording in their order: what was sent when, and what became of it.
+// phaseRows returns the phases of a recording in their order: what was sent when, and how it was answered.
 func phaseRows(s *result.Scenario) (rows [][]string) {
 	var tallies []*phaseTally
 	if s.Timeline == nil {
@@ -78,7 +78,7 @@ func phaseRows(s *result.Scenario) (rows [][]string) {
 	return rows
 }
 
-// phaseTally is what became of the requests of one phase.
+// phaseTally counts the requests of one phase.
 type phaseTally struct {
 	name                  string
 	sent, allowed, denied int

@@ -15,21 +15,21 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// step is what became of the requests of one phase.
+// step counts the requests of one phase.
 type step struct {
 	name                           string
 	sent, allowed, denied, unknown int
-	// errors are the answers with a status of 500 and more that are no denials, and lost the requests
-	// without an answer.
+	// errors are the answers with a status of 500 and more that are no denials. lost are the requests without
+	// an answer.
 	errors, lost int
 	from, to     time.Duration
 	partitions   map[string]bool
 	latency      latency.Collector
-	// failed tells that a request of it is in the witness of a finding.
+	// failed: the witness of a finding has a request of the phase.
 	failed bool
 }
 
-// stepsOf are the phases of a recording in their order; nil without one.
+// stepsOf returns the phases of a recording in their order; nil: there is no recording.
 func stepsOf(s *result.Scenario) (out []*step) {
 	tl := s.Whole()
 	if tl == nil {
@@ -74,8 +74,8 @@ func (x *step) add(o *timeline.Observation, witness bool) {
 	}
 }
 
-// verdict is Fail for a step with a request that proves a FAIL, Inconclusive where an answer is missing or
-// not known or s itself is open, Pass for all others.
+// verdict returns Fail for a step with a request that proves a FAIL. It returns Inconclusive if an answer is
+// missing or not known, or s itself is open, and Pass otherwise.
 func (x *step) verdict(s *result.Scenario) verdict.Verdict {
 	conformant := slices.ContainsFunc(s.Claims, func(c verdict.Claim) bool {
 		return c.ID == evidence.Conformance && c.Verdict != verdict.Inconclusive
@@ -90,8 +90,8 @@ func (x *step) verdict(s *result.Scenario) verdict.Verdict {
 	}
 }
 
-// offered is the rate of each client as a share of the limit: 125 %; at once where all came within a
-// hundredth of the time that a unit takes.
+// offered returns the rate of each client as a share of the limit: 125 %. It returns "at once" if all
+// requests came within a hundredth of the time of a unit.
 func (x *step) offered(s *result.Scenario) string {
 	per := (x.to - x.from).Seconds()
 	each := float64(x.sent)/float64(len(x.partitions)) - 1
@@ -113,12 +113,12 @@ func (x *step) offered(s *result.Scenario) string {
 	return fmt.Sprintf("%.0f %%", each/per/lowest*100)
 }
 
-// stepHead are the heads of the columns that stepRow fills.
+// stepHead has the heads of the columns of a row.
 var stepHead = []string{"phase", "of the limit", "sent", "admitted", "denied", "unknown", "ms admitted",
 	"ms denied",
 	"errors", "lost"}
 
-// stepNote explains them.
+// stepNote explains the columns.
 const stepNote = "ms: p50/p99 of the latency, from the plan. Errors: answers of 500 and above that are " +
 	"not denials. Lost: requests without an answer."
 

@@ -13,13 +13,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// longScreen is the number of lines from which the verdict is told again at the end: the first line may be
+// longScreen is the number of lines from which the verdict is repeated at the end, as the first line may be
 // out of sight.
 const longScreen = 24
 
-// writeTable writes the report for a terminal: the verdict and the measured policy, a line a scenario, and
-// what needs action, each cause once. Verbose writes instead of the causes what each scenario found, its
-// latencies, and how well the generator kept its plan; quiet, the verdict alone.
+// writeTable writes the report for a terminal: the verdict and the measured policy, a line for each scenario,
+// and what needs action, each cause once. Verbose writes the findings of each scenario instead of the causes,
+// with its latencies and how well the generator kept its plan. Quiet writes only the verdict.
 func writeTable(w io.Writer, r *result.Run, o Options) error {
 	clean := plain.Run(r)
 	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
@@ -102,11 +102,12 @@ func (s *screen) notes(r *result.Run) {
 	}
 }
 
-// leastWhy is how many columns the last cell of a row has at least: below that the counts are left out.
+// leastWhy is the least number of columns of the last cell of a row. Below it, the counts are left out.
 const leastWhy = 16
 
-// rows writes one line a scenario, what needs action first: its verdict, its requests, and what it measured
-// or why it did not pass. Beside others, one that sent nothing and does not count is named in a note alone.
+// rows writes one line for each scenario, those that need action first. A line has the verdict, the requests,
+// and what was measured or why it did not pass. A scenario that sent nothing and does not count stands only
+// in a note, if there are others.
 func (s *screen) rows(r *result.Run, o Options) error {
 	head := []string{"VERDICT", "SCENARIO", "MEASURED, OR WHY", "ALLOWED", "DENIED"}
 	align := "lllrr"
@@ -139,8 +140,8 @@ func (s *screen) rows(r *result.Run, o Options) error {
 
 func counted(s result.Scenario) bool { return !s.Uncounted() }
 
-// urgency orders scenarios: failures that count, other failures, what stayed open, what passed, what was not
-// judged.
+// urgency orders scenarios: failures that count, other failures, open ones, passed ones, and those that were
+// not judged.
 func urgency(s *result.Scenario, strict bool) int {
 	switch {
 	case s.Uncounted():
@@ -156,7 +157,7 @@ func urgency(s *result.Scenario, strict bool) int {
 	}
 }
 
-// byNeed are the scenarios of r by their urgency; those of the same one in the order of the run.
+// byNeed returns the scenarios of r by their urgency, and those of equal urgency in the order of the run.
 func byNeed(r *result.Run, strict bool) []*result.Scenario {
 	out := make([]*result.Scenario, len(r.Scenarios))
 	for i := range r.Scenarios {
@@ -168,7 +169,7 @@ func byNeed(r *result.Run, strict bool) []*result.Scenario {
 	return out
 }
 
-// why is what a scenario measured, in a few words, and before that why it did not pass.
+// why says in a few words why a scenario did not pass, and what it measured.
 func why(s *result.Scenario, strict bool) string {
 	var parts []string
 	if s.Verdict == verdict.Fail && !s.Weighs(strict) {
@@ -191,8 +192,8 @@ func why(s *result.Scenario, strict bool) string {
 	return strings.Join(parts, "; ")
 }
 
-// inShort is what a scenario measured of its limit: 20..20, 9.97..10.04/s; of several policies, + between
-// them. Empty where it measured nothing.
+// inShort returns what a scenario measured of its limit: 20..20, 9.97..10.04/s, with + between several
+// policies. Empty: it measured nothing.
 func inShort(s *result.Scenario) string {
 	if s.Judgement == nil {
 		return ""
@@ -217,7 +218,7 @@ func inShort(s *result.Scenario) string {
 	return strings.Join(out, " + ")
 }
 
-// unmeasured stands where nothing is known of a parameter.
+// unmeasured stands for a parameter of which nothing is known.
 const unmeasured = "-"
 
 // shortly prints an interval in few columns: 20..20, >=18, <=22, none fits.
@@ -236,10 +237,10 @@ func shortly(v verdict.Interval, unit string, text func(x float64, up bool) stri
 	}
 }
 
-// mostCauses is how many causes are written: a reader mends one at a time.
+// mostCauses is how many causes are written, as a reader mends one at a time.
 const mostCauses = 12
 
-// causes writes what needs action. A mend that the next cause has too stands below that.
+// causes writes what needs action. If several causes in a row have the same mend, it stands below the last.
 func (s *screen) causes(all []evidence.Cause) {
 	shown := all[:min(len(all), mostCauses)]
 	for i := range shown {
@@ -268,8 +269,7 @@ func (s *screen) causes(all []evidence.Cause) {
 	}
 }
 
-// inBrief is what the first cause asks for, behind a semicolon; empty where it takes more than a sentence to
-// say.
+// inBrief returns what the first cause asks for, behind a semicolon. Empty: that takes more than a sentence.
 func inBrief(all []evidence.Cause) string {
 	switch {
 	case len(all) == 0:

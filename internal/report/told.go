@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// told are the claims of a scenario that say more than that they hold: what each way to retry costs.
+// told returns the claims of a scenario that say more than that they hold: what each way to retry costs.
 func told(s *result.Scenario) []verdict.Claim {
 	var out []verdict.Claim
 	for _, c := range s.Claims {
@@ -21,7 +21,7 @@ func told(s *result.Scenario) []verdict.Claim {
 	return out
 }
 
-// told writes what a scenario tells beside its verdict.
+// told writes what a scenario says beside its verdict.
 func (s *screen) told(x *result.Scenario) error {
 	if err := s.attributes(x); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (s *screen) told(x *result.Scenario) error {
 	return nil
 }
 
-// told writes what scenarios tell beside their verdicts.
+// told writes what scenarios say beside their verdicts.
 func (m *markdown) told(s *result.Scenario) {
 	m.attributes(s)
 	for i, c := range told(s) {
@@ -49,7 +49,7 @@ func (m *markdown) told(s *result.Scenario) {
 	}
 }
 
-// comparedBy are the attributes that a scenario compared, in their order; nil for most.
+// comparedBy returns the attributes that a scenario compared, in their order; nil for most scenarios.
 func comparedBy(s *result.Scenario) []verdict.Comparison {
 	for i := range s.Claims {
 		if rows := s.Claims[i].Compared; len(rows) > 0 {
@@ -59,10 +59,11 @@ func comparedBy(s *result.Scenario) []verdict.Comparison {
 	return nil
 }
 
-// comparedHead is the head of their table.
+// comparedHead is the head of the table of attributes.
 var comparedHead = []string{"ATTRIBUTE", "SENT", "SENT OTHERWISE", "EXPECTED", "OBSERVED"}
 
-// attributes writes the table of attributes, and below it what nothing is shown of, by the reason.
+// attributes writes the table of attributes, and below it the attributes of which nothing is shown, by the
+// reason.
 func (s *screen) attributes(x *result.Scenario) error {
 	all := comparedBy(x)
 	if len(all) == 0 {
@@ -89,7 +90,7 @@ func (s *screen) attributes(x *result.Scenario) error {
 	return nil
 }
 
-// notShown lists what nothing is shown of, one line a reason.
+// notShown lists the attributes of which nothing is shown, one line for each reason.
 func notShown(all []verdict.Comparison) []string {
 	var reasons []string
 	names := map[string][]string{}

@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// everything writes all that was found of each scenario.
+// everything writes all findings of each scenario.
 func (s *screen) everything(r, clean *result.Run, o Options) error {
 	if err := s.scenarios(clean, o); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (s *screen) everything(r, clean *result.Run, o Options) error {
 	return nil
 }
 
-// scenarios writes a row a scenario: in columns where they fit, else with what belongs together below each
+// scenarios writes a row for each scenario, in columns if they fit, otherwise with related cells below each
 // other.
 func (s *screen) scenarios(r *result.Run, o Options) error {
 	limits := strings.ToUpper(r.LimitWord())
@@ -74,8 +74,8 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 	return s.table(head, align[:3], rows)
 }
 
-// tails are the median and the 99th percentile of the service times, allowed above denied; of a target whose
-// answers are all neither, those of its answers.
+// tails returns the median and the 99th percentile of the service times, allowed above denied. If all answers
+// of a target are neither, it returns those of all answers.
 func tails(x *result.Scenario) string {
 	switch l := &x.Latency; {
 	case l.Allowed.Service.Count+l.Denied.Service.Count > 0:
@@ -90,7 +90,7 @@ func tails(x *result.Scenario) string {
 		medianAndTail(x.Latency.Denied.Service)
 }
 
-// verdictCell is the verdict and, where a failure does not count, the kind.
+// verdictCell returns the verdict and, if a failure does not count, the kind.
 func (s *screen) verdictCell(x *result.Scenario, o Options) string {
 	if x.Verdict == verdict.Fail && !x.Weighs(o.Strict) {
 		return s.paint(x.Verdict, false) + "\n" + x.Kind
@@ -106,7 +106,7 @@ func firstColumns(rows [][]string, n int) [][]string {
 	return out
 }
 
-// failure writes what was found against one scenario: the sentence, where in the recording, how to see it
+// failure writes the findings of one scenario: the sentence, the place in the recording, and how to see it
 // again.
 func (s *screen) failure(raw, x *result.Scenario, o Options) {
 	if x.Verdict != verdict.Fail {
@@ -149,7 +149,7 @@ func (s *screen) open(x *result.Scenario) {
 	}
 }
 
-// latencies writes the distributions: corrected latency counts from the plan, service time from the send.
+// latencies writes the distributions. Corrected latency counts from the plan, service time from the send.
 func (s *screen) latencies(r *result.Run) error {
 	rows := latencyRows(r)
 	if len(rows) == 0 {
@@ -172,7 +172,7 @@ func (s *screen) latencies(r *result.Run) error {
 		scenario, outcome = l.scenario, l.outcome
 		cells = append(cells, append(row, l.values()...))
 	}
-	// the number of answers is in the first table too
+	// The number of answers is in the first table too.
 	for _, spare := range []string{"ANSWERS", "P99.9", "P90"} {
 		if columns.Width(head, cells) <= s.width {
 			break
@@ -186,10 +186,10 @@ func (s *screen) latencies(r *result.Run) error {
 	return s.table(head, align, cells)
 }
 
-// without returns a list without its element i, and leaves the list as it is.
+// without returns a list without its element i, and leaves the list unchanged.
 func without[T any](list []T, i int) []T { return slices.Concat(list[:i], list[i+1:]) }
 
-// generators writes what the generator says of itself, a line a scenario.
+// generators writes what the generator says of itself, a line for each scenario.
 func (s *screen) generators(r *result.Run) {
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]

@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// answers shows the service time of each answer by the time its request was sent; of a long recording,
-// for each bin the median to the slowest of each outcome.
+// answers draws the service time of each answer by the time at which its request was sent. For a long
+// recording it draws, in each bin and for each outcome, the range from the median to the slowest.
 func answers(id string, s *result.Scenario, c clock) SVG {
 	lo, hi, answers := serviceRange(s.Timeline)
 	if answers == 0 {

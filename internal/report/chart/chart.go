@@ -1,5 +1,5 @@
 // Package chart draws a recording as SVG: its requests over time, a partition against its limit, the witness
-// of a finding, latencies. What it says of a limit holds for every right limiter, but no verdict rests on it.
+// of a finding, latencies. The charts hold for every right limiter, but no verdict rests on them.
 package chart
 
 import (
@@ -18,13 +18,13 @@ const (
 	fullWidth = 1040.0
 	plotLeft  = 62.0
 	plotRight = 14.0
-	// mostBins is how many bins a chart over time has at most, mostDots how many observations are drawn one
-	// by one.
+	// mostBins is how many bins a chart over time has at most. mostDots is how many observations are drawn
+	// one by one at most.
 	mostBins = 200
 	mostDots = 4000
 )
 
-// outcomes in the order in which they are stacked, with their classes in the page's style.
+// outcomes are in the order in which they are stacked, with their classes in the page's style.
 var outcomes = []struct {
 	of    timeline.Outcome
 	class string
@@ -32,12 +32,12 @@ var outcomes = []struct {
 
 // Pictures are the charts of one recording.
 type Pictures struct {
-	// Time are those over the whole recording, Witness those of the first findings, Parts those of partitions
-	// against their limits. Each may be empty.
+	// Time are the charts over the whole recording, Witness those of the first findings, and Parts those of
+	// partitions against their limits. Each may be empty.
 	Time, Witness, Parts []SVG
-	// Note says how many of the partitions are drawn; empty where all are.
+	// Note says how many of the partitions are drawn. Empty: all are.
 	Note string
-	// Left says why partitions are not drawn, and of how many.
+	// Left counts the partitions that are not drawn, by the reason.
 	Left map[string]int
 }
 
@@ -52,7 +52,7 @@ func Recording(id string, s *result.Scenario) Pictures {
 		all, found = wholeClients(all), sides
 	}
 	p.witnesses(id, s, axis, all, found)
-	if s.Excerpt != "" { // of a part, no sum up to an instant would be true
+	if s.Excerpt != "" { // a sum over a part would be wrong
 		return p
 	}
 	p.Time = append(p.Time, decisions(id+"-d", s, axis, len(all)))
@@ -78,7 +78,8 @@ func (p *Pictures) witnesses(id string, s *result.Scenario, axis clock, all []ti
 	p.Witness = slices.DeleteFunc(p.Witness, func(h SVG) bool { return h == "" })
 }
 
-// partitions draws some partitions against their limits, and of one with a short witness the time of that.
+// partitions draws some partitions against their limits. For a partition with a short witness, it also draws
+// the time of that witness.
 func (p *Pictures) partitions(id string, s *result.Scenario, axis clock, all []timeline.Part,
 	found []verdict.Finding) {
 	var drawn []timeline.Part
@@ -111,7 +112,7 @@ func (p *Pictures) partitions(id string, s *result.Scenario, axis clock, all []t
 	}
 }
 
-// wholeClients puts the two sides of each client together, under the name of the plain one.
+// wholeClients joins the two sides of each client, under the name of the plain side.
 func wholeClients(all []timeline.Part) []timeline.Part {
 	var out []timeline.Part
 	for _, p := range all {
@@ -163,12 +164,12 @@ func span(d time.Duration) string {
 
 func (c clock) of(d time.Duration) float64 { return float64(d) / c.one }
 
-// scale is the axis over the whole recording, or over the part.
+// scale returns the axis over the whole recording, or over the part.
 func (c clock) scale(f frame) scale {
 	return scale{lo: c.of(c.from), hi: c.of(c.end), from: f.x, to: f.x + f.w}
 }
 
-// part is the axis over a part of the recording.
+// part returns the axis over a part of the recording.
 func (c clock) part(from, end time.Duration) clock {
 	one := newClock(&timeline.Timeline{Header: timeline.Header{Ended: end}})
 	one.from = max(from, 0)

@@ -2,8 +2,8 @@ package chart
 
 import "github.com/rlcheck/rlcheck/internal/result"
 
-// Clients are the clients of a scenario, in its order, with their nearness to the limit as the charts show
-// it, as far as its recording tells. May be empty.
+// Clients returns the clients of a scenario, in its order, with their nearness to the limit as in the charts,
+// as far as its recording shows it. May be empty.
 func Clients(s *result.Scenario) []result.Client {
 	out := append([]result.Client{}, s.Clients...)
 	tl := s.Whole()

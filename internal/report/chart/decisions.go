@@ -37,13 +37,13 @@ func binned(t *timeline.Timeline, c clock) (bins []bin, width time.Duration) {
 	return bins, width
 }
 
-// Decisions draws the first picture of Recording alone: the requests of a scenario over time.
+// Decisions draws only the first picture of Recording: the requests of a scenario over time.
 func Decisions(id string, s *result.Scenario) SVG {
 	return decisions(id, s, newClock(s.Timeline), len(result.ClientsOf(s.Timeline)))
 }
 
-// decisions shows allowed, denied and unknown requests over time, stacked, exact counts per bin, against
-// what the declared rate refills in a bin for all partitions together.
+// decisions draws allowed, denied and unknown requests over time, stacked, as exact counts in bins. It also
+// shows what the declared rate refills in a bin for all partitions together.
 func decisions(id string, s *result.Scenario, c clock, parts int) SVG {
 	bins, width := binned(s.Timeline, c)
 	most := 1
@@ -90,7 +90,7 @@ func binTitle(b *bin, width time.Duration) string {
 		b.n[timeline.Allowed], b.n[timeline.Denied], b.n[timeline.Unknown])
 }
 
-// declaredRate is the smallest rate of the limit in units per second; 0 without a limit.
+// declaredRate returns the smallest rate of the limit in units per second; 0: there is no limit.
 func declaredRate(s *result.Scenario) float64 {
 	rate := math.Inf(1)
 	for _, p := range s.Limit {
@@ -117,7 +117,7 @@ func (d *drawing) witnesses(f frame, x scale, c clock, found []verdict.Finding) 
 	}
 }
 
-// phases marks where each phase begins, with its name where there is room for it.
+// phases marks where each phase begins, with its name if there is room.
 func (d *drawing) phases(f frame, x scale, c clock, t *timeline.Timeline, named bool) {
 	var free float64
 	for _, p := range phaseStarts(t) {

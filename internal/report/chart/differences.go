@@ -7,9 +7,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Differences draws how many requests of a recording were decided otherwise than right decides them, a
-// bar a bin. right has an outcome for each observation, Unknown where none is known; desc says in a sentence
-// what the picture shows.
+// Differences draws how many requests of a recording were decided otherwise than in right, one bar for each
+// bin. right has an outcome for each observation; Unknown: none is known. desc says in a sentence what the
+// picture shows.
 func Differences(id, desc string, t *timeline.Timeline, right []timeline.Outcome) SVG {
 	c := newClock(t)
 	width := time.Duration(max(1, niceStep(c.of(c.end)/mostBins)*c.one))

@@ -13,10 +13,10 @@ import (
 )
 
 // This file computes what the charts draw: bounds that hold for every right limiter, in floating point.
-// Verdicts do not rest on it; the judge's integers do.
+// Verdicts rest on the judge's integers, and not on these.
 
-// windowPhase is where windows may begin, for a recording: at zero + [lo, hi] + k windows. known is false
-// where that is open by half a window or more.
+// windowPhase returns where windows may begin in a recording: at zero + [lo, hi] + k windows. known=false:
+// that is open by half a window or more.
 func windowPhase(p spec.Policy, h timeline.Header) (lo, hi time.Duration, known bool) {
 	w, ok := check.WindowsOf(p, h)
 	return w.Begin.From, w.Begin.To, ok && w.Begin.To-w.Begin.From < w.Every/2
@@ -31,7 +31,7 @@ func mostBy(p spec.Policy, h timeline.Header, from, t time.Duration) float64 {
 	return p.MostWithin(t - from)
 }
 
-// limitBy is mostBy for a limit: all policies must admit.
+// limitBy is mostBy for a limit, all of whose policies must admit.
 func limitBy(l spec.Limit, h timeline.Header, from, t time.Duration) float64 {
 	most := math.Inf(1)
 	for _, p := range l {
@@ -54,14 +54,14 @@ type point struct {
 	v float64
 }
 
-// admission is an admitted request: it was decided in [s, e].
+// admission is an admitted request that was decided in [s, e].
 type admission struct {
 	s, e time.Duration
 	cost float64
 }
 
-// admissions returns the admitted requests of one partition, their intervals widened by what is known of the
-// clocks, ascending by e.
+// admissions returns the admitted requests of one partition, ascending by e. Their intervals are widened by
+// the errors of the clocks.
 func admissions(obs []timeline.Observation, h timeline.Header, tick time.Duration) []admission {
 	admitted := func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed && o.Answered }
 	n := 0
@@ -81,22 +81,22 @@ func admissions(obs []timeline.Observation, h timeline.Header, tick time.Duratio
 	return out
 }
 
-// usage is how much of one policy was certainly in use, on the reading kindest to the target, and the most
-// that a right limiter ever has in use. Over time: where a point lies above it, too many were admitted. Over
-// phases: where all do.
+// usage is how much of one policy was certainly in use, in the reading that is kindest to the target, and the
+// most that a right limiter ever has in use. Over time, too many were admitted where a point lies above that.
+// Over phases, too many were admitted if all points do.
 type usage struct {
 	policy spec.Policy
 	points []point
 	most   float64
-	// what names v.
+	// what names v of the points.
 	what string
-	// phases tells that the points are not over time: t is where windows begin.
+	// phases: the points are not over time, and t is where windows begin.
 	phases bool
-	// left says why nothing is drawn; empty where it is.
+	// left says why nothing is drawn. Empty: it is drawn.
 	left string
 }
 
-// share is how near to its bound the usage comes at least: over 1 where too many were admitted.
+// share returns how near to its bound the usage surely comes. Over 1: too many were admitted.
 func (u usage) share() float64 {
 	switch {
 	case u.left != "":
@@ -108,7 +108,7 @@ func (u usage) share() float64 {
 	}
 }
 
-// inUse computes the usage of p over admissions that ascend by e, where w is what is known of its windows.
+// inUse computes the usage of p over admissions that ascend by e. w is what is known of its windows. It costs
 // O(n log n).
 func inUse(p spec.Policy, all []admission, w windows) usage {
 	switch {
@@ -129,7 +129,8 @@ func inWindows(p spec.Policy, all []admission, w windows) usage {
 	const current = "units admitted in the current window"
 	from, to := w.Begin.From, w.Begin.To
 	switch {
-	case p.Slots > 1: // a span without one slot touches no more slots than a window has
+	// A span of all slots but one touches no more slots than a window has.
+	case p.Slots > 1:
 		short := p.Slot() * time.Duration(p.Slots-1)
 		what := "units admitted within the last " + span(short) + ", all slots but one"
 		return usage{points: inSpan(all, short), what: what}
@@ -146,9 +147,9 @@ func inWindows(p spec.Policy, all []admission, w windows) usage {
 	return usage{points: inPhases(all, p.Rate.Per, from, to), what: what, phases: true}
 }
 
-// inBucket: with J[x,y] the units certainly admitted in [x,y] and N units refilled per Per, the units in use
-// at y are the largest J[x,y] - (y-x)*N/Per over all x <= y. A tree over the starts x holds x + J[x,y]*Per/N
-// and its largest value.
+// inBucket returns the units in use under a bucket. J[x,y] is the units certainly admitted in [x,y], and N
+// units are refilled per Per. The units in use at y are the largest J[x,y] - (y-x)*N/Per over all x <= y. A
+// tree over the starts x holds x + J[x,y]*Per/N and its largest value.
 func inBucket(all []admission, r spec.Rate) []point {
 	starts := make([]int, len(all)) // indices of all, ascending by s
 	for i := range starts {
@@ -207,8 +208,7 @@ func inSpan(all []admission, w time.Duration) []point {
 	return out
 }
 
-// inWindow counts the units certainly admitted in the window that y lies in, where windows begin at [lo, hi]
-// + k*w.
+// inWindow counts the units certainly admitted in the window of y, if windows begin at [lo, hi] + k*w.
 func inWindow(all []admission, w, lo, hi time.Duration) []point {
 	out := make([]point, 0, 2*len(all))
 	used, window := 0.0, int64(math.MinInt64)
@@ -233,8 +233,8 @@ func inWindow(all []admission, w, lo, hi time.Duration) []point {
 	return out
 }
 
-// inOpened counts the units certainly admitted in the window that y lies in, where windows are opened at the
-// given instants.
+// inOpened counts the units certainly admitted in the window of y, if windows are opened at the given
+// instants.
 func inOpened(all []admission, w time.Duration, opened []check.Span) []point {
 	var out []point
 	used, last, k := 0.0, -1, 0
@@ -261,7 +261,7 @@ func inOpened(all []admission, w time.Duration, opened []check.Span) []point {
 	return out
 }
 
-// bySent is a heap of admissions, the one sent first on top.
+// bySent is a heap of admissions, the one that was sent first on top.
 type bySent []admission
 
 func (h bySent) Len() int           { return len(h) }
@@ -274,12 +274,12 @@ func (h *bySent) Pop() any {
 	return last
 }
 
-// prefixMax is a tree over n values, all absent at first: add to all values up to a place, start one, ask for
-// the largest. An absent value keeps what is added to it.
+// prefixMax is a tree over n values, all absent at first. It adds to all values up to a place, starts a
+// value, and returns the largest one. An absent value keeps what is added to it.
 type prefixMax struct {
 	size int
-	// most is the largest value below a node, with what was added to the node and below, but not above it;
-	// lazy what was added to the node as a whole.
+	// most is the largest value below a node. It includes what was added to the node and below it, but not
+	// above it. lazy is what was added to the node as a whole.
 	most, lazy []float64
 }
 

@@ -5,8 +5,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Interval draws a measured interval beside the declared value, or the ends of a declared range; empty
-// where an end is open.
+// Interval draws a measured interval beside the declared value, or beside the ends of a declared range.
+// Empty: an end is open.
 func Interval(declared, most float64, v verdict.Interval) SVG {
 	if v = result.FiniteEnds(v); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
 		return ""

@@ -16,9 +16,9 @@ type lane struct {
 	service, corrected latency.Distribution
 }
 
-// Latency shows the service times of allowed and denied answers, one above the other on one logarithmic
-// axis, as filled bars; the outline is the latency counted from the plan. Heights are logarithmic too, so
-// that one slow answer among a million is seen. Empty without answers.
+// Latency draws the service times of allowed and denied answers as filled bars, one above the other on one
+// logarithmic axis. The outline is the latency counted from the plan. Heights are logarithmic too, so that
+// one slow answer among a million is visible. Empty: there are no answers.
 func Latency(id string, s *result.Scenario) SVG {
 	lanes := []lane{
 		{"allowed", "a", s.Latency.Allowed.Service, s.Latency.Allowed.Corrected},
@@ -48,7 +48,7 @@ func Latency(id string, s *result.Scenario) SVG {
 	return d.svg()
 }
 
-// histogramRange is the span of all lanes in milliseconds and their highest bar.
+// histogramRange returns the span of all lanes in milliseconds and their highest bar.
 func histogramRange(lanes []lane) (lo, hi float64, most int64) {
 	lo, hi = math.Inf(1), 0
 	for _, l := range lanes {
@@ -64,7 +64,7 @@ func histogramRange(lanes []lane) (lo, hi float64, most int64) {
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
-// lane draws one histogram upwards from y.from, a bar of one answer a little above the base.
+// lane draws one histogram upwards from y.from. A bar of one answer rises a little above the base.
 func (d *drawing) lane(l lane, x, y scale) {
 	for n := 1.0; math.Log10(n) < y.hi; n *= 10 {
 		at := y.at(math.Log10(n) + 0.3)
@@ -85,7 +85,8 @@ func (d *drawing) lane(l lane, x, y scale) {
 	d.outline(l.corrected, x, y, height)
 	d.line("axis", x.from, y.from, x.to, y.from)
 	name := fmt.Sprintf("%s: %s", l.name, quantity.Plural(int(l.service.Count), "answer"))
-	if l.service.Count > 0 { // beside the marks the values would run into each other, and out of the picture
+	// The values stand in the name, as beside the marks they would overlap and leave the picture.
+	if l.service.Count > 0 {
 		name += fmt.Sprintf(", p50 %s, p99 %s (dashed)", quantity.Brief(l.service.P50),
 			quantity.Brief(l.service.P99))
 		d.quantile(l.service.P50, x, y)

@@ -16,7 +16,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// mostPartitions is how many partitions are drawn.
+// mostPartitions is how many partitions are drawn at most.
 const mostPartitions = 4
 
 // chosenPartitions returns the partitions to draw: those with findings first, then by name.
@@ -38,9 +38,9 @@ func chosenPartitions(all []timeline.Part, found []verdict.Finding) []timeline.P
 	return out[:min(len(out), mostPartitions)]
 }
 
-// drawnLimit returns the limit that counts all requests of a partition, its ranges at the ends that admit
-// the most. It is empty where there is none to draw, and left says why: the charts know nothing of
-// completions, nor of what is forgotten.
+// drawnLimit returns the limit that counts all requests of a partition, with ranges at the ends that admit
+// the most. If there is none to draw, it is empty, and left says why: the charts do not handle completions,
+// or a time to live.
 func drawnLimit(s *result.Scenario, part timeline.Part) (out spec.Limit, left string) {
 	seen := map[string]bool{}
 	for i := range part.Observations {
@@ -78,14 +78,14 @@ func drawnLimit(s *result.Scenario, part timeline.Part) (out spec.Limit, left st
 	return out, ""
 }
 
-// under returns s as a scenario of which l is the limit.
+// under returns s with l as its limit.
 func under(s *result.Scenario, l spec.Limit) *result.Scenario {
 	out := *s
 	out.Limit = l
 	return &out
 }
 
-// view is one partition held against a limit.
+// view is one partition compared with a limit.
 type view struct {
 	s        *result.Scenario
 	part     timeline.Part
@@ -96,7 +96,7 @@ type view struct {
 	found    []verdict.Finding
 }
 
-// viewOf holds a partition against l, the limit that counts all of its requests.
+// viewOf compares a partition with l, the limit that counts all of its requests.
 func viewOf(s *result.Scenario, l spec.Limit, part timeline.Part) *view {
 	s = under(s, l)
 	v := &view{s: s, part: part}
@@ -111,8 +111,8 @@ func viewOf(s *result.Scenario, l spec.Limit, part timeline.Part) *view {
 	return v
 }
 
-// nearness is how near a partition comes to its limit at least, as the charts show it: 1 at its bound, more
-// where too many were admitted. known is false where nothing is drawn.
+// nearness returns how near a partition surely comes to its limit, as in the charts: 1 at its bound, more if
+// too many were admitted. known=false: nothing is drawn.
 func nearness(s *result.Scenario, part timeline.Part) (share float64, known bool) {
 	l, left := drawnLimit(s, part)
 	if left != "" {
@@ -122,7 +122,7 @@ func nearness(s *result.Scenario, part timeline.Part) (share float64, known bool
 	return share, share >= 0 && !math.IsInf(share, 0)
 }
 
-// tightest finds the usage of the policy that comes nearest to its bound, or goes furthest beyond it.
+// tightest finds the usage of the policy that comes nearest to its bound, or goes farthest beyond it.
 func (v *view) tightest() {
 	for i, p := range v.s.Limit {
 		w, _ := windowsOf(v.s, i, v.part)
@@ -132,10 +132,10 @@ func (v *view) tightest() {
 	}
 }
 
-// chart shows the partition against its limit: the units admitted so far below the most that is possible
-// from a full start, and below it how much of the limit was certainly in use. The second shows a violation
-// that the first is too coarse for: where it is above the line, too many were admitted. A part of the
-// recording is drawn the same way, near.
+// chart draws the partition against its limit. The upper part has the units admitted so far, and above them
+// the most that a full start can admit. The lower part has how much of the limit was certainly in use, and
+// shows violations for which the upper part is too coarse. Too many were admitted where it is above the line.
+// near: a part of the recording is drawn the same way.
 func (v *view) chart(id string, c clock, width float64, near bool) SVG {
 	tick := limitTick(v.s.Limit)
 	text := v.use.left
@@ -158,7 +158,7 @@ func (v *view) chart(id string, c clock, width float64, near bool) SVG {
 	d.text("partition", plotLeft, 13, "start", name)
 	d.cumulative(id+"-c", frame{plotLeft, 38, width - plotLeft - plotRight, 130}, c, v)
 	switch f := (frame{plotLeft, 234, width - plotLeft - plotRight, 110}); {
-	case height < 384: // said beside it
+	case height < 384: // it is said beside it
 	case v.use.left != "":
 		d.text("label", f.x, f.y-19, "start", "no chart of the units in use: "+v.use.left)
 	case v.use.phases:
@@ -169,7 +169,7 @@ func (v *view) chart(id string, c clock, width float64, near bool) SVG {
 	return d.svg()
 }
 
-// limitTick is the coarsest clock among the policies.
+// limitTick returns the coarsest clock among the policies.
 func limitTick(l spec.Limit) (tick time.Duration) {
 	for _, p := range l {
 		tick = max(tick, p.Tick)
@@ -185,7 +185,7 @@ func peak(points []point) float64 {
 	return most
 }
 
-// cumulative draws the units admitted by t (those whose answer had begun) and the envelope.
+// cumulative draws the units admitted by t (those whose answer had begun) and the most that is possible.
 func (d *drawing) cumulative(id string, f frame, c clock, v *view) {
 	from := -limitTick(v.s.Limit) - v.s.Header.ClockError
 	possible := limitBy(v.s.Limit, v.s.Header, from, c.end)
@@ -214,7 +214,7 @@ func (d *drawing) cumulative(id string, f frame, c clock, v *view) {
 	d.xAxis(f, x, int(f.w/90), c.unit)
 }
 
-// envelopePath samples the envelope once a column; it is drawn as the stairs it is.
+// envelopePath samples the most possible units once in each column, and draws them as stairs.
 func envelopePath(s *result.Scenario, from time.Duration, c clock, x, y scale) string {
 	var p steps
 	last := math.NaN()
@@ -232,7 +232,7 @@ func envelopePath(s *result.Scenario, from time.Duration, c clock, x, y scale) s
 	return p.String()
 }
 
-// stairs is the running sum of admissions by their end.
+// stairs returns the running sum of admissions by their end.
 func stairs(all []admission) []point {
 	out := make([]point, 0, 2*len(all)+1)
 	out = append(out, point{})
@@ -244,8 +244,8 @@ func stairs(all []admission) []point {
 	return out
 }
 
-// within returns the points that a chart of a part of the recording draws: those in it, the last before and
-// the first after.
+// within returns the points that a chart of a part of the recording draws: those in it, the last one before
+// and the first one after.
 func within(points []point, c clock) []point {
 	order := func(p point, t time.Duration) int { return cmp.Compare(p.t, t) }
 	first, _ := slices.BinarySearchFunc(points, c.from, order)
@@ -253,8 +253,8 @@ func within(points []point, c clock) []point {
 	return points[max(first-1, 0):min(last+1, len(points))]
 }
 
-// decimate keeps of the points within one column of the picture the first, the smallest, the largest and the
-// last one.
+// decimate keeps four of the points within one column of the picture: the first, the smallest, the largest
+// and the last.
 func decimate(points []point, x scale, c clock) []point {
 	if len(points) < 2000 {
 		return points
@@ -281,8 +281,8 @@ func decimate(points []point, x scale, c clock) []point {
 	return out
 }
 
-// inUse draws the usage of the limit with its bound, what lies above it in the colour of a failure, and a
-// mark for each denial on top.
+// inUse draws the usage of the limit with its bound. What lies above it has the colour of a failure, and a
+// mark on top shows each denial.
 func (d *drawing) inUse(id string, f frame, c clock, v *view) {
 	use := v.use
 	y := scale{lo: 0, hi: max(use.most, peak(use.points), 1) * 1.12, from: f.y + f.h, to: f.y}
@@ -315,7 +315,7 @@ func (d *drawing) inUse(id string, f frame, c clock, v *view) {
 	d.xAxis(f, x, int(f.w/90), c.unit)
 }
 
-// bound draws the line that no right limiter goes beyond, and its number.
+// bound draws the line that no right limiter exceeds, and its number.
 func (d *drawing) bound(f frame, y scale, use usage) {
 	at := y.at(use.most)
 	d.line("bound", f.x, at, f.x+f.w, at)
@@ -345,7 +345,7 @@ func count(v float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0")
 }
 
-// quoted is a partition's name in quotes; the nameless one says so.
+// quoted returns a partition's name in quotes, or (unnamed).
 func quoted(name string) string {
 	if name == "" {
 		return "(unnamed)"
@@ -353,8 +353,7 @@ func quoted(name string) string {
 	return "“" + name + "”"
 }
 
-// near is the time of the first witness, where that is so short beside the recording that it could not be
-// seen in it.
+// near returns the time of the first witness. ok=false: it is long enough to be seen in the whole recording.
 func (v *view) near(c clock) (clock, bool) {
 	if len(v.found) == 0 {
 		return clock{}, false
@@ -368,9 +367,8 @@ func (v *view) near(c clock) (clock, bool) {
 	return c.part(f.From-pad, min(f.To+pad, c.end)), true
 }
 
-// overPhases draws, where it is not known when windows begin, how full the fullest of them was for each
-// place where they could: a place at which the line is above the quota is refuted by what was admitted
-// alone.
+// overPhases draws how full the fullest window was for each place at which windows may begin. It is for
+// windows whose phase is not known. The admissions alone refute a place at which the line is above the quota.
 //
 //	quota - - -_______- - - - - - -     51   the bound
 //	      ____|       |____________     50

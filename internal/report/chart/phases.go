@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// inPhases computes, for each instant in [from, to] at which windows could begin, how many units the fullest
-// of them certainly held: those of one window, or half of those of two neighbours, rounded up. t of a point
-// is the instant; v is constant from one point to the next. O(n log n).
+// inPhases computes, for each instant in [from, to] at which windows may begin, how many units the fullest
+// window certainly held. A unit counts in one window, or in two neighbours of which the fuller one has at
+// least half of the units, rounded up. t of a point is the instant, and v is constant up to the next point.
+// It costs O(n log n).
 func inPhases(all []admission, w, from, to time.Duration) []point {
 	p := phaseSweep{w: w, all: all, from: from, at: make([]place, len(all)), held: map[seat]int64{}}
 	turns := make([]turn, 0, 2*len(all))
@@ -32,35 +33,35 @@ func inPhases(all []admission, w, from, to time.Duration) []point {
 	return append(out, point{to, out[len(out)-1].v})
 }
 
-// turn is a phase at which an end of an admission comes to lie in the window before.
+// turn is a phase at which an end of an admission moves into the window before.
 type turn struct {
 	at        time.Duration
 	admission int
 }
 
-// place is the windows in which an admission begins and ends.
+// place has the windows in which an admission begins and ends.
 type place struct {
 	first, last int64
 	set         bool
 }
 
-// seat is a window, or with pair a window and the next one.
+// seat is a window or, with pair, a window and the next one.
 type seat struct {
 	window int64
 	pair   bool
 }
 
-// phaseSweep holds the units in each window while the phase ascends.
+// phaseSweep counts the units in each window while the phase ascends.
 type phaseSweep struct {
 	w, from time.Duration
 	all     []admission
 	at      []place
 	held    map[seat]int64
-	// top has an entry for every number that a seat ever held; stale ones are dropped when they come up.
+	// top has an entry for every number that a seat ever held. Stale entries are dropped when they come up.
 	top fullest
 }
 
-// move places an admission anew where windows begin at from + phase.
+// move places an admission again, for windows that begin at from + phase.
 func (p *phaseSweep) move(i int, phase time.Duration) {
 	a := &p.all[i]
 	if p.at[i].set {
@@ -88,7 +89,7 @@ func (p *phaseSweep) put(s seat, units int64) {
 	heap.Push(&p.top, held{s, p.held[s]})
 }
 
-// fullest returns what the fullest window holds at least.
+// fullest returns the least that the fullest window holds.
 func (p *phaseSweep) fullest() float64 {
 	for len(p.top) > 0 && p.held[p.top[0].seat] != p.top[0].units {
 		heap.Pop(&p.top)
@@ -105,7 +106,7 @@ type held struct {
 	units int64
 }
 
-// least is what one window of the seat holds at least.
+// least returns the least that the fuller window of the seat holds.
 func (h held) least() int64 {
 	if h.pair {
 		return (h.units + 1) / 2
@@ -113,7 +114,7 @@ func (h held) least() int64 {
 	return h.units
 }
 
-// fullest is a heap of seats, that of the fullest window on top.
+// fullest is a heap of seats, with the fullest window on top.
 type fullest []held
 
 func (f fullest) Len() int           { return len(f) }

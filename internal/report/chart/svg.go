@@ -10,16 +10,17 @@ import (
 	"strings"
 )
 
-// SVG is a picture that is safe to print in a page of HTML: its texts are cleaned and escaped.
+// SVG is a picture that is safe to print in a page of HTML. Its texts are cleaned and escaped.
 type SVG string
 
-// drawing is one SVG image, written by hand: no script, no style but classes, every text escaped.
+// drawing is one SVG image, written by hand. It has no script and no style but classes, and every text is
+// escaped.
 type drawing struct {
 	b    strings.Builder
 	w, h float64
 }
 
-// newDrawing begins an image of w by h units. title and desc are its text alternative; id is unique in the
+// newDrawing begins an image of w by h units. title and desc are its text alternative. id is unique in the
 // page.
 func newDrawing(id, title, desc string, w, h float64) *drawing {
 	d := &drawing{w: w, h: h}
@@ -28,7 +29,7 @@ func newDrawing(id, title, desc string, w, h float64) *drawing {
 	return d
 }
 
-// html ends the image.
+// svg ends the image.
 func (d *drawing) svg() SVG { return SVG(d.b.String() + "</svg>") }
 
 func (d *drawing) rect(class string, x, y, w, h float64, title string) {
@@ -42,7 +43,7 @@ func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
 		num(y2))
 }
 
-// text writes s at x, y; anchor is start, middle or end.
+// text writes s at x, y. anchor is start, middle or end.
 func (d *drawing) text(class string, x, y float64, anchor, s string) {
 	fmt.Fprintf(&d.b, `<text class="%s" x="%s" y="%s" text-anchor="%s">%s</text>`, class, num(x), num(y),
 		anchor, esc(s))
@@ -56,7 +57,7 @@ func (d *drawing) path(class, steps, title string) {
 	d.end("path", title)
 }
 
-// end closes an element, with a tooltip where there is one.
+// end closes an element, with a tooltip if title is not empty.
 func (d *drawing) end(name, title string) {
 	if title == "" {
 		d.b.WriteString("/>")
@@ -79,7 +80,7 @@ func num(x float64) string {
 	return strings.TrimSuffix(s, ".0")
 }
 
-// esc is s, cleaned, as text of an element or value of an attribute.
+// esc returns s, cleaned, as the text of an element or the value of an attribute.
 func esc(s string) string { return html.EscapeString(plain.Text(s)) }
 
 // steps builds the d of a path.
@@ -88,7 +89,7 @@ type steps struct {
 	x, y string
 }
 
-// to draws a straight line to a point; the first one is moved to. Points that print alike are drawn once.
+// to draws a straight line to a point, or moves to the first one. Points that print alike are drawn once.
 func (s *steps) to(x, y float64) {
 	a, b := num(x), num(y)
 	switch {
@@ -105,7 +106,7 @@ func (s *steps) to(x, y float64) {
 	s.x, s.y = a, b
 }
 
-// bar draws a filled rectangle of its own.
+// bar draws a filled rectangle.
 func (s *steps) bar(x, y, w, h float64) {
 	fmt.Fprintf(&s.b, "M%s %sh%sv%sh-%sz", num(x), num(y), num(w), num(h), num(w))
 }
@@ -117,9 +118,9 @@ type frame struct{ x, y, w, h float64 }
 
 // scale maps values to coordinates, straight or by the logarithm.
 type scale struct {
-	lo, hi float64 // values, lo < hi; both above 0 where log is set
-	from   float64 // where lo stands
-	to     float64 // where hi stands
+	lo, hi float64 // values, lo < hi; both above 0 if log is set
+	from   float64 // the coordinate of lo
+	to     float64 // the coordinate of hi
 	log    bool
 }
 
@@ -134,8 +135,8 @@ func (s scale) at(v float64) float64 {
 // value is the inverse of at for a straight scale.
 func (s scale) value(at float64) float64 { return s.lo + (at-s.from)/(s.to-s.from)*(s.hi-s.lo) }
 
-// ticks returns round values inside the scale: about n for a straight one, the 1, 2 and 5 of each decade for
-// a logarithmic one (only the 1 where it spans many).
+// ticks returns round values inside the scale. A straight scale has about n of them. A logarithmic scale has
+// 1, 2 and 5 of each decade, or only 1 if it spans many decades.
 func (s scale) ticks(n int) []float64 {
 	var out []float64
 	if s.log {
@@ -197,7 +198,7 @@ func (d *drawing) yAxis(f frame, s scale, n int) {
 	}
 }
 
-// xAxis draws the base line with the values below it; the last one is followed by the unit.
+// xAxis draws the base line with the values below it. The unit follows the last value.
 func (d *drawing) xAxis(f frame, s scale, n int, unit string) {
 	base := f.y + f.h
 	d.line("axis", f.x, base, f.x+f.w, base)

@@ -14,15 +14,14 @@ import (
 // windows is what is known of where the windows of one policy begin in one partition.
 type windows struct {
 	check.Windows
-	// opened are the beginnings of windows that requests open; Windows is then unset but for Every.
+	// opened are the beginnings of windows that requests open. Windows is then unset, but for Every.
 	opened []check.Span
-	// how says whence it is known; empty where nothing is known.
+	// how says how the beginnings are known. Empty: nothing is known.
 	how string
 }
 
-// windowsOf returns what is known of the windows of policy i of the limit of s, most trusted first: what the
-// policy and the clock say, what was measured of the partition, and nothing. ok is false for a policy
-// without windows.
+// windowsOf returns what is known of the windows of policy i of the limit of s. Most trusted is what the
+// policy and the clock say, then what was measured of the partition. ok=false: the policy has no windows.
 func windowsOf(s *result.Scenario, i int, part timeline.Part) (w windows, ok bool) {
 	p := s.Limit[i]
 	if !p.Windowed() || p.Slots > 1 {
@@ -56,8 +55,8 @@ func windowsOf(s *result.Scenario, i int, part timeline.Part) (w windows, ok boo
 	return w, true
 }
 
-// measuredPhase is where the windows of a partition begin that is not refuted; unset where nothing was
-// measured.
+// measuredPhase returns the interval of beginnings of a partition's windows that are not refuted. Unset:
+// nothing was measured.
 func measuredPhase(s *result.Scenario, i int, partition string) verdict.Interval {
 	if s.Judgement == nil {
 		return verdict.Interval{}
@@ -76,8 +75,8 @@ func (w windows) known() bool {
 	return len(w.opened) > 0 || w.how != "" && w.Begin.To-w.Begin.From < w.Every/2
 }
 
-// between returns the beginnings that may lie in [from, to], ascending; those that the windows have, not how
-// many are drawn.
+// between returns the beginnings that may lie in [from, to], ascending. It returns all of them, however many
+// are drawn.
 func (w windows) between(from, to time.Duration) []check.Span {
 	var out []check.Span
 	if w.opened != nil || w.how == "" || w.Every <= 0 {
@@ -104,11 +103,12 @@ func (w windows) between(from, to time.Duration) []check.Span {
 	}
 }
 
-// mostBoundaries is how many beginnings of windows one chart shows: more would hide what is behind them.
+// mostBoundaries is how many beginnings of windows one chart draws at most. More would hide what is behind
+// them.
 const mostBoundaries = 120
 
-// boundaries draws where windows begin: a line where that is known to the width of one, else a hatched band
-// over all that is possible. It says so in a word where there are too many.
+// boundaries draws where windows begin: a line if that is known to the width of a line, otherwise a hatched
+// band over all possible instants. If there are too many, it says so in words.
 func (d *drawing) boundaries(f frame, x scale, c clock, w windows) {
 	if w.how == "" {
 		return
@@ -141,7 +141,8 @@ func beginsText(o check.Span, how string) string {
 	return "a window begins at " + at + " (" + how + ")"
 }
 
-// declaredWindows are those of the first policy of s that says, for all partitions, where its windows begin.
+// declaredWindows returns the windows of the first policy of s that says, for all partitions, where its
+// windows begin.
 func declaredWindows(s *result.Scenario) (windows, bool) {
 	for i := range s.Limit {
 		if len(s.Limits) > 0 || s.Limit[i].Align == spec.AlignFirst {
@@ -156,10 +157,12 @@ func declaredWindows(s *result.Scenario) (windows, bool) {
 	return windows{}, false
 }
 
-// drawnWindows are those of the policy that the charts of a partition draw; none where they draw no limit.
+// drawnWindows returns the windows of the policy that the charts of a partition draw; none if they draw no
+// limit.
 func drawnWindows(s *result.Scenario, part timeline.Part) windows {
 	l, left := drawnLimit(s, part)
-	if left != "" || s.Excerpt != "" { // requests that are not at hand may have opened windows
+	// Requests that are not at hand may have opened windows.
+	if left != "" || s.Excerpt != "" {
 		return windows{}
 	}
 	s = under(s, l)

@@ -12,16 +12,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// The witness charts of a page: how many, and how many requests each draws.
+// mostWitnesses is how many charts of witnesses a page has, and mostRows how many requests each draws.
 const (
 	mostWitnesses = 2
 	mostRows      = 400
 	nearHeight    = 150.0
 )
 
-// witness shows the requests of one finding, each as the interval in which it was decided, with the
-// requests around them faint, and where windows begin. Below it are the parts of the time axis in which the
-// intervals can be seen, where they are too short for the whole.
+// witness draws the requests of one finding, each as the interval in which it was decided. The requests
+// around them are faint, and it shows where windows begin. If the intervals are too short to be seen, parts
+// of the time axis are drawn enlarged below.
 func witness(id string, c clock, f *verdict.Finding, part timeline.Part, win windows) SVG {
 	near, left := nearby(f, part.Observations)
 	if len(near) == 0 {
@@ -60,7 +60,7 @@ type witnessView struct {
 	windows windows
 }
 
-// rowHeight is how high each of n rows is.
+// rowHeight returns the height of each of n rows.
 func rowHeight(n int) float64 { return min(11, max(1.5, 300/float64(n))) }
 
 // rows draws the requests of a witness over a span of time.
@@ -93,7 +93,7 @@ func (v *witnessView) during(over check.Span) []*timeline.Observation {
 	return slices.DeleteFunc(slices.Clone(v.near), outside)
 }
 
-// decidedBy is when o was decided at the latest.
+// decidedBy returns the latest instant at which o was decided.
 func (v *witnessView) decidedBy(o *timeline.Observation) time.Duration {
 	if !o.Answered {
 		return v.end
@@ -114,7 +114,7 @@ func (v *witnessView) class(o *timeline.Observation) string {
 	return class
 }
 
-// zoomed draws parts of the time side by side, each with an exact axis of its own.
+// zoomed draws parts of the time side by side, each with its own axis.
 func (d *drawing) zoomed(v *witnessView, parts []check.Span, area frame) {
 	const gap = 70
 	d.text("label", area.x, area.y-14, "start", "enlarged parts of the same time, each with its own "+
@@ -126,9 +126,9 @@ func (d *drawing) zoomed(v *witnessView, parts []check.Span, area frame) {
 	}
 }
 
-// zooms returns the parts of the time of a witness to draw near, ascending: the clusters of its requests
-// where these are far apart, or its first and its last moments where its requests are spread too thin. None
-// where the whole shows them.
+// zooms returns the parts of the time of a witness to enlarge, ascending. They are the clusters of its
+// requests, if these are far apart, or the first and the last moments, if its requests are spread too thin.
+// Empty: the whole shows them.
 func (v *witnessView) zooms() []check.Span {
 	span := v.f.To - v.f.From
 	var rows []*timeline.Observation
@@ -158,8 +158,8 @@ func (v *witnessView) zooms() []check.Span {
 	return clusters
 }
 
-// clustersOf joins the intervals of requests, ascending by Sent, that are less than gap apart, and tells how
-// long a typical one is.
+// clustersOf joins the intervals of requests, ascending by Sent, that are less than gap apart. It also
+// returns the length of a typical one.
 func clustersOf(rows []*timeline.Observation, gap time.Duration) ([]check.Span, time.Duration) {
 	clusters := []check.Span{{From: rows[0].Sent, To: rows[0].FirstByte}}
 	lengths := make([]time.Duration, 0, len(rows))
@@ -175,8 +175,8 @@ func clustersOf(rows []*timeline.Observation, gap time.Duration) ([]check.Span, 
 	return clusters, lengths[len(lengths)/2]
 }
 
-// nearby returns the observations to draw, ascending by Sent: the witness, and what overlaps its span. Of
-// more than mostRows those in the middle are left out.
+// nearby returns the observations to draw, ascending by Sent: the witness, and the requests that overlap its
+// span. If there are more than mostRows, it leaves out those in the middle.
 func nearby(f *verdict.Finding, obs []timeline.Observation) (near []*timeline.Observation, left int) {
 	in := f.Members()
 	var others int

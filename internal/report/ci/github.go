@@ -12,13 +12,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// mostAnnotations is how many annotations of a kind GitHub shows of one step.
+// mostAnnotations is how many annotations of one kind GitHub shows for one step.
 const mostAnnotations = 10
 
-// GitHub writes workflow commands, a line each, that GitHub Actions turns into annotations: an error for
-// each cause of failures that count, a warning for each of others and of what stayed open, a notice with the
-// verdict. GitHub shows ten of a kind: the last one says how many more there are. For the step summary use
-// the format markdown.
+// GitHub writes workflow commands, one on each line, that GitHub Actions turns into annotations. It writes an
+// error for each cause of failures that count, a warning for each other cause and for what stayed open, and a
+// notice with the verdict. GitHub shows ten of a kind, so the last one says how many more there are. The step
+// summary has the format markdown.
 func GitHub(w io.Writer, r *result.Run, strict bool) error {
 	clean := plain.Run(r)
 	var errors, warnings []evidence.Cause
@@ -40,7 +40,7 @@ func GitHub(w io.Writer, r *result.Run, strict bool) error {
 	return err
 }
 
-// githubLines writes a command for each cause, as many as are shown.
+// githubLines writes a command for each cause, as many as GitHub shows.
 func githubLines(command string, all []evidence.Cause) string {
 	var b strings.Builder
 	for i := range all {

@@ -1,5 +1,4 @@
-// Package ci prints a run for servers of continuous integration, which show people what failed in their own
-// way.
+// Package ci prints a run for servers of continuous integration, which show failures in their own way.
 package ci
 
 import (
@@ -60,21 +59,21 @@ type junitMessage struct {
 	Text    string `xml:",cdata"`
 }
 
-// Options are what a reader of JUnit asks for. The zero value is good.
+// Options are the options of JUnit. The zero value is good.
 type Options struct {
-	// Strict lets recommended scenarios count. InconclusiveIsError makes an inconclusive claim an error,
-	// where it is a skipped test otherwise.
+	// Strict lets recommended scenarios count. InconclusiveIsError makes an inconclusive claim an error
+	// instead of a skipped test.
 	Strict, InconclusiveIsError bool
 }
 
 // wholeScenario names the test case of a verdict that no claim explains.
 const wholeScenario = "verdict"
 
-// JUnit writes a test suite a scenario and a test case a claim. A failed claim is a failure if its
-// scenario counts, else skipped; an inconclusive one is skipped, or an error where the target could not be
-// reached or set up (or the options ask for it) and the scenario is more than informative; what the target
-// never had and did not promise is always skipped. A verdict that none of the claims explains gets a case of
-// its own, named "verdict".
+// JUnit writes a test suite for each scenario and a test case for each claim. A failed claim is a failure if
+// its scenario counts, otherwise it is skipped. An inconclusive claim is skipped. It is an error if the
+// scenario is more than informative, and the target could not be reached or set up, or the options demand it.
+// A claim on what the target never had and did not promise is always skipped. A verdict that no claim
+// explains gets its own case, named "verdict".
 func JUnit(w io.Writer, r *result.Run, o Options) error {
 	clean := plain.Run(r)
 	all := junitSuites{Name: "rlcheck", Time: junitTime(r.Duration)}
@@ -130,8 +129,8 @@ func junitScenario(r *result.Run, s *result.Scenario, fails []evidence.Failure, 
 	return suite
 }
 
-// junitClaim is one test case. Its time is zero: claims share the time of their scenario, which its first
-// case carries.
+// junitClaim returns one test case. Its time is zero, as claims share the time of their scenario, which its
+// first case carries.
 func junitClaim(s *result.Scenario, c *verdict.Claim, fails []evidence.Failure, o Options) junitCase {
 	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0)}
 	switch {
@@ -156,7 +155,7 @@ func junitClaim(s *result.Scenario, c *verdict.Claim, fails []evidence.Failure, 
 	return out
 }
 
-// junitFailure gathers all that was found against one claim.
+// junitFailure gathers all findings of one claim.
 func junitFailure(c *verdict.Claim, fails []evidence.Failure) junitMessage {
 	m := junitMessage{Message: c.Text}
 	var body []string

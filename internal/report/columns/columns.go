@@ -1,5 +1,5 @@
-// Package columns lays texts out in columns of a terminal, and cuts them to a number of columns. A column is
-// as wide as a Latin letter; other letters may take two, or none.
+// Package columns lays out texts in columns of a terminal, and cuts them to a number of columns. A column is
+// as wide as a Latin letter. Other letters may take two columns, or none.
 package columns
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// Width is the width of the table that Table lays out.
+// Width returns the width of the table that Table lays out.
 func Width(head []string, rows [][]string) int {
 	total := 0
 	for i := range head {
@@ -27,10 +27,10 @@ func Width(head []string, rows [][]string) int {
 	return total - 1
 }
 
-// Table lays rows out below a head and a rule, without borders: the lines of the table, without spaces at
-// their ends. sides has a letter for each column: l for texts, r for numbers, which stand on the right. Each
-// row has as many cells as the head. A cell may have several lines, and is clean already. Errors: those of
-// tablewriter.
+// Table lays out rows below a head and a rule, without borders. It returns the lines of the table, without
+// spaces at their ends. sides has a letter for each column: l for texts, r for numbers, which stand on the
+// right. Each row has as many cells as the head. A cell may have several lines, and is clean already. Errors:
+// those of tablewriter.
 func Table(head []string, sides string, rows [][]string) ([]string, error) {
 	align := make([]tw.Align, len(sides))
 	for i, side := range sides {
@@ -49,7 +49,7 @@ func Table(head []string, sides string, rows [][]string) ([]string, error) {
 				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
 			},
 		})),
-		tablewriter.WithEastAsian(tw.Off), // else it asks the environment
+		tablewriter.WithEastAsian(tw.Off), // otherwise it asks the environment
 		tablewriter.WithHeaderAutoFormat(tw.Off),
 		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
 		tablewriter.WithRowAutoWrap(tw.WrapNone),
@@ -65,7 +65,7 @@ func Table(head []string, sides string, rows [][]string) ([]string, error) {
 	}
 	var out []string
 	for _, l := range strings.Split(strings.TrimRight(b.String(), "\n"), "\n") {
-		// the line below the head is as long as the padded cells, one more than what is printed
+		// The line below the head is as long as the padded cells, one more than what is printed.
 		if strings.HasPrefix(l, "─") {
 			l = strings.TrimSuffix(l, "─")
 		}
@@ -74,7 +74,7 @@ func Table(head []string, sides string, rows [][]string) ([]string, error) {
 	return out, nil
 }
 
-// Wrap breaks text at spaces into lines of at most width columns; a longer word stands on a line of its own,
+// Wrap breaks text at spaces into lines of at most width columns. A longer word stands on a line of its own,
 // whole, so that it can be copied.
 func Wrap(text string, width int) []string {
 	var lines []string
@@ -93,7 +93,7 @@ func Wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
-// Rewrap wraps each line of text; the second half of a pair "a | b" is kept together.
+// Rewrap wraps each line of text. It keeps the second half of a pair "a | b" together.
 func Rewrap(text string, width int) string {
 	var out []string
 	for _, l := range strings.Split(text, "\n") {
@@ -114,7 +114,7 @@ func Clip(text string, n int) string {
 	return twwidth.Truncate(text, n-1) + "…"
 }
 
-// ClipMiddle cuts a name to n columns and keeps more of its end: names of one run begin alike.
+// ClipMiddle cuts a name to n columns and keeps more of its end, as names of one run begin alike.
 func ClipMiddle(name string, n int) string {
 	if twwidth.Width(name) <= n {
 		return name
@@ -127,7 +127,7 @@ func ClipMiddle(name string, n int) string {
 	return begin + string(runes)
 }
 
-// ClipFront shortens a name to its last n columns: names of one run begin alike.
+// ClipFront cuts a text to its last n columns, as names of one run begin alike.
 func ClipFront(text string, n int) string {
 	if twwidth.Width(text) <= n {
 		return text

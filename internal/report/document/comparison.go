@@ -93,7 +93,7 @@ func toComparison(c *compare.Comparison) *jsonComparison {
 	return out
 }
 
-// words are texts of a JSON list that is never null.
+// words returns texts for a JSON list that is never null.
 func words(list []string) []string { return append([]string{}, list...) }
 
 func toSide(s compare.Side) jsonSide {

@@ -1,5 +1,5 @@
 // Package document writes and reads the JSON documents of rlcheck, and has their schemas: the report of a
-// run, the verdict on a recording, the comparison of runs.
+// run, the verdict on a recording, and the comparison of runs.
 package document
 
 import (
@@ -17,8 +17,8 @@ const (
 	compareForm = "rlcheck.compare/v1"
 )
 
-// marshal returns v as indented JSON ending in a newline. Characters that would be hidden from a reader of
-// the text are written as \u escapes: the value stays exact, the text is safe to print.
+// marshal returns v as indented JSON that ends in a newline. Characters that a reader of the text would not
+// see are written as \u escapes. The value stays exact, and the text is safe to print.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -33,8 +33,8 @@ func marshal(v any) ([]byte, error) {
 	return plain.JSON(text), nil
 }
 
-// numberLists finds the lists of numbers in an indented JSON text, to put each on one line. A string cannot
-// be mistaken for one: it has no raw newline.
+// numberLists matches the lists of numbers in an indented JSON text, to put each on one line. It cannot match
+// in a string, which has no raw newline.
 var (
 	numberLists = regexp.MustCompile(`\[\n\s*` + number + `(?:,\n\s*` + number + `)*\n\s*\]`)
 	whiteLines  = regexp.MustCompile(`\n\s*`)

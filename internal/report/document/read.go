@@ -17,10 +17,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Read reads a report that Write wrote. All but the timelines comes back; of the latencies the
-// buckets are those of a logarithmic histogram. Members that are not known are skipped: they were added
-// later. Errors: no JSON (with the offset in bytes), another schema, a verdict, limit or time that does not
-// parse (with where it stands).
+// Read reads a report that Write wrote. Everything but the timelines comes back. The latencies have the
+// buckets of a logarithmic histogram. It skips unknown members, which later versions added. Errors: no JSON
+// (with the offset in bytes), another schema, or a verdict, limit or time that does not parse (with its
+// place).
 func Read(r io.Reader) (*result.Run, error) {
 	var in jsonRun
 	text, err := io.ReadAll(r)
@@ -106,7 +106,8 @@ func (p *reading) verdict(where, s string) verdict.Verdict {
 	return verdict.Inconclusive
 }
 
-// answer is what identify says. Before the form told it, a limit that was found alone told that it was asked.
+// answer returns what identify says. Older documents have no such member. There, a limit with `found` and no
+// other member means that identify was asked.
 func (p *reading) answer(where string, in *jsonScenario) string {
 	switch known := []identify.Verdict{identify.Identified, identify.Open, identify.None}; {
 	case in.Answer == "" && in.Found && in.Verdict == verdict.Pass.String():
@@ -207,7 +208,7 @@ func (p *reading) judgement(where string, in *jsonJudgement) *verdict.Judgement 
 	return out
 }
 
-// fromFindings gives a finding the partition of the object it stands in, if it names none.
+// fromFindings gives a finding the partition of the object in which it stands, if it names none.
 func fromFindings(in []jsonFinding, partition string) []verdict.Finding {
 	var out []verdict.Finding
 	for _, f := range in {
@@ -233,7 +234,8 @@ func fromMeasured(m jsonMeasured) verdict.Measured {
 	return out
 }
 
-// fromInterval reads what toInterval writes; an interval of one or of many ends is none.
+// fromInterval reads what toInterval writes. An empty list is an empty interval. Any other length but two is
+// an unset interval.
 func fromInterval(in []*float64) (out verdict.Interval) {
 	if in != nil && len(in) == 0 {
 		return verdict.Interval{Lo: 1, Hi: 0, LoSet: true, HiSet: true}

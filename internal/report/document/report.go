@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// The form of rlcheck.report/v1. Times are integers in nanoseconds; instants count from the start of their
-// recording, but for the RFC 3339 wall times named started.
+// The form of rlcheck.report/v1. Times are integers in nanoseconds. Instants count from the start of their
+// recording, except the RFC 3339 wall times named started.
 type jsonRun struct {
 	Schema      string         `json:"schema"`
 	ID          string         `json:"id"`
@@ -33,22 +33,22 @@ type jsonRun struct {
 	Scenarios   []jsonScenario `json:"scenarios"`
 }
 
-// jsonPolicy is the measured policy of the run; null where nothing was measured.
+// jsonPolicy is the measured policy of the run. null: nothing was measured.
 type jsonPolicy struct {
 	Limit    string       `json:"limit"`
 	Measured jsonMeasured `json:"measured"`
 	From     []string     `json:"from"`
-	// Contradiction is null where none is known.
+	// Contradiction is null if none is known.
 	Contradiction *jsonContradiction `json:"contradiction,omitempty"`
 }
 
-// jsonContradiction is two recordings that no one limiter made.
+// jsonContradiction is two recordings that no single limiter made.
 type jsonContradiction struct {
 	Between [2]string `json:"between"`
 	Text    string    `json:"text"`
 }
 
-// jsonNote is a Note.
+// jsonNote is a result.Note.
 type jsonNote struct {
 	Unpromised string   `json:"unpromised"`
 	Text       string   `json:"text"`
@@ -103,7 +103,7 @@ type jsonScenario struct {
 	Recording  jsonRecording     `json:"recording"`
 }
 
-// jsonStatus is a number of answers with one status, and what they were taken for.
+// jsonStatus is how many answers had one status and outcome.
 type jsonStatus struct {
 	Status   int    `json:"status"`
 	Outcome  string `json:"outcome"`
@@ -118,13 +118,13 @@ type jsonClaim struct {
 	Reason   string        `json:"reason"`
 	Text     string        `json:"text"`
 	Findings []jsonFinding `json:"findings"`
-	// Unpromised is what the target never had and did not promise: the claim does not count.
+	// Unpromised is what the target never had and did not promise, so that the claim does not count.
 	Unpromised string `json:"unpromised,omitempty"`
-	// Compared is there for claims of kind attributes only.
+	// Compared is only in claims of kind attributes.
 	Compared []jsonAttribute `json:"compared,omitempty"`
 }
 
-// jsonAttribute is a Comparison in JSON.
+// jsonAttribute is a verdict.Comparison.
 type jsonAttribute struct {
 	Attribute string `json:"attribute"`
 	Plain     string `json:"plain"`
@@ -174,7 +174,7 @@ type jsonAudit struct {
 	Connections int     `json:"connections"`
 }
 
-// jsonLatency has the latencies of each outcome; the members of a distribution are those of
+// jsonLatency has the latencies of each outcome. The members of a distribution are those of
 // latency.Distribution.
 type jsonLatency struct {
 	Allowed    jsonLatencies    `json:"allowed"`
@@ -189,15 +189,15 @@ type jsonLatencies struct {
 	Service   jsonDistribution `json:"service"`
 }
 
-// jsonDistribution adds the buckets of a logarithmic histogram: [from_ns, to_ns, count], ascending, none
+// jsonDistribution adds the buckets of a logarithmic histogram: [from_ns, to_ns, count], ascending. None is
 // empty.
 type jsonDistribution struct {
 	latency.Distribution
 	Buckets [][3]int64 `json:"buckets"`
 }
 
-// Write writes everything but the recordings of a run as rlcheck.report/v1. Texts are exact, not cleaned:
-// hidden characters stand as escapes. strict lets recommended scenarios count. Errors: those of w.
+// Write writes a run, without its recordings, as rlcheck.report/v1. Texts are exact and not cleaned; hidden
+// characters are escapes. strict lets recommended scenarios count. Errors: those of w.
 func Write(w io.Writer, r *result.Run, strict bool) error {
 	text, err := marshal(toRun(r, strict))
 	if err != nil {
@@ -321,7 +321,7 @@ func toRecording(h timeline.Header) jsonRecording {
 	return out
 }
 
-// finite is x, or 0 for what JSON cannot say.
+// finite returns x, or 0 for a value that JSON cannot express.
 func finite(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
@@ -329,7 +329,7 @@ func finite(x float64) float64 {
 	return x
 }
 
-// wallText prints a wall time in UTC to the nanosecond; empty for one that is not known.
+// wallText prints a wall time in UTC to the nanosecond. Empty: it is not known.
 func wallText(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -337,7 +337,7 @@ func wallText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// jsonHint is what explains all recordings of a run; absent where nothing fails.
+// jsonHint is what explains all recordings of a run. It is absent if nothing fails.
 type jsonHint struct {
 	Text   string   `json:"text"`
 	Limits []string `json:"limits"`

@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify"
 )
 
-// The identifiers of the schemas; they need not be fetched.
+// The identifiers of the schemas. They need not be fetched.
 const (
 	reportSchemaID   = "https://rlcheck.github.io/report.schema.json"
 	verdictSchemaID  = "https://rlcheck.github.io/verdict.schema.json"
@@ -20,34 +20,34 @@ const (
 )
 
 // ReportSchema returns the JSON Schema (draft 2020-12) of rlcheck.report/v1, which Write writes. It is
-// indented and ends in a newline. Every object allows more members: a later version may add some.
+// indented and ends in a newline. Every object allows more members, as a later version may add some.
 func ReportSchema() ([]byte, error) {
 	return marshal(schemaOf(reportSchemaID, "rlcheck report", reflect.TypeFor[jsonRun]()))
 }
 
-// VerdictSchema returns the JSON Schema of rlcheck.verdict/v1, which Verdict returns, likewise.
+// VerdictSchema returns the JSON Schema of rlcheck.verdict/v1, which Verdict returns, in the same form.
 func VerdictSchema() ([]byte, error) {
 	return marshal(schemaOf(verdictSchemaID, "rlcheck verdict", reflect.TypeFor[jsonJudgement]()))
 }
 
-// CompareSchema returns the JSON Schema of rlcheck.compare/v1, which Comparison returns, likewise.
+// CompareSchema returns the JSON Schema of rlcheck.compare/v1, which Comparison returns, in the same form.
 func CompareSchema() ([]byte, error) {
 	return marshal(schemaOf(compareSchemaID, "rlcheck compare", reflect.TypeFor[jsonComparison]()))
 }
 
-// IdentitySchema returns the JSON Schema of rlcheck.identity/v1, which identify writes as json,
-// likewise.
+// IdentitySchema returns the JSON Schema of rlcheck.identity/v1, which identify writes as json, in the same
+// form.
 func IdentitySchema() ([]byte, error) {
 	return marshal(schemaOf(identitySchemaID, "rlcheck identify", identify.Form()))
 }
 
-// schemaText describes the structs that are marshalled. A line "name: sentence" begins one. The indented
+// schemaText describes the structs of the documents. A line "name: sentence" begins a struct. The indented
 // lines below it describe its members. The name is that of the Go type without its json.
 //
 //go:embed schema.txt
 var schemaText string
 
-// Member is a member of the JSON documents that rlcheck writes, with what its schema says of it.
+// Member is a member of the JSON documents that rlcheck writes, with its description in the schema.
 type Member struct{ Object, Name, About string }
 
 // Members returns the members of all JSON documents, in the order of their schemas.
@@ -65,7 +65,7 @@ func Members() (out []Member) {
 	return out
 }
 
-// description is what schemaText says of a struct.
+// description is the description of a struct in schemaText.
 type description struct {
 	name, about string
 	members     map[string]string
@@ -86,7 +86,7 @@ var described = sync.OnceValue(func() (out []description) {
 	return out
 })
 
-// descriptionOf finds what is said of a struct; empty for one that schemaText does not name.
+// descriptionOf returns the description of a struct. Empty: schemaText does not name it.
 func descriptionOf(t reflect.Type) description {
 	for _, d := range described() {
 		if strings.EqualFold("json"+d.name, t.Name()) {
@@ -125,7 +125,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// schemaOf is the schema of the documents that a struct is marshalled to.
+// schemaOf returns the schema of the documents that a struct is marshalled to.
 func schemaOf(id, title string, root reflect.Type) object {
 	w := schemaWriter{}
 	body := w.structure(root)
@@ -139,10 +139,10 @@ func schemaOf(id, title string, root reflect.Type) object {
 	return append(append(out, body...), member{"$defs", parts})
 }
 
-// schemaWriter holds the schemas of the structs that were met, by name.
+// schemaWriter has the schemas of the structs so far, by name.
 type schemaWriter map[string]object
 
-// structure is the schema of a struct, its members in the order in which they are written.
+// structure returns the schema of a struct, with its members in the order in which they are written.
 func (w schemaWriter) structure(t reflect.Type) object {
 	d := descriptionOf(t)
 	if o, known := w[d.name]; known {
@@ -167,7 +167,7 @@ func (w schemaWriter) structure(t reflect.Type) object {
 	return w[d.name]
 }
 
-// value is the schema of a value. A pointer may be null, unless its member is left out in place of it.
+// value returns the schema of a value. A pointer may be null, unless the member is then left out.
 func (w schemaWriter) value(t reflect.Type, optional bool) object {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -204,7 +204,7 @@ type jsonField struct {
 	optional bool
 }
 
-// jsonFields are the members that a struct is marshalled to, those of embedded structs among them.
+// jsonFields returns the members that a struct is marshalled to, including those of embedded structs.
 func jsonFields(t reflect.Type) (out []jsonField) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -219,7 +219,7 @@ func jsonFields(t reflect.Type) (out []jsonField) {
 	return out
 }
 
-// closedWords is the schema of a member whose words are a closed list; nil for every other member.
+// closedWords returns the schema of a member with a closed list of words; nil for every other member.
 func closedWords(in reflect.Type, name string) object {
 	switch {
 	case name == "schema" && in == reflect.TypeFor[jsonRun]():

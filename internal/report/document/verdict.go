@@ -14,13 +14,13 @@ type jsonJudgement struct {
 	Measured   jsonMeasured    `json:"measured"`
 	Hint       string          `json:"hint,omitempty"`
 	Diagnosis  *jsonDiagnosis  `json:"diagnosis,omitempty"`
-	// Explanations are the limits that explain all of it, the nearest first.
+	// Explanations are the limits that explain the whole recording, the nearest first.
 	Explanations []jsonExplanation `json:"explanations,omitempty"`
-	// Claims are those on clients.
+	// Claims are the claims on clients.
 	Claims []jsonClaim `json:"claims,omitempty"`
 }
 
-// jsonExplanation is a limit as a SPEC; sure tells that the recording passes.
+// jsonExplanation is a limit as a SPEC. sure: the recording passes.
 type jsonExplanation struct {
 	Text string `json:"text"`
 	Spec string `json:"spec"`
@@ -63,24 +63,24 @@ type jsonFinding struct {
 	Rule         string `json:"rule,omitempty"`
 }
 
-// jsonMeasured has intervals [lo, hi]; an end that no observation bounds is null, and an interval without
-// ends, [], is empty: no value explains the recording.
+// jsonMeasured has intervals [lo, hi]. An end that no observation bounds is null. An interval without ends,
+// [], is empty: no value explains the recording.
 type jsonMeasured struct {
 	Burst []*float64  `json:"burst"`
 	Rate  []*float64  `json:"rate_per_s"`
 	Phase *[2]float64 `json:"phase_ns,omitempty"`
-	// Policies has, for a limit of several policies, what was measured of each; the fields above are then
+	// Policies has, for a limit of several policies, what was measured of each. The fields above are then
 	// null.
 	Policies []jsonMeasured `json:"policies,omitempty"`
 }
 
-// Verdict returns j in the form of rlcheck.verdict/v1, indented and ending in a newline: what `check -o
-// json` prints. Instants are nanoseconds since the start of the recording.
+// Verdict returns j in the form of rlcheck.verdict/v1, indented, with a newline at its end. `check -o json`
+// prints it. Instants are nanoseconds since the start of the recording.
 func Verdict(j *verdict.Judgement) ([]byte, error) {
 	return marshal(toJudgement(j))
 }
 
-// Claims is VerdictJSON with the claims that j sums up: what `check --client -o json` prints.
+// Claims is Verdict with the claims that j sums up. `check --client -o json` prints it.
 func Claims(j *verdict.Judgement, claims []verdict.Claim) ([]byte, error) {
 	out := toJudgement(j)
 	out.Claims = toClaims(claims)
@@ -112,7 +112,7 @@ func toJudgement(j *verdict.Judgement) *jsonJudgement {
 	return out
 }
 
-// toSearch leaves out a search that did not take place.
+// toSearch returns nil for a search that did not take place.
 func toSearch(s verdict.Search) *jsonSearch {
 	if s.Visited == 0 {
 		return nil
@@ -121,7 +121,7 @@ func toSearch(s verdict.Search) *jsonSearch {
 	return &out
 }
 
-// toFindings leaves out a partition that the surrounding object already names.
+// toFindings leaves out a partition that the surrounding object names already.
 func toFindings(fs []verdict.Finding, named string) []jsonFinding {
 	out := make([]jsonFinding, len(fs))
 	for i, f := range fs {

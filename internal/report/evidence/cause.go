@@ -12,35 +12,40 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Cause is one thing to act on, and all scenarios that show it. What each of them found stays in the page and
-// the JSON: here is the clearest.
+// Cause is one thing to act on, and all scenarios that show it. It has the clearest finding. The page and the
+// JSON have the findings of each scenario.
 type Cause struct {
 	Verdict verdict.Verdict
-	// Counts tells that a failure of one of them counts.
+	// Counts: a failure of one of the scenarios counts.
 	Counts bool
-	// IDs are the scenarios, each once, in the order of the run; Witness is that of the clearest finding.
+	// IDs are the scenarios, each once, in the order of the run. Witness is the scenario of the clearest
+	// finding.
 	IDs     []string
 	Witness string
 	// File is where the scenario of the witness was read from.
 	File string
-	// Clearest is the finding with the fewest requests; of an inconclusive cause, its reason and detail as a
-	// sentence.
+	// Clearest is the finding with the fewest requests. For an inconclusive cause, it is the reason and
+	// detail as a sentence.
 	Clearest Failure
-	// findings is how many findings there are in all; of all answers, of are those that a remark is about.
+	// findings is the number of all findings. A remark is about `of` of `all` answers.
 	findings, of, all int
-	// Remark tells that it is about the answers as a whole, First that it is to be read before any finding.
+	// Remark: the cause is about the answers as a whole. First: a reader needs it before any finding.
 	Remark, First bool
-	// Mend says what to do about it; may be empty.
+	// Mend says what to do about it. May be empty.
 	Mend string
 }
 
-// Causes gathers what needs action from the scenarios that did not pass: what is said of the answers of
-// half of them or more first, then failures that count, others, and what stayed open; within these the cause
-// of most scenarios first. raw is not cleaned, clean is; the texts of the result are clean.
+// Causes gathers what needs action from the scenarios that did not pass. First come remarks on the answers of
+// half of the scenarios or more. Then come failures that count, other failures, and what stayed open; the
+// cause of most scenarios comes first in each group. raw is not cleaned, clean is. The texts of the result
+// are clean.
 //
-// Note: two findings have one cause only if one other policy was found that explains all recordings of the
-// limiter, or to be the nearest that explains each of theirs, or if they are of one claim and kind and say
-// the same but for their numbers. A coarser rule would hide a second fault behind the first.
+// Two findings have one cause only in these cases, as a coarser rule would hide a second fault behind the
+// first:
+//
+//   - One other policy explains all recordings of the limiter, or is the nearest that explains each of
+//     theirs.
+//   - They are of one claim and kind, and differ only in their numbers.
 func Causes(raw, clean *result.Run, strict bool) []Cause {
 	g := &gathering{at: map[string]int{}}
 	if h := clean.Hint; h != nil && len(h.Limits) > 0 {
@@ -48,7 +53,7 @@ func Causes(raw, clean *result.Run, strict bool) []Cause {
 	}
 	nothing := !slices.ContainsFunc(clean.Scenarios, func(s result.Scenario) bool { return !s.Uncounted() })
 	for i := range clean.Scenarios {
-		if clean.Scenarios[i].Uncounted() && !nothing { // a note tells of it
+		if clean.Scenarios[i].Uncounted() && !nothing { // a note says so
 			continue
 		}
 		g.scenario(&raw.Scenarios[i], &clean.Scenarios[i], strict)
@@ -79,7 +84,7 @@ func (c *Cause) rank() int {
 
 // gathering collects causes by their keys.
 type gathering struct {
-	// scenarios counts those that did not pass.
+	// scenarios is how many scenarios did not pass.
 	scenarios int
 	// explained are the scenarios whose recordings one other policy explains.
 	explained []string
@@ -111,7 +116,8 @@ func (g *gathering) scenario(raw, s *result.Scenario, strict bool) {
 		}
 		seen = append(seen, t.Reason)
 		key := "open " + t.Reason
-		if t.Reason != string(verdict.NeedsFailed) { // each needs something else, and one answer
+		// Scenarios with needs-failed lack different things, but one answer helps all.
+		if t.Reason != string(verdict.NeedsFailed) {
 			key += " " + skeleton(t.Detail)
 		}
 		c := g.add(key, s, Failure{Sentence: t.Line()}, strict)
@@ -119,7 +125,7 @@ func (g *gathering) scenario(raw, s *result.Scenario, strict bool) {
 	}
 }
 
-// failures adds the failures of s, each claim of it at least once.
+// failures adds the failures of s, and of each failed claim at least one.
 func (g *gathering) failures(raw, s *result.Scenario, strict bool) {
 	found := Failures(raw)
 	if len(found) == 0 {
@@ -150,8 +156,8 @@ func (g *gathering) failures(raw, s *result.Scenario, strict bool) {
 	}
 }
 
-// add adds one finding of s to the cause of a key, and returns the cause. The clearest finding is that of the
-// fewest requests, of a scenario that counts where there is one.
+// add adds one finding of s to the cause of a key, and returns the cause. The clearest finding has the fewest
+// requests, and is of a scenario that counts if there is one.
 func (g *gathering) add(key string, s *result.Scenario, e Failure, strict bool) *Cause {
 	counts := s.Verdict == verdict.Fail && s.Weighs(strict)
 	i, known := g.at[key]
@@ -164,7 +170,8 @@ func (g *gathering) add(key string, s *result.Scenario, e Failure, strict bool) 
 	}
 	c := &g.all[i]
 	c.findings++
-	if e.Hint != c.Clearest.Hint { // what else would explain it is another policy in each recording
+	// The other explanations differ between recordings, so only the nearest stays.
+	if e.Hint != c.Clearest.Hint {
 		e.Hint, c.Clearest.Hint = e.nearest, c.Clearest.nearest
 	}
 	c.Verdict = verdict.Worst(c.Verdict, s.Verdict)
@@ -184,7 +191,7 @@ var (
 	figures = regexp.MustCompile(`\d[\d.,:]*`)
 )
 
-// skeleton is a sentence without its numbers.
+// skeleton returns a sentence without its numbers.
 func skeleton(text string) string {
 	return figures.ReplaceAllString(listed.ReplaceAllString(text, "#"), "0")
 }
@@ -201,7 +208,7 @@ func (c *Cause) Who() string {
 	return who
 }
 
-// Sentence is what was found, and of how many requests where it is about all of them.
+// Sentence says what was found. If it is about all requests, it says of how many.
 func (c *Cause) Sentence() string {
 	if c.all == 0 {
 		return c.Clearest.Sentence
@@ -210,12 +217,12 @@ func (c *Cause) Sentence() string {
 		quantity.Plural(c.all, "answer"))
 }
 
-// others are the scenarios but that of the witness.
+// others returns the scenarios without that of the witness.
 func (c *Cause) others() []string {
 	return slices.DeleteFunc(slices.Clone(c.IDs), func(id string) bool { return id == c.Witness })
 }
 
-// Also lists the other scenarios and counts the findings that are not shown; empty where there are none.
+// Also lists the other scenarios and counts the findings that are not shown. Empty: there are none.
 func (c *Cause) Also() string {
 	var parts []string
 	if len(c.IDs) > 1 {
@@ -227,7 +234,7 @@ func (c *Cause) Also() string {
 	return strings.Join(parts, "; ")
 }
 
-// Lines are what is said of a cause below its title, without any markup.
+// Lines returns the lines of a cause below its title, without any markup.
 func (c *Cause) Lines() []string {
 	out := []string{c.Sentence(), c.Clearest.Span, c.Also()}
 	if c.Clearest.Hint != "" {
@@ -242,10 +249,10 @@ func (c *Cause) Lines() []string {
 	return slices.DeleteFunc(out, func(l string) bool { return l == "" })
 }
 
-// Several tells whether it stands for more than one scenario or finding.
+// Several tells whether the cause has more than one scenario or finding.
 func (c *Cause) Several() bool { return c.Remark || len(c.IDs) > 1 || c.findings > 1 }
 
-// IDsOf are the scenarios of causes, each once.
+// IDsOf returns the scenarios of causes, each once.
 func IDsOf(all []Cause) []string {
 	var out []string
 	for i := range all {

@@ -1,5 +1,5 @@
-// Package evidence puts what a run found into words, once for all formats that people read: what failed, why
-// something stayed open, what to do about it, and which of all that has one cause. Its texts are clean.
+// Package evidence puts the results of a run into words, once for all formats that people read: what failed,
+// why something stayed open, what to do about it, and which findings have one cause. Its texts are clean.
 package evidence
 
 import (
@@ -16,30 +16,30 @@ import (
 
 // Failure is one failure in words, ready for a reader.
 type Failure struct {
-	// Claim is the id of the claim that failed, Kind what kind of contradiction it was; Kind may be empty.
+	// Claim is the id of the claim that failed. Kind is the kind of the contradiction, and may be empty.
 	Claim, Kind string
 	// Sentence is the arithmetic in one sentence.
 	Sentence string
-	// Span says where in the recording; empty where no observation is named.
+	// Span says where in the recording it is. Empty: no observation is named.
 	Span string
-	// Replay is the command that judges the recording again; empty where nothing is kept or it would judge
-	// another thing.
+	// Replay is the command that judges the recording again. Empty: nothing is kept, or the command would
+	// judge something else.
 	Replay string
-	// Hint names a policy that would explain the recording; empty where none is known.
+	// Hint names a policy that would explain the recording. Empty: none is known.
 	Hint string
-	// nearest is the hint without the policies that would explain it as well; the same as hint where no
-	// other would.
+	// nearest is Hint with only the nearest policy. It equals Hint if no other policy would explain the
+	// recording.
 	nearest string
-	// whole tells that it is about all of the recording, and to be read before any finding.
+	// whole: it is about all of the recording, and a reader needs it before any finding.
 	whole bool
-	// requests is how many requests prove it, or units where those are more; 0 where none is named.
+	// requests is how many requests prove it, or units if these are more; 0: none is named.
 	requests int
 }
 
 // Conformance is the id of the claim whose findings the check command finds again.
 const Conformance = "conformance"
 
-// Lines are the sentence, the span and the replay command, each on a line.
+// Lines returns the sentence, the span and the replay command, one on each line.
 func (e Failure) Lines() []string {
 	out := []string{e.Sentence}
 	if e.Claim != Conformance && e.Claim != "" {
@@ -57,8 +57,8 @@ func (e Failure) Lines() []string {
 	return out
 }
 
-// Failures returns the failures of s, one for each finding, those of conformance first, and before them
-// what a reader needs to know of all of them. s is not cleaned yet; the texts of the result are.
+// Failures returns the failures of s, one for each finding, those of conformance first. Before them stands
+// what a reader needs to know of all of them. s is not cleaned yet. The texts of the result are clean.
 func Failures(s *result.Scenario) []Failure {
 	found := findings(s)
 	if s.Judgement == nil || s.Judgement.Diagnosis == nil || len(found) == 0 {
@@ -113,7 +113,7 @@ func Shown(all []Failure) []Failure {
 		}
 		i += n
 	}
-	for i := range out[:max(len(out)-1, 0)] { // the command once, below all it shows
+	for i := range out[:max(len(out)-1, 0)] { // the command once, below all failures that it shows
 		if out[i].Replay == out[i+1].Replay || out[i+1].Kind == "" && out[i+1].Claim == out[i].Claim {
 			out[i].Replay, out[i+1].Replay = "", out[i].Replay
 			out[i].Hint, out[i+1].Hint = "", out[i].Hint
@@ -142,8 +142,8 @@ func found(s *result.Scenario, claim string, f *verdict.Finding) Failure {
 	return e
 }
 
-// nearest is the hint with its first policy alone; the whole hint where none is sure to explain the
-// recording.
+// nearest returns the hint with only its first policy. It returns the whole hint if no policy surely explains
+// the recording.
 func nearest(j *verdict.Judgement) string {
 	if len(j.Explanations) == 0 || !j.Explanations[0].Sure {
 		return plain.Text(j.Hint)
@@ -152,7 +152,7 @@ func nearest(j *verdict.Judgement) string {
 	return plain.Text(fmt.Sprintf("%s would explain all of this (%s)", first.Text, first.Limit))
 }
 
-// replayPhase is the command line that judges all requests of the phase of a finding as those of one client.
+// replayPhase returns the command that judges all requests of the phase of a finding as those of one client.
 func replayPhase(s *result.Scenario, f *verdict.Finding) string {
 	first, _ := ends(s.Timeline, f)
 	if first == nil || s.TimelinePath == "" {
@@ -166,7 +166,7 @@ func replayPhase(s *result.Scenario, f *verdict.Finding) string {
 		"--columns partition=phase,phase=partition --partition " + plain.ShellWord(plain.Text(first.Phase))
 }
 
-// replay is the command line that judges the recording of s again.
+// replay returns the command that judges the recording of s again.
 func replay(s *result.Scenario) string {
 	if len(s.Replay) > 0 {
 		words := make([]string, len(s.Replay))
@@ -181,12 +181,12 @@ func replay(s *result.Scenario) string {
 	return checkCommand(s) + plain.Text(s.Limit.String()) + "'"
 }
 
-// checkCommand is the command line that judges the recording of s again, up to the limit.
+// checkCommand returns the command that judges the recording of s again, up to the limit.
 func checkCommand(s *result.Scenario) string {
 	return "rlcheck check " + plain.ShellWord(plain.Text(s.TimelinePath)) + " --limit '"
 }
 
-// spanText says which requests a finding rests on, when they were, and which rule says so.
+// spanText says on which requests a finding rests, when they were sent, and which rule it breaks.
 func spanText(t *timeline.Timeline, f *verdict.Finding) string {
 	if f.Rule == "" {
 		return requestsText(t, f)
@@ -194,8 +194,8 @@ func spanText(t *timeline.Timeline, f *verdict.Finding) string {
 	return requestsText(t, f) + "; rule " + plain.Text(f.Rule)
 }
 
-// requestsText says which requests a finding rests on and when they were. Where the recording is at hand it
-// names the request sent first and the one answered last.
+// requestsText says on which requests a finding rests and when they were sent. If the recording is at hand,
+// it names the request that was sent first and the one that was answered last.
 func requestsText(t *timeline.Timeline, f *verdict.Finding) string {
 	where := ""
 	if f.Partition != "" {
@@ -218,8 +218,8 @@ func requestsText(t *timeline.Timeline, f *verdict.Finding) string {
 		quantity.Seconds(f.To))
 }
 
-// ends returns the observations of the witness of f that were sent first and answered last; nil where t lacks
-// one of them.
+// ends returns the observations of the witness of f that were sent first and answered last. nil: t lacks one
+// of its observations.
 func ends(t *timeline.Timeline, f *verdict.Finding) (first, last *timeline.Observation) {
 	if t == nil {
 		return nil, nil

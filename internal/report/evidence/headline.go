@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Headline says what became of a run, behind its verdict: 36 scenarios: 34 PASS, 2 FAIL (burst,
-// replicas), in 2m16s. A failure that does not count is told apart.
+// Headline says the result of a run, behind its verdict: 36 scenarios: 34 PASS, 2 FAIL (burst, replicas), in
+// 2m16s. It separates failures that do not count.
 func Headline(r *result.Run, strict bool) string {
 	if len(r.Scenarios) == 0 {
 		return strings.TrimSuffix("nothing was judged in "+quantity.Brief(r.Duration)+interruption(r), ", ")
@@ -72,7 +72,7 @@ func interruption(r *result.Run) string {
 	return ""
 }
 
-// few names scenarios in brackets where they are few.
+// few names scenarios in brackets if they are few.
 func few(ids []string) string {
 	if len(ids) > 3 {
 		return ""
@@ -80,8 +80,8 @@ func few(ids []string) string {
 	return " (" + strings.Join(ids, ", ") + ")"
 }
 
-// PolicyLines say what the scenarios of a run together measured, a line for each policy of the limit; none
-// where nothing was.
+// PolicyLines says what the scenarios of a run together measured, one line for each policy of the limit.
+// Empty: nothing was measured.
 func PolicyLines(r *result.Run) []string {
 	p := r.Policy
 	if p == nil {
@@ -102,7 +102,7 @@ func PolicyLines(r *result.Run) []string {
 	return out
 }
 
-// declare names how many scenarios declare a limit.
+// declare says how many scenarios declare a limit.
 func declare(n int) string {
 	if n == 1 {
 		return "1 scenario that declares"
@@ -143,8 +143,8 @@ func spread(v verdict.Interval, unit string, text func(x float64, up bool) strin
 	}
 }
 
-// contradiction names the two scenarios that are farthest apart on a parameter of policy i, or the one that
-// no value fits.
+// contradiction names the two scenarios that are farthest apart on a parameter of policy i, or the scenario
+// that no value fits.
 func contradiction(r *result.Run, i int, unit string) string {
 	type one struct {
 		id string
@@ -183,8 +183,8 @@ func contradiction(r *result.Run, i int, unit string) string {
 	return fmt.Sprintf("%s measured %s, %s %s", a.id, spread(a.v, unit, text), b.id, spread(b.v, unit, text))
 }
 
-// WithContradiction is r with its contradiction as a scenario of its own, behind the others; r itself where
-// it has none.
+// WithContradiction returns r with its contradiction as a scenario of its own, behind the others. It returns
+// r itself if there is none.
 func WithContradiction(r *result.Run, strict bool) *result.Run {
 	if r.Policy == nil || r.Policy.Contradiction == nil {
 		return r
@@ -201,7 +201,7 @@ func WithContradiction(r *result.Run, strict bool) *result.Run {
 	return &out
 }
 
-// About are the lines on all scenarios of a run together: what they measured, and what explains them.
+// About returns the lines on all scenarios of a run together: what they measured, and what explains them.
 func About(r *result.Run) []string {
 	out := PolicyLines(r)
 	if r.Hint != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// mends says for each reason of an Inconclusive verdict what the reader can do.
+// mends has what a reader can do, for each reason of an Inconclusive verdict. It is never written after init.
 var mends = map[verdict.Reason]string{
 	verdict.ScheduleMissed: "lower the rate, or use a machine with more idle processors",
 	verdict.Unreachable:    "start the target, or check the URL given with --target",
@@ -27,7 +27,7 @@ var mends = map[verdict.Reason]string{
 	verdict.Interrupted:        "let the run finish",
 }
 
-// recordedMends are those of a recording that is judged alone: nobody can send more of it.
+// recordedMends are the mends of a recording that is judged alone, where nobody can send more.
 var recordedMends = map[verdict.Reason]string{
 	verdict.TooFew: "judge a longer recording, or demand less of a PASS (--exact-burst, " +
 		"--burst-resolution, --rate-resolution)",
@@ -38,7 +38,7 @@ var recordedMends = map[verdict.Reason]string{
 		"recording",
 }
 
-// recordedMend is the mend of a recording that is judged alone; empty where there is none.
+// recordedMend returns the mend of a recording that is judged alone. Empty: there is none.
 func recordedMend(s *result.Scenario, r verdict.Reason) string {
 	switch {
 	case s.Target != "":
@@ -50,8 +50,8 @@ func recordedMend(s *result.Scenario, r verdict.Reason) string {
 	return recordedMends[r]
 }
 
-// unheardMend is the mend of a run that admitted, and denied nothing, where requests got no answer; empty for
-// others.
+// unheardMend returns the mend of a run that admitted requests, denied none, and left some without an answer.
+// Empty for others.
 func unheardMend(s *result.Scenario, r verdict.Reason) string {
 	n := s.Latency.Unanswered
 	if r != verdict.TooFew || n == 0 || s.Counts.Allowed == 0 || s.Counts.Denied > 0 {
@@ -61,7 +61,7 @@ func unheardMend(s *result.Scenario, r verdict.Reason) string {
 		"denies by not answering, declare denied: {unanswered: true} (--set denied.unanswered=true)"
 }
 
-// wentAwayMend is the mend of a run whose target answered, and then did not; empty for others.
+// wentAwayMend returns the mend of a run whose target answered at first and then did not. Empty for others.
 func wentAwayMend(s *result.Scenario, r verdict.Reason) string {
 	if r != verdict.Unreachable || s.Counts.Allowed+s.Counts.Denied == 0 {
 		return ""
@@ -69,8 +69,8 @@ func wentAwayMend(s *result.Scenario, r verdict.Reason) string {
 	return "find out what happened to the target: it answered other requests"
 }
 
-// slowMend is the mend of a run that showed too little as answers came late, or as nobody said which clock
-// the target has; empty for others.
+// slowMend returns the mend of a run that showed too little, since answers came late or nobody said which
+// clock the target has. Empty for others.
 func slowMend(s *result.Scenario, r verdict.Reason) string {
 	if r != verdict.TooFew {
 		return ""
@@ -82,7 +82,7 @@ func slowMend(s *result.Scenario, r verdict.Reason) string {
 	return s.Slow()
 }
 
-// unalikeMend is the mend of a run that compares attributes and shows none of them; empty for others.
+// unalikeMend returns the mend of a run that compares attributes and shows none of them. Empty for others.
 func unalikeMend(s *result.Scenario, r verdict.Reason) string {
 	open := func(c verdict.Claim) bool {
 		return c.Kind == verdict.ClaimAttributes && c.Verdict == verdict.Inconclusive
@@ -94,11 +94,11 @@ func unalikeMend(s *result.Scenario, r verdict.Reason) string {
 		"more requests"
 }
 
-// ofOurClock tells whether a note says that a recording fails where the target has our clock.
+// ofOurClock tells whether a note says that a recording fails only if the target has our clock.
 func ofOurClock(note string) bool { return strings.HasPrefix(note, result.OurClock) }
 
 // Mend says what the reader of s can do about a reason. What an earlier run used of its partitions may
-// explain what is seen until it is forgotten.
+// explain the result until the limiter has forgotten it.
 func Mend(s *result.Scenario, r verdict.Reason) string {
 	if r == verdict.TooFew && s.FromCache() {
 		return "get past the cache (--past-caches), or use a route that is not cached"

@@ -13,12 +13,12 @@ import (
 )
 
 // remark is what a reader needs to know before any finding: the route may not be the limited one. Scenarios
-// with one text have one remark.
+// with one text share one remark.
 type remark struct {
 	text, mend string
-	// of and all are requests: those that the remark is about, and all that were answered.
+	// of and all count requests: those that the remark is about, and all that were answered.
 	of, all int
-	// instead tells that what could not be judged follows from it.
+	// instead: what could not be judged follows from it.
 	instead bool
 }
 
@@ -30,10 +30,9 @@ const (
 	notFollowed = "give the final URL with --target: rlcheck follows no redirects"
 )
 
-// remarkOn looks at what a scenario that did not pass was answered. ok is false where that is what a limited
-// route answers.
+// remarkOn checks the answers of a scenario that did not pass. ok=false: a limited route answers so.
 func remarkOn(s *result.Scenario) (r remark, ok bool) {
-	if s.Verdict == verdict.Pass || s.FromCache() { // of which a note says all there is to say
+	if s.Verdict == verdict.Pass || s.FromCache() { // a note says all that there is to say
 		return remark{}, false
 	}
 	most, strange, right, admitted, all := timeline.StatusCount{}, 0, 0, 0, 0
@@ -57,7 +56,8 @@ func remarkOn(s *result.Scenario) (r remark, ok bool) {
 	case 2*strange > all:
 		text, mend := strangeStatus("most answers are", most, s.Header.Notes)
 		return remark{text, mend, most.Answers, all, true}, true
-	case strange > 0 && admitted == 0: // a limiter before a route that is not there
+	// The limiter stands before a route that does not exist.
+	case strange > 0 && admitted == 0:
 		text, mend := strangeStatus("requests that are not denied are answered", most, s.Header.Notes)
 		return remark{text, mend, most.Answers, all, true}, true
 	case neverDenied(s):
@@ -77,7 +77,7 @@ func redirects(status int) bool {
 	return status >= 300 && status < 400 && status != http.StatusNotModified
 }
 
-// neverDenied tells whether s was admitted too much, and all of it.
+// neverDenied tells whether s failed, and everything was admitted.
 func neverDenied(s *result.Scenario) bool {
 	c := s.Counts
 	if s.Verdict != verdict.Fail || c.Denied > 0 || c.Allowed == 0 || 2*c.Unknown > c.Allowed {
@@ -93,11 +93,11 @@ func neverDenied(s *result.Scenario) bool {
 	return false
 }
 
-// uncertified are the statuses of a target that was shown no certificate. Those of nginx are the last two,
+// uncertified are the statuses of a target that was shown no certificate. The last two are those of nginx,
 // which it sends as 400.
 var uncertified = []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, 495, 496}
 
-// strangeStatus says what a status of most answers may mean, and what to do about it.
+// strangeStatus says what the status of most answers may mean, and what to do about it.
 func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, mend string) {
 	text = strings.TrimSpace(fmt.Sprintf("%s %d %s", who, x.Status, http.StatusText(x.Status)))
 	switch {
@@ -124,5 +124,5 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 	}
 }
 
-// denial is the flag that calls a status a denial.
+// denial returns the flag that makes a status a denial.
 func denial(status int) string { return fmt.Sprintf("--set denied.status=[%d]", status) }

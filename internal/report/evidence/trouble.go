@@ -9,12 +9,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Trouble is why a scenario is Inconclusive, in words: the reason, what it means here, and what to do about
-// it.
+// Trouble says why a scenario is Inconclusive: the reason, what it means here, and what to do about it.
 type Trouble struct{ Reason, Detail, Mend string }
 
-// Troubles returns why s is Inconclusive: its own reason first, then those of inconclusive claims that say
-// something else. Empty for another verdict.
+// Troubles returns why s is Inconclusive: its own reason first, then different reasons of inconclusive
+// claims. Empty for another verdict.
 func Troubles(s *result.Scenario) []Trouble {
 	if s.Verdict != verdict.Inconclusive {
 		return nil
@@ -29,7 +28,7 @@ func Troubles(s *result.Scenario) []Trouble {
 			return
 		}
 		if slices.ContainsFunc(out, func(o Trouble) bool { return o.Reason == t.Reason }) {
-			t.Mend = "" // said already
+			t.Mend = "" // it is said already
 		}
 		out = append(out, t)
 	}
@@ -38,10 +37,10 @@ func Troubles(s *result.Scenario) []Trouble {
 	}
 	for i := range s.Claims {
 		c := &s.Claims[i]
-		if c.Unpromised != "" { // that is a note of the run
+		if c.Unpromised != "" { // it is a note of the run
 			continue
 		}
-		if c.Reason == verdict.UnclassifiedStatus && s.FromCache() { // by no rule, since a cache gave it
+		if c.Reason == verdict.UnclassifiedStatus && s.FromCache() { // a cache gave it, so by no rule
 			continue
 		}
 		if c.Verdict == verdict.Inconclusive && (c.Text != "" || c.Reason != s.Reason) {
@@ -54,7 +53,7 @@ func Troubles(s *result.Scenario) []Trouble {
 	return out
 }
 
-// Line puts a trouble on one line, without its mend.
+// Line prints a trouble on one line, without its mend.
 func (t Trouble) Line() string {
 	return strings.Trim(t.Reason+": "+t.Detail, ": ")
 }

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Cell returns s as the text of a CSV cell: a text that a spreadsheet would take for a formula (it begins
-// with = + - @, a tab or a carriage return) gets an apostrophe in front.
+// Cell returns s as the text of a CSV cell. A text that a spreadsheet would take for a formula gets an
+// apostrophe in front: it begins with = + - @, a tab or a carriage return.
 func Cell(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return "'" + s
@@ -15,8 +15,8 @@ func Cell(s string) string {
 	return s
 }
 
-// Markdown returns s as a run of Markdown text that GitHub shows as it is, also at the beginning of a line:
-// no markup, no HTML, no table border, no link, nobody mentioned.
+// Markdown returns s as Markdown that GitHub shows as it is, also at the beginning of a line: no markup, no
+// HTML, no table border, no link, nobody mentioned.
 func Markdown(s string) string {
 	s = mdEscapes.Replace(s)
 	digits := len(s) - len(strings.TrimLeft(s, "0123456789"))
@@ -59,7 +59,7 @@ func Code(s string, inTable bool) string {
 // escapeData and escapeProperty.
 func Annotation(s string) string { return annotationEscapes.Replace(s) }
 
-// Property is annotation for the value of a property.
+// Property is Annotation for the value of a property.
 func Property(s string) string { return propertyEscapes.Replace(s) }
 
 var (
@@ -67,7 +67,7 @@ var (
 	propertyEscapes   = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// ShellWord returns s as one word of a POSIX shell: as it is where no character is special, else in single
+// ShellWord returns s as one word of a POSIX shell: as it is if no character is special, otherwise in single
 // quotes.
 func ShellWord(s string) string {
 	special := func(r rune) bool {
@@ -80,8 +80,8 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// JSON returns a JSON text with the hidden characters inside its strings as \u escapes: the values stay
-// exact. Outside of strings JSON has only newlines of that kind, which stay.
+// JSON returns a JSON text with the hidden characters inside its strings as \u escapes. The values stay
+// exact. Outside of strings, the only hidden characters of JSON are newlines, which stay.
 func JSON(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {

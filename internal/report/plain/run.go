@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Run returns a copy of r whose every text has passed Text, and whose URLs carry no credentials.
-// Timelines are shared, not copied: their texts are cleaned where they are used.
+// Run returns a copy of r in which every text has passed Text, and URLs have no credentials. Timelines are
+// shared and not copied. Their texts are cleaned where they are used.
 func Run(r *result.Run) *result.Run {
 	c := *r
 	c.ID, c.Version = Text(r.ID), Text(r.Version)
@@ -80,7 +80,7 @@ func findings(fs []verdict.Finding) []verdict.Finding {
 	return fs
 }
 
-// hint is h with its texts passed through Text.
+// hint returns h with texts that have passed Text.
 func hint(h *result.Hint) *result.Hint {
 	if h == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package plain makes texts that come from outside fit for a reader: what a target said cannot steer a
-// terminal, hide what stands beside it, or become markup, a formula or a command.
+// Package plain makes texts from outside fit for a reader. The text of a target cannot steer a terminal, hide
+// what stands beside it, or become markup, a formula or a command.
 package plain
 
 import (
@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s fit for one line of a terminal, a page or an XML file: control characters (ESC, newlines,
+// Text returns s fit for one line of a terminal, a page or an XML file. Control characters (ESC, newlines,
 // C1), marks that reorder or hide text, and bytes that are no UTF-8 become visible escapes (\x1b, \n, \u202e,
-// \xff). Everything a target said passes through it before it reaches a reader. A string that needs nothing
-// is returned as it is.
+// \xff). Every text of a target passes it before it reaches a reader. A string that needs nothing is returned
+// as it is.
 func Text(s string) string {
 	if strings.IndexFunc(s, hidden) < 0 && utf8.ValidString(s) {
 		return s
@@ -45,9 +45,9 @@ func Text(s string) string {
 	return b.String()
 }
 
-// hidden tells whether r changes what a reader sees without being seen itself: controls, formats
+// hidden tells whether r changes what a reader sees and is not seen itself. These are controls, formats
 // (bidirectional marks, zero-width characters, tags), line and paragraph separators, private use, and what
-// XML does not allow. Unicode's general categories Cc, Cf, Co, Cs, Zl and Zp, with the noncharacters.
+// XML does not allow. They are Unicode's general categories Cc, Cf, Co, Cs, Zl and Zp, and the noncharacters.
 func hidden(r rune) bool {
 	if r < 0x7f {
 		return r < 0x20
@@ -65,10 +65,10 @@ func All(ss []string) []string {
 	return out
 }
 
-// userInfo finds the user name and password of what does not parse as a URL, but looks like one.
+// userInfo matches the user name and password of a text that does not parse as a URL but looks like one.
 var userInfo = regexp.MustCompile(`//[^/?#]*@`)
 
-// URL returns a URL without its user name and password. What has none is returned as it is.
+// URL returns a URL without its user name and password. A URL without them is returned as it is.
 func URL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {

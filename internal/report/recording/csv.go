@@ -11,12 +11,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// csvHead has the names of the timeline format, and the scenario last.
+// csvHead has the names of the timeline format, and then the scenario.
 var csvHead = []string{"seq", "partition", "phase", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status",
 	"outcome", "cost", "error", "scenario"}
 
-// CSV writes a row an observation (RFC 4180): integers in nanoseconds since the start of its recording,
-// an empty cell for what is not known. Texts that a spreadsheet would take for formulas begin with an
+// CSV writes a row for each observation (RFC 4180). Times are integers in nanoseconds since the start of the
+// recording. An empty cell: it is not known. Texts that a spreadsheet would take for formulas begin with an
 // apostrophe.
 func CSV(w io.Writer, r *result.Run) error {
 	recorded, err := recordings(r)

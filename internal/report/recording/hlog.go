@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// Hlog writes an HdrHistogram log of the recording of the run. A log has one base time, so a run of
-// several scenarios is refused.
+// Hlog writes an HdrHistogram log of the recording of the run. A log has one base time, so it refuses a run
+// of several scenarios.
 func Hlog(w io.Writer, r *result.Run) error {
 	recorded, err := recordings(r)
 	switch {

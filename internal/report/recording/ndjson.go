@@ -10,12 +10,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// ErrNone is returned by the formats that print recordings.
+// ErrNone is the error of formats of recordings for a report that has none.
 var ErrNone = errors.New("no recording: this report has only verdicts and numbers (give the run's " +
 	"folder with its timeline.ndjson)")
 
-// NDJSON writes the recording of the run as a timeline file. A timeline file holds one recording, so a
-// run of several scenarios is refused.
+// NDJSON writes the recording of the run as a timeline file. A timeline file holds one recording, so it
+// refuses a run of several scenarios.
 func NDJSON(w io.Writer, r *result.Run) error {
 	recorded, err := recordings(r)
 	switch {
@@ -30,8 +30,8 @@ func NDJSON(w io.Writer, r *result.Run) error {
 	}
 }
 
-// recordings returns the scenarios that have a timeline. The error is that there is none, or that one is only
-// a part.
+// recordings returns the scenarios that have a timeline. The error says that there is none, or that one is
+// only a part.
 func recordings(r *result.Run) ([]*result.Scenario, error) {
 	var out []*result.Scenario
 	for i := range r.Scenarios {

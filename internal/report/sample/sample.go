@@ -1,5 +1,5 @@
 // Package sample has runs of every kind for the tests of the reports: one that passes, one that fails, one
-// whose texts try to be something else. They are the same for ever, so that golden files can print them.
+// with texts that try to be something else. They never change, so that golden files can print them.
 package sample
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Dice is a small generator of the same numbers for ever.
+// Dice is a small generator that always gives the same numbers.
 type Dice uint64
 
 // Next returns a number of at least 0 and less than n.
@@ -35,7 +35,7 @@ func Limit(t testing.TB, text string) spec.Limit {
 }
 
 // Record plays a burst of 40 requests, a rest, and an overload of `rate` requests a second for 3 s on each of
-// n partitions, against token buckets of 10/s that really have the given burst. Answers take 0.2 to 1.2 ms.
+// n partitions. Token buckets of 10/s with the given burst answer. Answers take 0.2 to 1.2 ms.
 func Record(n, burst, rate int) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
 		Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), WallError: 500 * time.Millisecond,
@@ -68,7 +68,7 @@ func Record(n, burst, rate int) *timeline.Timeline {
 	return tl
 }
 
-// decide lets buckets of 10/s decide each request in the middle of its interval.
+// decide decides each request in the middle of its interval, with buckets of 10/s.
 func decide(tl *timeline.Timeline, burst int) {
 	type bucket struct {
 		level float64
@@ -96,7 +96,7 @@ func decide(tl *timeline.Timeline, burst int) {
 	}
 }
 
-// Load is n requests in a minute on 6 keys, each denied but every tenth.
+// Load returns n requests in a minute on 6 keys. Every tenth is admitted, the others are denied.
 func Load(n int) *timeline.Timeline {
 	tl := &timeline.Timeline{Observations: make([]timeline.Observation, n)}
 	d := Dice(3)
@@ -114,7 +114,7 @@ func Load(n int) *timeline.Timeline {
 	return tl
 }
 
-// Scenario wraps a recording.
+// Scenario returns a scenario with a recording.
 func Scenario(t testing.TB, id, title, spec string, tl *timeline.Timeline) result.Scenario {
 	return result.Scenario{
 		ID: id, Title: title, Kind: result.Required, Source: "SOURCES.md#" + id,
@@ -125,12 +125,12 @@ func Scenario(t testing.TB, id, title, spec string, tl *timeline.Timeline) resul
 	}
 }
 
-// Between is the interval from lo to hi.
+// Between returns the interval from lo to hi.
 func Between(lo, hi float64) verdict.Interval {
 	return verdict.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true}
 }
 
-// Passing is a scenario that passed.
+// Passing returns a scenario that passed.
 func Passing(t testing.TB) result.Scenario {
 	s := Scenario(t, "burst", "A full start admits exactly its burst at once",
 		"token-bucket,rate=10/s,burst=20", Record(2, 20, 100))
@@ -152,8 +152,8 @@ func Passing(t testing.TB) result.Scenario {
 	return s
 }
 
-// Failing is a scenario that failed: the target has a burst of 21 where 20 is declared, and a header claim
-// failed too.
+// Failing returns a scenario that failed. The target has a burst of 21 instead of the declared 20, and a
+// header claim failed too.
 func Failing(t testing.TB) result.Scenario {
 	tl := Record(2, 21, 100)
 	s := Scenario(t, "overload-10x", "At ten times the limit, admissions stay at the limit",
@@ -189,7 +189,7 @@ func Failing(t testing.TB) result.Scenario {
 	return s
 }
 
-// Unreachable is a scenario whose target did not answer.
+// Unreachable returns a scenario whose target did not answer.
 func Unreachable(t testing.TB) result.Scenario {
 	tl := &timeline.Timeline{Header: timeline.Header{Unsent: 40}}
 	s := Scenario(t, "sustained", "At nine tenths of the limit nothing is denied",
@@ -200,7 +200,7 @@ func Unreachable(t testing.TB) result.Scenario {
 	return s
 }
 
-// Unknown is a scenario in which no request was answered.
+// Unknown returns a scenario in which no request was answered.
 func Unknown(t testing.TB) result.Scenario {
 	tl := Record(1, 20, 10)
 	for i := range tl.Observations {
@@ -219,7 +219,7 @@ func Unknown(t testing.TB) result.Scenario {
 	return s
 }
 
-// Hostile is a failing scenario all of whose texts try to be something else.
+// Hostile returns a failing scenario all of whose texts try to be something else.
 func Hostile(t testing.TB) result.Scenario {
 	const bad = "</script><b onload=x>&amp;\x1b[31m\u202eevil\u2066 100% `|` @bob =1+1 \"q\" 'a' ]]> " +
 		"\r\n::error::x \xff \u009b2J"
@@ -251,7 +251,7 @@ func Hostile(t testing.TB) result.Scenario {
 	return s
 }
 
-// Run wraps scenarios.
+// Run returns a run of scenarios.
 func Run(scenarios ...result.Scenario) *result.Run {
 	return &result.Run{
 		ID: "2026-11-20T10-00-00", Started: time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC),
@@ -261,7 +261,7 @@ func Run(scenarios ...result.Scenario) *result.Run {
 	}
 }
 
-// Measured wraps scenarios of one limit, with what the first of them measured.
+// Measured returns a run of scenarios with one limit, and with what the first of them measured.
 func Measured(scenarios ...result.Scenario) *result.Run {
 	r := Run(scenarios...)
 	r.Policy = &result.Policy{Limit: scenarios[0].Limit, Measured: scenarios[0].Judgement.Measured}
@@ -271,8 +271,8 @@ func Measured(scenarios ...result.Scenario) *result.Run {
 	return r
 }
 
-// Alike is a run in which five scenarios fail for one cause and one of them for another, two stay open for
-// want of a denial, and two are answered 404.
+// Alike returns a run in which five scenarios fail for one cause and one of them also for another. Two stay
+// open for want of a denial, and two are answered 404.
 func Alike(t testing.TB) *result.Run {
 	var all []result.Scenario
 	for i, id := range []string{"burst", "sustained", "recovery", "overload-10x", "replicas"} {
@@ -301,7 +301,7 @@ func Alike(t testing.TB) *result.Run {
 	return r
 }
 
-// Runs are runs of every kind, by the names of the golden files that print them.
+// Runs returns runs of every kind, by the names of the golden files that print them.
 func Runs(t testing.TB) map[string]*result.Run {
 	interrupted := Run(Passing(t))
 	interrupted.Interrupted = true
@@ -328,7 +328,7 @@ func Runs(t testing.TB) map[string]*result.Run {
 	}
 }
 
-// Claimed is a scenario with one failed claim of one finding.
+// Claimed returns a scenario with one failed claim of one finding.
 func Claimed(id, claim string, kind verdict.Kind, text string) result.Scenario {
 	f := verdict.Finding{Kind: kind, Text: text, Observations: []int{1}}
 	return result.Scenario{ID: id, Kind: result.Required, Verdict: verdict.Fail,
