@@ -2,8 +2,9 @@
 // production traffic can be judged. It knows log formats and what their times mean, and no algorithm.
 //
 // Every observation gets an interval that surely holds the decision about its request, as wide as the log
-// leaves it: what each format logs, where that is documented, and how far it is widened stands at the type of
-// its layout. All of it assumes that the clock of the logging machine was not set while the log was written.
+// leaves it. The type of each layout says what the format logs, where that is documented, and how far
+// intervals are widened. All of it assumes that the clock of the logging machine was not set while the log
+// was written.
 package accesslog
 
 import (
@@ -31,93 +32,92 @@ const (
 	ALB       Format = "alb"
 )
 
-// Formats are all formats.
+// Formats returns all formats.
 func Formats() []Format { return []Format{Nginx, NginxJSON, HAProxy, Envoy, EnvoyJSON, Caddy, ALB} }
 
-// maxRequests is the most requests of one log that Read keeps: they are held in memory, 32 bytes each, to be
-// sorted by their beginning.
+// maxRequests is the most requests of one log that Read keeps. It holds them in memory, in 32 bytes each, to
+// sort them by their beginning.
 const maxRequests = 100_000_000
 
-// Options say how a log is read. The zero value but for Format reads the default layout of a server, tells
-// clients apart by their address, and assumes nothing about what happened before and after.
+// Options say how a log is read. The zero value, with a Format, reads the default layout of a server and
+// tells clients apart by their address. It assumes nothing about what happened before and after the log.
 type Options struct {
 	Format Format
-	// Layout is the log_format of nginx or the format string of Envoy, where it is not the default one.
+	// Layout is the log_format of nginx or the format string of Envoy. Empty: the default layout.
 	Layout string
-	// Columns maps the names of values (request_time, status, ...) to the names that a log in JSON, or the
-	// name=value pairs behind a line of nginx, give them, where they differ.
+	// Columns maps the names of values (request_time, status, ...) to other names that the log has for them.
+	// It is for logs in JSON, and for the name=value pairs of nginx.
 	Columns map[string]string
-	// PartitionBy is the field whose value is the partition: address (also if empty), user, host, path,
-	// method, none for one partition, the name of a header field that the log has, or any name of the
-	// format's own.
+	// PartitionBy is the field whose value is the partition: address (the default), user, host, path, method,
+	// none for one partition, the name of a header field in the log, or any name of the format's own.
 	PartitionBy string
-	// Match are conditions that a request must all meet; others are counted as Unmatched and left out.
+	// Match are conditions, all of which a request must meet. Other requests are counted as Unmatched and
+	// left out.
 	Match []Match
-	// Outcome tells the outcome of a status; nil means StatusOutcome.
+	// Outcome returns the outcome of a status. nil: StatusOutcome.
 	Outcome func(status int) timeline.Outcome
-	// MaxDuration is longer than any request took. A log without durations needs it; else it matters at the
-	// end of the log alone: see Log.
+	// MaxDuration is longer than any request took. A log without durations needs it. Otherwise it matters
+	// only at the end of the log (Log.Header).
 	MaxDuration time.Duration
-	// Lag is how far outside the logged times a decision may lie, instead of what the format assumes, if
+	// Lag is how far outside the logged times a decision may lie. It replaces the assumption of the format if
 	// LagSet.
 	Lag    time.Duration
 	LagSet bool
-	// Zone is the time zone of times without one; nil if it is not known: then they are read as UTC.
+	// Zone is the time zone of times without one. nil: it is not known, and such times are read as UTC.
 	Zone *time.Location
-	// WallError goes into the header: how far the clock of the limiter may be from that of the log.
+	// WallError goes into the header. It is how far the clock of the limiter may be from that of the log.
 	WallError time.Duration
-	// SkipBad counts lines that cannot be read instead of refusing the log.
+	// SkipBad counts lines that cannot be read, instead of refusing the log.
 	SkipBad bool
-	// Complete says that the log has every request that the limiter saw, from a fresh start to the last one.
+	// Complete: the log has every request that the limiter saw, from a fresh start to the last one.
 	Complete bool
-	// WithoutCached leaves out the requests that a cache answered; Log.Caches counts them. Without it their
+	// WithoutCached leaves out the requests that a cache answered, which Log.Caches counts. Otherwise their
 	// outcome is unknown.
 	WithoutCached bool
 }
 
-// Log is a log that was read: its header, and one observation a request.
+// Log is a log that was read: its header, and one observation for each request.
 type Log struct {
-	// Header has the wall time of zero as Started. Unless the log is said to be complete, CompleteFrom is the
-	// end of the request that ended first, and CompleteUntil the end of the one that ended last less the
-	// longest time a request may have taken: MaxDuration, the longest in the log, or a minute, whichever is
-	// longest, and a second. Where lines are not in the order of their ends, as of workers that buffer
-	// theirs, both are nearer by twice as much as that was seen.
+	// Header has the wall time of zero as Started. Unless the log is complete, CompleteFrom is the end of the
+	// request that ended first. CompleteUntil is the end of the request that ended last, less a longest
+	// duration and a second. That duration is the largest of MaxDuration, the longest one in the log, and a
+	// minute. If lines are not in the order of their ends, as when workers buffer them, both instants are
+	// nearer by twice the observed disorder.
 	Header timeline.Header
-	// Lines is the number of lines that are not blank: each is an observation, or counted by one of the
-	// others. Foreign lines are no requests; Skipped cannot be read; Unmatched do not match; Keyless have no
-	// partition.
+	// Lines is the number of lines that are not blank. Each is an observation, or counted by one of the
+	// others. Foreign lines are no requests. Skipped lines cannot be read. Unmatched ones do not match.
+	// Keyless ones have no partition.
 	Lines, Foreign, Skipped, Unmatched, Keyless int
 	// FirstSkipped is the problem of the first line that was skipped.
 	FirstSkipped *ndjson.ParseError
-	// Lossy tells that requests may be missing in the midst of the log, so that a denial cannot be held
-	// against it: lines were skipped, or the server promises no line for each request. It is false if the log
-	// is said to be complete.
+	// Lossy: requests may be missing in the middle of the log, so a denial proves nothing. Lines were
+	// skipped, or the server does not promise a line for each request. It is false if the log is complete.
 	Lossy bool
-	// ZoneUnknown tells that times had no zone and were read as UTC.
+	// ZoneUnknown: times had no zone and were read as UTC.
 	ZoneUnknown bool
-	// Whole counts the answers that are known to have been sent to their last byte: they have a Done.
+	// Whole is how many answers were surely sent to their last byte. These have a Done.
 	Whole int
 	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
 	Unnamed map[int]int
 
-	// Caches counts the answers that a cache gave, as the fields tell that the log has: their Outcome is
-	// Unknown. Its numbers are those of lines.
+	// Caches counts the answers that a cache gave, according to the fields in the log. Their Outcome is
+	// Unknown. Its numbers are numbers of lines.
 	Caches headers.Caches
 	// Doubtful counts the requests that meet all conditions only as their path and host are written, or only
-	// with them in their plain form: whether they were limited is not known, so that their Outcome is
-	// Unknown. Those of a partition without any other request are left out, as Unmatched.
+	// in plain form. It is not known whether they were limited, so their Outcome is Unknown. Those of a
+	// partition without any other request are left out, as Unmatched.
 	Doubtful int
 	// Absent names the fields of conditions (Options.Match) that no request of the log has. May be nil.
 	Absent []string
 
-	// records ascend by their beginning, names has the name of each partition; both are empty where the log
+	// records ascend by their beginning, and names has the name of each partition. Both are empty if the log
 	// can be read again. zero is the Unix time of zero.
 	records []record
 	names   []string
 	zero    int64
 	order   survey
 	again   *again
-	// lone are the partitions of which all requests are left out, left how many these are.
+	// lone are the partitions all of whose requests are left out. left is the number of these requests.
 	lone []bool
 	left int
 }
@@ -129,7 +129,7 @@ type record struct {
 	partition uint32
 	status    uint16
 	outcome   timeline.Outcome
-	// whole tells that the answer ended before to.
+	// whole: the answer ended before to.
 	whole bool
 }
 
@@ -141,8 +141,8 @@ func (l *Log) without(rec record) bool {
 	return int(rec.partition) < len(l.lone) && l.lone[rec.partition]
 }
 
-// All returns the observations of a log that Read returned, ascending by Sent, those that began at the same
-// instant ascending by line. Seq is the number of the line. The observation is overwritten by the next one.
+// All returns the observations of a log that Read returned, ascending by Sent, and by line if they began at
+// the same instant. Seq is the number of the line. Each observation is overwritten by the next.
 func (l *Log) All() iter.Seq[*timeline.Observation] {
 	return func(yield func(*timeline.Observation) bool) {
 		var o timeline.Observation
@@ -159,8 +159,8 @@ func (l *Log) observation(i int, o *timeline.Observation) {
 	l.fill(o, rec, partitionOf(l.names, rec.partition))
 }
 
-// StatusOutcome is what a status in a log says by itself: 2xx and 304 are Allowed, 429 is Denied, all else is
-// Unknown. Other redirections are not Allowed as many are answered without asking the limiter.
+// StatusOutcome returns what a status in a log says by itself: 2xx and 304 are Allowed, 429 is Denied, all
+// else is Unknown. Other redirections are not Allowed, as many are answered without asking the limiter.
 func StatusOutcome(status int) timeline.Outcome {
 	switch {
 	case status >= 200 && status < 300, status == 304:
@@ -172,8 +172,8 @@ func StatusOutcome(status int) timeline.Outcome {
 	}
 }
 
-// Read reads a log, plain, gzip or zstd. name stands in error messages. An error about its lines is of type
-// ndjson.Errors, with up to ten problems in their order; one about the options is an *OptionError.
+// Read reads a log, plain, gzip or zstd. Error messages call it name. An error about its lines is of type
+// ndjson.Errors, with up to ten problems in their order. An error about the options is an *OptionError.
 func Read(r io.Reader, name string, o Options) (*Log, error) {
 	rd, err := newReader(name, o)
 	if err != nil {
@@ -189,7 +189,7 @@ func Read(r io.Reader, name string, o Options) (*Log, error) {
 type OptionError struct {
 	// Option is the name of the member of Options.
 	Option string
-	// What quotes its value, Why states the rule, Mend is an edit that helps; Mend may be empty.
+	// What quotes its value, Why states the rule, and Mend is an edit that helps. Mend may be empty.
 	What, Why, Mend string
 }
 

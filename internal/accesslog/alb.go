@@ -7,24 +7,24 @@ import (
 
 // alb reads access logs of an Application Load Balancer of AWS.
 //
-// request_creation_time, field 22, is when the load balancer received the request, time, field 2, when it
-// generated the answer (of a WebSocket: when it was closed), both in microseconds (Access logs for your
+// Both times are in microseconds. request_creation_time, field 22, is when the load balancer received the
+// request. time, field 2, is when it generated the answer, or closed a WebSocket (Access logs for your
 // Application Load Balancer, access log entries). The processing times lie between the two and add nothing. A
-// load balancer is several nodes with a clock each, so that both ends are widened by a lag, 10 ms unless
-// told; AWS states no bound. The interval is
+// load balancer is several nodes with a clock each, so both ends are widened by a lag, by default 10 ms; AWS
+// states no bound. The interval is
 //
 //	[ request_creation_time - 1 us - lag, time + 1 us + lag ]
 //
-// "Elastic Load Balancing logs requests on a best-effort basis": a request may be missing, so that a denial
-// proves nothing unless the log is known to be complete.
+// "Elastic Load Balancing logs requests on a best-effort basis": a request may be missing, so a denial proves
+// nothing unless the log is known to be complete.
 type alb struct{ widths }
 
-// albFields are where values stand in a line.
+// albFields are the fields of a line that have shared names, by their index.
 var albFields = map[int]slot{
 	1: slotEnd, 3: slotAddress, 8: slotStatus, 12: slotRequest, 18: slotHost, 21: slotISO,
 }
 
-// albNames are the fields that a line has besides.
+// albNames are the other fields of a line.
 var albNames = map[string]int{
 	"type": 0, "elb": 2, "target": 4, "target_status_code": 9, "user_agent": 13, "target_group_arn": 16,
 	"trace_id":    17,
@@ -95,7 +95,7 @@ func (a *albLayout) split(line []byte, v values) flaw {
 	return flaw{}
 }
 
-// word cuts the first field of a line: up to a space, or between quotes, where the last one is before a space
+// word cuts the first field of a line: up to a space, or between quotes. The last quote stands before a space
 // or the end.
 func word(b []byte) (value, rest []byte, ok bool) {
 	if b[0] != '"' {

@@ -6,12 +6,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 )
 
-// cacheTold finds in a log what package headers reads of an answer: where it is logged, the values that
-// were sent to the client, and of nginx $upstream_cache_status, by which it says the same of its own cache.
+// cacheTold finds in a log what package headers reads of an answer. It reads the values that were sent to the
+// client and, for nginx, $upstream_cache_status, which says the same of its own cache.
 type cacheTold struct{ slots map[string][]slot }
 
-// newCacheTold gives slots to the fields in the names of a format. HAProxy numbers what it captures, and ALB
-// logs no field: of them nothing is known.
+// newCacheTold gives slots to the fields in the names of a format. HAProxy numbers the fields that it
+// captures, and ALB logs none, so nothing is known of these.
 func newCacheTold(f Format, t *table) cacheTold {
 	c := cacheTold{map[string][]slot{}}
 	for _, name := range headers.CacheFields() {
@@ -42,7 +42,7 @@ func answered(f Format, name string) []string {
 	}
 }
 
-// get returns the value of a field of the answer in a line, and whether it has it.
+// get returns the value of a field of the answer in a line, and whether the line has it.
 func (c cacheTold) get(v values) func(name string) (string, bool) {
 	return func(name string) (string, bool) {
 		for _, s := range c.slots[name] {

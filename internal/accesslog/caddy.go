@@ -15,24 +15,26 @@ var caddyNames = map[string]slot{
 
 // caddyTimes are the times of Caddy's access log in JSON.
 //
-// ts is when the line was written, after the request was handled: seconds since the Unix epoch as a floating
-// point number, which has steps of a quarter of a microsecond, unless time_format says otherwise. duration is
-// the time that handling took, in seconds (caddyserver.com, JSON config structure, logging;
-// modules/caddyhttp/server.go). The duration ends before the line is written, and before a route of
-// handle_errors is run, which is how a rate limiter's denial is answered. So the beginning may be earlier
-// than ts - duration by a lag: unless told 10 ms, and 100 ms where the status is 400 or more. The interval is
+// ts is when the line was written, after the request was handled. Unless time_format says otherwise, it is
+// seconds since the Unix epoch as a floating point number, with steps of a quarter of a microsecond. duration
+// is how long handling took, in seconds (caddyserver.com, JSON config structure, logging;
+// modules/caddyhttp/server.go).
+//
+// The duration ends before the line is written. It also ends before a route of handle_errors is run, which is
+// how a rate limiter's denial is answered. So the request may have begun before ts - duration, by a lag. By
+// default the lag is 10 ms, and 100 ms if the status is 400 or more. The interval is
 //
 //	[ ts - duration - 1/1000 of it - lag - 1 us, ts + one step + 1 us ]
 //
-// The duration is of a clock that only runs, ts of the wall clock. With duration_format ms or ns, durations
-// are taken for seconds, and intervals are wider than they need to be. A ts without a zone (time_format wall,
-// time_local) is local time.
+// duration is of a monotonic clock, ts of the wall clock. With duration_format ms or ns, durations are read
+// as seconds, and intervals are wider than necessary. A ts without a zone (time_format wall, time_local) is
+// local time.
 type caddyTimes struct {
 	widths
 	zone *time.Location
 }
 
-// errorRouteLag is how long a route of handle_errors usually takes at most.
+// errorRouteLag is the longest that a route of handle_errors usually takes.
 const errorRouteLag = 100 * time.Millisecond
 
 func (c caddyTimes) span(v values) (span, flaw) {
@@ -65,7 +67,8 @@ func (c caddyTimes) span(v values) (span, flaw) {
 		local: local}, flaw{}
 }
 
-// end reads a ts: seconds, milliseconds or nanoseconds since the epoch, told by their size, or a time.
+// end reads a ts: a time, or seconds, milliseconds or nanoseconds since the epoch, which it tells by their
+// size.
 func (c caddyTimes) end(b []byte) (m moment, local, ok bool) {
 	const milliseconds, nanoseconds = 12, 18 // digits of the present
 	if m, ok := iso(b, nil); ok {

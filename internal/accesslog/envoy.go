@@ -9,26 +9,26 @@ import (
 
 // envoy reads text logs of Envoy in its default format, in that of Istio, or in any format string.
 //
-// %START_TIME% is the start of the request, in milliseconds unless its format says otherwise, cut off;
-// %DURATION% are whole milliseconds from there to the last byte out (envoyproxy.io, access logging, command
-// operators), cut off too. The start is a reading of the wall clock, the duration one of a clock that only
-// runs, read right after it (StreamInfoImpl). So the interval is
+// %START_TIME% is the start of the request, cut to milliseconds unless its format says otherwise. %DURATION%
+// is the time from there to the last byte out, cut to milliseconds (envoyproxy.io, access logging, command
+// operators). The start is a reading of the wall clock. The duration is of a monotonic clock that is read
+// right after it (StreamInfoImpl). So the interval is
 //
 //	[ start, start + its step + %DURATION% + 1 ms + 1/1000 of it + lag ]
 //
-// where the lag, 10 ms unless told, is the time that a thread may lose between the two readings. Without
-// %DURATION% a longest duration must be given. A request without an end (%DURATION% is -) needs that too.
+// The lag, by default 10 ms, is the time that a thread may lose between the two readings. Without %DURATION%
+// a longest duration must be given. A request without an end (%DURATION% is -) needs that too.
 //
-// Envoy escapes nothing in text: a value that has the text which ends it makes its line unreadable, never
-// another one.
+// Envoy escapes nothing in text. A value that contains the text which ends it makes its line unreadable. It
+// never yields another value.
 type envoy struct {
 	patterns
 	envoyTimes
-	// format is the format string, empty for those that are known.
+	// format is the format string. Empty: a known format.
 	format string
 	t      *table
-	// lengths is the number of bytes that the first use of each operator in the format leaves of its value, 0
-	// for all; most that of the values that are needed, where it is not all.
+	// lengths is to how many bytes the first use of each operator in the format cuts its value, 0: to none.
+	// most is the same for the needed values that are cut.
 	lengths map[string]int
 	most    map[slot]int
 }
@@ -44,14 +44,14 @@ const (
 		`%DOWNSTREAM_LOCAL_ADDRESS% %DOWNSTREAM_REMOTE_ADDRESS% %REQUESTED_SERVER_NAME% %ROUTE_NAME%`
 )
 
-// envoyOperators are the operators that are understood, without arguments but those of REQ and RESP.
+// envoyOperators are the known operators, without arguments other than those of REQ and RESP.
 var envoyOperators = map[string]slot{
 	"START_TIME": slotISO, "DURATION": slotDuration, "RESPONSE_CODE": slotStatus, "REQ(:METHOD)": slotMethod,
 	"REQ(:PATH)": slotTarget, "REQ(:AUTHORITY)": slotHost, "DOWNSTREAM_REMOTE_ADDRESS": slotAddress,
 	"DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT": slotAddress,
 }
 
-// envoyNames are the keys of a log in JSON: those of Istio.
+// envoyNames are the keys of a log in JSON, as Istio has them.
 var envoyNames = map[string]slot{
 	"start_time": slotISO, "duration": slotDuration, "response_code": slotStatus, "method": slotMethod,
 	"path":      slotTarget,
@@ -89,7 +89,7 @@ func (e *envoy) ready(fields []field) error {
 	return e.lacks("format string", append(fields, sharedNames["status"]))
 }
 
-// operator drops the arguments and the length that do not matter: START_TIME(%s.%3f),
+// operator drops arguments and lengths that do not matter: START_TIME(%s.%3f),
 // REQ(X-ENVOY-ORIGINAL-PATH?:PATH):99, RESP(AGE):9.
 func operator(name string) string {
 	if inner, ok := strings.CutPrefix(name, "RESP("); ok {
@@ -124,7 +124,7 @@ func (e *envoy) variable(format string) (before, name, after string, found bool,
 			name := operator(rest[:i])
 			if _, known := e.lengths[name]; !known {
 				_, length, _ := cutLast([]byte(rest[:i]), ':')
-				e.lengths[name], _ = strconv.Atoi(string(length)) // 0 where it is no length
+				e.lengths[name], _ = strconv.Atoi(string(length)) // 0 if it is no length
 			}
 			return before, name, rest[i+1:], true, nil
 		}
@@ -150,7 +150,7 @@ func (e *envoy) split(line []byte, v values) flaw {
 	return flaw{}
 }
 
-// lost: of %REQ(X-API-KEY):9% the log has nine bytes, which may begin several keys.
+// lost: the log has nine bytes of %REQ(X-API-KEY):9%, with which several keys may begin.
 func (e *envoy) lost(f field, value []byte) flaw {
 	most := e.most[f.slot]
 	if most == 0 || len(value) < most {
@@ -161,7 +161,7 @@ func (e *envoy) lost(f field, value []byte) flaw {
 		mend: fmt.Sprintf("log it without :%d", most)}
 }
 
-// own: a header field X-Api-Key is REQ(X-API-KEY).
+// own: the header field X-Api-Key is REQ(X-API-KEY).
 func (e *envoy) own(name string) (string, bool) {
 	if headerLike(name) && !strings.Contains(name, "(") && strings.ToUpper(name) != name {
 		return "REQ(" + strings.ToUpper(name) + ")", true

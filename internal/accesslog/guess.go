@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Guess returns the format whose default layout reads the first line of a log, which begin has whole; empty
-// where none does, or a log has another layout.
+// Guess returns the format whose default layout reads the first line of a log. begin has that line whole.
+// Empty: no format reads it, or the log has another layout.
 func Guess(begin []byte) Format {
 	line := begin[:bytes.IndexByte(begin, '\n')+1]
 	for _, f := range Formats() {

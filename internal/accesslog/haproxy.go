@@ -15,19 +15,20 @@ import (
 //
 // The date is when the first byte of the request was received (%tr; up to version 1.6 the accept date), in
 // milliseconds, in local time without a zone. The last timer is the time from there to the last byte of the
-// answer in milliseconds (%Ta; up to 1.6 Tt), or to the log line where a + stands before it (option logasap):
-// the decision is before either (configuration manual, sections 8.2.3 and 8.4). Both are sums of numbers that
-// were cut off, so that the end may be 2 ms later, and the date is of a wall clock, the timer of one that
-// only runs. The interval is
+// answer in milliseconds (%Ta; up to 1.6 Tt). With a + in front (option logasap) it is the time to the log
+// line. The decision is before either (configuration manual, sections 8.2.3 and 8.4).
+//
+// Both are sums of numbers that were cut off, so the end may be 2 ms later. The date is of a wall clock, the
+// timer of a monotonic one. The interval is
 //
 //	[ date, date + 1 ms + Ta + 2 ms + 1/1000 of Ta + lag ]
 //
-// The lag, 100 ms unless told, is for threads that are busy, as for nginx. The other timers are -1 where a
-// request did not get so far, which does not matter here.
+// The lag, by default 100 ms, is for busy threads, as for nginx. The other timers are -1 if a request did not
+// get so far, which does not matter here.
 //
-// Where the termination state begins with -- neither side gave up and the answer was sent to its last byte.
+// If the termination state begins with --, neither side gave up and the answer was sent to its last byte.
 //
-// `capture request header` fields are called capture1, capture2, ...; captured values and the request are
+// `capture request header` fields are called capture1, capture2, ... Captured values and the request are
 // escaped as #XX.
 type haproxy struct {
 	widths
@@ -105,7 +106,7 @@ func (h *haproxy) split(line []byte, v values) flaw {
 	if len(timers) != 5 {
 		return flaw{what: "timers " + quote(f[2]), why: "there are five of them"}
 	}
-	var early bool // logged before the end of the answer
+	var early bool // it is logged before the end of the answer
 	if v[slotDuration], early = bytes.CutPrefix(timers[4], []byte("+")); !early {
 		v[slotCompletion] = f[7]
 	}
@@ -145,8 +146,8 @@ func dateAt(line []byte) int {
 	}
 }
 
-// capture reads the captures of request and response header fields, {a|b} {c}, where there are any, and
-// returns what follows.
+// capture reads the captures of request and response header fields, {a|b} {c}, if there are any, and returns
+// the rest of the line.
 func (h *haproxy) capture(rest []byte, v values) ([]byte, bool) {
 	for k := 0; len(rest) > 0 && rest[0] == '{'; k++ {
 		inner, after, ok := bytes.Cut(rest[1:], []byte("}"))
@@ -155,7 +156,7 @@ func (h *haproxy) capture(rest []byte, v values) ([]byte, bool) {
 		}
 		rest = bytes.TrimPrefix(after, []byte(" "))
 		if k > 0 {
-			continue // of the response
+			continue // captures of the response
 		}
 		for i, value := range bytes.Split(inner, []byte("|")) {
 			if i < len(h.captures) && h.captures[i] >= 0 && len(value) > 0 {

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// object reads lines that are one JSON object each. The value of a member inside others has their names with
-// dots between them, an element of a list its number: request.headers.X-Api-Key.0. Of two members with one
-// name the first counts. What the members mean is documented at the times of each format.
+// object reads lines that are one JSON object each. The value of a member inside other members has their
+// names with dots between them. The element of a list has its number: request.headers.X-Api-Key.0. Of two
+// members with one name the first counts. The times of each format say what the members mean.
 type object struct {
 	times
 	t      *table
 	format Format
-	// key is the name of the member that is read, text where its decoded strings are kept.
+	// key is the name of the member that is being read. text holds decoded strings.
 	key  []byte
 	text []byte
 }
@@ -30,8 +30,8 @@ func newJSON(o Options, names map[string]slot, by times) (layout, *table, error)
 	return &object{times: by, t: t, format: o.Format}, t, err
 }
 
-// own: a header field X-Api-Key is request.headers.X-Api-Key.0 for Caddy, http_x_api_key for nginx, x_api_key
-// for Envoy, unless the log has a member of that very name.
+// own: a header field X-Api-Key is request.headers.X-Api-Key.0 for Caddy, http_x_api_key for nginx, and
+// x_api_key for Envoy, unless the log has a member of that very name.
 func (j *object) own(name string) (string, bool) {
 	_, known := j.t.slots[name]
 	switch {
@@ -46,7 +46,7 @@ func (j *object) own(name string) (string, bool) {
 	return name, true
 }
 
-// canonical returns the name of a header field in the form that Go gives it: X-Api-Key.
+// canonical returns the name of a header field in Go's form: X-Api-Key.
 func canonical(name string) string {
 	b := []byte(strings.ToLower(name))
 	for i := range b {
@@ -59,7 +59,7 @@ func canonical(name string) string {
 
 func (j *object) ready([]field) error { return nil }
 
-// lost: Caddy writes REDACTED for the value of a header field that tells who somebody is.
+// lost: Caddy writes REDACTED for the value of a header field that identifies somebody.
 func (j *object) lost(f field, value []byte) flaw {
 	if j.format != Caddy || string(value) != "REDACTED" {
 		return flaw{}
@@ -153,7 +153,7 @@ func (j *object) elements(line []byte, i int, v values) int {
 	return i + 1
 }
 
-// put keeps the value of the member j.key, where it is needed.
+// put keeps the value of the member j.key if it is needed.
 func (j *object) put(value []byte, quoted bool, v values) {
 	s, ok := j.t.slots[string(j.key)]
 	if !ok || v[s] != nil {
@@ -170,7 +170,7 @@ func (j *object) put(value []byte, quoted bool, v values) {
 	}
 }
 
-// appendString appends a JSON string, without its quotes, decoded. Bytes that are no UTF-8 stay as they are.
+// appendString appends a decoded JSON string without its quotes. Bytes that are no UTF-8 stay as they are.
 func appendString(b, s []byte) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] != '\\' {
@@ -200,8 +200,8 @@ func appendString(b, s []byte) []byte {
 	return b
 }
 
-// unicode decodes the four digits at s[i:], and the second half of a surrogate pair behind them, and returns
-// where the last of them stands.
+// unicode decodes the four digits at s[i:], and the second half of a surrogate pair after them. It returns
+// the index of the last digit.
 func unicode(s []byte, i int) (rune, int) {
 	r := four(s[i:])
 	if r >= 0xd800 && r < 0xdc00 && i+10 <= len(s) && s[i+4] == '\\' && s[i+5] == 'u' {
@@ -227,7 +227,7 @@ func skipSpace(line []byte, i int) int {
 	return i
 }
 
-// endOfString returns where the string that begins at line[i:] has its last quote.
+// endOfString returns the index of the last quote of the string that begins at line[i:].
 func endOfString(line []byte, i int) int {
 	for line[i] != '"' {
 		if line[i] == '\\' {

@@ -11,26 +11,26 @@ import (
 
 // layout is the form of the lines of one format, and what their times mean.
 type layout interface {
-	// split puts the values of a line into v, which is all nil; they are valid until the next call.
+	// split puts the values of a line into v, which is all nil. They are valid until the next call.
 	split(line []byte, v values) flaw
 	// span returns when the request of a line may have been decided.
 	span(v values) (span, flaw)
-	// own returns the name inside the format of a field that is not one of the shared names, or ok=false if
-	// the format has no such field.
+	// own returns the format's name of a field that is not one of the shared names. ok=false: the format has
+	// no such field.
 	own(name string) (own string, ok bool)
-	// ready is called once, before split, with the fields that are needed. It tells which of them can be in
-	// no line.
+	// ready is called once, before split, with the fields that are needed. Its error names those that no line
+	// can have.
 	ready(fields []field) error
 }
 
-// partial is a layout that may have less of a value than the client sent: two clients with one such value may
-// be two.
+// partial is a layout that may have only a part of a value that the client sent. Two clients may then look
+// like one.
 type partial interface {
-	// lost returns what is wrong with the value of a field as a partition; nothing if it is whole.
+	// lost returns what is wrong with the value of a field as a partition. Nothing is wrong if it is whole.
 	lost(f field, value []byte) flaw
 }
 
-// field is a value that partitions or conditions look at.
+// field is a value that partitions or conditions read.
 type field struct {
 	name string
 	slot slot
@@ -38,7 +38,7 @@ type field struct {
 	path bool
 }
 
-// sharedNames are the fields that users call the same in every format.
+// sharedNames are the fields that have the same names for users in every format.
 var sharedNames = map[string]field{
 	"address": {"address", slotAddress, false}, "user": {"user", slotUser, false},
 	"host": {"host", slotHost, false},
@@ -46,7 +46,7 @@ var sharedNames = map[string]field{
 	"status": {"status", slotStatus, false},
 }
 
-// find returns the field that a user calls name.
+// find returns the field with a user's name.
 func find(name string, l layout, t *table) (field, bool) {
 	if f, ok := sharedNames[name]; ok {
 		return f, true
@@ -60,35 +60,35 @@ func find(name string, l layout, t *table) (field, bool) {
 
 // span is a time in nanoseconds since the Unix epoch.
 type span struct {
-	// from and to are the closed interval in which the request was decided.
+	// The request was decided in the closed interval [from, to].
 	from, to int64
-	// end is when it ended, or earlier.
+	// end is when the request ended, or an earlier instant.
 	end int64
-	// local tells that the logged time has no zone.
+	// local: the logged time has no zone.
 	local bool
-	// whole tells that the answer was sent to its last byte, and not after to.
+	// whole: the answer was sent to its last byte, and not after to.
 	whole bool
 }
 
-// flaw is what is wrong with a line; nothing if both what and foreign are empty.
+// flaw says what is wrong with a line. Nothing is wrong if what is empty and foreign is false.
 type flaw struct {
 	what, why, mend string
-	// foreign tells that the line is sound and no request.
+	// foreign: the line is sound, and is no request.
 	foreign bool
-	// final tells that the same is wrong with all lines.
+	// final: the same is wrong with all lines.
 	final bool
 }
 
 func (f flaw) found() bool { return f.what != "" }
 
-// values are the values of one line that are needed, by slot; nil is absent.
+// values are the needed values of one line, by slot. nil: the line does not have it.
 type values [][]byte
 
 // slot is the place of a value.
 type slot int
 
-// The slots that all formats share. Which of the times a line has depends on its format; further slots are
-// given out to the fields of Options.PartitionBy and Options.Match.
+// The slots that all formats share. The format decides which of the times a line has. The fields of
+// Options.PartitionBy and Options.Match get further slots.
 const (
 	slotStatus slot = iota
 	slotMethod
@@ -133,7 +133,8 @@ func newTable(names map[string]slot, columns map[string]string) (*table, error) 
 				fmt.Sprintf("two names (%s and %s) cannot map to one value", other, name), ""}
 		}
 		given[theirs] = name
-		t.slots[theirs] = s // also where the format has a name like that
+		// The user's name counts, even if the format has such a name too.
+		t.slots[theirs] = s
 	}
 	for name := range columns {
 		if _, ok := names[name]; !ok {
@@ -149,7 +150,7 @@ func newTable(names map[string]slot, columns map[string]string) (*table, error) 
 	return t, nil
 }
 
-// add returns the slot of a name, a new one if it has none.
+// add returns the slot of a name, and gives it a new one if it has none.
 func (t *table) add(name string) slot {
 	s, ok := t.slots[name]
 	if !ok {
@@ -160,7 +161,7 @@ func (t *table) add(name string) slot {
 	return s
 }
 
-// name returns the first of the names that have a slot; empty if none has.
+// name returns the first of the names that have a slot. Empty: none has it.
 func (t *table) name(s slot) string {
 	for _, name := range slices.Sorted(maps.Keys(t.slots)) {
 		if t.slots[name] == s {
@@ -197,14 +198,14 @@ func newLayout(o Options) (layout, *table, error) {
 		fmt.Sprintf("it is one of %v", Formats()), ""}
 }
 
-// widths are by how much intervals are widened.
+// widths say by how much intervals are widened.
 type widths struct {
 	max    time.Duration
 	lag    time.Duration
 	lagSet bool
 }
 
-// or returns the lag that was asked for, else usual.
+// or returns the lag that the user gave, or else usual.
 func (w widths) or(usual time.Duration) int64 {
 	if w.lagSet {
 		return int64(w.lag)
@@ -212,20 +213,20 @@ func (w widths) or(usual time.Duration) int64 {
 	return int64(usual)
 }
 
-// drift is how far a duration on a clock that only runs and one on the wall clock, which is slewed, may
+// drift returns how far a duration on a monotonic clock and one on the wall clock, which is slewed, may
 // differ. NTP slews by at most 500 millionths.
 func drift(duration int64) int64 { return duration / 1000 }
 
-// missingDuration is the flaw of a log without durations.
+// missingDuration returns the flaw of a log without durations.
 func missingDuration(mend string) flaw {
 	return flaw{what: "no duration", why: "without it the start of a request is unknown", mend: mend,
 		final: true}
 }
 
-// none tells whether a value is absent: nil, empty, or the dash that servers write for nothing.
+// none tells whether a value is missing: nil, empty, or the dash that servers write for nothing.
 func none(v []byte) bool { return len(v) == 0 || len(v) == 1 && v[0] == '-' }
 
-// fill completes the values that can be derived from others: the method and target from the request line, the
+// fill completes the values that follow from others: the method and target from the request line, and the
 // address.
 func (v values) fill() {
 	if v[slotAddress] == nil {
@@ -236,7 +237,7 @@ func (v values) fill() {
 	}
 	method, rest, ok := bytes.Cut(v[slotRequest], []byte(" "))
 	if !ok || none(method) {
-		return // no request line: something else was sent
+		return // it is no request line: something else was sent
 	}
 	if target, _, ok := cutLast(rest, ' '); ok {
 		rest = target
@@ -249,7 +250,7 @@ func (v values) fill() {
 	}
 }
 
-// path returns the path of a request target: without query and fragment, and without scheme and authority.
+// path returns the path of a request target, without query and fragment, and without scheme and authority.
 func path(target []byte) []byte {
 	if i := bytes.Index(target, []byte("://")); i > 0 && !bytes.Contains(target[:i], []byte("/")) {
 		rest := target[i+3:]
@@ -273,7 +274,7 @@ func cutLast(b []byte, sep byte) (before, after []byte, ok bool) {
 	return b, nil, false
 }
 
-// withoutPort returns the address of address:port, of [address]:port, or of what has no port.
+// withoutPort returns the address of address:port or [address]:port. Text without a port stays as it is.
 func withoutPort(b []byte) []byte {
 	if bytes.Count(b, []byte(":")) == 1 || len(b) > 0 && b[0] == '[' {
 		return cutPort(b)
@@ -281,7 +282,7 @@ func withoutPort(b []byte) []byte {
 	return b
 }
 
-// cutPort returns the address of what has a port: 10.0.0.1:80, ::1:80 or [::1]:80.
+// cutPort returns the address of a text with a port: 10.0.0.1:80, ::1:80 or [::1]:80.
 func cutPort(b []byte) []byte {
 	if addr, port, ok := cutLast(b, ':'); ok && digits(port) {
 		b = addr

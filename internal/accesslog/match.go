@@ -10,9 +10,10 @@ import (
 type Match struct {
 	// Field is the name of a field, as in Options.PartitionBy.
 	Field string
-	// Glob is compared with the whole value: * is any text, also none and with slashes, ? is one byte.
+	// Glob is compared with the whole value. * matches any text, also none and text with slashes. ? matches
+	// one byte.
 	Glob string
-	// Not turns the condition round. A request without the field meets it then.
+	// Not reverses the condition. A request without the field then meets it.
 	Not bool
 }
 
@@ -37,9 +38,8 @@ func (m Match) meets(value []byte) bool {
 	return glob(m.Glob, value) != m.Not
 }
 
-// meets tells whether the request of a line meets all conditions, and whether that is sure: of a path or a
-// host that can be written in another way, //api/a for /api/a, it depends on the limiter which of them it
-// looks at.
+// meets tells whether the request of a line meets all conditions, and whether that is sure. A path or a host
+// may have another spelling, such as //api/a for /api/a. Then it depends on the limiter which one it reads.
 func (r *reader) meets() (meets, sure bool) {
 	written, plain := true, true
 	for i, m := range r.o.Match {
@@ -59,8 +59,8 @@ func (r *reader) meets() (meets, sure bool) {
 	return written || plain, written == plain
 }
 
-// plainPath returns a path as servers that normalize it see it: escapes decoded, then slashes merged, and dot
-// segments removed (RFC 3986, sections 6.2.2.2 and 6.2.2.3). It returns p itself where there are none.
+// plainPath returns a path as servers that normalize it see it. Escapes are decoded, slashes merged, and dot
+// segments removed (RFC 3986, sections 6.2.2.2 and 6.2.2.3). It returns p itself if nothing changes.
 func plainPath(p []byte) []byte {
 	if !bytes.ContainsAny(p, "%\\") && !bytes.Contains(p, []byte("//")) && !bytes.Contains(p, []byte("/.")) {
 		return p
@@ -90,7 +90,7 @@ func plainHost(host []byte) []byte {
 	return bytes.ToLower(bytes.TrimSuffix(withoutPort(host), []byte{'.'}))
 }
 
-// doubts are the requests of a partition that meet all conditions surely, or perhaps.
+// doubts says of a partition whether a request surely meets all conditions, and how many others perhaps do.
 type doubts struct {
 	sure    bool
 	perhaps int
@@ -108,8 +108,8 @@ func (r *reader) doubt(partition uint32, sure bool) {
 	}
 }
 
-// lone returns, by partition, which have no request that surely meets all conditions, and how many they have:
-// there is nothing to judge in them. It is nil if there are none.
+// lone returns, by partition, which ones have no request that surely meets all conditions, and how many
+// requests they have. There is nothing to judge in these. nil: there are none.
 func (r *reader) lone() (which []bool, n int) {
 	for i, d := range r.doubts {
 		if !d.sure {
@@ -123,8 +123,8 @@ func (r *reader) lone() (which []bool, n int) {
 	return which, n
 }
 
-// glob matches text against a pattern, in time of the product of their lengths at most: only the last * is
-// tried again.
+// glob matches text against a pattern. It takes at most time of the product of their lengths, as only the
+// last * is tried again.
 func glob(pattern string, text []byte) bool {
 	p, t := 0, 0
 	star, from := -1, 0
@@ -146,9 +146,9 @@ func glob(pattern string, text []byte) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// partitionName returns a value as the name of a partition: UTF-8. Bytes that are none are written as \xXX,
-// and so is the backslash of a name that has one of them or looks as if it had, so that two values never get
-// one name.
+// partitionName returns a value as the name of a partition, in UTF-8. Bytes that are no UTF-8 are written as
+// \xXX. So is the backslash of a name that has such bytes or looks as if it had. So no two values get one
+// name.
 func partitionName(b []byte) string {
 	if utf8.Valid(b) && !bytes.ContainsRune(b, utf8.RuneError) && !escaped(b) {
 		return string(b)

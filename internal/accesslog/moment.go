@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// moment is a time, or a duration, that was read: in nanoseconds, and how many one step of its last digit is.
-// The true value lies in [ns, ns+step].
+// moment is a time, or a duration, that was read, in nanoseconds. step is one step of its last digit. The
+// true value lies in [ns, ns+step].
 type moment struct{ ns, step int64 }
 
 const (
@@ -19,11 +19,11 @@ const (
 	farthest = int64(7_258_118_400) * second
 )
 
-// earliest is the first time that a number of ten digits of seconds has, in the year 2001. One before it has
-// lost digits at its beginning: the first line of a log that was cut by its size.
+// earliest is the first time whose seconds have ten digits, in the year 2001. An earlier time has lost digits
+// at its beginning: it stands in the first line of a log that was cut by its size.
 const earliest = 1_000_000_000 * second
 
-// earlyFlaw is the flaw of a time before earliest.
+// earlyFlaw returns the flaw of a time before earliest.
 func earlyFlaw(name string, b []byte) flaw {
 	return flaw{what: name + " " + quote(b),
 		why:  "it is before the year 2001: the start of the line is cut, or the clock was not set",
@@ -55,8 +55,8 @@ func decimal(b []byte, unit int64) (moment, bool) {
 	return m, true
 }
 
-// longest reads a duration in seconds, as a decimal or with an exponent, or in Go's form (1.5ms), and returns
-// the longest that may be meant.
+// longest reads a duration and returns the longest that may be meant. It is in seconds, as a decimal or with
+// an exponent, or in Go's form (1.5ms).
 func longest(b []byte) (ns int64, ok bool) {
 	if m, ok := decimal(b, second); ok {
 		return m.ns + m.step, true
@@ -70,9 +70,8 @@ func longest(b []byte) (ns int64, ok bool) {
 	return 0, false
 }
 
-// iso reads a time as in ISO 8601: 2006-01-02T15:04:05.999Z, with or without a fraction, or with an offset of
-// the form +01:00 or +0100. A time without a zone (also 2006/01/02 15:04:05) is one of local, if that is not
-// nil.
+// iso reads a time as in ISO 8601: 2006-01-02T15:04:05.999Z, with or without a fraction, or with an offset
+// +01:00 or +0100. A time without a zone (also 2006/01/02 15:04:05) is in the zone local, if that is not nil.
 func iso(b []byte, local *time.Location) (moment, bool) {
 	if len(b) < 19 || b[4] != b[7] || b[4] != '-' && b[4] != '/' || b[10] != 'T' && b[10] != ' ' ||
 		b[13] != ':' || b[16] != ':' {
@@ -97,8 +96,8 @@ func iso(b []byte, local *time.Location) (moment, bool) {
 	return m.on(year, month, day, loc)
 }
 
-// commonLog reads a time as in the common log format, 10/Oct/2000:13:55:36 -0700, also with a fraction of a
-// second, and without a zone if local is not nil.
+// commonLog reads a time as in the common log format, 10/Oct/2000:13:55:36 -0700. It may have a fraction of a
+// second. It may have no zone if local is not nil.
 func commonLog(b []byte, local *time.Location) (moment, bool) {
 	if len(b) < 20 || b[2] != '/' || b[6] != '/' || b[11] != ':' {
 		return moment{}, false
@@ -122,7 +121,7 @@ func commonLog(b []byte, local *time.Location) (moment, bool) {
 	return m.on(year, month, day, loc)
 }
 
-// clock reads hh:mm:ss with a fraction and returns the time of day and what follows.
+// clock reads hh:mm:ss with a fraction. It returns the time of day and the rest of the text.
 func clock(b []byte) (m moment, rest []byte, ok bool) {
 	if len(b) < 8 || b[2] != ':' || b[5] != ':' {
 		return m, nil, false
@@ -152,7 +151,7 @@ func clock(b []byte) (m moment, rest []byte, ok bool) {
 	return m, rest, true
 }
 
-// on puts a time of day on a day.
+// on returns a time of day on a day.
 func (m moment) on(year, month, day int, loc *time.Location) (moment, bool) {
 	if loc == nil {
 		return m, false
@@ -171,10 +170,10 @@ func (m moment) on(year, month, day int, loc *time.Location) (moment, bool) {
 	return moment{t.Unix()*second + m.ns, m.step}, true
 }
 
-// twice returns the first and the last instant that have the local time of t: two where it is set back, t
-// itself else.
+// twice returns the first and the last instant with the local time of t. They differ if the clock is set
+// back, otherwise both are t.
 func twice(t time.Time) (first, last time.Time) {
-	const near = 12 * time.Hour // nowhere is the time set twice within it
+	const near = 12 * time.Hour // nowhere is the clock set twice within it
 	first, last = t, t
 	_, here := t.Zone()
 	for _, other := range []time.Time{t.Add(-near), t.Add(near)} {

@@ -7,35 +7,36 @@ import (
 )
 
 // nginx reads logs of nginx in the format "combined", in the format "main" of its packages, either of them
-// followed by name=value pairs, or in any log_format. The pairs that give an interval a millisecond wide
-// instead of seconds:
+// followed by name=value pairs, or in any log_format. These pairs give intervals a millisecond wide, instead
+// of seconds:
 //
 //	log_format rlcheck '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
 //	                   '"$http_referer" "$http_user_agent" msec=$msec request_time=$request_time '
 //	                   'host="$host" http_x_api_key="$http_x_api_key"';
 //
-// $msec is the time of the log write, after the last byte was sent, in milliseconds; $time_iso8601 and
-// $time_local are the same in seconds; $request_time is the time from the first byte that was read of the
-// request to the log write, in milliseconds (nginx.org, ngx_http_log_module and ngx_http_core_module). All
-// are cut off, not rounded, and come from the clock that nginx reads once a turn of its event loop
-// (ngx_time_update): $msec - $request_time is the reading at the beginning exactly, and the true time is not
-// before it. So the interval is
+// $msec is the time of the log write, after the last byte was sent, in milliseconds. $time_iso8601 and
+// $time_local are the same in seconds. $request_time is the time from the first byte that was read of the
+// request to the log write, in milliseconds (nginx.org, ngx_http_log_module and ngx_http_core_module).
+//
+// All are cut off, not rounded. They come from the clock that nginx reads once a turn of its event loop
+// (ngx_time_update). So $msec - $request_time is exactly the reading at the beginning, and the true time is
+// not before it. The interval is
 //
 //	[ end - $request_time, end + one step of the end + lag ]
 //
-// The lag, 100 ms unless told: a worker that is busy decides later than the reading of its clock says, and a
-// limit that several workers share is decided in the order of true time. Without $request_time, a longest
-// duration D must be given; then the beginning is not before end - D.
+// The lag is by default 100 ms. A busy worker decides later than the reading of its clock says, and a limit
+// that several workers share is decided in the order of true time. Without $request_time, a longest duration
+// D must be given; then the beginning is not before end - D.
 //
-// $request_completion, where it is logged, is OK if the answer was sent to its last byte: else a client may
-// have gone before.
+// $request_completion, if it is logged, is OK if the answer was sent to its last byte. Otherwise a client may
+// have left before.
 //
-// Values are escaped as \xXX (log_format, escape=default). A request_time from before the clock of the
-// machine was set back is logged as 0.
+// Values are escaped as \xXX (log_format, escape=default). If the clock of the machine was set back during a
+// request, its request_time is logged as 0.
 type nginx struct {
 	patterns
 	nginxTimes
-	// format is the log_format, empty for those that are known.
+	// format is the log_format. Empty: a known format.
 	format string
 	t      *table
 }
@@ -48,7 +49,7 @@ const (
 	nginxMain     = nginxCombined + ` "$http_x_forwarded_for"`
 )
 
-// nginxNames are the variables that are understood.
+// nginxNames are the known variables.
 var nginxNames = map[string]slot{
 	"msec": slotMsec, "time_iso8601": slotISO, "time_local": slotCLF, "request_time": slotDuration,
 	"status":  slotStatus,
@@ -75,7 +76,8 @@ func (n *nginx) ready(fields []field) error {
 		n.all[len(n.all)-1].closed = n.format == "" // quotes are escaped
 	}
 	if n.format == "" {
-		return nil // the pairs may have everything
+		// The pairs may have everything.
+		return nil
 	}
 	if !n.has[slotMsec] && !n.has[slotISO] && !n.has[slotCLF] {
 		return &OptionError{"Layout", "log_format", "it has no $msec, $time_iso8601 or $time_local", ""}
@@ -121,10 +123,10 @@ func (n *nginx) split(line []byte, v values) flaw {
 	return flaw{}
 }
 
-// own: a header field X-Api-Key is $http_x_api_key.
+// own: the header field X-Api-Key is $http_x_api_key.
 func (n *nginx) own(name string) (string, bool) { return nginxName(name, n.t.slots), true }
 
-// nginxName returns the variable that has what a user calls name.
+// nginxName returns the variable for a user's name.
 func nginxName(name string, known map[string]slot) string {
 	if _, ok := known[name]; ok || !headerLike(name) {
 		return name
@@ -132,8 +134,8 @@ func nginxName(name string, known map[string]slot) string {
 	return "http_" + snake(name)
 }
 
-// headerLike tells whether a name looks like one of a header field: it has a capital letter or a dash, and no
-// dot or underscore.
+// headerLike tells whether a name looks like that of a header field: it has a capital letter or a dash, and
+// no dot or underscore.
 func headerLike(name string) bool {
 	return strings.ToLower(name) != name && !strings.ContainsAny(name, "._") || strings.Contains(name, "-")
 }
@@ -169,7 +171,7 @@ func (n nginxTimes) span(v values) (span, flaw) {
 	return span{from: from, to: to, end: end.ns, whole: whole}, flaw{}
 }
 
-// end reads the finest of the times of the log write.
+// end reads the finest time of the log write.
 func (n nginxTimes) end(v values) (moment, flaw) {
 	if b := v[slotMsec]; b != nil {
 		m, ok := decimal(b, second)
@@ -201,8 +203,8 @@ func (n nginxTimes) end(v values) (moment, flaw) {
 	return m, flaw{}
 }
 
-// unescape decodes bytes written as mark and two hexadecimal digits. It returns b itself where there are
-// none.
+// unescape decodes bytes that are written as mark and two hexadecimal digits. It returns b itself if there
+// are none.
 func unescape(b []byte, mark string) []byte {
 	if !bytes.Contains(b, []byte(mark)) {
 		return b

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// pattern is a log format as a sequence of values with text between them. Text between two values ends the
-// first one at its first occurrence.
+// pattern is a log format as a sequence of values with text between them. A value ends at the first
+// occurrence of the text after it.
 type pattern struct {
 	pieces []piece
-	// closed: no value can have the text that ends it, so that there is one way to read a line. name=value
-	// pairs may follow the last piece then.
+	// closed: no value can have the text that ends it, so there is only one way to read a line. name=value
+	// pairs may then follow the last piece.
 	closed bool
 }
 
-// piece is a value, unwanted if its slot is negative, and the text before it.
+// piece is a value and the text before it. A negative slot means that the value is not needed.
 type piece struct {
 	before string
 	slot   slot
@@ -25,10 +25,10 @@ type piece struct {
 // unwanted is the slot of a value that is not needed.
 const unwanted slot = -1
 
-// variable finds the first variable of a format: its name, and the text before and after it.
+// variable finds the first variable of a format. It returns its name, and the text before and after it.
 type variable func(format string) (before, name, after string, found bool, err error)
 
-// compile makes a pattern of a format. wanted is asked for the slot of each variable.
+// compile makes a pattern of a format. wanted returns the slot of each variable.
 func compile(format string, next variable, wanted func(name string) slot) (*pattern, error) {
 	p := &pattern{}
 	rest := strings.TrimRight(format, "\r\n")
@@ -82,8 +82,8 @@ func (p *pattern) split(line []byte, v values, pairs map[string]slot) bool {
 	return len(line) == 0 && p.same(whole, v)
 }
 
-// same tells whether a line has the values that were found also when it is read from its end. A client that
-// sends the text between two values could else choose what is read.
+// same tells whether reading a line from its end finds the same values. Otherwise a client that sends the
+// text between two values could choose what is read.
 func (p *pattern) same(line []byte, v values) bool {
 	last := len(p.pieces) - 1
 	line = bytes.TrimSuffix(line, []byte(p.pieces[last].before))
@@ -104,7 +104,7 @@ func (p *pattern) same(line []byte, v values) bool {
 	return true
 }
 
-// splitPairs reads ` name=value name="value"` behind the last piece.
+// splitPairs reads ` name=value name="value"` after the last piece.
 func splitPairs(line []byte, v values, slots map[string]slot) bool {
 	for len(line) > 0 {
 		if line[0] != ' ' {
@@ -133,7 +133,7 @@ func splitPairs(line []byte, v values, slots map[string]slot) bool {
 	return true
 }
 
-// patterns are the forms that the lines of one log may have; most have the form of the line before.
+// patterns are the forms that the lines of one log may have. Most lines have the form of the line before.
 type patterns struct {
 	all  []*pattern
 	last int
@@ -158,7 +158,7 @@ func (p *patterns) add(format string, next variable, t *table) error {
 	return err
 }
 
-// lacks tells which of the fields no form has.
+// lacks returns an error for the fields that no form has.
 func (p *patterns) lacks(what string, fields []field) error {
 	for _, f := range fields {
 		if p.has[f.slot] || p.has[slotRequest] && (f.slot == slotMethod || f.slot == slotTarget) {

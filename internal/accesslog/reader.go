@@ -20,13 +20,13 @@ type reader struct {
 	o      Options
 	layout layout
 	v      values
-	// by is the field of the partition, whole that there is one partition.
+	// by is the field of the partition. whole: there is only one partition.
 	by    field
 	whole bool
 	match []field
-	// plain are the patterns of conditions on a path, for one in its plain form.
+	// plain are the patterns of conditions on a path, for paths in plain form.
 	plain []string
-	// met tells of each condition whether any line had its field, stated whether any had a status.
+	// met says of each condition whether any line had its field. stated: a line had a status.
 	met    []bool
 	stated bool
 	doubts []doubts // by partition
@@ -36,23 +36,22 @@ type reader struct {
 	cache   cacheTold
 	order   survey
 	unnamed map[int]int
-	// keep takes a request instead of out; where it returns false no more is read.
+	// keep takes a request instead of out. If it returns false, nothing more is read.
 	keep     func(rec record) bool
 	enough   bool
 	problems problems
-	// cut tells that the last line is not whole.
+	// cut: the last line is not whole.
 	cut bool
-	// firstTo is the earliest end of an interval, lastEnd the latest end of a request, longest the longest
-	// interval.
+	// firstTo is the earliest end of an interval, lastEnd the latest end of a request, and longest the
+	// longest interval.
 	firstTo, lastEnd, longest int64
-	// begunTo is the end of the interval of the first line, late the most by which a request ended before one
-	// of a line in front of it: workers that write their lines together write some so late, and others may be
-	// in the file before, or after.
+	// begunTo is the end of the interval of the first line. late is the most by which a request ended before
+	// that of an earlier line. Workers that write their lines together write some of them so late. The lines
+	// of others may stand before or after them in the file.
 	begunTo, late int64
 }
 
-// widest is the most by which an interval is widened, ten years: times this side of 2200 cannot overflow by
-// it.
+// widest is the most by which an interval is widened, ten years. So times before 2200 cannot overflow.
 const widest = 3650 * 24 * time.Hour
 
 // newReader checks the options.
@@ -88,7 +87,7 @@ func newReader(name string, o Options) (*reader, error) {
 	return r, nil
 }
 
-// fields finds the fields that are asked for.
+// fields finds the fields that the options name.
 func (r *reader) fields(t *table) ([]field, error) {
 	var all []field
 	get := func(option, name string) (field, error) {
@@ -177,8 +176,8 @@ func (r *reader) readAll(in io.Reader) error {
 	}
 }
 
-// sealed tells whether a line cannot be cut in the middle of its last value: of a name, or a duration, the
-// beginning is one, too.
+// sealed tells whether a line cannot be cut in the middle of its last value. The beginning of a name, or of a
+// duration, is also one.
 func sealed(line []byte) bool {
 	last := bytes.TrimSpace(line)
 	return bytes.HasSuffix(last, []byte(`"`)) || bytes.HasSuffix(last, []byte("}"))
@@ -235,8 +234,7 @@ func (r *reader) take(line []byte, number int) flaw {
 	return r.add(rec)
 }
 
-// record is the request of a line, but for its partition; sure tells that the line is of a request of the
-// scope.
+// record returns the request of a line, without its partition. sure: the request surely meets the conditions.
 func (r *reader) record(s span, status int, sure bool, line uint32) record {
 	judged := status > 0 && sure
 	rec := record{from: s.from, to: max(s.to, s.from), line: line, status: uint16(status), whole: s.whole &&
@@ -270,8 +268,8 @@ func (r *reader) add(rec record) flaw {
 	return flaw{}
 }
 
-// client tells whether it is known whose request the line is, and what is wrong with its name. It counts one
-// without.
+// client tells whether it is known whose request the line is, and what is wrong with that name. It counts a
+// line without a name.
 func (r *reader) client() (known bool, f flaw) {
 	if r.whole {
 		return true, flaw{}
@@ -287,7 +285,7 @@ func (r *reader) client() (known bool, f flaw) {
 	return true, f
 }
 
-// get returns the value of a field, nil if the line does not have it.
+// get returns the value of a field, or nil if the line does not have it.
 func (v values) get(f field) []byte {
 	b := v[f.slot]
 	if f.path && b != nil {
@@ -296,7 +294,7 @@ func (v values) get(f field) []byte {
 	return b
 }
 
-// statusOf reads a status: 0 where none was sent.
+// statusOf reads a status; 0: none was sent.
 func statusOf(b []byte) (int, bool) {
 	if none(b) {
 		return 0, true
@@ -322,8 +320,8 @@ func (r *reader) number(name []byte) uint32 {
 	return k
 }
 
-// backwards is by how much the times of a log without zones may run backwards or leap before that is taken
-// for the change of a local time.
+// backwards is by how much the times of a log without zones may run backwards or leap. More than that is
+// taken for a change of local time.
 const backwards = int64(25 * time.Minute)
 
 // follow notes the time of a line.
@@ -354,7 +352,7 @@ func (r *reader) follow(s span) flaw {
 	return flaw{}
 }
 
-// finish tells what is wrong with the whole log.
+// finish returns what is wrong with the whole log.
 func (r *reader) finish(last int) error {
 	nothing := ndjson.ParseError{Line: last, What: "no request", Why: "there is nothing to judge"}
 	j, isJSON := r.layout.(*object)
@@ -391,7 +389,7 @@ func (r *reader) finish(last int) error {
 	return nil
 }
 
-// absent names the fields of conditions that no request had.
+// absent returns the fields of conditions that no request had.
 func (r *reader) absent() []string {
 	var out []string
 	for i, f := range r.match {
@@ -402,14 +400,14 @@ func (r *reader) absent() []string {
 	return out
 }
 
-// usualLongest is the longest time a request is taken to last unless the log or the user say more.
+// usualLongest is the longest that a request is taken to last, unless the log or the user says more.
 const usualLongest = int64(time.Minute)
 
-// unseenLate is how many times as late a line may be written as was seen: only lines of others, in front of
-// it, show it.
+// unseenLate is how many times as late as observed a line may be written, since only earlier lines of others
+// show it.
 const unseenLate = 2
 
-// log makes the result.
+// log returns the result.
 func (r *reader) log() *Log {
 	l := &r.out
 	slices.SortFunc(l.records,
@@ -423,7 +421,7 @@ func (r *reader) log() *Log {
 			l.Doubtful += r.doubts[i].perhaps
 		}
 	}
-	l.zero = time.Unix(0, l.order.first).Unix() * second // the whole second before
+	l.zero = time.Unix(0, l.order.first).Unix() * second // the whole second before it
 	l.Header = timeline.Header{Started: time.Unix(0, l.zero).UTC(), WallError: r.o.WallError}
 	if r.whole {
 		l.names = []string{""}
@@ -452,7 +450,7 @@ type problems struct {
 	count int
 }
 
-// mostProblems is how many problems of a log are reported; the others are counted.
+// mostProblems is how many problems of a log are reported. The others are counted.
 const mostProblems = 10
 
 func (p *problems) add(e ndjson.ParseError) {

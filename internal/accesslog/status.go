@@ -29,5 +29,5 @@ func ParseStatuses(list []string) (*Statuses, error) {
 	return s, nil
 }
 
-// Has tells whether the set has a status; false for what is none.
+// Has tells whether the set has a status. false for a number that is no status.
 func (s *Statuses) Has(status int) bool { return status > 0 && status < len(s.has) && s.has[status] }

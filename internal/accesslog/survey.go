@@ -10,11 +10,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// survey is what is known of the order of the requests in a log.
+// survey says how the requests in a log are ordered.
 type survey struct {
 	n int
-	// first and last are the smallest and the largest beginning of an interval, disorder the most by which
-	// one began before another in front of it.
+	// first and last are the smallest and the largest beginning of an interval. disorder is the most by which
+	// one began before that of an earlier line.
 	first, last, disorder int64
 }
 
@@ -27,9 +27,9 @@ func (s *survey) add(from int64) {
 	s.n++
 }
 
-// Survey reads a log as Read does, but keeps no request: Each reads it again. Its memory follows the requests
-// in flight, as a line is written when its request ends, and the number of partitions. What is written behind
-// the log meanwhile is left out.
+// Survey reads a log as Read does, but keeps no request; Each reads it again. Its memory follows the number
+// of partitions and the requests in flight, as a line is written when its request ends. It leaves out what is
+// appended to the log meanwhile.
 func Survey(in io.ReadSeeker, name string, o Options) (*Log, error) {
 	begin, err := in.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// again is where a log can be read again, how many bytes of it, and how.
+// again says where a log can be read again, how many bytes, and how.
 type again struct {
 	in          io.ReadSeeker
 	begin, size int64
@@ -69,12 +69,12 @@ type again struct {
 	o           Options
 }
 
-// errChanged tells that a log was another one when it was read again.
+// errChanged: a log differed when it was read again.
 var errChanged = errors.New("its lines differ from those of the first reading")
 
-// Each calls take for every observation, ascending by Sent, those that began at the same instant ascending by
-// line, until it returns false. The observation is overwritten by the next one. A log that Survey returned is
-// read again: the error is of type ndjson.Errors where it has changed.
+// Each calls take for every observation, ascending by Sent, and by line if they began at the same instant,
+// until take returns false. Each observation is overwritten by the next. A log that Survey returned is read
+// again. The error is then of type ndjson.Errors if it has changed.
 func (l *Log) Each(take func(o *timeline.Observation) bool) error {
 	if l.again == nil {
 		for o := range l.All() {
@@ -123,12 +123,12 @@ func (l *Log) Each(take func(o *timeline.Observation) bool) error {
 		Mend: "copy it, and judge the copy", Err: errChanged}}
 }
 
-// inFlight holds the requests of which one that began earlier may still come: a heap, the earliest first.
+// inFlight is a heap of requests, the earliest on top. A request that began earlier may still come.
 type inFlight struct {
 	heap []record
-	// last is the latest beginning so far, disorder the most by which a later one is earlier than it.
+	// last is the latest beginning so far. disorder is the most by which a later one may be earlier.
 	last, disorder int64
-	// late tells that one came that was earlier still.
+	// late: a request came that was earlier still.
 	late bool
 }
 
@@ -136,7 +136,7 @@ func before(a, b *record) bool {
 	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) < 0
 }
 
-// push adds a request, or returns false for one that comes too late.
+// push adds a request. false: it comes too late.
 func (q *inFlight) push(rec record) bool {
 	if rec.from < q.last-q.disorder {
 		q.late = true
@@ -175,7 +175,7 @@ func (q *inFlight) pop() record {
 	return first
 }
 
-// partitionOf returns the name of a partition; there may be one without a name alone.
+// partitionOf returns the name of a partition. A log may have only one partition, without a name.
 func partitionOf(names []string, k uint32) string {
 	if len(names) == 0 {
 		return ""
@@ -183,7 +183,7 @@ func partitionOf(names []string, k uint32) string {
 	return names[k]
 }
 
-// fill makes the observation of a request.
+// fill fills in the observation of a request.
 func (l *Log) fill(o *timeline.Observation, rec *record, partition string) {
 	sent := time.Duration(rec.from - l.zero)
 	*o = timeline.Observation{Arrival: timeline.Arrival{Seq: int(rec.line), Partition: partition, At: sent,

@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// zones is the data base of time zones of the Go release that wrote it (TestZonesAreInTheBinary -update): of
-// each a line with its name and its length, and so many bytes of RFC 9636. Package time/tzdata has the same
-// in four times the bytes.
+// zones is the data base of time zones of the Go release that wrote it (TestZonesAreInTheBinary -update). For
+// each zone it has a line with its name and its length, and then so many bytes of RFC 9636. Package
+// time/tzdata has the same in four times the bytes.
 //
 //go:embed zones.gz
 var zones []byte
 
-// Zone returns the time zone of a name: that of the machine, or where it has none, as a container of nothing
-// but the binary, that of the data base in here.
+// Zone returns the time zone of a name: that of the machine or, if it has none, that of the data base in this
+// package. A container with nothing but the binary has none.
 func Zone(name string) (*time.Location, error) {
 	zone, err := time.LoadLocation(name)
 	if err == nil {
@@ -27,7 +27,7 @@ func Zone(name string) (*time.Location, error) {
 	return keptZone(name)
 }
 
-// keptZone returns a zone of the data base in here.
+// keptZone returns a zone of the data base in this package.
 func keptZone(name string) (*time.Location, error) {
 	unzipped, err := gzip.NewReader(bytes.NewReader(zones))
 	if err != nil {
