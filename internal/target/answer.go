@@ -11,13 +11,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// answer is one answer before it is written. render fills status, header and body; a fault may then edit
+// answer is one answer before it is written. render fills in status, header and body. A fault may then edit
 // them.
 type answer struct {
 	target *Target
 	ruling state.Ruling
 	cost   int64
-	// now is the limiter's time that the answer's relative times count from.
+	// now is the limiter's time from which the relative times of the answer count.
 	now    time.Duration
 	status int
 	header http.Header
@@ -25,7 +25,7 @@ type answer struct {
 	typ    []string
 }
 
-// Values that never change; the slices are shared by all answers and never written to.
+// Values that never change. All answers share the slices and never write to them.
 var (
 	plainType   = []string{"text/plain; charset=utf-8"}
 	problemType = []string{"application/problem+json"}
@@ -54,9 +54,10 @@ func (a *answer) render() {
 // wait returns how long a denied client must wait from now on, exactly.
 func (a *answer) wait() time.Duration { return a.ruling.RetryAfter - (a.now - a.ruling.At) }
 
-// reset returns the time from now that the fields announce: after a denial, when a request of this cost would
-// be admitted (the draft wants Retry-After not to be earlier than t); otherwise when the partition is as good
-// as new, but no more than a window (t is at most w): a sliding counter forgets after two.
+// reset returns the time from now that the fields announce. After a denial, it is the time until a request of
+// this cost would be admitted (the draft wants Retry-After not to be earlier than t). Otherwise it is the
+// time until the partition is as good as new, but at most a window (t is at most w): a sliding counter
+// forgets after two.
 func (a *answer) reset() time.Duration {
 	if !a.ruling.Allow && a.ruling.RetryAfter != reference.Never {
 		return max(0, a.wait())
@@ -64,8 +65,9 @@ func (a *answer) reset() time.Duration {
 	return max(0, min(a.ruling.Reset-(a.now-a.ruling.At), a.target.facts.window))
 }
 
-// setRetryAfter sets Retry-After to a wait of d from now, rounded up: at least one second, so that it is
-// never 0 while the client is still denied; or, as a date, the first whole second that is not earlier.
+// setRetryAfter sets Retry-After to a wait of d from now, rounded up to whole seconds. It is at least 1, so
+// that it is never 0 while the client is still denied. As a date, it is the first whole second that is not
+// earlier.
 func (a *answer) setRetryAfter(d time.Duration) {
 	if a.target.opts.RetryAfter == RetryAfterDate {
 		a.header["Retry-After"] = []string{imfFixdate(ceilSeconds(max(a.now+d, a.now+1)))}
@@ -74,7 +76,7 @@ func (a *answer) setRetryAfter(d time.Duration) {
 	a.header["Retry-After"] = []string{strconv.FormatInt(max(1, ceilSeconds(d)), 10)}
 }
 
-// setQuota sets the fields of the dialects: units left, and the time from now at which they are back.
+// setQuota sets the fields of the dialects: the units left, and the time from now at which they are back.
 func (a *answer) setQuota(remaining int64, reset time.Duration) {
 	t, left := a.target, strconv.FormatInt(remaining, 10)
 	seconds := strconv.FormatInt(ceilSeconds(reset), 10)
@@ -110,7 +112,7 @@ var quotaFields = []string{
 	"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", "Ratelimit-Policy", "Ratelimit",
 }
 
-// write sends the answer; to a HEAD request without its body.
+// write sends the answer, without its body if the request is HEAD.
 func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 	a.header["Content-Type"] = a.typ
 	if a.body == okBody {
@@ -135,7 +137,7 @@ func writePlain(w http.ResponseWriter, r *http.Request, status int, text string)
 // imfFixdate returns the IMF-fixdate (RFC 9110 section 5.6.7) of a second since the Unix epoch.
 func imfFixdate(unix int64) string { return time.Unix(unix, 0).UTC().Format(http.TimeFormat) }
 
-// dateCache keeps the Date value of the second that was asked for last. The zero value is ready.
+// dateCache keeps the Date value of the latest second. The zero value is ready.
 type dateCache struct{ last atomic.Pointer[datedValue] }
 
 type datedValue struct {
@@ -157,29 +159,29 @@ func (c *dateCache) at(t time.Duration) []string {
 // DenyBody says what the body of a denial is.
 type DenyBody string
 
-// The bodies. The first three are problem details (RFC 9457), application/problem+json, of the types that
-// draft-ietf-httpapi-ratelimit-headers-10 and -11 define in sections 5.1 to 5.3.
+// The bodies. The first three are problem details (RFC 9457), application/problem+json. Their types are those
+// of draft-ietf-httpapi-ratelimit-headers-10 and -11, sections 5.1 to 5.3.
 const (
-	// DenyQuotaExceeded is the zero value too.
+	// DenyQuotaExceeded is also the meaning of the zero value.
 	DenyQuotaExceeded   DenyBody = "quota-exceeded"
 	DenyReducedCapacity DenyBody = "temporary-reduced-capacity"
 	DenyAbnormalUsage   DenyBody = "abnormal-usage-detected"
-	// DenyJSON is a JSON object that is no problem, as many products send it: a code, a message, the wait
-	// in seconds, the limit, and when the quota is back, in seconds since 1970.
+	// DenyJSON is a JSON object that is no problem, as many products send it. It has a code, a message, the
+	// wait in seconds, the limit, and when the quota is back, in seconds since 1970.
 	DenyJSON DenyBody = "json"
 	// DenyText is a line of plain text.
 	DenyText DenyBody = "text"
-	// DenyEmpty has no byte and no media type.
+	// DenyEmpty has no bytes and no media type.
 	DenyEmpty DenyBody = "none"
 )
 
-// problemTypes begins the problem types of the draft.
+// problemTypes is the beginning of the draft's problem types.
 const problemTypes = "https://iana.org/assignments/http-problem-types#"
 
-// QuotaExceeded is the problem type of denials by default.
+// QuotaExceeded is the default problem type of denials.
 const QuotaExceeded = problemTypes + string(DenyQuotaExceeded)
 
-// complete returns the body, DenyQuotaExceeded for none; another word is an error.
+// complete returns the body, DenyQuotaExceeded for an empty one. Another word is an error.
 func (b DenyBody) complete() (DenyBody, error) {
 	switch b {
 	case "":
@@ -228,7 +230,7 @@ func (a *answer) detail() string {
 	return text
 }
 
-// members are the numbers of a denial as members of a JSON object.
+// members returns the numbers of a denial as members of a JSON object.
 func (a *answer) members() string {
 	text := `"limit":` + a.target.facts.limit[0]
 	if a.ruling.RetryAfter != reference.Never {

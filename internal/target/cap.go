@@ -10,17 +10,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// Cap is a limit on many clients together, beside the one of each of them: all of a tenant, of a route, or of
-// an address. A request must be admitted by all; what one denies takes nothing from the others.
+// Cap is a limit on many clients together, in addition to the limit of each: all clients of a tenant, of a
+// route, or of an address. All must admit a request. A limit that denies it takes nothing from the others.
 type Cap struct {
-	// Path counts the requests for it, as Rule.Path fits; "" counts all.
+	// Path counts only the requests for it, matched as Rule.Path. "" counts all.
 	Path string
-	// ByAddress counts each client address apart.
+	// ByAddress counts each client address separately.
 	ByAddress bool
 	Limit     spec.Limit
 }
 
-// capped is a cap and its decider, in which it has room for as many units as a full start admits.
+// capped is a cap and its decider. full is how many units a full start admits.
 type capped struct {
 	Cap
 	decider state.Decider
@@ -28,7 +28,7 @@ type capped struct {
 	prefix  string
 }
 
-// addCaps builds the deciders of the caps that a fault leaves.
+// addCaps builds the deciders of the caps, without those that a fault removes.
 func (t *Target) addCaps() error {
 	for i, c := range t.opts.Caps {
 		if t.fault.cap != nil && !t.fault.cap(c) {
@@ -45,7 +45,7 @@ func (t *Target) addCaps() error {
 	return nil
 }
 
-// key returns the partition of a cap that a request is counted under, and whether it is counted.
+// key returns the partition of a cap under which a request is counted, and whether it is counted.
 func (c *capped) key(t *Target, r *http.Request) (string, bool) {
 	if c.Path != "" && !strings.EqualFold(path.Clean("/"+r.URL.Path), path.Clean("/"+c.Path)) {
 		return "", false
@@ -56,8 +56,8 @@ func (c *capped) key(t *Target, r *http.Request) (string, bool) {
 	return c.prefix, true
 }
 
-// decideCapped asks the caps whether they have room, then the limiter of the client, and takes the units of
-// all only where all admit.
+// decideCapped asks whether the caps have room, and then the limiter of the client. It takes units only if
+// all admit the request.
 func (front *Target) decideCapped(t *Target, r *http.Request, cost int64) (state.Ruling, error) {
 	ctx := r.Context()
 	select {
@@ -73,7 +73,8 @@ func (front *Target) decideCapped(t *Target, r *http.Request, cost int64) (state
 		if !counted {
 			continue
 		}
-		// Nothing admits more than a full start: this is denied, takes nothing and tells what is left.
+		// Nothing admits more than a full start. So this is denied, takes nothing, and says how many units
+		// are left.
 		left, err := c.decider.Decide(ctx, key, c.full+1)
 		if err != nil {
 			return state.Ruling{}, err

@@ -9,21 +9,21 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// Dialect names a group of header fields that tell a client about its quota.
+// Dialect names a group of header fields that state a client's quota.
 type Dialect string
 
 // The dialects. None stands alone.
 const (
-	// XRateLimit is X-RateLimit-Limit, -Remaining and -Reset, the last in seconds since the Unix epoch,
+	// XRateLimit is X-RateLimit-Limit, -Remaining and -Reset. Reset is in seconds since the Unix epoch,
 	// rounded up.
 	XRateLimit Dialect = "x-ratelimit"
-	// XRateLimitDelta is the same with the last in seconds from now.
+	// XRateLimitDelta is the same, with Reset in seconds from now.
 	XRateLimitDelta Dialect = "x-ratelimit-delta"
-	// RateLimitDraft is RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers, as revisions
-	// -10 and -11 write them alike. t is the time after which the client may count on more: after a denial
-	// that of the next admission, otherwise that of a full quota.
+	// RateLimitDraft is RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers, which
+	// revisions -10 and -11 write alike. t is the time after which the client may count on more: after a
+	// denial that of the next admission, otherwise that of a full quota.
 	RateLimitDraft Dialect = "ratelimit-draft"
-	// RateLimitLegacy is RateLimit-Limit, -Remaining and -Reset of the drafts up to -06, the last in seconds
+	// RateLimitLegacy is RateLimit-Limit, -Remaining and -Reset of the drafts up to -06. Reset is in seconds
 	// from now.
 	RateLimitLegacy Dialect = "ratelimit-legacy"
 	// RetryAfterField is Retry-After on denials (RFC 9110 section 10.2.3).
@@ -81,9 +81,9 @@ func dialectsOf(ds []Dialect) (dialects, error) {
 	return set, nil
 }
 
-// facts is what answers say of the declared limit, made ready for header fields.
+// facts is what answers say of the declared limit, ready for header fields.
 type facts struct {
-	// quota is the most units that a full start admits at once: the smallest of all policies.
+	// quota is the most units that a full start admits at once: the least of all policies.
 	quota int64
 	// window is the time in which a used up quota comes back.
 	window time.Duration
@@ -91,17 +91,19 @@ type facts struct {
 	name string
 	// limit and policy are the values of X-RateLimit-Limit and RateLimit-Policy.
 	limit, policy []string
-	// item begins the value of RateLimit: the name, quoted.
+	// item is the beginning of RateLimit's value: the name, quoted.
 	item string
 	// hold is how long an admitted request is served before it is answered.
 	hold time.Duration
 }
 
-// factsOf describes limit. A policy is told as its quota q, the most units that a full start admits at once,
-// and the window w in which a used up quota comes back: Rate.N and Rate.Per of a window, Burst and
-// Burst*Per/N of a bucket. The draft's w is a whole number of seconds greater than 0; where the window is
-// none, w is left away (it is optional) rather than rounded, since a rounded window would promise another
-// rate. One policy is named "default", several "policy-1" and so on.
+// factsOf describes limit. A policy is stated as its quota q and its window w. q is the most units that a
+// full start admits at once. w is the time in which a used up quota comes back. For a window they are Rate.N
+// and Rate.Per, for a bucket Burst and Burst*Per/N.
+//
+// The draft's w is a whole number of seconds greater than 0. If the window is none, w is left out, since it
+// is optional and a rounded window would promise another rate. One policy is named "default", several are
+// named "policy-1" and so on.
 func factsOf(limit spec.Limit) facts {
 	f := facts{quota: limit[0].Full(), window: windowOf(limit[0])}
 	items := make([]string, len(limit))
@@ -137,7 +139,7 @@ func windowOf(p spec.Policy) time.Duration {
 	return p.Recovery()
 }
 
-// ceilSeconds returns d in whole seconds, rounded up; 0 for a negative d.
+// ceilSeconds returns d in whole seconds, rounded up, or 0 for a negative d.
 func ceilSeconds(d time.Duration) int64 {
 	if d <= 0 {
 		return 0

@@ -10,11 +10,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// errStoreGone is what a decision ends with while the store was taken away.
+// errStoreGone is the error of a decision while the store is taken away.
 var errStoreGone = errors.New("target: the store was taken away")
 
-// Restart does what the end and a new start of the process do to a right limiter: nothing, since what it
-// keeps is kept elsewhere.
+// Restart does to the target what a restart of the process does. A right target loses nothing, since its
+// state is kept elsewhere.
 func (t *Target) Restart() error {
 	if t.fault.restartForgets {
 		return t.forget()
@@ -22,8 +22,8 @@ func (t *Target) Restart() error {
 	return nil
 }
 
-// Reload reads the configuration again: limit takes the place of Options.Limit; empty leaves it. What
-// partitions have used stays used.
+// Reload reads the configuration again. limit replaces Options.Limit; empty keeps it. What partitions have
+// used stays used.
 func (t *Target) Reload(limit spec.Limit) error {
 	now := t.latest()
 	switch {
@@ -73,7 +73,7 @@ func (t *Target) StoreUp() error {
 	return nil
 }
 
-// forget starts every partition anew, those of rules too.
+// forget starts every partition again, also those of rules.
 func (t *Target) forget() error {
 	for i := range t.rules {
 		if l := t.rules[i].limited; l != nil && !t.rules[i].Barred {
@@ -90,22 +90,22 @@ func (t *Target) forget() error {
 	return nil
 }
 
-// carrying is a decider that takes over from another: what a partition had used there is used here, at most
-// all of it.
+// carrying is a decider that takes over from another one. What a partition had used of the old one is also
+// used of the new one, at most all of it.
 type carrying struct {
 	old, new state.Decider
-	// was and full are what a full start admits at once in the old and the new one.
+	// was and full are what a full start admits at once, in the old decider and in the new one.
 	was, full int64
-	// stale leaves the partitions that the old one knows to it.
+	// stale leaves the partitions that the old decider knows to it.
 	stale bool
-	// turn has room for the one who takes a partition over. (Note: no mutex, since a decider may take its
-	// time, and virtual time stands still while somebody waits for a mutex.)
+	// turn lets one goroutine at a time take a partition over. It is no mutex, since a decider may take its
+	// time, and virtual time stands still while somebody waits for a mutex.
 	turn chan struct{}
 	// known are the partitions that were taken over, or that the old decider had never seen.
 	known map[string]bool
 }
 
-// Decide takes a partition over at its first request. The decision itself is not serialised.
+// Decide takes a partition over at its first request. Decisions are not serialised.
 func (c *carrying) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	d, err := c.deciderOf(ctx, key)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *carrying) Decide(ctx context.Context, key string, cost int64) (state.Ru
 	return d.Decide(ctx, key, cost)
 }
 
-// deciderOf returns who decides for a partition, which is taken over if that is due.
+// deciderOf returns the decider of a partition. It takes the partition over if that is due.
 func (c *carrying) deciderOf(ctx context.Context, key string) (state.Decider, error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -128,7 +128,7 @@ func (c *carrying) deciderOf(ctx context.Context, key string) (state.Decider, er
 	if m, ok := c.old.(interface{ Knows(string) bool }); c.stale && (!ok || m.Knows(key)) {
 		return c.old, nil
 	}
-	// Nothing admits more than a full start: this is denied, and tells what is left.
+	// Nothing admits more than a full start. So this is denied, and says how many units are left.
 	r, err := c.old.Decide(ctx, key, c.was+1)
 	if err != nil {
 		return nil, err
@@ -146,9 +146,9 @@ func (c *carrying) deciderOf(ctx context.Context, key string) (state.Decider, er
 	return c.new, nil
 }
 
-// NewControl returns a handler that lets something happen to t: POST /restart, /reload, /reload?limit=SPEC,
-// /store-down and /store-up; GET /denials tells its own count of denials. It answers 200 when that is done,
-// 400 for a SPEC that is none, 404 and 405 for anything else, and 500 for what failed.
+// NewControl returns a handler that makes something happen to t: POST /restart, /reload, /reload?limit=SPEC,
+// /store-down and /store-up. GET /denials returns its own count of denials. It answers 200 when that is done,
+// 400 for an invalid SPEC, 404 and 405 for anything else, and 500 for a failure.
 func NewControl(t *Target) http.Handler {
 	events := map[string]func(*http.Request) (int, error){
 		"/restart": func(*http.Request) (int, error) { return http.StatusInternalServerError, t.Restart() },

@@ -16,64 +16,62 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// Fault is a deliberate defect. The zero value is none: a right target. Its hooks say what it changes; nil
-// changes nothing.
+// Fault is a deliberate defect. The zero value is no fault: a right target. Its hooks say what it changes. A
+// nil hook changes nothing.
 type Fault struct {
 	// Name is stable, lower case with dashes.
 	Name string
 	// Sentence says what a target with the fault does.
 	Sentence string
-	// Class is the class of docs/faults.md, a letter and a number; empty for a class of its own.
+	// Class is the class of docs/faults.md, a letter and a number. Empty: a class of its own.
 	Class string
-	// Citation is the address of a public report of a product that had the fault, or the rule it breaks.
+	// Citation is the address of a public report of a product with the fault, or the rule that it breaks.
 	Citation string
-	// Promise is what a target has to promise for this to be a fault: not to have it is otherwise none.
-	// Empty: it is always one.
+	// Promise is what a target must promise for this to be a fault. Empty: it is always one.
 	Promise string
-	// Declared is what must be declared of a target that is not embedded: PATH=VALUE of a scenario. Empty:
-	// nothing.
+	// Declared is what a scenario must declare of a target that is not embedded: PATH=VALUE. Empty: nothing.
 	Declared string
-	// Proxy tells that the fault lives in a proxy (NewProxy), not in a target (New).
+	// Proxy: the fault is one of a proxy (NewProxy), not of a target (New).
 	Proxy bool
 
-	// fits says in a sentence which limits can show the fault, or returns "" for one that can.
+	// fits says in a sentence which limits can show the fault. Empty: this limit can.
 	fits func(spec.Limit) string
 	// options edits the options before anything is built.
 	options func(*Options)
-	// policy edits each policy that is enforced; answers still describe the declared one.
+	// policy edits each policy that is enforced. Answers still describe the declared policy.
 	policy func(spec.Policy) spec.Policy
 	// limiter replaces or wraps the limiter. Its states are never evicted.
 	limiter func(reference.Limiter, spec.Limit) reference.Limiter
-	// decider replaces how states are kept.
+	// decider replaces the decider, which keeps the states.
 	decider func(state.Setup) state.Decider
 	// key edits the partition of a request.
 	key func(*http.Request, string) string
-	// network replaces the network that a client without a name is counted under, by its address.
+	// network replaces the network under which a client without a name is counted, by its address.
 	network func(netip.Addr) string
-	// unlimited tells that a request is let through without a decision.
+	// unlimited tells whether a request is let through without a decision.
 	unlimited func(*Target, *http.Request) bool
-	// pause is how long the answer is held back.
+	// pause returns how long the answer is held back.
 	pause func(state.Ruling) time.Duration
-	// drops tells that a denial ends the connection in the place of an answer.
+	// drops: a denial ends the connection instead of an answer.
 	drops bool
-	// uncounted tells that denials are missing in the target's own count of them.
+	// uncounted: denials are missing in the target's own count of them.
 	uncounted bool
 	// answer edits a finished answer.
 	answer func(*answer)
-	// reply edits an answer that answer has finished, by its request.
+	// reply edits a finished answer by its request, after answer.
 	reply func(*answer, *http.Request)
 	// price edits the cost of a request.
 	price func(*http.Request, int64) int64
 	// cap tells whether a cap is kept.
 	cap func(Cap) bool
-	// rule tells whether a rule is kept. zeroUnlimited lets those through that a rule bars. rawPaths compares
-	// paths as written; alsoCounted counts requests under a rule with a limit by the limit of all others too,
-	// exemptCounted those under a rule without one.
+	// rule tells whether a rule is kept. zeroUnlimited lets through the requests that a rule bars. rawPaths
+	// compares paths as written. alsoCounted also counts requests under a rule with a limit by the limit of
+	// all others. exemptCounted does so for requests under a rule without one.
 	rule                                 func(*Rule) bool
 	rawPaths, alsoCounted, exemptCounted bool
 	zeroUnlimited                        bool
-	// What happens wrongly at events, see there; stall is how long a request waits for a store that is
-	// gone, queues tells that it waits until the store is back.
+	// These say what goes wrong at events. stall is how long a request waits for a store that is gone.
+	// queues: it waits until the store is back.
 	restartForgets, reloadForgets, reloadIgnored, reloadKeepsLive, outageForgets, staysOpen bool
 	queues                                                                                  bool
 	stall                                                                                   time.Duration
@@ -81,11 +79,11 @@ type Fault struct {
 	proxy func(*proxy.Options)
 }
 
-// Want is what a target needs beside its limit so that a fault can show; empty for nothing.
+// Want is what a target needs beside its limit to show a fault. Empty: nothing.
 type Want string
 
-// The wants: that the addresses of clients are told, that some requests have a rule, that something happens
-// to the target, or its store, or that it is embedded in a run, which alone has caps and owners of tokens.
+// The wants. The addresses of clients are known, some requests have a rule, something happens to the target
+// or to its store, or the target is embedded in a run. Only an embedded target has caps and owners of tokens.
 const (
 	WantAddresses Want = "addresses"
 	WantRule      Want = "rule"
@@ -115,7 +113,7 @@ func (f Fault) Wants() Want {
 	return ""
 }
 
-// Fits returns "" where l can show the fault, or the rule it breaks as a sentence.
+// Fits returns "" if l can show the fault. Otherwise it returns a sentence with the rule that l breaks.
 func (f Fault) Fits(l spec.Limit) string {
 	if f.limiter != nil && l.Completes() {
 		return "the fault keeps no completions (declare a limit that charges at the decision)"
@@ -137,7 +135,7 @@ func (f Fault) Fits(l spec.Limit) string {
 	return ""
 }
 
-// Faults returns all faults, those of targets and those of proxies, ascending by name.
+// Faults returns all faults of targets and of proxies, ascending by name.
 func Faults() []Fault {
 	all := slices.Concat(policyFaults, limiterFaults, completionFaults, storeFaults, keyFaults,
 		attributeFaults, abuseFaults,
@@ -147,7 +145,8 @@ func Faults() []Fault {
 	return all
 }
 
-// findFault returns the fault with the name among those that live in a proxy, or in a target.
+// findFault returns the fault with the name, among those of a proxy or those of a target. The error lists
+// similar names.
 func findFault(name string, proxy bool) (Fault, error) {
 	if name == "" {
 		return Fault{}, nil
@@ -175,7 +174,7 @@ func place(proxy bool) string {
 	return "a target"
 }
 
-// faultFor returns the named fault of a target that serves l.
+// faultFor returns the named fault for a target that serves l.
 func faultFor(name string, l spec.Limit) (Fault, error) {
 	f, err := findFault(name, false)
 	if err != nil {
@@ -187,8 +186,7 @@ func faultFor(name string, l spec.Limit) (Fault, error) {
 	return f, nil
 }
 
-// didYouMean returns ` (did you mean "x"?)` for the name nearest to what was written, or "" where none is
-// near.
+// didYouMean returns ` (did you mean "x"?)` for the nearest name, or "" if none is near.
 func didYouMean(written string, names []string) string {
 	best, distance := "", max(3, len(written)/2)
 	for _, n := range names {
@@ -202,9 +200,9 @@ func didYouMean(written string, names []string) string {
 	return fmt.Sprintf(" (did you mean %q?)", best)
 }
 
-// What a limit must be to show some faults.
+// Which limits can show some faults.
 
-// oneBucket wants one bucket that refills continuously.
+// oneBucket demands one bucket that refills continuously.
 func oneBucket(l spec.Limit) string {
 	if len(l) == 1 && l[0].Bucketed() && l[0].Refill != spec.RefillInterval {
 		return ""
@@ -212,7 +210,7 @@ func oneBucket(l spec.Limit) string {
 	return "it needs one token-bucket, gcra or leaky-bucket with continuous refill"
 }
 
-// onePolicy wants one policy that does not queue.
+// onePolicy demands one policy that does not queue.
 func onePolicy(l spec.Limit) string {
 	if len(l) == 1 && !l[0].Queued() {
 		return ""
@@ -220,7 +218,7 @@ func onePolicy(l spec.Limit) string {
 	return "it needs one policy that denies rather than delays"
 }
 
-// quotaTwo wants policies that admit two units at once.
+// quotaTwo demands policies that admit two units at once.
 func quotaTwo(l spec.Limit) string {
 	for _, p := range l {
 		if p.Full() < 2 {
@@ -230,7 +228,7 @@ func quotaTwo(l spec.Limit) string {
 	return ""
 }
 
-// untold wants policies that need not be told when a request is complete.
+// untold demands policies that need not be told of completions.
 func untold(l spec.Limit) string {
 	if l.Completes() {
 		return "it needs a limit that is charged at the decision"

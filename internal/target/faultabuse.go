@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// abuseFaults are those that let one who means it take more than one client may: by ids, tokens and accounts
-// of its own making, or as many clients of one tenant.
+// abuseFaults let a client take more than its limit on purpose: by ids, tokens and accounts of its own
+// making, or as many clients of one tenant.
 var abuseFaults = []Fault{
 	{
 		Name: "client-id-trusted", Class: "A15",

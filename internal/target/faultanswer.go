@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// retryAfterFaults are those of the Retry-After field. These and the next ones decide rightly and say it
+// retryAfterFaults are faults of the Retry-After field. These and the next ones decide rightly and answer
 // wrongly.
 var retryAfterFaults = []Fault{
 	{
@@ -104,7 +104,7 @@ var retryAfterFaults = []Fault{
 	},
 }
 
-// onRetryAfter applies edit to denials that tell a wait.
+// onRetryAfter applies edit to denials that state a wait.
 func onRetryAfter(edit func(*answer)) func(*answer) {
 	return func(a *answer) {
 		if a.ruling.Allow || a.ruling.RetryAfter == reference.Never || len(a.header["Retry-After"]) == 0 {
@@ -123,7 +123,7 @@ func (a *answer) retryAfterSeconds(n int64) {
 	a.header["Retry-After"] = []string{strconv.FormatInt(n, 10)}
 }
 
-// quotaFieldFaults are those of the fields that tell the quota.
+// quotaFieldFaults are faults of the fields that state the quota.
 var quotaFieldFaults = []Fault{
 	{
 		Name: "headers-only-on-denial", Class: "C12",
@@ -266,7 +266,7 @@ var quotaFieldFaults = []Fault{
 	},
 }
 
-// inBody puts a member into the JSON body of denials that tell a wait, in the place of one that the body has.
+// inBody puts a member into the JSON body of denials that state a wait. It replaces a member of that name.
 func inBody(member func(*answer) string) func(*answer) {
 	return func(a *answer) {
 		if a.ruling.Allow || a.ruling.RetryAfter == reference.Never {
@@ -283,16 +283,16 @@ func inBody(member func(*answer) string) func(*answer) {
 	}
 }
 
-// slowDenial is how long the fault slow-denials holds a denial back.
+// slowDenial is how long the fault slow-denials holds back a denial.
 const slowDenial = 300 * time.Millisecond
 
-// neverAnswered is how long the fault denial-hangs holds a denial back: longer than any client waits.
+// neverAnswered is how long the fault denial-hangs holds back a denial: longer than any client waits.
 const neverAnswered = 24 * time.Hour
 
 // denying returns the options hook that denies with a status.
 func denying(status int) func(*Options) { return func(o *Options) { o.DenyStatus = status } }
 
-// denialFaults are those of the denial as a message.
+// denialFaults are faults of the denial as a message.
 var denialFaults = []Fault{
 	{
 		Name: "status-503", Class: "C14",

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// eventFaults are those that show when something happens to the limiter.
+// eventFaults show when something happens to the limiter.
 var eventFaults = []Fault{
 	{
 		Name: "restart-forgets", Class: "A9",
@@ -63,7 +63,7 @@ var eventFaults = []Fault{
 	},
 }
 
-// ruleFaults are those of limits for routes, methods and tiers.
+// ruleFaults are faults of limits for routes, methods and tiers.
 var ruleFaults = []Fault{
 	{
 		Name: "route-limit-ignored", Class: "A4",
@@ -107,7 +107,7 @@ var ruleFaults = []Fault{
 	},
 }
 
-// methodFaults are those of methods other than GET.
+// methodFaults are faults of methods other than GET.
 var methodFaults = []Fault{
 	{
 		Name: "head-unlimited", Class: "A17",
@@ -145,7 +145,7 @@ var methodFaults = []Fault{
 	},
 }
 
-// connectionFaults are those of telling connections apart.
+// connectionFaults tell connections apart.
 var connectionFaults = []Fault{
 	{
 		Name: "per-worker-counters", Class: "A5",
@@ -156,7 +156,7 @@ var connectionFaults = []Fault{
 			if n := len(r.RemoteAddr); n > 0 {
 				last = r.RemoteAddr[n-1]
 			}
-			// ports of one client are mostly even, or mostly odd
+			// The ports of one client are mostly even, or mostly odd.
 			return key + " worker " + strconv.Itoa(int(last)%4/2)
 		},
 	},

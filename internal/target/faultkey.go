@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/httpd"
 )
 
-// keyFaults are those of choosing the partition of a request.
+// keyFaults choose the partition of a request wrongly.
 var keyFaults = []Fault{
 	{
 		Name: "forwarded-for-trusted", Class: "A15",
@@ -91,8 +91,7 @@ var keyFaults = []Fault{
 	},
 }
 
-// attributeFaults are those of a target that takes a client for another one when its requests differ in one
-// thing.
+// attributeFaults take a client for another one if its requests differ in one thing.
 var attributeFaults = []Fault{
 	byAttribute("key-by-path-case", "counts a path in upper case separately from the same path in "+
 		"lower case",
@@ -219,7 +218,8 @@ var attributeFaults = []Fault{
 	},
 }
 
-// byAttribute is the fault that counts the requests for which differs is true apart from the others.
+// byAttribute returns the fault that counts the requests for which differs is true separately from the
+// others.
 func byAttribute(name, sentence, citation string, differs func(*http.Request) bool) Fault {
 	return Fault{Name: name, Class: "A17", Sentence: sentence, Citation: citation,
 		key: func(r *http.Request, key string) string {
@@ -230,14 +230,14 @@ func byAttribute(name, sentence, citation string, differs func(*http.Request) bo
 		}}
 }
 
-// byField is the fault that counts each value of a header field apart.
+// byField returns the fault that counts each value of a header field separately.
 func byField(name, sentence, citation, field string) Fault {
 	return Fault{Name: name, Class: "A17", Sentence: sentence, Citation: citation,
 		key: func(r *http.Request, key string) string { return key + " " + r.Header.Get(field) }}
 }
 
-// oddly returns the line with a key that is not written as usual, if it is one that is meant. Only the lean
-// server tells how lines are written.
+// oddly returns the line of a key if it is written in an unusual way that `is` accepts. Only the servers of
+// package httpd keep such lines.
 func oddly(r *http.Request, key string, is func(line string) bool) string {
 	lines, _ := r.Context().Value(httpd.OddLinesKey{}).([]string)
 	for _, line := range lines {

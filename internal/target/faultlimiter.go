@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/wrong"
 )
 
-// limiterFaults are those that keep a partition's state wrongly.
+// limiterFaults keep a partition's state wrongly.
 var limiterFaults = []Fault{
 	{
 		Name: "cap-not-applied", Class: "A21",
@@ -153,7 +153,7 @@ var limiterFaults = []Fault{
 	},
 }
 
-// recovery returns the longest silence that a policy of limit needs to be as good as new.
+// recovery returns the longest silence after which a policy of limit is as good as new.
 func recovery(limit spec.Limit) time.Duration {
 	var longest time.Duration
 	for _, p := range limit {
@@ -162,8 +162,8 @@ func recovery(limit spec.Limit) time.Duration {
 	return longest
 }
 
-// countsDenials wants policies that can tell denied requests from none: a full fixed window cannot, nor can a
-// queue.
+// countsDenials demands policies for which it matters whether denied requests count. For a full fixed window,
+// or a queue, it does not.
 func countsDenials(l spec.Limit) string {
 	for _, p := range l {
 		if p.Fixed() || p.Queued() || p.Count == spec.CountAll || p.Completes() {
@@ -174,8 +174,8 @@ func countsDenials(l spec.Limit) string {
 	return ""
 }
 
-// seesParts wants a policy that parts of a second matter to: windows that begin and end with whole ones are
-// the same without.
+// seesParts demands a policy for which parts of a second matter. They do not for windows that begin and end
+// with whole seconds.
 func seesParts(l spec.Limit) string {
 	for _, p := range l {
 		if !p.Fixed() || p.Align == spec.AlignFirst || p.Slot()%time.Second != 0 ||
@@ -186,7 +186,7 @@ func seesParts(l spec.Limit) string {
 	return "fixed windows of whole seconds by the clock hide parts of a second (declare another limit)"
 }
 
-// otherBan wants a policy that does not declare the ban that the fault has.
+// otherBan demands a policy that does not declare the fault's ban.
 func otherBan(l spec.Limit) string {
 	for _, p := range l {
 		if ban := windowOf(p); ban < p.Ban || ban > p.LongestBan() {
@@ -196,7 +196,7 @@ func otherBan(l spec.Limit) string {
 	return "the limit declares a ban of a window (declare it without ban)"
 }
 
-// notRefreshed wants policies that do not declare that requests start a window anew.
+// notRefreshed demands policies that do not declare that requests restart a window.
 func notRefreshed(l spec.Limit) string {
 	for _, p := range l {
 		if p.Refreshes() {
@@ -213,7 +213,7 @@ func sloppy(b wrong.Bucket) func(reference.Limiter, spec.Limit) reference.Limite
 	}
 }
 
-// oneSlotted wants one fixed window that is divided into slots.
+// oneSlotted demands one fixed window that is divided into slots.
 func oneSlotted(l spec.Limit) string {
 	if len(l) == 1 && l[0].Slots > 1 {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/wrong"
 )
 
-// policyFaults are those that enforce another policy than the declared one.
+// policyFaults enforce another policy than the declared one.
 var policyFaults = []Fault{
 	{
 		Name: "burst-off-by-one", Class: "A8",
@@ -111,7 +111,7 @@ func paced(p spec.Policy, num, den int64) spec.Policy {
 	return p
 }
 
-// timed wants policies that count in time.
+// timed demands policies that count in time.
 func timed(l spec.Limit) string {
 	if slices.ContainsFunc(l, spec.Policy.InFlight) {
 		return "it needs a limit with a rate"
@@ -119,7 +119,7 @@ func timed(l spec.Limit) string {
 	return ""
 }
 
-// notFixedWindow wants policies of which none is a fixed window.
+// notFixedWindow demands policies of which none is a fixed window.
 func notFixedWindow(l spec.Limit) string {
 	for _, p := range l {
 		if p.Fixed() {
@@ -129,7 +129,7 @@ func notFixedWindow(l spec.Limit) string {
 	return ""
 }
 
-// oneWindow wants one window.
+// oneWindow demands one window.
 func oneWindow(l spec.Limit) string {
 	if len(l) != 1 || !l[0].HasWindow() {
 		return "it needs one fixed-window, sliding-window-log or sliding-window-counter"
@@ -137,7 +137,7 @@ func oneWindow(l spec.Limit) string {
 	return ""
 }
 
-// ownWindows wants a fixed window that each partition opens for itself.
+// ownWindows demands a fixed window that each partition opens for itself.
 func ownWindows(l spec.Limit) string {
 	for _, p := range l {
 		if p.Fixed() && p.Align == spec.AlignFirst {
@@ -147,10 +147,10 @@ func ownWindows(l spec.Limit) string {
 	return "it needs a fixed-window with align=first"
 }
 
-// maxTimer is the longest time that setTimeout of JavaScript takes: 2^31-1 milliseconds.
+// maxTimer is the longest time of JavaScript's setTimeout: 2^31-1 milliseconds.
 const maxTimer = (1<<31 - 1) * time.Millisecond
 
-// longWindow wants a policy with a window that setTimeout does not take.
+// longWindow demands a policy with a window that is too long for setTimeout.
 func longWindow(l spec.Limit) string {
 	for _, p := range l {
 		if p.Rate.Per > maxTimer {
@@ -160,7 +160,7 @@ func longWindow(l spec.Limit) string {
 	return "it needs a rate per more than 24.8 days"
 }
 
-// startsWithSome wants policies that promise a new partition something.
+// startsWithSome demands policies that promise a new partition some units.
 func startsWithSome(l spec.Limit) string {
 	for _, p := range l {
 		if least, _ := p.StartLevels(); least == 0 {
@@ -171,7 +171,7 @@ func startsWithSome(l spec.Limit) string {
 	return ""
 }
 
-// severalPolicies wants several policies that count what all of them admit.
+// severalPolicies demands several policies that count what all of them admit.
 func severalPolicies(l spec.Limit) string {
 	for _, p := range l {
 		if p.Count == spec.CountOwn || p.Queued() {

@@ -14,12 +14,12 @@ func strip(fields ...string) func(*proxy.Options) {
 	return func(o *proxy.Options) { o.Strip = append(o.Strip[:len(o.Strip):len(o.Strip)], fields...) }
 }
 
-// editing returns the options hook that edits what is passed on.
+// editing returns the options hook that edits answers.
 func editing(edit func(*http.Response, func() time.Time) error) func(*proxy.Options) {
 	return func(o *proxy.Options) { o.Edit = edit }
 }
 
-// NewProxy returns a proxy with a fault, "" for none; an unknown one is an error that lists what there is.
+// NewProxy returns a proxy with a fault; "": none. An unknown fault is an error that lists the known ones.
 func NewProxy(fault string, o proxy.Options) (http.Handler, error) {
 	f, err := findFault(fault, true)
 	if err != nil {
@@ -31,7 +31,7 @@ func NewProxy(fault string, o proxy.Options) (http.Handler, error) {
 	return proxy.New(o)
 }
 
-// proxyFaults are those of what stands between a limiter and its clients.
+// proxyFaults are faults between a limiter and its clients.
 var proxyFaults = []Fault{
 	{
 		Name: "proxy-strips-retry-after", Proxy: true,

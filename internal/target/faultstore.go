@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/wrong"
 )
 
-// storeFaults are those of keeping and sharing states.
+// storeFaults keep or share states wrongly.
 var storeFaults = []Fault{
 	{
 		Name: "check-then-act", Class: "A1",
@@ -68,14 +68,14 @@ var storeFaults = []Fault{
 	},
 }
 
-// atLeastTwo returns b with two replicas or more: fewer show no fault of replication.
+// atLeastTwo returns b with at least two replicas, as fewer show no fault of replication.
 func atLeastTwo(b state.Setup) state.Setup {
 	b.Replicas = max(2, b.Replicas)
 	return b
 }
 
-// completionFaults are those about the end of requests: places that come back wrongly, and charges at the
-// wrong end.
+// completionFaults are about the end of requests: places that come back wrongly, and charges at the wrong
+// end.
 var completionFaults = []Fault{
 	{
 		Name: "place-leaked", Class: "B12",
@@ -130,7 +130,7 @@ var completionFaults = []Fault{
 // serviceTime is how long a target that counts too late serves a request.
 const serviceTime = 20 * time.Millisecond
 
-// inFlight wants one limit on requests in flight.
+// inFlight demands one limit on requests in flight.
 func inFlight(l spec.Limit) string {
 	if len(l) == 1 && l[0].InFlight() {
 		return ""
@@ -138,7 +138,7 @@ func inFlight(l spec.Limit) string {
 	return "it needs one limit on requests in flight (concurrency)"
 }
 
-// chargedEarly wants one policy whose charge could come later.
+// chargedEarly demands one policy whose charge could come later.
 func chargedEarly(l spec.Limit) string {
 	if len(l) == 1 && !l[0].Completes() {
 		if _, err := reference.New(lateCharge(l[0])); err == nil {
@@ -148,7 +148,7 @@ func chargedEarly(l spec.Limit) string {
 	return "it needs one policy that counts admitted requests at the decision, and could at the completion"
 }
 
-// lateCharge returns p charged when requests are complete.
+// lateCharge returns p, charged when requests are complete.
 func lateCharge(p spec.Policy) spec.Policy {
 	p.Charge = spec.ChargeCompletion
 	return p

@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/wrong"
 )
 
-// timeFaults are those of when a time is taken, and of what is read at different times.
+// timeFaults take the time at the wrong moment, or read it at different times.
 var timeFaults = []Fault{
 	{
 		Name: "time-before-lock", Class: "A2",
@@ -46,7 +46,7 @@ var timeFaults = []Fault{
 	},
 }
 
-// clockWindow wants one fixed window that begins by the clock.
+// clockWindow demands one fixed window that begins by the clock.
 func clockWindow(l spec.Limit) string {
 	if len(l) == 1 && l[0].Fixed() && (l[0].Align == "" || l[0].Align == spec.AlignClock) &&
 		l[0].Ban == 0 && l[0].Tick == 0 && l[0].Slots == 0 {
@@ -55,10 +55,10 @@ func clockWindow(l spec.Limit) string {
 	return "it needs one fixed-window aligned to the clock, without ban, tick and slots"
 }
 
-// toldLater is how much later the fault reset-of-next-window looks at its clock again.
+// toldLater is how much later the fault reset-of-next-window reads its clock again.
 const toldLater = 100 * time.Millisecond
 
-// tellNextReset tells the end of the next window where that of the decision ends before the fields are made.
+// tellNextReset states the end of the next window if that of the decision ends before the fields are made.
 func tellNextReset(a *answer) {
 	rest, window := a.ruling.Reset, a.target.facts.window
 	if rest > toldLater || rest <= 0 {

@@ -14,9 +14,9 @@ const (
 	GRPCUnavailable = 14
 )
 
-// GRPC answers requests of gRPC (Content-Type: application/grpc) in its form: what h admits has an empty
-// message and status 0 in its trailers, what it denies the status denial and a RetryInfo, in one header
-// block. Any other request is that of h. It needs HTTP/2.
+// GRPC answers gRPC requests (Content-Type: application/grpc) in their form. If h admits, the answer has an
+// empty message and status 0 in its trailers. If h denies, it has the status denial and a RetryInfo, in one
+// header block. h answers any other request. It needs HTTP/2.
 func GRPC(h http.Handler, denial int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		const grpc = "application/grpc"
@@ -35,7 +35,7 @@ func GRPC(h http.Handler, denial int) http.Handler {
 		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 			w.Header().Set("Grpc-Status", strconv.Itoa(denial))
 			w.Header().Set("Grpc-Message", "quota exceeded")
-			seconds, _ := strconv.Atoi(w.Header().Get("Retry-After")) // a date is told as 0
+			seconds, _ := strconv.Atoi(w.Header().Get("Retry-After")) // a date becomes 0
 			w.Header().Set("Grpc-Status-Details-Bin", retryInfo(denial, seconds))
 		default:
 			w.Header().Set("Grpc-Status", "13")
@@ -43,7 +43,7 @@ func GRPC(h http.Handler, denial int) http.Handler {
 	})
 }
 
-// unwritten takes an answer whose header fields alone are sent.
+// unwritten takes an answer of which only the header fields are sent.
 type unwritten struct {
 	http.ResponseWriter
 	status int
@@ -52,10 +52,10 @@ type unwritten struct {
 // WriteHeader keeps the status.
 func (u *unwritten) WriteHeader(status int) { u.status = status }
 
-// Write drops a part of the body.
+// Write drops the body.
 func (u *unwritten) Write(p []byte) (int, error) { return len(p), nil }
 
-// retryInfo is a google.rpc.Status with a google.rpc.RetryInfo, in the wire format of protocol buffers.
+// retryInfo returns a google.rpc.Status with a google.rpc.RetryInfo, in the wire format of protocol buffers.
 func retryInfo(code, seconds int) string {
 	member := func(tag byte, text string) string { return string([]byte{tag<<3 | 2, byte(len(text))}) + text }
 	delay := member(1, string(binary.AppendUvarint([]byte{1 << 3}, uint64(max(seconds, 0)))))

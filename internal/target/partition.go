@@ -22,7 +22,7 @@ func (t *Target) key(r *http.Request) string {
 	return t.prefix + key
 }
 
-// named returns the partition that r names itself, and whether it does.
+// named returns the partition that r names itself, and whether it names one.
 func (t *Target) named(r *http.Request) (string, bool) {
 	v := r.Header[t.keyName]
 	if len(v) == 0 {
@@ -34,8 +34,8 @@ func (t *Target) named(r *http.Request) (string, bool) {
 	return v[0], true
 }
 
-// clientKey returns the partition of a request without a name: the network of its client, as the trusted
-// proxy tells it, or as the connection does.
+// clientKey returns the partition of a request without a name: the network of its client, by the field of the
+// trusted proxy or by the connection.
 func (t *Target) clientKey(r *http.Request) string {
 	if v := r.Header[t.client]; t.client != "" && len(v) > 0 {
 		last := v[len(v)-1]
@@ -47,7 +47,7 @@ func (t *Target) clientKey(r *http.Request) string {
 	return addressKey(r)
 }
 
-// network returns the network that a client of address a has, with the fault.
+// network returns the network of a client with address a, with the fault.
 func (t *Target) network(a netip.Addr) string {
 	if t.fault.network != nil {
 		return t.fault.network(a)
@@ -55,8 +55,8 @@ func (t *Target) network(a netip.Addr) string {
 	return networkOf(a)
 }
 
-// networkOf returns the network that one client has: one IPv4 address, however it is written, or 64 bits of
-// IPv6, out of which a client may take another address for each request.
+// networkOf returns the network of one client: one IPv4 address, however it is written, or 64 bits of IPv6. A
+// client may take another IPv6 address of it for each request.
 func networkOf(a netip.Addr) string {
 	if a = a.Unmap(); a.Is4() {
 		return a.String()
@@ -64,8 +64,8 @@ func networkOf(a netip.Addr) string {
 	return netip.PrefixFrom(a.WithZone(""), 64).Masked().String()
 }
 
-// addressKey returns the address of the client of a connection, or its network, after a NUL byte, which no
-// field value can begin with.
+// addressKey returns the address of the client of a connection, or its network, after a NUL byte. No field
+// value can begin with NUL.
 func addressKey(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

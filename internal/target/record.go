@@ -12,36 +12,36 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// recordedFields are the fields of an answer that a Recorder keeps, beside those of quotas, and requestFields
-// those of a request: what names one request in all its tries, and the software of the client.
+// recordedFields are the fields of an answer that a Recorder keeps beside those of quotas. requestFields are
+// those of a request: the fields that name one request in all its tries, and the software of the client.
 var (
 	recordedFields = append([]string{"Retry-After", "Date"}, quotaFields...)
 	requestFields  = []string{"Idempotency-Key", "X-Idempotency-Key", "X-Request-Id", "Request-Id",
 		"X-Correlation-Id", "User-Agent"}
 )
 
-// Recorder is an http.Handler that lets a Target answer and records what its clients did: a timeline, of
-// which sent_ns is the instant at which a request had arrived, and first_byte_ns the one at which its answer
-// was about to be written. So the decision lies within the interval, and a client learnt of it no earlier
-// than at its end. The fields are those of the answer, and of the request :method, :path (as HTTP/2 names
-// them) and those that name it in all its tries.
+// Recorder is an http.Handler that lets a Target answer, and records what its clients did as a timeline.
+// sent_ns is the instant at which a request had arrived. first_byte_ns is the instant at which its answer was
+// about to be written. So the decision lies in the interval, and the client learnt of it no earlier than at
+// its end. The fields are those of the answer, and of the request :method, :path (as HTTP/2 names them) and
+// those that name it in all its tries.
 type Recorder struct {
 	target *Target
 	start  time.Time
 
 	mu sync.Mutex
 	w  *ndjson.Writer
-	// open are the observations from number written on, in the order of arrival; nil: not answered yet.
+	// open are the observations from number written on, in the order of arrival. nil: not answered yet.
 	open    []*timeline.Observation
 	written int
-	// begun are those that wait for their answer.
+	// begun are the requests that wait for their answer.
 	begun map[int]*timeline.Observation
 	err   error
 	over  bool
 }
 
-// NewRecorder records the requests to t, which must have no requests yet, in the form of a timeline to w.
-// Each line is written as soon as all requests that arrived before it are answered.
+// NewRecorder records the requests to t as a timeline to w. t must have had no requests yet. Each line is
+// written as soon as all requests that arrived before it are answered.
 func NewRecorder(t *Target, w io.Writer) (*Recorder, error) {
 	r := &Recorder{target: t, start: time.Now(), w: ndjson.NewWriter(w),
 		begun: map[int]*timeline.Observation{}}
@@ -59,7 +59,7 @@ func NewRecorder(t *Target, w io.Writer) (*Recorder, error) {
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	o := r.begin(q)
 	x := &overheard{ResponseWriter: w}
-	defer r.end(o, x) // also where the target abandons the connection
+	defer r.end(o, x) // also if the target abandons the connection
 	r.target.ServeHTTP(x, q)
 }
 
@@ -86,7 +86,7 @@ func (r *Recorder) begin(q *http.Request) *timeline.Observation {
 	return o
 }
 
-// client names the client of a request: by its key, else by its address.
+// client returns the name of a request's client: its key, or else its address.
 func (r *Recorder) client(q *http.Request) string {
 	name, named := r.target.named(q)
 	if !named {
@@ -95,7 +95,7 @@ func (r *Recorder) client(q *http.Request) string {
 	return valid(name)
 }
 
-// valid is text as a timeline may hold it.
+// valid returns text as a timeline may hold it.
 func valid(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\uFFFD", "?")
 }
@@ -151,7 +151,7 @@ func (r *Recorder) keep(err error) {
 }
 
 // Close writes the requests that still wait for their answer, as not answered, and ends the recording. It
-// returns how long that was, and the first error of writing.
+// returns the length of the recording, and the first error of writing.
 func (r *Recorder) Close() (time.Duration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

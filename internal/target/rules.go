@@ -13,23 +13,23 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// Rule is a limit of its own for some requests: a route, a method, a tier of clients. What a rule names must
-// all fit; the first rule that fits counts, and the requests of each are counted apart.
+// Rule is a separate limit for some requests: a route, a method, a tier of clients. A request must fit
+// everything that the rule names. The first rule that fits counts, and each rule counts its requests
+// separately.
 type Rule struct {
-	// Path is matched decoded, without empty and dot segments and whatever the case, as routers do; "" fits
-	// all.
+	// Path is matched decoded, without empty and dot segments, in any case, as routers do. "" fits all.
 	Path string
-	// Method is matched as it is; "" fits all.
+	// Method is matched as it is. "" fits all.
 	Method string
-	// Header names fields and their values; nil fits all.
+	// Header has names of fields and their values. nil fits all.
 	Header map[string]string
-	// Limit is what the requests are held to; empty: they are not limited, and counted nowhere.
+	// Limit is the limit of the requests. Empty: they are not limited, and counted nowhere.
 	Limit spec.Limit
-	// Barred is a limit of nothing: none of the requests is admitted, and Limit is not read.
+	// Barred: none of the requests is admitted, and Limit is ignored.
 	Barred bool
 }
 
-// fits tells whether r is meant by the rule. A raw path is compared as it came.
+// fits tells whether r fits the rule. A raw path is compared as it came.
 func (u *Rule) fits(r *http.Request, raw bool) bool {
 	if u.Method != "" && u.Method != r.Method {
 		return false
@@ -49,13 +49,13 @@ func (u *Rule) fits(r *http.Request, raw bool) bool {
 	}
 }
 
-// ruled is a rule and the limiter behind it, nil for one without a limit.
+// ruled is a rule and its limiter; nil: the rule has no limit.
 type ruled struct {
 	Rule
 	limited *Target
 }
 
-// addRules builds the limiters of the rules that a fault leaves.
+// addRules builds the limiters of the rules, without those that a fault removes.
 func (t *Target) addRules() error {
 	for i, u := range t.opts.Rules {
 		if t.fault.rule != nil && !t.fault.rule(&u) {
@@ -79,7 +79,7 @@ func (t *Target) addRules() error {
 	return nil
 }
 
-// governing returns the limiter that a request is held to, nil for none.
+// governing returns the limiter of a request; nil: it has none.
 func (t *Target) governing(r *http.Request) *Target {
 	for i := range t.rules {
 		if !t.rules[i].fits(r, t.fault.rawPaths) {
@@ -90,7 +90,7 @@ func (t *Target) governing(r *http.Request) *Target {
 	return t.latest()
 }
 
-// latest returns what took the place of t, or t itself.
+// latest returns the target that replaced t, or t itself.
 func (t *Target) latest() *Target {
 	if t == nil {
 		return nil
@@ -101,8 +101,8 @@ func (t *Target) latest() *Target {
 	return t
 }
 
-// sibling returns a limiter like t for another limit, with a clock and a store in common; nil for the decider
-// lets it make its own.
+// sibling returns a limiter like t for another limit, with the same clock and store. If the decider is nil,
+// it makes its own.
 func (t *Target) sibling(limit spec.Limit, d state.Decider) (*Target, error) {
 	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName,
 		costHdr: t.costHdr, client: t.client,
@@ -128,7 +128,7 @@ func (t *Target) barred() *Target {
 	return s
 }
 
-// decideBy asks the limiter t that governs r, unless the store was taken away.
+// decideBy asks the limiter t that governs r, unless the store is taken away.
 func (front *Target) decideBy(t *Target, r *http.Request, cost int64) (state.Ruling, error) {
 	if front.down.Load() {
 		if stall := front.fault.stall; stall > 0 {
@@ -175,8 +175,8 @@ func (front *Target) exempt(w http.ResponseWriter, r *http.Request, cost int64) 
 	a.write(w, r)
 }
 
-// ParseRule reads a rule as "WHERE... LIMIT": /PATH, METHOD and NAME:VALUE of a header field, each at most
-// once but the last, all of which must fit; and a SPEC, none, or zero for a limit of nothing.
+// ParseRule reads a rule as "WHERE... LIMIT". WHERE is /PATH and METHOD, each at most once, and NAME:VALUE of
+// header fields. All must fit. LIMIT is a SPEC, none, or zero, which admits nothing.
 //
 //	/login fixed-window,rate=5/1m
 //	PUT /items token-bucket,rate=1/s,burst=5
@@ -221,10 +221,10 @@ func ParseRule(text string) (Rule, error) {
 	}
 }
 
-// forSome tells whether u already says whom it is for.
+// forSome tells whether u already says which requests it is for.
 func (u Rule) forSome() bool { return u.Path != "" || u.Method != "" || u.Header != nil }
 
-// known tells whether a name is that of a product that a SPEC may begin with.
+// known tells whether a name is that of a product with which a SPEC may begin.
 func known(name string) bool {
 	_, found := preset.Find(name)
 	return found

@@ -12,10 +12,10 @@ import (
 // OnStoreError says what a target answers while its store does not answer.
 type OnStoreError string
 
-// The choices. Each is seen in the body, and by the absence of every field that tells of a quota: nobody
-// knows it then.
+// The choices. The body shows each. Every field that states a quota is missing, since nobody knows the quota
+// then.
 const (
-	// StoreErrorFails answers 500. The zero value means it.
+	// StoreErrorFails answers 500. It is also the meaning of the zero value.
 	StoreErrorFails OnStoreError = "error"
 	// StoreErrorAllows lets the request through (fail open).
 	StoreErrorAllows OnStoreError = "allow"
@@ -23,7 +23,7 @@ const (
 	StoreErrorDenies OnStoreError = "deny"
 )
 
-// complete returns the choice, "error" for none; another word is an error.
+// complete returns the choice, "error" for an empty one. Another word is an error.
 func (c OnStoreError) complete() (OnStoreError, error) {
 	switch c {
 	case "":
@@ -58,14 +58,14 @@ func (t *Target) storeFailed(w http.ResponseWriter, r *http.Request, err error) 
 func (t *Target) StoreErrors() int64 { return t.storeErrors.Load() }
 
 // offlineQueue holds decisions while a store is gone, as the client library of a store may do with its
-// commands. All are made when the store is back, in their order, whether or not somebody still waits for
-// them. The zero value is empty.
+// commands. All are made when the store is back, in their order, even if nobody waits for them any more. The
+// zero value is empty.
 type offlineQueue struct {
 	mu      sync.Mutex
 	waiting []func()
 }
 
-// wait adds a decision and returns it when it is made, or errStoreGone when ctx ends before.
+// wait adds a decision and returns it when it is made. It returns errStoreGone if ctx ends before.
 func (q *offlineQueue) wait(ctx context.Context, decide func() (state.Ruling, error)) (state.Ruling, error) {
 	var ruling state.Ruling
 	var err error

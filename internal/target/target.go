@@ -1,6 +1,6 @@
-// Package target serves our own loopback endpoints: limiters that are right, or wear one named fault, in
-// front of memory or Redis, and proxies that pass, strip or rewrite header fields. A fault is a deliberate
-// defect that a real product had.
+// Package target serves our own loopback endpoints: limiters that are right or have one named fault, in
+// memory or on Redis, and proxies that pass, strip or rewrite header fields. A fault is a deliberate defect
+// that a real product had.
 package target
 
 import (
@@ -20,59 +20,59 @@ import (
 
 // Options say what a Target serves. Only Limit is required.
 type Options struct {
-	// Limit is what the target declares, and enforces unless it has a fault.
+	// Limit is the declared limit. The target enforces it unless it has a fault.
 	Limit spec.Limit
-	// Fault names a deliberate defect, see Faults; "" for a right target.
+	// Fault names a deliberate defect (Faults). "": a right target.
 	Fault string
 	// PartitionHeader names the field whose value is the partition, "X-Api-Key" by default. A request without
 	// it is counted under the address of its client.
 	PartitionHeader string
-	// OneForAll counts all clients together, whatever tells them apart.
+	// OneForAll counts all clients together, whatever they send.
 	OneForAll bool
-	// ClientHeader names the field in whose last element a proxy that is trusted writes the address of the
-	// client, "X-Forwarded-For" or such; empty takes the address of the connection. Only requests without a
-	// partition are counted by it.
+	// ClientHeader names the field in whose last element a trusted proxy writes the address of the client,
+	// such as "X-Forwarded-For". Empty: the address of the connection counts. It is read only for requests
+	// without a partition.
 	ClientHeader string
-	// CostHeader names the field with the units of a request, "X-Cost" by default; a request without it costs
+	// CostHeader names the field with the units of a request, "X-Cost" by default. A request without it costs
 	// 1.
 	CostHeader string
-	// Dialect lists the groups of fields that answers carry; nil means XRateLimit, RateLimitDraft and
-	// RetryAfterField.
+	// Dialect lists the groups of fields of answers. nil: XRateLimit, RateLimitDraft and RetryAfterField.
 	Dialect []Dialect
 	// RetryAfter is the form of Retry-After: "seconds" (default) or "date".
 	RetryAfter string
-	// DenyStatus is the status of a denial, 429 by default, DenyBody its body, DenyQuotaExceeded by default.
+	// DenyStatus is the status of a denial, 429 by default. DenyBody is its body, DenyQuotaExceeded by
+	// default.
 	DenyStatus int
 	DenyBody   DenyBody
-	// Store keeps the state of the partitions; nil keeps it in memory. Close of the Target closes it.
+	// Store keeps the state of the partitions. nil: it is kept in memory. Close of the Target closes it.
 	Store state.Store
-	// OnStoreError is what is answered while the store does not answer: "error" (default), "allow" or "deny".
-	// StoreFailed is told of every such request; it may be nil and is called by many goroutines.
+	// OnStoreError is the answer while the store does not answer: "error" (default), "allow" or "deny".
+	// StoreFailed is called for every such request, by many goroutines. It may be nil.
 	OnStoreError OnStoreError
 	StoreFailed  func(error)
-	// AllowStatus is the status of an admission, 200 by default: 401 of a login whose guess is wrong.
+	// AllowStatus is the status of an admission, 200 by default. It is 401 for a login whose guess is wrong.
 	AllowStatus int
-	// Owned tells that a partition is OWNER.NUMBER, a token, and that the tokens of an owner are one client.
+	// Owned: a partition is a token, OWNER.NUMBER, and all tokens of an owner are one client.
 	Owned bool
-	// Caps are limits on many clients together, beside the one of each.
+	// Caps are limits on many clients together, in addition to the limit of each.
 	Caps []Cap
-	// Rules are limits of their own for some requests; the first that fits counts.
+	// Rules are separate limits for some requests. The first that fits counts.
 	Rules []Rule
-	// Replicas is the number of replicas behind the address, 1 by default; Counters what they know of each
-	// other, "shared" by default; SyncEvery how often synced ones exchange that, a second by default; Balance
-	// which one a request goes to, "request" by default.
+	// Replicas is the number of replicas behind the address, 1 by default. Counters is what they know of each
+	// other, "shared" by default. SyncEvery is how often synced replicas exchange that, a second by default.
+	// Balance says which one gets a request, "request" by default.
 	Replicas  int
 	Counters  state.Counters
 	SyncEvery time.Duration
 	Balance   state.Balance
-	// Now is the clock, time.Now by default. The target reads it once as wall time and then follows its
+	// Now is the clock, time.Now by default. The target reads it once as wall time, and then follows its
 	// monotonic part.
 	Now func() time.Time
 	// Seed makes the random choices of faults repeatable.
 	Seed uint64
 }
 
-// Target is an http.Handler that limits requests. It may be used by many goroutines.
+// Target is an http.Handler that limits requests. Many goroutines may use it.
 type Target struct {
 	opts    Options
 	fault   Fault
@@ -85,14 +85,13 @@ type Target struct {
 	costHdr string
 	// client is the canonical name of Options.ClientHeader.
 	client string
-	// rules are those of Options.Rules with their limiters; next is what took the place of this limiter, nil
-	// for nothing; prefix tells the partitions of one limiter from those of another in one store; down: the
-	// store was taken away.
+	// rules are those of Options.Rules with their limiters. next is the target that replaced this one, or
+	// nil. prefix separates the partitions of limiters in one store. down: the store is taken away.
 	rules  []ruled
 	next   atomic.Pointer[Target]
 	prefix string
 	down   atomic.Bool
-	// caps are those of Options.Caps that a fault leaves; turn has room for the one who asks them.
+	// caps are those of Options.Caps that a fault leaves. turn lets one goroutine at a time ask them.
 	caps []capped
 	turn chan struct{}
 	// waiting are the decisions that a fault makes when the store is back.
@@ -103,11 +102,11 @@ type Target struct {
 	storeErrors atomic.Int64
 }
 
-// maxCost is the largest cost a request may ask for; more is refused with status 400 and not counted.
+// maxCost is the largest cost of a request. A larger one is refused with status 400 and not counted.
 const maxCost = 1 << 31
 
-// New returns a target for o. An unknown or unfitting fault, dialect or form is an error that lists what
-// there is; so is a limit that the reference or the store does not support.
+// New returns a target for o. An unknown or unfitting fault, dialect or form is an error that lists the known
+// ones. A limit that the reference or the store does not support is an error too.
 func New(o Options) (*Target, error) {
 	if err := complete(&o); err != nil {
 		return nil, err
@@ -140,7 +139,7 @@ func New(o Options) (*Target, error) {
 	return t, nil
 }
 
-// complete fills the defaults of o and checks what only New can check.
+// complete fills in the defaults of o and makes the checks that only New can make.
 func complete(o *Options) error {
 	if len(o.Limit) == 0 {
 		return errors.New("target: no limit: a target needs at least one policy")
@@ -186,7 +185,7 @@ func complete(o *Options) error {
 	return nil
 }
 
-// completeReplicas fills the defaults of o about replicas and checks them.
+// completeReplicas fills in the defaults of o about replicas and checks them.
 func completeReplicas(o *Options) error {
 	o.Replicas = max(o.Replicas, 1)
 	if o.Counters == "" {
@@ -217,7 +216,7 @@ func completeReplicas(o *Options) error {
 	return nil
 }
 
-// newDecider returns what decides for o: the store, or memory, dressed in the fault.
+// newDecider returns the decider for o, in the store or in memory, with the fault.
 func newDecider(o *Options, fault Fault, c *state.Clock) (state.Decider, error) {
 	limit := o.Limit
 	if fault.policy != nil {
@@ -252,7 +251,7 @@ func newDecider(o *Options, fault Fault, c *state.Clock) (state.Decider, error) 
 	return replicated(o, b), nil
 }
 
-// replicated returns what decides for the replicas of o.
+// replicated returns the decider for the replicas of o.
 func replicated(o *Options, b state.Setup) state.Decider {
 	switch o.Counters {
 	case state.CountersPrivate:
@@ -260,13 +259,13 @@ func replicated(o *Options, b state.Setup) state.Decider {
 	case state.CountersSynced:
 		return state.NewSyncing(b, o.SyncEvery)
 	}
-	// Replicas that share one state differ in nothing that can be seen.
+	// Replicas that share one state cannot be told apart.
 	return state.NewMemory(b)
 }
 
-// ServeHTTP decides on r and answers: 200, or a denial. A request with a cost that is no positive integer is
-// answered 400 and not counted; one that the store could not decide is answered as OnStoreError says. It
-// returns without an answer when the client left while it was queued.
+// ServeHTTP decides r and answers: 200, or a denial. A request with a cost that is no positive integer is
+// answered 400 and not counted. One that the store could not decide is answered as OnStoreError says. It
+// returns without an answer if the client left while it was queued.
 func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cost, ok := t.cost(r.Header)
 	if !ok {
@@ -326,7 +325,7 @@ func (t *Target) decide(r *http.Request, cost int64) (state.Ruling, error) {
 	return t.decider.Decide(r.Context(), key, cost)
 }
 
-// cost returns the units of a request with header h, and whether they are an integer from 1 to maxCost.
+// cost returns the units of a request with header h. ok=false: they are no integer from 1 to maxCost.
 func (t *Target) cost(h http.Header) (int64, bool) {
 	v := h[t.costHdr]
 	if len(v) == 0 {
@@ -336,11 +335,11 @@ func (t *Target) cost(h http.Header) (int64, bool) {
 	return n, err == nil && n >= 1 && n <= maxCost
 }
 
-// AnswersInOnePiece says to a server of our own that no answer is sent in parts, and nothing of a request is
-// kept.
+// AnswersInOnePiece says to a server of package httpd that no answer is sent in parts, and that nothing of a
+// request is kept.
 func (*Target) AnswersInOnePiece() {}
 
-// Close gives back what the target holds and closes its store. Requests must have ended.
+// Close releases what the target holds and closes its store. All requests must have ended.
 func (t *Target) Close() error {
 	var err error
 	if c, ok := t.decider.(interface{ Close() error }); ok {

@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// cache gives answers again that it has kept. It tells requests apart by their URL alone, as shared
-// caches do unless Vary says otherwise (RFC 9111 section 2).
+// cache repeats answers that it has kept. It tells requests apart only by their URL, as shared caches do
+// unless Vary says otherwise (RFC 9111 section 2).
 type cache struct {
 	inner http.Handler
 	ttl   time.Duration
 	now   func() time.Time
-	// silent: answers do not say that they were kept, and denials are kept too.
+	// silent: answers do not say that they come from the cache, and denials are kept too.
 	silent bool
 
 	mu   sync.Mutex
 	kept map[string]*keptAnswer
 }
 
-// keptAnswer is an answer as it was sent, and when it came.
+// keptAnswer is an answer as it was sent, and when it was sent.
 type keptAnswer struct {
 	status int
 	header http.Header
@@ -31,7 +31,7 @@ type keptAnswer struct {
 	at     time.Time
 }
 
-// cachedBy puts the cache of o before h, where there is one.
+// cachedBy puts the cache of o in front of h, if there is one.
 func cachedBy(o *Options, h http.Handler) http.Handler {
 	if o.Cache <= 0 {
 		return h
@@ -39,7 +39,7 @@ func cachedBy(o *Options, h http.Handler) http.Handler {
 	return &cache{inner: h, ttl: o.Cache, now: o.Now, silent: o.Silent, kept: map[string]*keptAnswer{}}
 }
 
-// ServeHTTP answers from what was kept, or asks and keeps the answer.
+// ServeHTTP answers from the cache, or asks the inner handler and keeps its answer.
 func (c *cache) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		c.inner.ServeHTTP(w, r)

@@ -1,4 +1,4 @@
-// Package proxy passes requests on to an origin, and answers back as its options edit them.
+// Package proxy passes requests on to an origin, and returns its answers as its options edit them.
 package proxy
 
 import (
@@ -15,35 +15,35 @@ import (
 	"time"
 )
 
-// Options say what a proxy does with the answers that it passes on. Only Upstream is required; with
-// nothing else, all end-to-end fields, the status and the body pass unchanged, and hop-by-hop fields are
-// removed (RFC 9110 section 7.6.1).
+// Options say what a proxy does with the answers that it passes on. Only Upstream is required. With nothing
+// else, all end-to-end fields, the status and the body pass unchanged, and hop-by-hop fields are removed (RFC
+// 9110 section 7.6.1).
 type Options struct {
-	// Upstream is the origin, http or https; its path is put in front of each request's.
+	// Upstream is the origin, http or https. Its path is put in front of each request's.
 	Upstream *url.URL
-	// Strip lists fields to drop, in any case; a name that ends in * stands for all that begin so.
+	// Strip lists fields to drop, in any case. A name that ends in * stands for all names that begin so.
 	Strip []string
-	// Set gives fields values of its own, after Strip.
+	// Set replaces the values of fields, after Strip.
 	Set map[string]string
 	// Status replaces statuses.
 	Status map[int]int
-	// Cache keeps admissions (200) of GET for so long, and says so with Age and X-Cache; 0 for none.
-	// Cache-Control: no-cache of a request asks past it.
+	// Cache keeps admissions (200) of GET for so long, and says so with Age and X-Cache; 0: none. A request
+	// with Cache-Control: no-cache passes it.
 	Cache time.Duration
-	// Edit edits what is passed on, before Strip, Set and Status; nil edits nothing.
+	// Edit edits an answer before Strip, Set and Status; nil: it does not.
 	Edit func(*http.Response, func() time.Time) error
 	// Retries is how often a denied request without a body is sent again.
 	Retries int
-	// Silent keeps denials too, and does not say that an answer was kept.
+	// Silent keeps denials too, and does not say that an answer comes from the cache.
 	Silent bool
-	// Transport sends the requests; nil for one that asks for no compression and goes through no other proxy.
+	// Transport sends the requests. nil: a transport that asks for no compression and uses no other proxy.
 	Transport http.RoundTripper
 	// Now is the clock of the cache and of Edit, time.Now by default.
 	Now func() time.Time
 }
 
-// New returns a handler that passes requests to o.Upstream. Requests pass unchanged but for the host,
-// which is the upstream's, and hop-by-hop fields. An upstream that does not answer is answered 502. A bad
+// New returns a handler that passes requests to o.Upstream. Requests pass unchanged, except for the host,
+// which is the upstream's, and hop-by-hop fields. If the upstream does not answer, the answer is 502. A bad
 // field name, value, status or upstream is an error.
 func New(o Options) (http.Handler, error) {
 	if err := o.check(); err != nil {
@@ -75,7 +75,7 @@ func New(o Options) (http.Handler, error) {
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			// A client that left has no one to answer; the server must not reuse its connection.
+			// A client that left has no one to answer, and the server must not reuse its connection.
 			if r.Context().Err() != nil {
 				panic(http.ErrAbortHandler)
 			}
@@ -89,8 +89,8 @@ func New(o Options) (http.Handler, error) {
 	})), nil
 }
 
-// newTransport returns a transport for many connections to one origin. It gives an idle connection up long
-// before our servers do, so that no request meets a closed one and is sent twice.
+// newTransport returns a transport for many connections to one origin. It closes idle connections long before
+// our servers do. So no request meets a closed connection and is sent twice.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		DisableCompression: true, MaxIdleConns: 0, MaxIdleConnsPerHost: 4096,
@@ -99,7 +99,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// check refuses what cannot be sent.
+// check refuses options that cannot be sent.
 func (o *Options) check() error {
 	var errs []error
 	if u := o.Upstream; u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -156,8 +156,8 @@ func (o *Options) strips(name string) bool {
 	return false
 }
 
-// undated keeps the server from adding a Date of its own where Date is stripped. Otherwise it adds one to an
-// answer that came without (RFC 9110 section 6.6.1).
+// undated keeps the server from adding a Date of its own if Date is stripped. Otherwise the server adds one
+// to an answer without (RFC 9110 section 6.6.1).
 func (o *Options) undated(h http.Handler) http.Handler {
 	if _, set := o.Set["Date"]; set || !o.strips("Date") {
 		return h
@@ -168,7 +168,7 @@ func (o *Options) undated(h http.Handler) http.Handler {
 	})
 }
 
-// keepForwarded passes on the fields about the client that ReverseProxy takes away.
+// keepForwarded passes on the fields about the client that ReverseProxy removes.
 func keepForwarded(r *httputil.ProxyRequest) {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
 		if v, ok := r.In.Header[name]; ok {
@@ -177,7 +177,7 @@ func keepForwarded(r *httputil.ProxyRequest) {
 	}
 }
 
-// retrying sends a request again, at once, when it is denied.
+// retrying sends a denied request again, at once.
 type retrying struct {
 	inner http.RoundTripper
 	times int

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// maxFlights is how many exchanges with the server are under way at once. As long as there are fewer, a
-	// call is sent at once; then calls wait for the next exchange and share it.
+	// maxFlights is how many exchanges with the server are under way at once. While there are fewer, a call
+	// is sent at once. Otherwise calls wait for the next exchange and share it.
 	maxFlights = 2
 	// maxCalls is the most calls that share an exchange.
 	maxCalls = 256
 )
 
-// flights sends scripts to a Redis, those that are waiting at the same time in one exchange.
+// flights sends scripts to a Redis server. Calls that wait at the same time share one exchange.
 type flights struct {
 	client       redis.Client
 	hash, source string
@@ -27,7 +27,7 @@ type flights struct {
 	waiting []*flight
 }
 
-// call is what a script is run with: KEYS, of which there are keys, and then ARGV.
+// call has the arguments of a script: KEYS, of which there are keys, and then ARGV.
 type call struct {
 	keys int
 	args []any
@@ -44,7 +44,7 @@ func newFlights(client redis.Client, hash, source string) *flights {
 	return &flights{client: client, hash: hash, source: source, atOnce: maxFlights, most: maxCalls}
 }
 
-// run runs the script once and returns its answer or what went wrong.
+// run runs the script once. It returns its answer or the error.
 func (f *flights) run(c call) *redis.Command {
 	mine := &flight{call: c, done: make(chan struct{})}
 	f.mu.Lock()
@@ -61,7 +61,7 @@ func (f *flights) run(c call) *redis.Command {
 	return mine.command
 }
 
-// fly sends what is waiting, and sees to it that what comes meanwhile is sent too.
+// fly sends the waiting calls, and makes sure that calls which come meanwhile are sent too.
 func (f *flights) fly() {
 	batch := f.next()
 	f.send(batch)
@@ -76,7 +76,7 @@ func (f *flights) fly() {
 	}
 }
 
-// next takes the calls of an exchange.
+// next removes and returns the calls of an exchange.
 func (f *flights) next() []*flight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,7 +87,8 @@ func (f *flights) next() []*flight {
 	return batch
 }
 
-// send runs the script for all of batch by its digest, and sends its text where a server does not know it.
+// send runs the script for all of batch by its digest. It sends the text of the script if a server does not
+// know it.
 func (f *flights) send(batch []*flight) {
 	ctx, cancel := context.WithTimeout(context.Background(), redis.Timeout)
 	defer cancel()
@@ -124,9 +125,9 @@ func (f *flights) exchange(ctx context.Context, batch []*flight, verb, script st
 	}
 }
 
-// once is a command that is never sent again after a lost answer: it would count its request twice. A
-// redirection to another node of a cluster, which has not run it, is followed.
+// once is a command that is never sent again after a lost answer, since it would count its request twice. It
+// follows a redirection to another node of a cluster, where it has not run yet.
 type once struct{ *redis.Command }
 
-// NoRetry tells the client library so.
+// NoRetry tells the client library not to retry.
 func (once) NoRetry() bool { return true }

@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// The parts of a script. Each algorithm says what it keeps and returns.
+// The parts of a script. Each algorithm's part says what it keeps and returns.
 var (
 	//go:embed lua/begin.lua
 	beginSource string
@@ -35,17 +35,16 @@ const exact = int64(1) << 53
 // micros returns a number of microseconds as a duration.
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// scripted is one policy as a script keeps it: the part of the script, what it is told, and what its numbers
-// mean.
+// scripted is one policy in a script: its part of the script, its arguments, and the meaning of its numbers.
 type scripted struct {
 	policy spec.Policy
 	source string
 	args   []any
-	// view explains the three numbers of a state at an instant: a in microseconds since the Unix epoch.
+	// view explains the three numbers of a state at an instant. at counts from the Unix epoch.
 	view func(numbers []int64, at time.Duration, cost int64, allow bool) view
 }
 
-// view is what a state says of a request of some cost, in terms of the algorithm alone.
+// view is what a state says of a request of some cost, by the algorithm alone.
 type view struct {
 	remaining          int64
 	wait, reset, delay time.Duration
@@ -60,7 +59,7 @@ type script struct {
 	logs int
 }
 
-// scriptFor returns the script that keeps a limit exactly, or an error that says what it cannot keep.
+// scriptFor returns the script that keeps a limit exactly. The error says what it cannot keep.
 func scriptFor(limit spec.Limit) (script, error) {
 	s := script{source: beginSource}
 	used := map[string]bool{}
@@ -87,7 +86,7 @@ func scriptFor(limit spec.Limit) (script, error) {
 }
 
 // scriptedPolicy returns p as a part of a script. Numbers in a script are doubles, which are exact for whole
-// numbers below 2^53; the reference refuses policies whose quota times window is over 2^62 ns, and that is
+// numbers below 2^53. The reference refuses policies whose quota times window is over 2^62 ns, and that is
 // below 2^53 us.
 func scriptedPolicy(p spec.Policy) (scripted, error) {
 	refuse := func(what, why string) (scripted, error) {
@@ -140,7 +139,7 @@ func scriptedPolicy(p spec.Policy) (scripted, error) {
 	return s, nil
 }
 
-// phaseOf returns the phase of the windows of p in microseconds, or -1 for windows that begin with a request.
+// phaseOf returns the phase of the windows of p in microseconds, or -1 if windows begin with a request.
 func phaseOf(p spec.Policy) int64 {
 	switch p.Align {
 	case spec.AlignFirst:
@@ -152,7 +151,7 @@ func phaseOf(p spec.Policy) int64 {
 	}
 }
 
-// decision reads what the script returned for a request of some cost.
+// decision reads the reply of the script to a request of some cost.
 func (s *script) decision(cost int64, reply []int64) state.Ruling {
 	d, at := reference.Decision{Allow: reply[0] == 1}, micros(reply[1])
 	for i, p := range s.policies {
@@ -180,15 +179,15 @@ func (p scripted) look(numbers []int64, at time.Duration, cost int64, allow bool
 	v := p.view(numbers, reads, cost, allow)
 	if begun := numbers[3]; begun >= 0 && reads-micros(begun) < p.policy.Ban {
 		rest := p.policy.Ban - (reads - micros(begun))
-		// A ban that begins with this denial, or one inside which it falls, counts alike.
+		// A ban that begins with this denial, and a ban during which it comes, have the same effect.
 		v.remaining, v.wait, v.reset = 0, max(v.wait, rest), max(v.reset, rest)
 	}
 	v.wait, v.reset, v.delay = p.until(v.wait, past), p.until(v.reset, past), p.until(v.delay, past)
 	return v
 }
 
-// until returns the time until the clock of the policy, which has shown its time for past, shows at least d
-// more.
+// until returns the time until the clock of the policy shows at least d more. It has shown its present time
+// for past.
 func (p scripted) until(d, past time.Duration) time.Duration {
 	if tick := p.policy.Tick; tick > 0 && d > 0 && d != reference.Never {
 		steps := (uint64(d) + uint64(tick) - 1) / uint64(tick)

@@ -1,4 +1,4 @@
-// Package redisstore keeps what limiters know of partitions in a Redis server, or in one inside the process.
+// Package redisstore keeps the state of partitions in a Redis server, which may run inside the process.
 package redisstore
 
 import (
@@ -14,17 +14,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// store keeps partitions in a Redis server, 5 or later. Each decision is one script, so it is atomic for
-// all replicas of the limiter; its time is the server's, in whole microseconds.
+// store keeps partitions in a Redis server, version 5 or later. Each decision is one script, so it is atomic
+// for all replicas of the limiter. Its time is the server's, in whole microseconds.
 type store struct {
 	client redis.Client
-	// stop gives back what serves the store inside the process; may be nil.
+	// stop stops the server inside the process. May be nil.
 	stop func()
 }
 
-// Open returns a store in the Redis at a URL, as redis.Open reads it. A cluster keeps each partition on
-// one node. A replica that takes over from a master may lack its last decisions: Redis replicates after it
-// has answered.
+// Open returns a store in the Redis server at a URL, as redis.Open reads it. A cluster keeps each partition
+// on one node. A replica that takes over from a master may lack its last decisions, as Redis replicates after
+// it has answered.
 func Open(url string) (state.Store, error) {
 	client, err := redis.Open(url)
 	if err != nil {
@@ -33,8 +33,8 @@ func Open(url string) (state.Store, error) {
 	return &store{client: client}, nil
 }
 
-// Embedded returns a store in a Redis server inside the process. It answers about 3,000 decisions a
-// second, so it is for tests and first tries; a measured load needs a real server.
+// Embedded returns a store in a Redis server inside the process. It makes about 3,000 decisions a second, so
+// it is for tests and first tries. A measured load needs a real server.
 func Embedded() (state.Store, error) {
 	url, stop, err := redis.Embedded()
 	if err != nil {
@@ -48,7 +48,7 @@ func Embedded() (state.Store, error) {
 	return &store{client: client, stop: stop}, nil
 }
 
-// Decider returns the script for limit, or an error that says what the store cannot keep.
+// Decider returns the script for limit. The error says what the store cannot keep.
 func (s *store) Decider(limit spec.Limit) (state.Decider, error) {
 	if len(limit) == 0 {
 		return nil, errors.New("redis: no limit: a script keeps at least one policy")
@@ -75,17 +75,17 @@ func (s *store) Close() error {
 	return err
 }
 
-// decider runs the script of a limit. Its keys are rlcheck:LIMIT:{:PARTITION}, followed by :1, :2 and so
-// on for the logs: one hash tag, never empty, so that all of a partition is on one node of a cluster; and
-// targets with other limits do not meet.
+// decider runs the script of a limit. Its keys are rlcheck:LIMIT:{:PARTITION}, followed by :1, :2 and so on
+// for the logs. The hash tag is never empty, so that all of a partition is on one node of a cluster. Targets
+// with other limits have other keys.
 type decider struct {
 	script  script
 	prefix  string
 	flights *flights
 }
 
-// Decide runs the script, in one exchange with others that are asked at the same time. It does not begin for
-// a ctx that has ended; once it has begun it is not given up, since nobody could tell what was charged.
+// Decide runs the script, in one exchange with other requests of the same time. It does not begin if ctx has
+// ended. Once it has begun it is not cancelled, since nobody would know what was charged.
 func (d *decider) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	if err := ctx.Err(); err != nil {
 		return state.Ruling{}, err

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// bucketView explains the state of a bucket or queue: how much is taken, and what has come back since the
-// last time something was added. Amounts are in nanoseconds times N.
+// bucketView explains the state of a bucket or queue: how much is taken, and what has come back since
+// something was last added. Amounts are in nanoseconds times N.
 type bucketView struct {
 	n, per, limit, batch, undelayed uint64
 	full                            int64
@@ -54,7 +54,7 @@ func (b bucketView) until(need, into uint64) time.Duration {
 	return time.Duration((need + b.n - 1) / b.n)
 }
 
-// windowView explains the state of a fixed window: its start, or -1 for none open, and its count.
+// windowView explains the state of a fixed window: its start, or -1 if none is open, and its count.
 type windowView struct{ spec.Policy }
 
 func (w windowView) view(numbers []int64, at time.Duration, cost int64, _ bool) view {
@@ -72,8 +72,8 @@ func (w windowView) view(numbers []int64, at time.Duration, cost int64, _ bool) 
 	return v
 }
 
-// logView explains the state of a log: its units, and the times of its newest entry and of the one that must
-// leave before a denied request fits.
+// logView explains the state of a log: its units, the time of its newest entry, and the time of the entry
+// that must leave before a denied request fits.
 type logView struct {
 	quota int64
 	keep  time.Duration
@@ -101,8 +101,8 @@ func (l logView) view(numbers []int64, at time.Duration, cost int64, _ bool) vie
 	return v
 }
 
-// counterView explains the state of a sliding window counter: the start of the window of the instant, or -1
-// for none open, the count of the window before, and its own.
+// counterView explains the state of a sliding window counter: the start of the present window, or -1 if none
+// is open, the count of the window before, and its own count.
 type counterView struct{ spec.Policy }
 
 func (c counterView) view(numbers []int64, at time.Duration, cost int64, _ bool) view {

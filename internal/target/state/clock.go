@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Clock gives the limiter's time: Unix nanoseconds, read once as wall time and then following the monotonic
-// clock, so that a step of the wall clock neither locks a partition nor refills it.
+// Clock gives the limiter's time in Unix nanoseconds. It is read once as wall time, and then follows the
+// monotonic clock. So a step of the wall clock neither locks a partition nor refills it.
 type Clock struct {
 	now   func() time.Time
 	start time.Time
@@ -23,7 +23,7 @@ func NewClock(now func() time.Time) *Clock {
 // At returns the limiter's time now.
 func (c *Clock) At() time.Duration { return c.Zero + c.now().Sub(c.start) }
 
-// SleepUntil waits until the limiter's time is at, and reports whether it came that far before ctx ended.
+// SleepUntil waits until the limiter's time is at. It returns false if ctx ended before.
 func (c *Clock) SleepUntil(ctx context.Context, at time.Duration) bool {
 	wait := at - c.At()
 	if wait <= 0 {

@@ -11,15 +11,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// shards is how many locks share the partitions; a power of two.
+// shards is how many locks share the partitions. It is a power of two.
 const shards = 256
 
 // Memory keeps the states of a limiter in the process. Its memory follows the partitions that are not as good
-// as new: those whose silence exceeds idle are forgotten when a shard has doubled.
+// as new. When a shard has doubled, it forgets those that were silent for longer than idle.
 type Memory struct {
 	limiter reference.Limiter
 	clock   *Clock
-	// idle is the silence after which a state equals that of a partition never seen; 0 keeps every state.
+	// idle is the silence after which a state equals that of a new partition; 0: every state is kept.
 	idle time.Duration
 	// told: the limiter must be told when a request is complete.
 	told   bool
@@ -27,12 +27,12 @@ type Memory struct {
 	shards [shards]shard
 }
 
-// shard is a part of the partitions under one lock. Decisions are taken inside it, so a state is never seen
-// half done.
+// shard is a part of the partitions under one lock. Decisions are made inside it, so nobody sees half a
+// change.
 type shard struct {
 	mu    sync.Mutex
 	cells map[string]*cell
-	// sweepAt is the number of cells at which the idle ones are looked for.
+	// sweepAt is the number of cells at which idle ones are sought.
 	sweepAt int
 	// Shards that share a cache line would slow each other down.
 	_ [64]byte
@@ -42,14 +42,14 @@ type shard struct {
 type cell struct {
 	state reference.State
 	last  time.Duration
-	// flying is how many requests are admitted and not complete, of a limiter that is told.
+	// flying is how many requests are admitted and not complete, if the limiter is told of completions.
 	flying int
 }
 
-// minSweep is the number of cells under which a shard is not swept.
+// minSweep is the number of cells below which a shard is not swept.
 const minSweep = 64
 
-// NewMemory returns what keeps the states of the limiter of b in the process.
+// NewMemory returns a decider that keeps the states of the limiter of b in the process.
 func NewMemory(b Setup) *Memory {
 	m := &Memory{limiter: b.Limiter, clock: b.Clock, told: b.Limit.Completes(), seed: maphash.MakeSeed()}
 	if !b.KeepAll {
@@ -62,7 +62,8 @@ func NewMemory(b Setup) *Memory {
 	return m
 }
 
-// Decide takes the time inside the partition's lock: times and decisions have the same order. It never fails.
+// Decide takes the time inside the partition's lock, so times and decisions have the same order. It never
+// fails.
 func (m *Memory) Decide(_ context.Context, key string, cost int64) (Ruling, error) {
 	s := &m.shards[maphash.String(m.seed, key)%shards]
 	s.mu.Lock()
@@ -90,7 +91,7 @@ func (m *Memory) Decide(_ context.Context, key string, cost int64) (Ruling, erro
 	return r, nil
 }
 
-// complete ends a request of a partition, which is kept until its last one has.
+// complete ends a request of a partition. A partition is kept until its last request has ended.
 func (m *Memory) complete(s *shard, c *cell, cost int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +118,8 @@ func (s *shard) sweep(t time.Duration) {
 	s.sweepAt = max(minSweep, 2*len(s.cells))
 }
 
-// idleTime returns a silence after which every policy of l is as good as new, or 0 where there is none: a
-// bucket that starts empty never is, and one refilled in batches keeps the rhythm of its batches.
+// idleTime returns a silence after which every policy of l is as good as new. It is 0 if there is none: a
+// bucket that starts empty never is, and one that is refilled in batches keeps the rhythm of its batches.
 func idleTime(l spec.Limit) time.Duration {
 	var idle time.Duration
 	for _, p := range l {

@@ -13,17 +13,17 @@ import (
 // Counters says what the replicas of a target know of each other.
 type Counters string
 
-// The kinds of counters. Only the first keeps the limit that is declared.
+// The kinds of counters. Only the first keeps the declared limit.
 const (
-	// CountersShared: all replicas decide on one state. The zero value means it.
+	// CountersShared: all replicas decide on one state. It is also the meaning of the zero value.
 	CountersShared Counters = "shared"
-	// CountersPrivate: each replica counts for itself, so that n of them admit n times as much.
+	// CountersPrivate: each replica counts for itself, so n of them admit n times as much.
 	CountersPrivate Counters = "private"
-	// CountersSynced: each replica counts for itself, and all exchange what they admitted every SyncEvery.
+	// CountersSynced: each replica counts for itself, and they exchange what they admitted every SyncEvery.
 	CountersSynced Counters = "synced"
 )
 
-// Balance says which replica a request goes to. Both go round.
+// Balance says which replica gets a request. Both kinds take turns.
 type Balance string
 
 // The balances. The zero value means BalanceRequest.
@@ -34,7 +34,7 @@ const (
 	BalanceConnection Balance = "connection"
 )
 
-// balancer sends requests round a number of replicas.
+// balancer distributes requests in turns over a number of replicas.
 type balancer struct {
 	replicas     uint64
 	byConnection bool
@@ -45,8 +45,8 @@ func newBalancer(b Setup) *balancer {
 	return &balancer{replicas: uint64(b.Replicas), byConnection: b.Balance == BalanceConnection}
 }
 
-// pick returns the replica of a request with the context. Without a connection of our servers, every request
-// is one.
+// pick returns the replica of a request with the context. If the connection is not known, every request
+// counts as one.
 func (b *balancer) pick(ctx context.Context) int {
 	if b.byConnection {
 		if number, ok := ctx.Value(httpd.ConnectionKey{}).(uint64); ok {
@@ -76,7 +76,7 @@ func (p *private) Decide(ctx context.Context, key string, cost int64) (Ruling, e
 	return p.replicas[p.balancer.pick(ctx)].Decide(ctx, key, cost)
 }
 
-// syncing is a number of limiters that exchange what they admitted from time to time.
+// syncing is a number of limiters that exchange from time to time what they admitted.
 type syncing struct {
 	Setup
 	every    time.Duration
@@ -85,8 +85,8 @@ type syncing struct {
 	cells    map[string]*syncingCell
 }
 
-// syncingCell is one partition: what all replicas knew at the last exchange, what each knows now, and what
-// was admitted since.
+// syncingCell is one partition: the state of all replicas at the last exchange, the state of each now, and
+// what was admitted since.
 type syncingCell struct {
 	shared reference.State
 	local  []reference.State
@@ -99,12 +99,12 @@ type admission struct {
 	cost int64
 }
 
-// NewSyncing returns replicas that tell each other every so often what they admitted.
+// NewSyncing returns replicas that exchange what they admitted, with a period of every.
 func NewSyncing(b Setup, every time.Duration) Decider {
 	return &syncing{Setup: b, every: every, balancer: newBalancer(b), cells: map[string]*syncingCell{}}
 }
 
-// Decide asks the replica of the request, after an exchange where one is due.
+// Decide asks the replica of the request, after an exchange if one is due.
 func (s *syncing) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
 	replica := s.balancer.pick(ctx)
 	s.mu.Lock()
@@ -138,7 +138,7 @@ func (c *syncingCell) exchange(l reference.Limiter, at time.Duration) {
 	}
 }
 
-// Nothing admits nothing, ever.
+// Nothing admits nothing.
 type Nothing struct{ Clock *Clock }
 
 // Decide denies.

@@ -1,5 +1,5 @@
-// Package state keeps what a limiter knows of each partition: in memory, in replicas, or behind the interface
-// of a store. One that is right and one that is wrong are kept alike.
+// Package state keeps the state of each partition of a limiter: in memory, in replicas, or behind the
+// interface of a store. It keeps the states of right and of wrong limiters alike.
 package state
 
 import (
@@ -10,42 +10,42 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// Store keeps the state of partitions outside the process: Redis, or one embedded.
+// Store keeps the state of partitions outside the process, as Redis does, or in an embedded server.
 type Store interface {
-	// Decider returns what decides by limit on this store. A limit that the store cannot keep exactly is an
+	// Decider returns the decider for limit on this store. A limit that the store cannot keep exactly is an
 	// error.
 	Decider(limit spec.Limit) (Decider, error)
-	// Close gives back connections and processes.
+	// Close releases connections and ends processes.
 	Close() error
 }
 
-// Decider decides on requests, each in one atomic step of its partition. It may be used by many goroutines.
+// Decider decides requests, each in one atomic step of its partition. Many goroutines may use it.
 type Decider interface {
 	Decide(ctx context.Context, key string, cost int64) (Ruling, error)
 }
 
-// Ruling is a decision and when it was taken.
+// Ruling is a decision and its time.
 type Ruling struct {
 	reference.Decision
 	// At is the time of the decision on the limiter's clock, in nanoseconds since the Unix epoch.
 	At time.Duration
-	// Complete tells the limiter that the admitted request is complete; nil where it does not ask. It is
+	// Complete tells the limiter that the admitted request is complete. nil: it need not be told. It is
 	// called once.
 	Complete func()
 }
 
 // Setup is what a decider is built from.
 type Setup struct {
-	// Limiter decides by limit, rightly or not.
+	// Limiter decides by limit, rightly or wrongly.
 	Limiter reference.Limiter
 	Limit   spec.Limit
 	Clock   *Clock
-	// Replicas share the requests as balance says.
+	// Replicas share the requests as Balance says.
 	Replicas int
 	Balance  Balance
 	// Seed makes random choices repeatable.
 	Seed uint64
-	// KeepAll keeps the state of every partition for ever: nobody knows when a limiter that is wrong has
-	// forgotten one.
+	// KeepAll keeps the state of every partition for ever, as nobody knows when a wrong limiter has forgotten
+	// one.
 	KeepAll bool
 }

@@ -1,4 +1,4 @@
-// Package wrong has limiters and stores that are wrong, each in one way that a real product was.
+// Package wrong has limiters and stores that are wrong, each in one way in which a real product was.
 package wrong
 
 import (
@@ -9,19 +9,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// Bucket is a token bucket as products wrote it, with one defect. Its level is counted in grains: a
-// unit is per grains, and n grains come back each nanosecond.
+// Bucket is a token bucket as products wrote it, with one defect. Its level is counted in grains: a unit is
+// per grains, and n grains come back each nanosecond.
 type Bucket struct {
 	n, per, burst int64
 	// Uncapped lets the level grow beyond the burst while it is idle.
 	Uncapped bool
-	// Tick throws away the part of the elapsed time that is no multiple of it.
+	// Tick drops the part of the elapsed time that is no multiple of it.
 	Tick time.Duration
-	// WholeUnits throws away the part of a refill that is no whole unit.
+	// WholeUnits drops the part of a refill that is no whole unit.
 	WholeUnits bool
 	// Narrow keeps the elapsed time in 32 bits of nanoseconds.
 	Narrow bool
-	// Skew is added to the time of every second request, and the last time may move back.
+	// Skew is added to the time of every second request. The last time may then move back.
 	Skew time.Duration
 }
 
@@ -41,7 +41,7 @@ func (b Bucket) Serving(p spec.Policy) Bucket {
 // maxFill is how many times its burst an uncapped bucket may hold, so that no product overflows.
 const maxFill = 64
 
-// Init returns the state of a partition never seen: full, at the time of its first request.
+// Init returns the state of a new partition: full, at the time of its first request.
 func (b Bucket) Init() reference.State { return bucketState{} }
 
 // Step refills, with the defect, and takes cost units.
@@ -81,7 +81,7 @@ func (b Bucket) refilled(level int64, elapsed time.Duration) int64 {
 		elapsed -= elapsed % b.Tick
 	}
 	if elapsed < 0 && !b.Narrow {
-		// A clock that went back refills nothing; but last has moved, so the next request refills the same
+		// A clock that went back refills nothing. But last has moved, so the next request refills the same
 		// time again.
 		return level
 	}
@@ -102,7 +102,7 @@ func (b Bucket) refilled(level int64, elapsed time.Duration) int64 {
 	return max(-full, min(level+gain, full))
 }
 
-// time returns how long grains take to come back, rounded up; 0 for none.
+// time returns how long grains take to come back, rounded up; 0 for no grains.
 func (b Bucket) time(grains int64) time.Duration {
 	if grains <= 0 {
 		return 0

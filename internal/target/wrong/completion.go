@@ -12,7 +12,7 @@ type Leaking struct {
 	admitted atomic.Uint64
 }
 
-// Decide is that of the decider inside, but for every fourth completion.
+// Decide is that of the inner decider, but drops every fourth completion.
 func (l *Leaking) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	r, err := l.Decider.Decide(ctx, key, cost)
 	if r.Complete != nil && l.admitted.Add(1)%4 == 0 {
@@ -24,7 +24,7 @@ func (l *Leaking) Decide(ctx context.Context, key string, cost int64) (state.Rul
 // Hasty completes every request at once.
 type Hasty struct{ state.Decider }
 
-// Decide is that of the decider inside.
+// Decide is that of the inner decider, and completes the request at once.
 func (h Hasty) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	r, err := h.Decider.Decide(ctx, key, cost)
 	if r.Complete != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// Drained uses up a partition's units when it is first seen.
+// Drained uses up units of a partition when it is first seen.
 type Drained struct {
 	Inner reference.Limiter
 	Units int64
@@ -20,7 +20,7 @@ type drainedState struct {
 // Init returns the state of a partition never seen.
 func (l Drained) Init() reference.State { return drainedState{inner: l.Inner.Init()} }
 
-// Step takes the units away before it decides on the first request.
+// Step takes the units before it decides the first request.
 func (l Drained) Step(s reference.State, at time.Duration, cost int64) (reference.State, reference.Decision) {
 	d := s.(drainedState)
 	if !d.seen {
@@ -46,7 +46,7 @@ func (l Coarse) Step(s reference.State, at time.Duration, cost int64) (reference
 	return l.Inner.Step(s, at-at%l.Tick, cost)
 }
 
-// LockedOut denies everything after a denial, and tells clients what the inner limiter would have told them.
+// LockedOut denies everything after a denial. It tells clients what the inner limiter would have told them.
 type LockedOut struct{ Inner reference.Limiter }
 
 type lockedOutState struct {
@@ -83,7 +83,7 @@ type idleTimerState struct {
 // Init returns the state of a partition never seen.
 func (l IdleTimer) Init() reference.State { return idleTimerState{} }
 
-// Step counts cost into the window that the last request has started.
+// Step counts cost in the window that the last request started.
 func (l IdleTimer) Step(s reference.State, at time.Duration, cost int64) (reference.State,
 	reference.Decision) {
 	c := s.(idleTimerState)
@@ -101,7 +101,7 @@ func (l IdleTimer) Step(s reference.State, at time.Duration, cost int64) (refere
 	return c, d
 }
 
-// Forgetful starts a partition anew after a silence of ttl.
+// Forgetful starts a partition again after a silence of Ttl.
 type Forgetful struct {
 	Inner reference.Limiter
 	Ttl   time.Duration
@@ -128,7 +128,7 @@ func (l Forgetful) Step(s reference.State, at time.Duration, cost int64) (refere
 	return f, d
 }
 
-// Charged takes another cost than the request has.
+// Charged takes another cost than that of the request.
 type Charged struct {
 	Inner reference.Limiter
 	Cost  func(int64) int64
@@ -142,7 +142,7 @@ func (l Charged) Step(s reference.State, at time.Duration, cost int64) (referenc
 	return l.Inner.Step(s, at, l.Cost(cost))
 }
 
-// Generous admits what costs more than the inner limiter ever admits.
+// Generous admits requests that cost more than the inner limiter ever admits.
 type Generous struct{ reference.Limiter }
 
 // Step takes nothing for a request that is too large.
@@ -156,7 +156,7 @@ func (l Generous) Step(s reference.State, at time.Duration, cost int64) (referen
 	return next, d
 }
 
-// Burning takes what is left where a request is denied.
+// Burning takes what is left when it denies a request.
 type Burning struct{ reference.Limiter }
 
 // Step uses up the units left after a denial.
@@ -184,7 +184,7 @@ type outlivedState struct {
 // Init returns the state of a partition never seen.
 func (l Outlived) Init() reference.State { return outlivedState{} }
 
-// Step denies where either count is full while the old one is read.
+// Step denies if either count is full while the old one is read.
 func (l Outlived) Step(s reference.State, at time.Duration, cost int64) (reference.State,
 	reference.Decision) {
 	w, index := s.(outlivedState), int64(at/l.Window)

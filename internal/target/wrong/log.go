@@ -7,7 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// CollidingLog is a log of admissions that keeps each by its millisecond, and therefore one of each.
+// CollidingLog is a log of admissions that keeps each under its millisecond, and therefore only one for each
+// millisecond.
 type CollidingLog struct {
 	Quota  int64
 	Window time.Duration
@@ -19,7 +20,8 @@ type collidingState []time.Duration
 // Init returns the state of a partition never seen.
 func (l CollidingLog) Init() reference.State { return collidingState(nil) }
 
-// Step admits what the entries of the last window leave room for. An entry that is there already stays alone.
+// Step admits what the entries of the last window leave room for. A second entry of a millisecond is not
+// added.
 func (l CollidingLog) Step(s reference.State, at time.Duration, cost int64) (reference.State,
 	reference.Decision) {
 	log := s.(collidingState)

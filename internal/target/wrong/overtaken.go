@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// overtaken stamps requests before they wait for their lock, for a random time up to wait.
+// overtaken reads the time of requests before they wait for their lock, for a random time up to wait.
 type overtaken struct {
 	state.Setup
 	wait   time.Duration
@@ -19,7 +19,8 @@ type overtaken struct {
 	states map[string]reference.State
 }
 
-// NewOvertaken stamps requests before they wait for their lock, at most so long.
+// NewOvertaken returns a decider that reads the time of requests before they wait for their lock, at most so
+// long.
 func NewOvertaken(b state.Setup, wait time.Duration) state.Decider {
 	return &overtaken{Setup: b, wait: wait, random: rand.New(rand.NewPCG(b.Seed, 2)),
 		states: map[string]reference.State{}}

@@ -6,14 +6,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// StuckSlots is a window in slots that measures the age of its slot from the last request: it moves on by the
-// whole slots that lie between two requests, and none of them ends as long as requests come more often.
+// StuckSlots is a window in slots that measures the age of its slot from the last request. It moves on by the
+// whole slots between two requests. While requests come more often than that, no slot ends.
 type StuckSlots struct {
 	Inner reference.Limiter
 	Slot  time.Duration
 }
 
-// stuckState holds what the limiter inside takes for the time, and when the last request came.
+// stuckState holds the time of the inner limiter, and when the last request came.
 type stuckState struct {
 	inner    reference.State
 	at, last time.Duration

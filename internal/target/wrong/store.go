@@ -36,7 +36,7 @@ func NewDivided(b state.Setup, shares int64) state.Decider {
 	return state.NewPrivate(b)
 }
 
-// racing reads and writes states without a lock around both.
+// racing reads and writes states without one lock around both.
 type racing struct {
 	state.Setup
 	mu     sync.Mutex
@@ -44,7 +44,7 @@ type racing struct {
 	states map[string]reference.State
 }
 
-// NewRacing returns limiters that read and write states without a lock around both.
+// NewRacing returns limiters that read and write states without one lock around both.
 func NewRacing(b state.Setup) state.Decider {
 	return &racing{Setup: b, random: rand.New(rand.NewPCG(b.Seed, 1)), states: map[string]reference.State{}}
 }
@@ -68,25 +68,25 @@ func (r *racing) Decide(ctx context.Context, key string, cost int64) (state.Ruli
 	r.mu.Unlock()
 	ruling := state.Ruling{Decision: d, At: at}
 	if d.Allow && r.Limit.Completes() {
-		key = strings.Clone(key) // it may be a part of a whole header block, which is used again
+		key = strings.Clone(key) // it may be a part of a header block, which is used again
 		ruling.Complete = func() { r.complete(key, cost) }
 	}
 	return ruling, nil
 }
 
-// complete ends a request, this with a lock.
+// complete ends a request. It does hold a lock.
 func (r *racing) complete(key string, cost int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.states[key] = reference.Complete(r.Limiter, r.states[key], r.Clock.At(), cost)
 }
 
-// evicting keeps a bounded number of partitions, those asked for last.
+// evicting keeps a bounded number of partitions: those with the latest requests.
 type evicting struct {
 	state.Setup
 	bound int
 	mu    sync.Mutex
-	order *list.List // of *evictingCell, the last asked for in front
+	order *list.List // of *evictingCell, the latest in front
 	cells map[string]*list.Element
 }
 
@@ -95,12 +95,12 @@ type evictingCell struct {
 	known reference.State
 }
 
-// NewEvicting keeps at most so many partitions.
+// NewEvicting returns a decider that keeps at most bound partitions.
 func NewEvicting(b state.Setup, bound int) state.Decider {
 	return &evicting{Setup: b, bound: bound, order: list.New(), cells: map[string]*list.Element{}}
 }
 
-// Decide forgets the partition that was silent longest where a new one finds no room.
+// Decide forgets the partition that was silent longest if a new one finds no room.
 func (e *evicting) Decide(_ context.Context, key string, cost int64) (state.Ruling, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -130,12 +130,12 @@ type amnesiac struct {
 	now   *state.Memory
 }
 
-// NewAmnesiac forgets everything every so often.
+// NewAmnesiac returns a decider that forgets everything with a period of every.
 func NewAmnesiac(b state.Setup, every time.Duration) state.Decider {
 	return &amnesiac{Setup: b, every: every}
 }
 
-// Decide starts all partitions anew in each period.
+// Decide starts all partitions again in each period.
 func (a *amnesiac) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	a.mu.Lock()
 	if age := (a.Clock.At() - a.Clock.Zero) / a.every; a.now == nil || age != a.age {
@@ -146,13 +146,13 @@ func (a *amnesiac) Decide(ctx context.Context, key string, cost int64) (state.Ru
 	return m.Decide(ctx, key, cost)
 }
 
-// Patient waits where its decider denies.
+// Patient waits if its decider denies.
 type Patient struct {
 	state.Decider
 	Clock *state.Clock
 }
 
-// Decide asks again as often as it is told to, until the request is admitted or its client leaves.
+// Decide asks again after each wait that it is told, until the request is admitted or its client leaves.
 func (p Patient) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	for {
 		r, err := p.Decider.Decide(ctx, key, cost)

@@ -8,9 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// Ticked is a token bucket that a ticker fills. A tick that finds work to do comes late, and the time
-// it was late by is not made up for. Its level is counted in grains: a unit is per grains, and n grains come
-// back each nanosecond.
+// Ticked is a token bucket that a ticker fills. A tick that finds work to do comes late, and the lost time is
+// not made up. Its level is counted in grains: a unit is per grains, and n grains come back each nanosecond.
 type Ticked struct {
 	n, per, burst int64
 	tick, late    time.Duration
@@ -23,24 +22,25 @@ func NewTicked(p spec.Policy) reference.Limiter {
 }
 
 // tickedState is a partition: its level, when the next tick is due, and whether a request came since the last
-// one.
+// tick.
 type tickedState struct {
 	level      int64
 	next       time.Duration
 	busy, seen bool
 }
 
-// Init returns the state of a partition never seen: full, at the time of its first request.
+// Init returns the state of a new partition: full, at the time of its first request.
 func (b Ticked) Init() reference.State { return tickedState{} }
 
-// Step lets the ticks come that are due, and takes cost units.
+// Step runs the ticks that are due, and takes cost units.
 func (b Ticked) Step(s reference.State, at time.Duration, cost int64) (reference.State,
 	reference.Decision) {
 	l := s.(tickedState)
 	if !l.seen {
 		l = tickedState{level: b.burst * b.per, next: at + b.tick + b.late, seen: true}
 	}
-	if at >= l.next { // the first tick may be late, the others find nothing to do
+	// The first tick may be late. The others find nothing to do.
+	if at >= l.next {
 		ticks := 1 + (at-l.next)/b.tick
 		l.level = b.filled(l.level, ticks)
 		l.next += ticks * b.tick
@@ -70,7 +70,7 @@ func (b Ticked) filled(level int64, ticks time.Duration) int64 {
 	return level + int64(lo)
 }
 
-// time returns how long grains take to come back, rounded up; 0 for none.
+// time returns how long grains take to come back, rounded up; 0 for no grains.
 func (b Ticked) time(grains int64) time.Duration {
 	if grains <= 0 {
 		return 0
