@@ -10,51 +10,51 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Work is what an agent is asked to do: one part of what the coordinator ordered.
+// Work is the part of an order that an agent is asked to do.
 type Work struct {
-	// Order is what the coordinator said, which both have to understand alike.
+	// Order is what the coordinator ordered. The agent and the coordinator must understand it alike.
 	Order []byte
-	// Part counts from 0, Of is how many there are.
+	// Part counts from 0. Of is the number of parts.
 	Part, Of int
-	// Turns keep the agents together while the part is sent.
+	// Turns keeps the agents together while the part is sent.
 	Turns *Turns
 }
 
-// Sender understands an order. Prepare returns the schedule of all agents, the digest of all that decides
-// what is sent, and what sends a part of it. An error of either keeps the run from beginning.
+// Sender understands an order. Prepare returns the schedule of all agents, the digest of everything that
+// decides what is sent, and the function that sends a part. An error of either keeps the run from beginning.
 type Sender interface {
 	Prepare(ctx context.Context, w Work) (s *timeline.Schedule, digest string, send func(context.Context) (
 		*timeline.Timeline, error), err error)
 }
 
-// AgentOptions are what an agent needs.
+// AgentOptions are the options of an agent.
 type AgentOptions struct {
-	// Name tells the agent from others, Version must be that of the coordinator.
+	// Name is the name of the agent. Version must be that of the coordinator.
 	Name, Version string
 	Sender        Sender
-	// Say is told what the agent does; nil: nobody.
+	// Say gets messages on what the agent does; nil: nobody does.
 	Say func(format string, args ...any)
 	// Now is a clock that never goes back; nil: the monotonic clock.
 	Now func() time.Duration
-	// At is what Now is at an instant; nil with Now.
+	// At returns what Now is at an instant. It is nil if Now is.
 	At func(time.Time) time.Duration
 }
 
-// ErrNoCoordinator is returned by Serve where the coordinator of its run is not there any more.
+// ErrNoCoordinator is the error of Serve if the coordinator of its run is gone.
 var ErrNoCoordinator = errors.New("the coordinator is gone, and nothing is sent without it")
 
-// Agent sends parts of the recordings of one run.
+// agent sends parts of the recordings of one run.
 type agent struct {
 	AgentOptions
 	conn Conn
 	run  string
-	// round is the last recording that the agent took a part of.
+	// round is the last recording of which the agent took a part.
 	round int
 }
 
 // Serve waits for a run, takes a part in each of its recordings, and returns when the run is over: nil, or
-// ErrNoCoordinator where it ended otherwise. Without a run it waits until ctx ends. A Redis that does not
-// answer is an error only where the agent has a run.
+// ErrNoCoordinator if it ended in another way. Without a run it waits until ctx ends. A Redis server that
+// does not answer is an error only if the agent has a run.
 func Serve(ctx context.Context, conn Conn, o AgentOptions) error {
 	if o.Now == nil {
 		base := time.Now()
@@ -65,7 +65,7 @@ func Serve(ctx context.Context, conn Conn, o AgentOptions) error {
 		o.Say = func(string, ...any) {}
 	}
 	a := &agent{AgentOptions: o, conn: conn}
-	gone := time.Duration(-1) // since when the coordinator, or before a run the Redis, was not seen
+	gone := time.Duration(-1) // since when the coordinator, or before a run the Redis, is silent
 	for pause(ctx, beatEvery) {
 		w, state, err := a.look(ctx)
 		switch {
@@ -77,7 +77,7 @@ func Serve(ctx context.Context, conn Conn, o AgentOptions) error {
 		case a.run == "" && gone >= 0:
 			if a.Now()-gone > patience {
 				a.Say("it waits for a run, but cannot ask for one: %v", err)
-				gone = math.MaxInt64 // once
+				gone = math.MaxInt64 // only once
 			}
 		case err == nil && state == runOver:
 			return nil
@@ -95,7 +95,7 @@ func Serve(ctx context.Context, conn Conn, o AgentOptions) error {
 	return nil
 }
 
-// state is what is known of a run.
+// state is the known state of a run.
 type state int
 
 const (
@@ -104,7 +104,7 @@ const (
 	runOver
 )
 
-// look returns work where there is some for this agent, and how its run is.
+// look returns work for this agent, or nil, and the state of its run.
 func (a *agent) look(ctx context.Context) (*job, state, error) {
 	if a.run != "" {
 		return a.lookAt(ctx, a.run)
@@ -131,7 +131,7 @@ type job struct {
 	order string
 }
 
-// lookAt takes a part of the recording that a run wants, one that nobody has or that nobody made ready in
+// lookAt takes a part of the recording that a run wants: one that nobody has, or that nobody made ready in
 // time.
 func (a *agent) lookAt(ctx context.Context, run string) (*job, state, error) {
 	out, err := exchange(ctx, a.conn, []any{"exists", key(run, "over")}, []any{"exists", key(run, "lease")},
@@ -154,7 +154,7 @@ func (a *agent) lookAt(ctx context.Context, run string) (*job, state, error) {
 	take := []any{"xreadgroup", "group", group, a.Name, "count", 1, "streams", stream, ">"}
 	claim := []any{"xautoclaim", stream, group, a.Name, readyWithin.Milliseconds(), "0", "count", 1}
 	for i, command := range [][]any{take, claim} {
-		// where the recording has begun there is no group any more
+		// Once the recording has begun, there is no group.
 		answer, err := a.conn.Exchange(ctx, command, []any{"get", keyOf(run, "order", round)})
 		if err != nil {
 			return nil, runAlive, err
@@ -171,7 +171,7 @@ func (a *agent) lookAt(ctx context.Context, run string) (*job, state, error) {
 	return nil, runAlive, nil
 }
 
-// take does a job and tells what became of it.
+// take does a job and reports its result.
 func (a *agent) take(ctx context.Context, j *job) {
 	if a.run == "" {
 		a.Say("part %d of %d of run %s", j.Part+1, j.Of, j.run)
@@ -184,8 +184,8 @@ func (a *agent) take(ctx context.Context, j *job) {
 	}
 }
 
-// report tells the coordinator something. It tries again for a while: an end that nobody hears of costs the
-// whole run.
+// report sends a report to the coordinator. It retries for a while, as an end that the coordinator does not
+// hear of costs the whole run.
 func (t *Turns) report(ctx context.Context, r report) bool {
 	r.Part, r.Agent, r.Version = t.job.Part, t.a.Name, t.a.Version
 	stream := keyOf(t.job.run, "reports", t.job.round)

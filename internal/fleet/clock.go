@@ -9,34 +9,34 @@ import (
 )
 
 const (
-	// probes is how often the clock of the Redis is asked, probesFor how long that may take.
+	// probes is how often the clock of the Redis server is read, probesFor how long that may take.
 	probes       = 200
 	probesFor    = 2 * time.Second
 	remeasureFor = ahead / 3
 	// mostDrift is how much a clock that nobody corrects may drift, in millionths.
 	mostDrift = 100
-	// tick is how coarse the clock of a Redis is: it cuts its time to whole microseconds.
+	// tick is how coarse the clock of a Redis server is: it cuts its time to whole microseconds.
 	tick = time.Microsecond
 )
 
-// timeScript tells the time of the node that has the run: a cluster has other nodes with other clocks, and
-// TIME alone names none.
+// timeScript returns the time of the node that has the run. A cluster has other nodes with other clocks, and
+// TIME alone names no node.
 const timeScript = `return redis.call('TIME')`
 
-// Offset says by how much the clock of the Redis is ahead of ours: by at least Lo and at most Hi. Zero of
-// ours is any instant, so that offsets are large.
+// Offset says by how much the clock of the Redis server is ahead of ours: by at least Lo and at most Hi. The
+// zero of our clock is any instant, so offsets are large.
 type Offset struct{ Lo, Hi time.Duration }
 
-// Middle is the best guess, Error how wrong it may be.
+// Middle returns the best guess of the offset.
 func (o Offset) Middle() time.Duration { return o.Lo + (o.Hi-o.Lo)/2 }
 
-// Error is how wrong Middle may be, rounded up.
+// Error returns how wrong Middle may be, rounded up.
 func (o Offset) Error() time.Duration { return (o.Hi - o.Lo + 1) / 2 }
 
-// with widens o so that it has all of p.
+// with returns the least offset that contains both.
 func (o Offset) with(p Offset) Offset { return Offset{min(o.Lo, p.Lo), max(o.Hi, p.Hi)} }
 
-// probe is what one exchange shows of an offset: the Redis read its clock between asked and heard.
+// probe is what one exchange shows of an offset. The Redis server read its clock between asked and heard.
 //
 //	ours    asked |----------------------| heard
 //	Redis              | t                          offset in [t-heard, t+tick-asked]
@@ -45,7 +45,7 @@ type probe struct {
 	asked, heard time.Duration
 }
 
-// newProbe returns what an answer tells.
+// newProbe returns the probe of an answer.
 func newProbe(asked, heard time.Duration, answer any) (probe, error) {
 	words, _ := answer.([]any)
 	if len(words) < 2 {
@@ -63,16 +63,16 @@ func newProbe(asked, heard time.Duration, answer any) (probe, error) {
 	return probe{Offset{at - heard, at + tick - asked}, asked, heard}, nil
 }
 
-// Clock is what is known of an offset over a recording. A clock drifts, and may be set, so that it is
-// measured before and after, and looked at all the time between.
+// Clock is what is known of an offset over a recording. A clock drifts, and may be set. So it is measured
+// before and after, and read all the time in between.
 type Clock struct {
 	now           func() time.Duration
 	before, after probe
-	// looks are those that came between.
+	// looks are the probes in between.
 	looks []probe
 }
 
-// measure asks for the time, and keeps the shortest exchange: its half bounds the error.
+// measure reads the time several times, and keeps the shortest exchange, since its half bounds the error.
 func (c *Clock) measure(ctx context.Context, conn Conn, run string, within time.Duration) (probe, error) {
 	best := probe{heard: math.MaxInt64}
 	began := c.now()
@@ -81,7 +81,7 @@ func (c *Clock) measure(ctx context.Context, conn Conn, run string, within time.
 		out, err := exchange(ctx, conn, []any{"eval", timeScript, 1, key(run, "lease")})
 		heard := c.now()
 		if err != nil && within == probesFor && c.now()-began < patience && ctx.Err() == nil {
-			continue // a machine that stands still
+			continue // this machine stood still
 		}
 		if err != nil {
 			return probe{}, err
@@ -97,8 +97,9 @@ func (c *Clock) measure(ctx context.Context, conn Conn, run string, within time.
 	return best, nil
 }
 
-// Offset is what holds from the first measurement to the last. Between two looks a clock is taken to go one
-// way. A look that contradicts the measurements tells of a clock that was set, and widens it.
+// Offset returns the offset that holds from the first measurement to the last. Between two probes a clock is
+// taken to drift in one direction. A probe that contradicts the measurements means that a clock was set, and
+// widens the offset.
 func (c *Clock) Offset() Offset {
 	all := c.before.Offset.with(c.after.Offset)
 	out := all
@@ -110,8 +111,8 @@ func (c *Clock) Offset() Offset {
 	return out
 }
 
-// Drift is by how many millionths our clock was slower than that of the Redis, as far as the measurements
-// show it.
+// Drift returns by how many millionths our clock was slower than that of the Redis server, as far as the
+// measurements show it.
 func (c *Clock) Drift() float64 {
 	span := c.after.asked - c.before.asked
 	if span <= 0 {

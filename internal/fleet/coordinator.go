@@ -12,16 +12,16 @@ import (
 // mostAgents is more than were ever simulated.
 const mostAgents = 10_000
 
-// Options are what a coordinator needs.
+// Options are the options of a coordinator.
 type Options struct {
-	// Run is the name of the run: no other one has it. Version is that of the program.
+	// Run is the name of the run, which no other run has. Version is that of the program.
 	Run, Version string
-	// Agents is how many there are, at least 1, and Deal what they share out.
+	// Agents is the number of agents, at least 1. Deal says how they share out the requests.
 	Agents int
 	Deal   Deal
-	// Within is how long all of them may take to be ready.
+	// Within is how long all agents may take to be ready.
 	Within time.Duration
-	// Say is told what the agents do; nil: nobody.
+	// Say gets messages on what the agents do; nil: nobody does.
 	Say func(format string, args ...any)
 }
 
@@ -30,10 +30,10 @@ type Coordinator struct {
 	Options
 	conn Conn
 	base time.Time
-	// clock is that of the coordinator.
+	// clock is the clock of the coordinator.
 	clock Clock
 	round int
-	// renewed is when the lease was renewed last, by now.
+	// renewed is when the lease was last renewed, by now.
 	mu      sync.Mutex
 	renewed time.Duration
 
@@ -41,7 +41,7 @@ type Coordinator struct {
 	done sync.WaitGroup
 }
 
-// Lead begins a run: agents that wait for one come to it. Close ends it.
+// Lead begins a run. Agents that wait for a run join it. Close ends it.
 func Lead(ctx context.Context, conn Conn, o Options) (*Coordinator, error) {
 	if o.Say == nil {
 		o.Say = func(string, ...any) {}
@@ -59,7 +59,7 @@ func Lead(ctx context.Context, conn Conn, o Options) (*Coordinator, error) {
 	c.stop = stop
 	c.done.Go(func() {
 		for pause(leading, renewEvery) {
-			_ = c.renew(leading) // agents stop where this fails for long, and that is seen
+			_ = c.renew(leading) // if this fails for long, agents stop, which is noticed
 		}
 	})
 	return c, nil
@@ -87,7 +87,7 @@ func (c *Coordinator) lapsed() bool {
 	return c.now()-c.renewed > leaseFor
 }
 
-// Close ends the run: agents end, and the Redis keeps nothing of it but for a moment.
+// Close ends the run. Agents end, and the Redis server soon keeps nothing of it.
 func (c *Coordinator) Close() error {
 	c.stop()
 	c.done.Wait()
@@ -99,14 +99,14 @@ func (c *Coordinator) Close() error {
 
 // Recording is one schedule that all agents send together.
 type Recording struct {
-	// Order is what the agents are told, Digest that of all that decides what is sent.
+	// Order is what the agents are told. Digest is that of everything that decides what is sent.
 	Order  []byte
 	Digest string
-	// Schedule is the whole.
+	// Schedule is the whole schedule.
 	Schedule *timeline.Schedule
-	// Do does what happens in a Hook phase; may be nil if there is none.
+	// Do does what happens in a Hook phase. It may be nil if there is none.
 	Do func(ctx context.Context, e timeline.Event) error
-	// Progress is called now and then with the sums of all agents; may be nil.
+	// Progress is called now and then with the sums of all agents. May be nil.
 	Progress func(Beat)
 }
 
@@ -115,8 +115,8 @@ type Unready struct{ Why string }
 
 func (e *Unready) Error() string { return e.Why }
 
-// Record lets the agents send a schedule and returns what they recorded; Gathered.Missing tells what of it is
-// missing. An error is an *Unready where nothing was sent. When ctx ends all agents stop, and what they
+// Record lets the agents send a schedule and returns what they recorded. Gathered.Missing says what is
+// missing. The error is an *Unready if nothing was sent. When ctx ends, all agents stop, and what they
 // recorded is returned.
 func (c *Coordinator) Record(ctx context.Context, r Recording) (*Gathered, error) {
 	c.round++
@@ -155,28 +155,28 @@ func (x *round) give(ctx context.Context) error {
 	return err
 }
 
-// forget takes out of the Redis what lies there of a recording.
+// forget deletes what the Redis server has of a recording.
 func (x *round) forget() {
 	run, n := x.c.Run, x.n
 	commands := [][]any{{"del", key(run, "round")}}
 	for _, what := range []string{"order", "shards", "reports", "beats"} {
 		commands = append(commands, []any{"del", keyOf(run, what, n)})
 	}
-	// agents may still read that they are to stop
+	// Agents may still read that they must stop.
 	commands = append(commands, []any{"pexpire", keyOf(run, "control", n), keptFor.Milliseconds()})
 	for i := range x.g.parts {
 		commands = append(commands, []any{"del", resultsKey(run, n, i)})
 	}
-	_, _ = exchange(context.Background(), x.c.conn, commands...) // else they expire
+	_, _ = exchange(context.Background(), x.c.conn, commands...) // otherwise they expire
 }
 
-// tell says something to all agents.
+// tell sends a message to all agents.
 func (x *round) tell(ctx context.Context, w control, more ...[]any) error {
 	_, err := exchange(ctx, x.c.conn, append(more, add(keyOf(x.c.Run, "control", x.n), w))...)
 	return err
 }
 
-// soon returns an instant by the clock of the Redis that all agents hear of before it comes.
+// soon returns an instant, by the clock of the Redis server, that all agents know before it comes.
 func (x *round) soon(d time.Duration) time.Duration {
 	return x.c.now() + x.c.clock.before.Middle() + d + 4*x.slowest
 }

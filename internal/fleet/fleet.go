@@ -1,6 +1,6 @@
 // Package fleet lets several agents send one schedule together. A coordinator gives each agent a part of the
-// schedule, lets all begin at one instant, and merges what they recorded into one recording. They speak by
-// way of a Redis and know nothing else of one another.
+// schedule, lets all begin at one instant, and merges their recordings into one. They communicate through a
+// Redis server and know nothing else of one another.
 //
 // The keys of a run have one hash tag, so that a cluster keeps them on one node, whose clock is the common
 // one:
@@ -10,8 +10,8 @@
 //	rlcheck:{RUN}:round           the number of the recording that is wanted
 //	rlcheck:{RUN}:order:N         what is to be sent, for all agents
 //	rlcheck:{RUN}:shards:N        a stream of the parts, which a group of consumers takes
-//	rlcheck:{RUN}:reports:N       a stream: what agents tell (ready, met, armed, done, failed)
-//	rlcheck:{RUN}:control:N       a stream: what the coordinator tells (meet, begin, stop)
+//	rlcheck:{RUN}:reports:N       a stream: what agents report (ready, met, armed, done, failed)
+//	rlcheck:{RUN}:control:N       a stream: what the coordinator orders (meet, begin, stop)
 //	rlcheck:{RUN}:beats:N         a hash: how far each agent is
 //	rlcheck:{RUN}:results:N:PART  a stream of the pieces of a recording
 //	rlcheck:{RUN}:over            the run is over
@@ -21,8 +21,8 @@
 //	coordinator  shards -.                 .- begin: in 500 ms   .- meet, begin      .- merge
 //	agent                '- clock, ready --'   [phase] met, armed '-- [phase] done, pieces
 //
-// A part that nobody is ready to send within 10 s may be taken by another agent. After the begin nothing is
-// given out again: load that was sent twice would be another load.
+// Another agent may take a part that nobody makes ready within 10 s. After the begin no part is given out
+// again, since sending load twice would change it.
 package fleet
 
 import (
@@ -33,47 +33,48 @@ import (
 	"time"
 )
 
-// Prefix begins the name of every key.
+// Prefix is the beginning of the name of every key.
 const Prefix = "rlcheck:"
 
 // runsKey is the stream of the names of runs.
 const runsKey = Prefix + "runs"
 
 const (
-	// leaseFor is how long agents may send without hearing of the coordinator; it renews its lease every
+	// leaseFor is how long agents may send without hearing of the coordinator. It renews its lease every
 	// renewEvery.
 	leaseFor   = 900 * time.Millisecond
 	renewEvery = 150 * time.Millisecond
-	// beatEvery is how often an agent tells how far it is; one that is silent for lostAfter is lost.
+	// beatEvery is how often an agent reports how far it is. An agent that is silent for lostAfter is lost.
 	beatEvery = 100 * time.Millisecond
 	lostAfter = 750 * time.Millisecond
-	// exchangeFor bounds an exchange with the Redis.
+	// exchangeFor bounds an exchange with the Redis server.
 	exchangeFor = 600 * time.Millisecond
-	// readyWithin is when a part may be claimed by another agent.
+	// readyWithin is when another agent may claim a part.
 	readyWithin = 10 * time.Second
-	// ahead is how long before its begin a run is told of it, and stepAhead a phase; both are more where the
-	// Redis is slow.
+	// ahead is how long before its begin a run is announced, stepAhead is that of a phase. Both are longer if
+	// the Redis server is slow.
 	ahead     = 500 * time.Millisecond
 	stepAhead = 150 * time.Millisecond
-	// lateLimit is how much later than the others an agent may begin a phase; its requests are recorded late.
+	// lateLimit is how much later than the others an agent may begin a phase. Its requests are recorded late.
 	lateLimit = 50 * time.Millisecond
-	// clockLimit is how well an agent must know its clock to begin, worstClock to be believed in the end.
+	// clockLimit is how well an agent must know its clock to begin. worstClock is how well it must know its
+	// clock at the end to be believed.
 	clockLimit = 10 * time.Millisecond
 	worstClock = 50 * time.Millisecond
 	// beforeBegin is how long before the first request the time of a recording begins.
 	beforeBegin = 2 * worstClock
-	// keptFor is how long a Redis keeps what a coordinator that was killed has left.
+	// keptFor is how long a Redis server keeps the data of a coordinator that was killed.
 	keptFor = 10 * time.Minute
 )
 
-// Conn sends commands to the Redis of a run, several in one exchange. An answer is an int64, a string, nil, a
-// []any, a map, or the error that the server answered. The error tells that there was no exchange.
+// Conn sends commands to the Redis server of a run, several in one exchange. An answer is an int64, a string,
+// nil, a []any, a map, or the error that the server answered. The error of Exchange means that there was no
+// exchange.
 type Conn interface {
 	Exchange(ctx context.Context, commands ...[]any) ([]any, error)
 }
 
-// exchange is an exchange that takes no longer than exchangeFor. An error of a command is one of the
-// exchange.
+// exchange is an exchange that takes no longer than exchangeFor. The error of a command is also its error.
 func exchange(ctx context.Context, c Conn, commands ...[]any) ([]any, error) {
 	return exchangeWithin(ctx, exchangeFor, c, commands...)
 }
@@ -100,7 +101,7 @@ func key(run, what string) string { return Prefix + "{" + run + "}:" + what }
 // keyOf returns the name of a key of one recording of a run.
 func keyOf(run, what string, round int) string { return key(run, what) + ":" + strconv.Itoa(round) }
 
-// resultsKey returns the name of the stream of the pieces of a part.
+// resultsKey returns the name of the stream with the pieces of a part.
 func resultsKey(run string, round, part int) string {
 	return keyOf(run, "results", round) + ":" + strconv.Itoa(part)
 }
@@ -125,42 +126,42 @@ const (
 	saysFailed = "failed"
 )
 
-// report is what an agent tells the coordinator.
+// report is a message of an agent to the coordinator.
 type report struct {
 	Kind    string `json:"kind"`
 	Part    int    `json:"part"`
 	Agent   string `json:"agent"`
 	Version string `json:"version,omitempty"`
 	Digest  string `json:"digest,omitempty"`
-	// Why is what keeps the agent from sending.
+	// Why says what keeps the agent from sending.
 	Why string `json:"why,omitempty"`
 	// Phase is the phase that a met or armed agent waits for.
 	Phase int `json:"phase,omitempty"`
-	// Clock is how well the agent knows its clock, RoundTrip how long its shortest exchange took.
+	// Clock is how well the agent knows its clock. RoundTrip is how long its shortest exchange took.
 	Clock     time.Duration `json:"clock_ns,omitempty"`
 	RoundTrip time.Duration `json:"round_trip_ns,omitempty"`
 	Result    *result       `json:"result,omitempty"`
 }
 
-// The kinds of words of control.
+// The kinds of messages of the coordinator.
 const (
 	tellMeet  = "meet"
 	tellBegin = "begin"
 	tellStop  = "stop"
 )
 
-// control is what the coordinator tells all agents.
+// control is a message of the coordinator to all agents.
 type control struct {
 	Kind  string `json:"kind"`
 	Phase int    `json:"phase"`
-	// At is when the phase begins, by the clock of the Redis since the Unix epoch.
+	// At is when the phase begins, by the clock of the Redis server, since the Unix epoch.
 	At time.Duration `json:"at_ns,omitempty"`
-	// Owners are the agents whose parts count, by part, where the first phase begins.
+	// Owners are the agents whose parts count, by part. They are set when the first phase begins.
 	Owners []string `json:"owners,omitempty"`
 	Why    string   `json:"why,omitempty"`
 }
 
-// Beat is how far an agent is.
+// Beat says how far an agent is.
 type Beat struct {
 	// Count grows with every beat.
 	Count int `json:"count"`
@@ -171,15 +172,15 @@ type Beat struct {
 	Sent    int           `json:"sent"`
 	Late    time.Duration `json:"late_ns"`
 	Phase   string        `json:"phase"`
-	// Bringing tells that nothing is sent any more: results come.
+	// Bringing: nothing is sent any more, and results come.
 	Bringing bool `json:"bringing,omitempty"`
 }
 
-// add is XADD of a message in JSON.
+// add returns the XADD of a message in JSON.
 func add(stream string, message any) []any {
 	text, err := json.Marshal(message)
 	if err != nil {
-		panic("fleet: " + err.Error()) // numbers and texts only
+		panic("fleet: " + err.Error()) // only numbers and texts
 	}
 	return []any{"xadd", stream, "*", "m", string(text)}
 }
@@ -255,7 +256,7 @@ func claimed(v any) []entry {
 	return nil
 }
 
-// after is the beginning of a range behind an entry; all of it for none.
+// after returns the beginning of a range after an entry. For an empty id it is the whole range.
 func after(id string) string {
 	if id == "" {
 		return "-"

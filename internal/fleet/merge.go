@@ -17,23 +17,24 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Gathered is what the agents of one recording brought back. It is closed by its receiver.
+// Gathered is what the agents recorded together. Its receiver closes it.
 type Gathered struct {
 	schedule *timeline.Schedule
 	parts    []part
 	planned  []int
 	spool    *spool
-	// zero is when the time of the recording begins: by the clock of the Redis, and as wall time here.
+	// zero is when the time of the recording begins, by the clock of the Redis server. started is the same as
+	// wall time of the coordinator.
 	zero    time.Duration
 	started time.Time
 	// wall is how wrong started may be.
 	wall        time.Duration
 	interrupted bool
-	// early says who ended before the others, which made them stop; empty for nobody.
+	// early says who ended before the others, which made them stop. Empty: nobody did.
 	early string
 }
 
-// Close gives back what keeps the recordings.
+// Close releases the recordings.
 func (g *Gathered) Close() {
 	if g.spool != nil {
 		g.spool.close()
@@ -43,7 +44,7 @@ func (g *Gathered) Close() {
 // mostMissing is how many lost agents are named.
 const mostMissing = 4
 
-// Missing says whose requests are missing, and why; empty where the recording is whole.
+// Missing says whose requests are missing, and why. Empty: the recording is whole.
 func (g *Gathered) Missing() string {
 	var lost []string
 	for i := range g.parts {
@@ -58,15 +59,15 @@ func (g *Gathered) Missing() string {
 	return strings.Join(lost, "; ")
 }
 
-// Stopped says who made all stop before the plan was done, and why; empty where nobody did. The recording is
-// whole all the same.
+// Stopped says who made all agents stop before the plan was done, and why. Empty: nobody did. The recording
+// is whole in both cases.
 func (g *Gathered) Stopped() string { return g.early }
 
-// WallError is how far the start of the recording may be from the wall clock of the coordinator.
+// WallError returns how far the start of the recording may be from the wall clock of the coordinator.
 func (g *Gathered) WallError() time.Duration { return g.wall }
 
-// Timeline returns the merged recording. One of more than most requests is in a Spool, in a file that spill
-// makes, and its caller closes it. nil for spill: all of it is in memory. See Each.
+// Timeline returns the merged recording. If it has more than most requests, it is in a Spool, in a file that
+// spill makes, and its caller closes it. If spill is nil, all of it is in memory. See Each.
 func (g *Gathered) Timeline(spill func() (timeline.Spill, error), most int) (*timeline.Timeline, error) {
 	sent := 0
 	for i := range g.parts {
@@ -97,9 +98,10 @@ func (g *Gathered) Timeline(spill func() (timeline.Spill, error), most int) (*ti
 }
 
 // Each calls take for every observation of the merged recording, ascending by Sent, and returns its header.
-// Every time is that of the Redis, as well as the agent that saw it knew it; ClockError is that of the worst
-// clock, so that each interval has the decision. Requests with a planned time keep their numbers. What a lost
-// agent planned is unsent: nobody knows what of it was sent. An error is one of the pieces, or of take.
+// Every time is that of the Redis server, as well as the agent knew it. ClockError is that of the worst
+// clock, so each interval contains the decision. Requests with a planned time keep their numbers. The
+// requests of a lost agent are unsent, as nobody knows which of them were sent. The error is that of a piece,
+// or of take.
 func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header, error) {
 	zero := g.earliest()
 	h := timeline.Header{Started: g.started.Add(zero - g.zero), Interrupted: g.interrupted}
@@ -134,8 +136,8 @@ func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header
 	return h, nil
 }
 
-// earliest is when the time of the merged recording begins: before its first request. Requests that leave at
-// once are prepared before all begin, and one that failed then was sent when it was prepared.
+// earliest returns when the time of the merged recording begins: before its first request. Requests that
+// leave at once are prepared before all agents begin. One that failed then was sent when it was prepared.
 func (g *Gathered) earliest() time.Duration {
 	zero := g.zero
 	for i := range g.parts {
@@ -149,7 +151,7 @@ func (g *Gathered) earliest() time.Duration {
 // source is the recording of one part while it is merged.
 type source struct {
 	*part
-	// number is what the recording is known by in the merged one.
+	// number is the number of the recording in the merged one.
 	number int32
 	shift  time.Duration
 	in     *ndjson.Reader
@@ -158,7 +160,7 @@ type source struct {
 	counts counts
 }
 
-// advance reads the next observation, in the common time; false at the end.
+// advance reads the next observation, in the common time. false: there is none.
 func (x *source) advance() (bool, error) {
 	err := x.in.Next(&x.next)
 	if errors.Is(err, io.EOF) {
@@ -188,7 +190,7 @@ func (x *source) advance() (bool, error) {
 	return true, nil
 }
 
-// check tells whether all of a recording was read.
+// check checks that all of a recording was read.
 func (x *source) check() error {
 	x.counts.Unsent = x.header.Unsent
 	if x.counts != x.result.Counts || x.crc != x.result.CRC {
@@ -198,7 +200,7 @@ func (x *source) check() error {
 	return nil
 }
 
-// sources is a heap of recordings, the one with the next observation first.
+// sources is a heap of recordings, the one with the next observation on top.
 type sources []*source
 
 func (s sources) Len() int { return len(s) }
@@ -210,7 +212,7 @@ func (s sources) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
 // Push adds a recording.
 func (s *sources) Push(x any) { *s = append(*s, x.(*source)) }
 
-// Pop takes the last one.
+// Pop removes the last recording.
 func (s *sources) Pop() any {
 	old := *s
 	x := old[len(old)-1]
@@ -218,8 +220,8 @@ func (s *sources) Pop() any {
 	return x
 }
 
-// merge calls take for the observations of all recordings in order. Those without a planned time are numbered
-// as they were sent.
+// merge calls take for the observations of all recordings in order. It numbers those without a planned time
+// in the order in which they were sent.
 func merge(all sources, s *timeline.Schedule, take func(*timeline.Observation) error) error {
 	planned, free := numbered(s)
 	var h sources
@@ -255,7 +257,7 @@ func merge(all sources, s *timeline.Schedule, take func(*timeline.Observation) e
 	return nil
 }
 
-// numbered returns the phases whose requests have numbers of their own, and the first number that is free.
+// numbered returns the phases whose requests have their own numbers, and the first free number.
 func numbered(s *timeline.Schedule) (planned map[string]bool, free int) {
 	planned = map[string]bool{}
 	for i := range s.Phases {
@@ -269,7 +271,7 @@ func numbered(s *timeline.Schedule) (planned map[string]bool, free int) {
 	return planned, free
 }
 
-// clockError is that of the worst clock.
+// clockError returns the error of the worst clock.
 func (g *Gathered) clockError() (worst time.Duration) {
 	for i := range g.parts {
 		if p := &g.parts[i]; p.lost == "" {
@@ -279,7 +281,7 @@ func (g *Gathered) clockError() (worst time.Duration) {
 	return worst
 }
 
-// gather adds what the headers of the parts say.
+// gather adds the headers of the parts.
 func gather(h *timeline.Header, all sources) {
 	for i, x := range all {
 		t := &x.header
@@ -291,7 +293,7 @@ func gather(h *timeline.Header, all sources) {
 		h.Unsent += t.Unsent
 		h.Interrupted = h.Interrupted || t.Interrupted
 		for _, note := range t.Notes {
-			if !slices.Contains(h.Notes, note) { // mostly it is the target's, and all see it
+			if !slices.Contains(h.Notes, note) { // most notes are on the target, and all agents see it
 				h.Notes = append(h.Notes, note)
 			}
 		}
@@ -323,8 +325,8 @@ func apart(all []timeline.Stall) []timeline.Stall {
 	return out
 }
 
-// spreads joins those of each phase: from the first send of any agent to the last one of any, and as much
-// more as two clocks may be apart.
+// spreads joins the spreads of each phase. The result lasts from the first send of any agent to the last send
+// of any, and as much longer as two clocks may differ.
 func (g *Gathered) spreads(all sources, clock time.Duration) []timeline.Spread {
 	var out []timeline.Spread
 	for i := range g.schedule.Phases {
@@ -355,7 +357,7 @@ func (g *Gathered) spreads(all sources, clock time.Duration) []timeline.Spread {
 	return out
 }
 
-// others are the spreads of a phase that one agent sent.
+// others returns the spreads of a phase that one agent sent.
 func others(all sources, phase string) (out []timeline.Spread) {
 	for _, x := range all {
 		for _, s := range x.header.Spreads {
@@ -367,10 +369,10 @@ func others(all sources, phase string) (out []timeline.Spread) {
 	return out
 }
 
-// notKept begins the note on a plan that was not kept, mostly as timeline.OfAgent.
+// notKept is the beginning of the note on a plan that was not kept (timeline.OfAgent).
 var notKept = strings.TrimSuffix(timeline.OfAgent, "agent ")
 
-// notes say what the merging costs.
+// notes says what merging costs.
 func (g *Gathered) notes() []string {
 	drift, n := 0.0, 0
 	for i := range g.parts {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// pieceSize is how much of a recording, as text, is in one piece: some 1,500 requests. It is compressed
-	// to about a tenth.
+	// pieceSize is how much text of a recording is in one piece: some 1,500 requests. It is compressed to
+	// about a tenth.
 	pieceSize = 256 << 10
-	// mostPieces is how many pieces of an agent lie in the Redis at once.
+	// mostPieces is how many pieces of an agent the Redis server holds at once.
 	mostPieces = 4
-	// fullFor is how long an agent tries to bring a piece into a Redis that is full or does not answer.
+	// fullFor is how long an agent tries to add a piece while the Redis server is full or silent.
 	fullFor = 20 * time.Second
 	// againAfter is how long it waits before it tries again.
 	againAfter = 20 * time.Millisecond
@@ -30,23 +30,22 @@ const (
 // castagnoli is the polynomial of the checksums.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// result is what an agent tells of its recording when it is over. The recording itself comes in pieces.
+// result is an agent's report on its recording at the end. The recording itself comes in pieces.
 type result struct {
-	// Pieces is their number, CRC the checksum of all of them behind one another.
+	// Pieces is the number of pieces, CRC the checksum of all of them in a row.
 	Pieces int    `json:"pieces"`
 	CRC    uint32 `json:"crc"`
 	Counts counts `json:"counts"`
-	// Shift is what has to be added to the times of the recording: then they are those of the Redis, since
-	// the Unix epoch.
+	// Shift added to the times of the recording gives the times of the Redis server, since the Unix epoch.
 	Shift time.Duration `json:"shift_ns"`
-	// Clock is how wrong Shift may be, Drift how the clock went, in millionths.
+	// Clock is how wrong Shift may be. Drift is how the clock went, in millionths.
 	Clock time.Duration `json:"clock_ns"`
 	Drift float64       `json:"drift_ppm"`
-	// Why is what made the agent stop before its plan was done; empty for nothing, or a word of the
-	// coordinator.
+	// Why says what made the agent stop before its plan was done, in its own words or those of the
+	// coordinator. Empty: nothing did.
 	Why string `json:"why,omitempty"`
-	// Earliest is when the first request was sent, Firsts when the first one of each phase that was answered
-	// was.
+	// Earliest is when the first request was sent. Firsts is when the first answered request of each phase
+	// was sent.
 	Earliest time.Duration            `json:"earliest_ns,omitempty"`
 	Firsts   map[string]time.Duration `json:"firsts_ns,omitempty"`
 }
@@ -65,8 +64,8 @@ func countsOf(tl *timeline.Timeline) counts {
 	return counts{c.Sent, c.Unsent, c.Allowed, c.Denied, c.Unknown}
 }
 
-// cutter is a writer that cuts what is written to it into pieces, each a gzip file of its own: one behind the
-// other they are one gzip file.
+// cutter is a writer that cuts its input into pieces, each a gzip file. All of them in a row are one gzip
+// file.
 type cutter struct {
 	send   func(data []byte) error
 	buf    pieceBuffer
@@ -117,7 +116,7 @@ func (c *cutter) cut() error {
 	return err
 }
 
-// deliver brings a recording into the Redis, piece by piece, as the coordinator takes them out.
+// deliver puts a recording into the Redis server, piece by piece, as the coordinator removes them.
 func deliver(ctx context.Context, c Conn, stream string, tl *timeline.Timeline, r *result) error {
 	n := 0
 	cut := newCutter(r, func(data []byte) error {
@@ -132,8 +131,8 @@ func deliver(ctx context.Context, c Conn, stream string, tl *timeline.Timeline, 
 	return cut.cut()
 }
 
-// push adds a piece where there is room for it. It tries again where the Redis is full, or away: a piece that
-// came twice has the number of one that was there.
+// push adds a piece when there is room for it. It retries if the Redis server is full or away. A piece that
+// came twice has the number of an earlier one.
 func push(ctx context.Context, c Conn, stream string, words []any) error {
 	until := time.Now().Add(fullFor)
 	for {
@@ -156,7 +155,7 @@ func push(ctx context.Context, c Conn, stream string, words []any) error {
 	}
 }
 
-// pause waits for d, or until ctx ends. It tells whether ctx goes on.
+// pause waits for d, or until ctx ends. false: ctx has ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -168,14 +167,14 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// spool keeps the pieces of all parts in one file, in the order in which they come. It holds sixteen bytes a
-// piece in memory.
+// spool keeps the pieces of all parts in one file, in the order in which they come. It needs sixteen bytes of
+// memory for each piece.
 type spool struct {
 	file *os.File
 	size int64
 }
 
-// extent is where a piece lies in a spool.
+// extent says where a piece lies in a spool.
 type extent struct {
 	at  int64
 	len int64
@@ -186,7 +185,7 @@ func newSpool() (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("results: %w", err)
 	}
-	_ = os.Remove(f.Name()) // it is gone when it is closed; where that cannot be it stays until close
+	_ = os.Remove(f.Name()) // it is gone when it is closed; if that is impossible, it stays until close
 	return &spool{file: f}, nil
 }
 
@@ -205,7 +204,7 @@ func (s *spool) close() {
 	_ = os.Remove(s.file.Name()) // mostly gone already
 }
 
-// reader reads some pieces behind one another.
+// reader reads some pieces in a row.
 func (s *spool) reader(all []extent) io.Reader { return &pieceReader{s: s, left: all} }
 
 // pieceReader reads one piece after the other.
@@ -215,7 +214,7 @@ type pieceReader struct {
 	done int64
 }
 
-// Read reads on.
+// Read continues with the next bytes.
 func (r *pieceReader) Read(p []byte) (int, error) {
 	for len(r.left) > 0 && r.done == r.left[0].len {
 		r.left, r.done = r.left[1:], 0
@@ -233,13 +232,13 @@ func (r *pieceReader) Read(p []byte) (int, error) {
 type part struct {
 	agent string
 	ready *report
-	// met and armed are the last phases that the agent waited for.
+	// met and armed are the last phases for which the agent waited.
 	met, armed int
 	beat       Beat
-	// seen is when the last sign of life came; lost is why there will be no more.
+	// seen is when the last sign of life came. lost says why there will be no more.
 	seen time.Duration
 	lost string
-	// last is the entry of its results that was read last, came the number of pieces so far.
+	// last is the last entry of its results that was read. came is the number of pieces so far.
 	last   string
 	came   int
 	crc    uint32
@@ -247,10 +246,10 @@ type part struct {
 	result *result
 }
 
-// complete tells whether all pieces are there.
+// complete tells whether all pieces have come.
 func (p *part) complete() bool { return p.result != nil && p.came == p.result.Pieces }
 
-// take keeps a piece. One that comes again, since its sender did not hear that it had come, is dropped.
+// take keeps a piece. It drops a piece that comes again since its sender did not hear that it had come.
 func (p *part) take(e entry, s *spool) error {
 	p.last = e.id
 	n, err := strconv.Atoi(e.fields["n"])

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// lookEvery is how often the coordinator looks for news, mostNews how many it takes at once.
+	// lookEvery is how often the coordinator reads reports, mostNews how many it reads at once.
 	lookEvery = 20 * time.Millisecond
 	mostNews  = 1000
-	// hurryFor is how long results are waited for of agents that had to stop, gatherFor how long nothing may
-	// come of any at all.
+	// gatherFor is how long no result may come from any agent. hurryFor is how long it waits for the results
+	// of agents that had to stop.
 	gatherFor = 30 * time.Second
 	hurryFor  = 10 * time.Second
-	// patience is how long a Redis may be silent before anything is sent.
+	// patience is how long a Redis server may be silent before anything is sent.
 	patience = 3 * time.Second
 	// fewKeys is how many streams of results are read in one exchange.
 	fewKeys = 16
@@ -34,16 +34,16 @@ type round struct {
 	n     int
 	g     *Gathered
 	meets []bool
-	// last is the report that was read last.
+	// last is the last report that was read.
 	last string
-	// begun tells that the first phase was given its begin, slowest is the longest exchange of an agent.
+	// begun: the begin of the first phase was announced. slowest is the longest exchange of an agent.
 	begun   bool
 	slowest time.Duration
-	// waiting is the phase that all agents must have met, or armed, before it is told.
+	// met and armed are the last phases that all agents have met, and are armed for.
 	met, armed int
-	// stopped is since when all are told to stop; told since when progress was told.
+	// stopped is when all were told to stop. told is when progress was last reported.
 	stopped, told time.Duration
-	// looked is when the beats were looked at.
+	// looked is when the beats were last read.
 	looked time.Duration
 }
 
@@ -62,7 +62,7 @@ func (x *round) run(ctx context.Context) (err error) {
 	return x.lead(ctx)
 }
 
-// gatherAgents waits until all agents are ready, and sets the begin. An error is an *Unready.
+// gatherAgents waits until all agents are ready, and sets the begin. Its error is an *Unready.
 func (x *round) gatherAgents(ctx context.Context) error {
 	until, heard := x.c.now()+x.c.Within, x.c.now()
 	for !x.begun {
@@ -93,7 +93,7 @@ func (x *round) gatherAgents(ctx context.Context) error {
 	return nil
 }
 
-// lead leads the agents through the phases and gathers what they recorded.
+// lead leads the agents through the phases and gathers their recordings.
 func (x *round) lead(ctx context.Context) error {
 	all := context.WithoutCancel(ctx)
 	heard := x.c.now()
@@ -127,7 +127,7 @@ func (x *round) lead(ctx context.Context) error {
 	return nil
 }
 
-// lostError is what makes all agents stop.
+// lostError is an error that makes all agents stop.
 type lostError struct{ why string }
 
 func (e *lostError) Error() string { return e.why }
@@ -138,10 +138,10 @@ func (x *round) halt(ctx context.Context, why string) {
 		return
 	}
 	x.stopped = x.c.now()
-	_ = x.tell(ctx, control{Kind: tellStop, Why: why}) // else their lease ends
+	_ = x.tell(ctx, control{Kind: tellStop, Why: why}) // otherwise their lease ends
 }
 
-// lose gives up all agents whose results are not there.
+// lose gives up all agents whose results have not come.
 func (x *round) lose(why string) {
 	for i := range x.g.parts {
 		if p := &x.g.parts[i]; !p.complete() && p.lost == "" {
@@ -150,7 +150,7 @@ func (x *round) lose(why string) {
 	}
 }
 
-// ended tells whether nothing more is to come.
+// ended tells whether nothing more will come.
 func (x *round) ended() bool {
 	for i := range x.g.parts {
 		if p := &x.g.parts[i]; p.lost == "" && !p.complete() {
@@ -160,7 +160,7 @@ func (x *round) ended() bool {
 	return true
 }
 
-// news reads what agents tell, and how far they are.
+// news reads the reports of agents, and how far they are.
 func (x *round) news(ctx context.Context) error {
 	run := x.c.Run
 	reports := keyOf(run, "reports", x.n)
@@ -197,10 +197,10 @@ func (x *round) news(ctx context.Context) error {
 
 func unready(format string, args ...any) error { return &Unready{fmt.Sprintf(format, args...)} }
 
-// heard takes in a report. An error of it is the end of a recording that has not begun.
+// heard handles a report. Its error ends a recording that has not begun.
 func (x *round) heard(r report) error {
 	p := &x.g.parts[r.Part]
-	if p.ready != nil && p.agent != r.Agent { // another one was faster
+	if p.ready != nil && p.agent != r.Agent { // another agent was faster
 		return nil
 	}
 	switch r.Kind {
@@ -223,7 +223,7 @@ func (x *round) heard(r report) error {
 	return nil
 }
 
-// heardReady takes in that an agent is ready.
+// heardReady handles the report that an agent is ready.
 func (x *round) heardReady(p *part, r report) error {
 	switch {
 	case x.begun || p.ready != nil:
@@ -251,7 +251,7 @@ func (x *round) heardReady(p *part, r report) error {
 	return nil
 }
 
-// ready tells whether all agents are.
+// ready tells whether all agents are ready.
 func (x *round) ready() bool {
 	for i := range x.g.parts {
 		if x.g.parts[i].ready == nil {
@@ -279,20 +279,20 @@ func (x *round) absent() string {
 		len(x.g.parts)-n)
 }
 
-// open does what happens to the target before all else, and begins.
+// open does what happens to the target first, and then begins.
 func (x *round) open(ctx context.Context) error {
 	if p := &x.r.Schedule.Phases[0]; p.Shape == timeline.Hook && x.r.Do != nil {
 		if err := x.do(ctx, p); err != nil {
 			return unready("%s: %v", p.Name, err)
 		}
 	}
-	if err := x.begin(ctx); err != nil { // agents may have heard of it all the same
+	if err := x.begin(ctx); err != nil { // agents may have heard of it nevertheless
 		return unready("the start could not be announced: %v", err)
 	}
 	return nil
 }
 
-// begin sets when the first phase begins. From then on no part is given out any more.
+// begin sets when the first phase begins. From then on no part is given out.
 func (x *round) begin(ctx context.Context) error {
 	owners := make([]string, len(x.g.parts))
 	for i := range x.g.parts {
@@ -315,8 +315,8 @@ func (x *round) begin(ctx context.Context) error {
 	return nil
 }
 
-// follow does what the news ask for, and looks for agents that are lost. An error that makes all agents stop
-// is a *lostError.
+// follow does what the reports ask for, and looks for lost agents. An error that makes all agents stop is a
+// *lostError.
 func (x *round) follow(ctx context.Context) error {
 	if err := x.steps(ctx); err != nil {
 		return err
@@ -324,7 +324,7 @@ func (x *round) follow(ctx context.Context) error {
 	err := x.collect(context.WithoutCancel(ctx))
 	for i := range x.g.parts {
 		p := &x.g.parts[i]
-		silent := x.looked - p.seen // a Redis that does not answer says nothing of agents
+		silent := x.looked - p.seen // a silent Redis says nothing of agents
 		switch {
 		case p.lost != "":
 		case p.result == nil && silent > lostAfter:
@@ -349,7 +349,7 @@ func (x *round) follow(ctx context.Context) error {
 	return err
 }
 
-// lastMeeting is the last phase whose begin is agreed on.
+// lastMeeting returns the last phase whose begin is agreed on.
 func (x *round) lastMeeting() (last int) {
 	for i, meet := range x.meets {
 		if meet {
@@ -359,7 +359,7 @@ func (x *round) lastMeeting() (last int) {
 	return last
 }
 
-// steps tells the agents of the next phase where all of them wait for it.
+// steps announces the next phase if all agents wait for it.
 func (x *round) steps(ctx context.Context) error {
 	met, armed := x.leastOf()
 	if met > x.met {
@@ -380,7 +380,7 @@ func (x *round) steps(ctx context.Context) error {
 	return nil
 }
 
-// do does what happens in a Hook phase. Agents live meanwhile, but nobody looks at them.
+// do does what happens in a Hook phase. Agents send signs of life meanwhile, but nobody reads them.
 func (x *round) do(ctx context.Context, p *timeline.Phase) error {
 	err := x.r.Do(ctx, p.Event)
 	for i := range x.g.parts {
@@ -389,7 +389,7 @@ func (x *round) do(ctx context.Context, p *timeline.Phase) error {
 	return err
 }
 
-// leastOf are the phases that all agents have met, and are armed for.
+// leastOf returns the last phases that all agents have met, and are armed for.
 func (x *round) leastOf() (met, armed int) {
 	met, armed = len(x.meets), len(x.meets)
 	for i := range x.g.parts {
@@ -398,7 +398,7 @@ func (x *round) leastOf() (met, armed int) {
 	return met, armed
 }
 
-// beats takes in how far the agents are.
+// beats reads how far the agents are.
 func (x *round) beats(v any) {
 	now := x.c.now()
 	sum := Beat{}
@@ -422,11 +422,11 @@ func (x *round) beats(v any) {
 	}
 }
 
-// collect takes the pieces of results out of the Redis.
+// collect takes the pieces of results out of the Redis server.
 func (x *round) collect(ctx context.Context) error {
 	var which []int
 	for i := range x.g.parts {
-		// before its end an agent has nothing to bring
+		// An agent has nothing to bring before its end.
 		if p := &x.g.parts[i]; p.lost == "" && !p.complete() && (p.beat.Bringing || p.result != nil) {
 			which = append(which, i)
 		}

@@ -10,14 +10,15 @@ import (
 // Deal says what the agents share out.
 type Deal string
 
-// The deals. By requests the requests of every client go round the agents: a limiter with a counter a
-// replica, or a race between two edges, is seen only so. By clients each client is sent by one agent.
+// The deals. ByRequests: the agents take turns with the requests of every client. Only this shows a limiter
+// with a counter for each replica, or a race between two edges. ByClients: one agent sends all requests of a
+// client.
 const (
 	ByRequests Deal = "requests"
 	ByClients  Deal = "clients"
 )
 
-// Deals are the deals there are.
+// Deals returns all deals.
 func Deals() []Deal { return []Deal{ByRequests, ByClients} }
 
 // CheckDeal refuses a word that is no deal.
@@ -32,7 +33,7 @@ func CheckDeal(d Deal) error {
 type dealer struct {
 	of   int
 	deal Deal
-	// number is that of each partition, by first appearance.
+	// number is the number of each partition, by first appearance.
 	number map[string]int
 }
 
@@ -67,7 +68,7 @@ func Partitions(s *timeline.Schedule) []string {
 	return names
 }
 
-// part is the agent that sends request, or client, k of a phase.
+// part returns the agent that sends request, or client, k of a phase.
 func (x *dealer) part(k int, partition string) int {
 	if x.deal == ByClients {
 		return x.number[partition] % x.of
@@ -75,8 +76,8 @@ func (x *dealer) part(k int, partition string) int {
 	return k % x.of
 }
 
-// Slice returns the part of s that one of several agents sends: together they send each arrival once, with
-// its number, and each client once. A boundary is found and sent by the first agent alone.
+// Slice returns the part of s that one of several agents sends. Together they send each arrival once, with
+// its number, and each client once. Only the first agent finds and sends a boundary.
 func Slice(s *timeline.Schedule, part, of int, d Deal) *timeline.Schedule {
 	x := newDealer(s, of, d)
 	out := &timeline.Schedule{Phases: slices.Clone(s.Phases)}
@@ -102,7 +103,7 @@ func hasClients(p *timeline.Phase) bool {
 	return p.Shape == timeline.Closed || p.Shape == timeline.HonorRetryAfter || p.Shape == timeline.Backoff
 }
 
-// arrivals are those of a part.
+// arrivals returns the arrivals of a part.
 func (x *dealer) arrivals(p *timeline.Phase, part int) []timeline.Arrival {
 	out := make([]timeline.Arrival, 0, p.Count()/x.of+1)
 	for k, a := range p.All() {
@@ -113,8 +114,8 @@ func (x *dealer) arrivals(p *timeline.Phase, part int) []timeline.Arrival {
 	return out
 }
 
-// unlisted leaves a part of a plan that makes its arrivals when they are due. Partitions take turns in it, so
-// each part has the same places again after a round of so many arrivals.
+// unlisted keeps a part of a plan that makes its arrivals when they are due. Partitions take turns in it, so
+// the places of each part repeat after a round of so many arrivals.
 func (x *dealer) unlisted(p *timeline.Phase, part int) {
 	all, turns, n := p.Arrive, p.Partitions, p.Requests
 	round := min(len(turns)*x.of, n)
@@ -134,7 +135,7 @@ func (x *dealer) unlisted(p *timeline.Phase, part int) {
 	p.Arrive = func(i int) timeline.Arrival { return all(i/len(mine)*round + mine[i%len(mine)]) }
 }
 
-// clients leaves a part of the clients of a phase, and of its ceiling of requests.
+// clients keeps a part of the clients of a phase, and of its ceiling of requests.
 func (x *dealer) clients(p *timeline.Phase, part int) {
 	mine, before := x.mine(p, part), 0
 	if p.Requests > 0 {
@@ -151,7 +152,7 @@ func (x *dealer) clients(p *timeline.Phase, part int) {
 	p.Retry.Seed += uint64(part)
 }
 
-// mine are the partitions of the clients of a part, one each.
+// mine returns the partitions of the clients of a part, one for each client.
 func (x *dealer) mine(p *timeline.Phase, part int) []string {
 	var out []string
 	for k := range p.Clients {
@@ -162,13 +163,13 @@ func (x *dealer) mine(p *timeline.Phase, part int) []string {
 	return out
 }
 
-// share is what n of all get of a total.
+// share returns the share of n of all in a total.
 func share(total, n, all int) int {
 	return int(float64(total)*float64(n)/float64(all) + 0.5)
 }
 
-// Planned returns how many requests the schedule plans for each of several agents. It is what a recording
-// misses of one that is lost.
+// Planned returns how many requests the schedule plans for each of several agents. A recording misses as many
+// if that agent is lost.
 func Planned(s *timeline.Schedule, of int, d Deal) []int {
 	x := newDealer(s, of, d)
 	out := make([]int, of)
@@ -196,9 +197,9 @@ func Planned(s *timeline.Schedule, of int, d Deal) []int {
 	return out
 }
 
-// meets tells for each phase whether its begin is agreed on when all agents are over with the one before:
-// where that one ends with its last answer, at no planned time, or where something is done to the target
-// first.
+// meets says for each phase whether its begin is agreed on after all agents have ended the phase before. That
+// is so if the phase before ends with its last answer, at no planned time, or if something is done to the
+// target first.
 func meets(s *timeline.Schedule) []bool {
 	out := make([]bool, len(s.Phases))
 	for i := 1; i < len(out); i++ {

@@ -13,31 +13,31 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// beatScript tells that an agent lives, and asks for the lease and the time.
+// beatScript reports a sign of life, and returns the time and the rest of the lease.
 const beatScript = `redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 local t = redis.call('TIME')
 return {t[1], t[2], redis.call('PTTL', KEYS[1])}`
 
-// Turns keep an agent together with the others while it sends: it learns when phases begin, and loses its
-// leave to send with the lease of the coordinator. It is the options.Turns of a recorder.
+// Turns keeps an agent together with the others while it sends. It learns when phases begin, and may not send
+// without the lease of the coordinator. It is the options.Turns of a recorder.
 type Turns struct {
 	a        *agent
 	job      *job
 	schedule *timeline.Schedule
 	meets    []bool
-	// begins are when phases began, since the start of the recording.
+	// begins are the begins of phases, since the start of the recording.
 	begins []time.Duration
 	start  time.Time
 	late   string
 
-	// until is when the leave to send ends, by the clock of the agent; stopped ends it at once; over tells
-	// that nothing is sent any more.
+	// until is when the permission to send ends, by the clock of the agent. stopped ends it at once. over:
+	// nothing is sent any more.
 	until         atomic.Int64
 	stopped, over atomic.Bool
-	// lapsed tells that the leave ended while the part was sent.
+	// lapsed: the permission ended while the part was sent.
 	lapsed atomic.Bool
-	// stop ends the work, beating is closed when no beat follows.
+	// stop ends the work. beating is closed after the last beat.
 	stop    context.CancelFunc
 	beating chan struct{}
 
@@ -62,12 +62,12 @@ func (t *Turns) Permit() bool {
 	return !t.stopped.Load() && int64(t.a.Now()) < t.until.Load()
 }
 
-// keepBeating beats until ctx ends. When the leave to send ends it ends the work: what was recorded is still
-// to be brought.
+// keepBeating beats until ctx ends. It ends the work when the permission to send ends. What was recorded must
+// still be delivered.
 func (t *Turns) keepBeating(ctx context.Context) {
 	defer close(t.beating)
 	for pause(ctx, beatEvery) {
-		_ = t.beat(ctx) // without an answer the leave ends by itself
+		_ = t.beat(ctx) // without an answer the permission ends by itself
 		if !t.over.Load() && !t.Permit() {
 			t.lapsed.Store(true)
 			t.stop()
@@ -75,7 +75,7 @@ func (t *Turns) keepBeating(ctx context.Context) {
 	}
 }
 
-// beat tells that the agent lives and learns whether the coordinator does, what time it is, and what it said.
+// beat reports a sign of life, and learns whether the coordinator lives, the time, and its messages.
 func (t *Turns) beat(ctx context.Context) error {
 	run, round := t.job.run, t.job.round
 	t.mu.Lock()
@@ -100,7 +100,7 @@ func (t *Turns) beat(ctx context.Context) error {
 	if err != nil || len(words) < 3 {
 		return errors.Join(err, errors.New("redis: a beat has three numbers"))
 	}
-	left, _ := words[2].(int64) // below 0 where there is no lease
+	left, _ := words[2].(int64) // below 0 if there is no lease
 	t.until.Store(int64(asked + time.Duration(max(left, 0))*time.Millisecond))
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +118,7 @@ func (t *Turns) beat(ctx context.Context) error {
 	return nil
 }
 
-// whyNot says why the agent had to stop, or other.
+// whyNot says why the agent had to stop; otherwise it returns other.
 func (t *Turns) whyNot(other string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +132,7 @@ func (t *Turns) whyNot(other string) string {
 	}
 }
 
-// hear waits for a word of the coordinator about a phase.
+// hear waits for a message of the coordinator about a phase.
 func (t *Turns) hear(ctx context.Context, kind string, phase int) (control, bool) {
 	for began := t.a.Now(); t.Permit(); {
 		t.mu.Lock()
@@ -147,13 +147,13 @@ func (t *Turns) hear(ctx context.Context, kind string, phase int) (control, bool
 			return control{}, false
 		}
 		if t.a.Now()-began < time.Second && phase > 0 { // mostly it comes soon
-			_ = t.beat(ctx) // what is missed here comes with the next beat
+			_ = t.beat(ctx) // the next beat brings what this one misses
 		}
 	}
 	return control{}, false
 }
 
-// keep tells that this part needs no other agent: this one is ready.
+// keep reports that this part needs no other agent, as this one is ready.
 func (t *Turns) keep(ctx context.Context) bool {
 	return t.patiently(ctx, func() error {
 		_, err := exchange(ctx, t.a.conn,
@@ -162,8 +162,8 @@ func (t *Turns) keep(ctx context.Context) bool {
 	}) == nil
 }
 
-// patiently does an exchange again that failed: before the begin a machine that stands still for a while
-// costs nothing but time.
+// patiently retries an exchange that failed. Before the begin, a machine that stands still for a while costs
+// only time.
 func (t *Turns) patiently(ctx context.Context, do func() error) error {
 	for began := t.a.Now(); ; {
 		err := do()
@@ -173,8 +173,8 @@ func (t *Turns) patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// remeasure measures the clock again, shortly before the begin: the agent may have waited for long. It keeps
-// what was measured before where that is better, drift and all.
+// remeasure measures the clock again shortly before the begin, as the agent may have waited long. It keeps
+// the earlier measurement if that is better, drift included.
 func (t *Turns) remeasure(ctx context.Context) {
 	p, err := t.clock.measure(ctx, t.a.conn, t.job.run, remeasureFor)
 	t.mu.Lock()
@@ -186,7 +186,7 @@ func (t *Turns) remeasure(ctx context.Context) {
 	t.clock.before, t.clock.looks = p, nil
 }
 
-// Meet returns when every agent is over with the phase before i; false: nothing more is to be sent.
+// Meet returns when every agent has ended the phase before i. false: nothing more may be sent.
 func (t *Turns) Meet(ctx context.Context, i int) bool {
 	if !t.meets[i] {
 		return true
@@ -198,7 +198,7 @@ func (t *Turns) Meet(ctx context.Context, i int) bool {
 	return ok
 }
 
-// Begin returns when phase i begins, since start. False: nothing more is to be sent.
+// Begin returns when phase i begins, since start. false: nothing more may be sent.
 func (t *Turns) Begin(ctx context.Context, i int, start time.Time, due time.Duration) (time.Duration, bool) {
 	if i > 0 && !t.meets[i] {
 		t.begins[i] = t.begins[i-1] + t.schedule.Phases[i-1].Duration

@@ -6,24 +6,24 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// ahead is a number of observations that were read ahead, each with its line, and what Next returned instead
-// of one more; nil if nothing.
+// ahead is a batch of observations that were read ahead, each with its line. err is what Next returned after
+// them, or nil.
 type ahead struct {
 	observations []timeline.Observation
 	lines        []int
 	err          error
 }
 
-// A reader is at most aheadBatches times aheadSize observations ahead of who takes them.
+// A reader is at most aheadBatches times aheadSize observations ahead of its user.
 const (
 	aheadSize    = 256
 	aheadBatches = 4
 )
 
-// Each calls take for every observation that Next would return, in their order and with its line, until it
-// returns false. It reads on in another goroutine meanwhile; take is called in that of the caller, and the
-// observation is overwritten later. The error is that of Next, nil at the end of the file or where take
-// returned false; observations in front of a problem were taken by then. Nothing may be read from r
+// Each calls take for every observation that Next would return, in their order and with its line, until take
+// returns false. Another goroutine reads ahead meanwhile. take is called in the goroutine of the caller, and
+// the observation is overwritten later. The error is that of Next. It is nil at the end of the file, or if
+// take returned false. Observations before a problem were taken by then. Nothing may be read from r
 // afterwards.
 func (r *Reader) Each(take func(o *timeline.Observation, line int) bool) error {
 	full, empty := make(chan ahead, aheadBatches), make(chan ahead, aheadBatches)

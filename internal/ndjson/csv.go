@@ -18,9 +18,9 @@ func ReadCSV(r io.Reader, name string, opts Options) (*timeline.Timeline, error)
 	return NewCSVReader(r, name, opts).all()
 }
 
-// NewCSVReader returns a Reader of CSV. The first row has the names of the members, or those that
-// opts.Columns gives them; other columns are ignored. A column fields.NAME is one header field, a column
-// fields a JSON object of them. An empty cell is an absent member. Needed are a column sent_ns, and outcome
+// NewCSVReader returns a Reader of CSV. The first row has the names of the members, or the names that
+// opts.Columns gives them. Other columns are ignored. A column fields.NAME is one header field, a column
+// fields is a JSON object of them. An empty cell is an absent member. A column sent_ns is needed, and outcome
 // or status. There is no header line, so the Header is zero. Errors are those of NewReader.
 func NewCSVReader(r io.Reader, name string, opts Options) *Reader {
 	t := newReader(r, name, opts)
@@ -34,11 +34,11 @@ type rowReader struct {
 	*Reader
 	columns []column
 	row     row
-	// lost tells that the first row cannot be used, so that the others mean nothing.
+	// lost: the first row cannot be used, so the others mean nothing.
 	lost bool
 }
 
-// column is what one column means; nothing if both are empty.
+// column is the meaning of one column. Both members are empty if it has none.
 type column struct {
 	member memberSet
 	field  string
@@ -76,8 +76,8 @@ func (r *rowReader) decode(line []byte, o *timeline.Observation) bool {
 	return r.problems.count == before
 }
 
-// whole splits a row into its cells, after reading on where a cell goes over the end of the line. It returns
-// the first line of the row.
+// whole splits a row into its cells. It reads on if a cell goes over the end of the line. It returns the
+// first line of the row.
 func (r *rowReader) whole(line []byte) ([]byte, bool) {
 	line = validUTF8(line)
 	flaw := r.row.split(line)
@@ -146,7 +146,7 @@ func (r *rowReader) cell(c column, cell []byte, o *timeline.Observation) {
 	}
 }
 
-// fieldsCell reads a cell that has all header fields.
+// fieldsCell reads a cell with all header fields.
 func (r *rowReader) fieldsCell(cell []byte, o *timeline.Observation) {
 	r.cursor.text, r.cursor.at = cell, 0
 	if r.fastFields(o) && r.cursor.at == len(cell) {
@@ -263,14 +263,14 @@ const (
 	strayQuote = "a quote in the middle of a cell"
 )
 
-// split splits a line into cells and returns what is wrong with it; empty if nothing is. After openQuote the
-// row goes on in the next line, with resume.
+// split splits a line into cells. flaw says what is wrong; empty: nothing is. After openQuote the row
+// continues in the next line, with resume.
 func (r *row) split(line []byte) (flaw string) {
 	r.text, r.ends = r.text[:0], r.ends[:0]
 	return r.cells(line, 0)
 }
 
-// resume goes on in the middle of a cell in quotes.
+// resume continues in the middle of a cell in quotes.
 func (r *row) resume(line []byte) (flaw string) {
 	r.text = append(r.text, '\n')
 	end, flaw := r.quoted(line, 0)
@@ -307,7 +307,7 @@ func (r *row) cells(line []byte, i int) (flaw string) {
 	}
 }
 
-// quoted reads a cell behind its first quote and returns the place behind its last one.
+// quoted reads a cell after its first quote and returns the place after its last one.
 func (r *row) quoted(line []byte, i int) (end int, flaw string) {
 	for ; i < len(line); i++ {
 		if line[i] == '"' {

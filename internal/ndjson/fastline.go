@@ -9,13 +9,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// decodeJSON reads a line of NDJSON: by the fast path where it can, with encoding/json otherwise.
+// decodeJSON reads a line of NDJSON by the fast path, or else with encoding/json.
 func (r *Reader) decodeJSON(line []byte, o *timeline.Observation) bool {
 	return r.fastLine(line, o) || r.slowLine(line, o)
 }
 
-// fastLine reads a line that looks like those that Writer writes: whole numbers of at most 18 digits, no
-// member twice, none null. It returns false for every other line, sound or not, and leaves o undefined then.
+// fastLine reads a line that looks like those of Writer: whole numbers of at most 18 digits, no member twice,
+// none null. It returns false for every other line, sound or not, and then leaves o undefined.
 func (r *Reader) fastLine(line []byte, o *timeline.Observation) bool {
 	*o = timeline.Observation{}
 	r.seen, r.strays.set = 0, 0
@@ -38,17 +38,17 @@ func (r *Reader) fastLine(line []byte, o *timeline.Observation) bool {
 	}
 }
 
-// keys are the names of members, each as it stood in the last line that had so many: most lines have the same
-// ones in the same order. A name stands there with its quotes and its colon.
+// keys are the names of members, each as in the last line with so many members. Most lines have the same
+// names in the same order. A name has its quotes and its colon.
 type keys []struct {
 	text   string
 	member memberSet
 }
 
-// mostKeys is how many members of a line are expected to be those of the last one.
+// mostKeys is how many members of a line are expected to be those of the line before.
 const mostKeys = 32
 
-// nextKey reads the name of the member number k of a line, and its colon.
+// nextKey reads the name of member number k of a line, and its colon.
 func (r *Reader) nextKey(k int) (m memberSet, name []byte, ok bool) {
 	e, c := &r.keys, &r.cursor
 	if k < len(*e) {
@@ -64,7 +64,8 @@ func (r *Reader) nextKey(k int) (m memberSet, name []byte, ok bool) {
 		return 0, nil, false
 	}
 	m = r.memberOf(name)
-	if text := c.text[start:c.at]; len(text) == len(name)+3 && k < mostKeys && k <= len(*e) { // no spaces
+	// The name has no spaces around it.
+	if text := c.text[start:c.at]; len(text) == len(name)+3 && k < mostKeys && k <= len(*e) {
 		if k == len(*e) {
 			*e = append(*e, struct {
 				text   string
@@ -110,7 +111,7 @@ func (r *Reader) fastMember(m memberSet, name []byte, o *timeline.Observation) b
 	return true
 }
 
-// special tells the members that mark lines which are no observations.
+// special tells whether a member marks a line that is no observation.
 func special[T string | []byte](name T) bool {
 	return string(name) == "rlcheck" || string(name) == "shape"
 }
@@ -142,14 +143,15 @@ func (r *Reader) fastFields(o *timeline.Observation) bool {
 	}
 	o.Fields = normalFields(fields)
 	r.spare = r.spare[:start]
-	if start+len(fields) <= cap(r.spare) { // they lie in the spare block: what is after them is free
+	// They lie in the spare block, so what follows them is free.
+	if start+len(fields) <= cap(r.spare) {
 		r.spare = r.spare[:start+len(fields)]
 	}
 	o.Fields = o.Fields[:len(o.Fields):len(o.Fields)]
 	return true
 }
 
-// reserve makes room for the fields of one observation and returns where it begins in r.spare.
+// reserve makes room for the fields of one observation and returns their place in r.spare.
 func (r *Reader) reserve() int {
 	const block, room = 256, 16
 	if cap(r.spare)-len(r.spare) < room {
@@ -158,8 +160,8 @@ func (r *Reader) reserve() int {
 	return len(r.spare)
 }
 
-// cursor reads JSON without tabs. Its methods return false where the text is anything else; the place is
-// undefined then.
+// cursor reads JSON without tabs. Its methods return false if the text is anything else. The place is then
+// undefined.
 type cursor struct {
 	text    []byte
 	at      int
@@ -172,7 +174,7 @@ func (c *cursor) space() {
 	}
 }
 
-// take passes over spaces and the byte b.
+// take skips spaces and the byte b.
 func (c *cursor) take(b byte) bool {
 	c.space()
 	if c.at < len(c.text) && c.text[c.at] == b {
@@ -192,7 +194,7 @@ func (c *cursor) word(w string) bool {
 	return true
 }
 
-// key reads a name and the colon behind it.
+// key reads a name and the colon after it.
 func (c *cursor) key() ([]byte, bool) {
 	if !c.take('"') {
 		return nil, false
@@ -232,14 +234,15 @@ func (c *cursor) integer() (int64, bool) {
 	return v, n == 1 || n > 1 && n <= 18 && c.text[start] != '0'
 }
 
-// digits tells whether eight bytes are all decimal digits: the upper half of each is 3, also after adding 6.
+// digits tells whether eight bytes are all decimal digits: the upper half of each is 3, also after 6 is
+// added.
 func digits(eight uint64) bool {
 	const upper, three = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
 	return eight&upper == three && (eight+0x0606060606060606)&upper == three
 }
 
-// eightDigits is the number that eight digits mean, the first of them in the lowest byte: neighbours are
-// joined to pairs, those to fours, those to eight.
+// eightDigits returns the number that eight digits mean, with the first digit in the lowest byte. It joins
+// neighbours to pairs, these to fours, and these to eight.
 func eightDigits(eight uint64) int64 {
 	eight -= 0x3030303030303030
 	eight = eight*10 + eight>>8
@@ -342,7 +345,7 @@ func (c *cursor) escapeHex() bool {
 	return true
 }
 
-// skip passes over a value, but for lists and objects.
+// skip skips a value that is no list and no object.
 func (c *cursor) skip() bool {
 	c.space()
 	if c.at < len(c.text) && c.text[c.at] == '"' {

@@ -17,7 +17,7 @@ const (
 	scheduleVersion = "schedule/v1"
 )
 
-// The form of a Header in its line. Members that need not be known are left out when empty.
+// The form of a Header in its line. Members that need not be known are left out if they are empty.
 type headerJSON struct {
 	Version     string       `json:"rlcheck"`
 	Started     string       `json:"started,omitempty"`
@@ -118,7 +118,7 @@ func headerLine(h timeline.Header) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// flaw says what is wrong with the values of a header and which rule they break; empty if nothing is.
+// flaw says what is wrong with the values of a header and which rule they break. Empty: nothing is.
 func (j *headerJSON) flaw() (what, why string) {
 	if j.Started != "" {
 		started, err := time.Parse(time.RFC3339Nano, j.Started)
@@ -220,8 +220,8 @@ func (r *Reader) addVersion(got, want string) {
 	r.add("rlcheck "+excerpt(got), fmt.Sprintf("this version reads %q", want), mend)
 }
 
-// headerStrays adds a problem for each member of a header line that looks like one that the line does not
-// have: what it says of the clocks would not be heeded.
+// headerStrays adds a problem for each member of a header line that looks like a known member that the line
+// lacks. Otherwise its statement on the clocks would be ignored.
 func (r *Reader) headerStrays(all []member) {
 	for _, m := range all {
 		like := headerLike(m.name)
@@ -233,7 +233,7 @@ func (r *Reader) headerStrays(all []member) {
 	}
 }
 
-// place is where the member with a name goes; belongs says what it must be, unless it is a whole number of 64
+// place is where the member with a name goes. belongs says what it must be, unless it is a whole number of 64
 // bits.
 type place struct {
 	name    string
@@ -241,7 +241,7 @@ type place struct {
 	belongs string
 }
 
-// What places want.
+// What a place demands.
 const (
 	wantText   = "a string is needed"
 	wantWhole  = "a whole number is needed"
@@ -250,7 +250,7 @@ const (
 	wantObject = "an object is needed"
 )
 
-// members are those of a header line.
+// members returns the members of a header line.
 func (j *headerJSON) members() []place {
 	return []place{
 		{"rlcheck", &j.Version, wantText},
@@ -277,7 +277,7 @@ func (j *headerJSON) members() []place {
 	}
 }
 
-// put reads the members of a line into their places, but for those that are null, and returns the others.
+// put reads the members of a line into their places, except for null, and returns the others.
 func (r *Reader) put(all []member, places []place) (strange []member) {
 	for _, m := range all {
 		i := slices.IndexFunc(places, func(p place) bool { return p.name == m.name })
@@ -292,7 +292,7 @@ func (r *Reader) put(all []member, places []place) (strange []member) {
 	return strange
 }
 
-// memberInto reads the value of m into to; belongs says what it must be, unless it is a whole number of 64
+// memberInto reads the value of m into to. belongs says what it must be, unless it is a whole number of 64
 // bits.
 func (r *Reader) memberInto(m member, to any, belongs string) {
 	if v, ok := to.(*int64); ok {

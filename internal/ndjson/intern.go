@@ -1,7 +1,6 @@
 package ndjson
 
-// interner keeps one copy of each text that comes again and again: names of partitions and phases, header
-// fields.
+// interner keeps one copy of each text that repeats: names of partitions and phases, header fields.
 type interner struct {
 	last string
 	all  map[string]string
@@ -11,7 +10,7 @@ type interner struct {
 const (
 	// maxInterned is the longest text that is looked up.
 	maxInterned = 512
-	// maxInternedSize is how many bytes are kept before all are forgotten.
+	// maxInternedSize is how many bytes are kept before all texts are forgotten.
 	maxInternedSize = 16 << 20
 )
 
@@ -30,16 +29,17 @@ func (t *interner) get(text []byte) string {
 		}
 		s = string(text)
 		t.all[s] = s
-		t.size += len(s) + 64 // about what an entry costs
+		t.size += len(s) + 64 // about the cost of an entry
 	}
 	t.last = s
 	return s
 }
 
-// seqSet is a set of numbers from 0, a bit each, in words of 64: cheap for numbers that come nearly in order.
+// seqSet is a set of numbers from 0, one bit each, in words of 64 bits. It is cheap for numbers that come
+// nearly in order.
 type seqSet struct {
 	words map[int]uint64
-	// word is the last word used, kept out of the map; key is its place.
+	// word is the last word that was used, kept out of the map. key is its place.
 	word uint64
 	key  int
 }

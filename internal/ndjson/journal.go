@@ -13,8 +13,8 @@ import (
 // journalVersion is the value of the member "rlcheck" of the first line of a journal.
 const journalVersion = "journal/v1"
 
-// JournalWriter writes the journal of a recording that is being made, so that one whose program is killed
-// is not lost. A journal is NDJSON:
+// JournalWriter writes the journal of a recording while it is made, so that the recording survives a killed
+// program. A journal is NDJSON:
 //
 //	{"rlcheck":"journal/v1","started":...,"free":12}    the header as far as it is known at the start
 //	{"seq":3,...,"outcome":"allowed"}                   a request that is over, in the order of their ends
@@ -22,14 +22,15 @@ const journalVersion = "journal/v1"
 //	{"mark":250000000,"stalls":[...]}                   all that was decided before this instant stands
 //	                                                    above
 //
-// What stands behind the last mark is not whole and is not read. Seq -1 is that of a request that is
-// numbered at the end, by the time of its send; free is the first such number. The end of a request that
-// was open has its number too. A nil JournalWriter writes nothing.
+// What follows the last mark is not whole and is not read. Seq -1 is that of a request that is numbered at
+// the end, by the time of its send. free is the first such number. The end of an open request has its number
+// in `open` too. A nil JournalWriter writes nothing.
 type JournalWriter struct {
-	// DriftPPM and CompleteFrom are those of the header: the recorder does not know them. Set before Begin.
+	// DriftPPM and CompleteFrom are members of the header that the recorder does not know. They are set
+	// before Begin.
 	DriftPPM     int64
 	CompleteFrom time.Duration
-	// WallError is that of the header where it is larger than what the recorder says.
+	// WallError is that of the header if it is larger than the recorder's.
 	WallError time.Duration
 	// Judged is that of the header.
 	Judged timeline.Terms
@@ -58,9 +59,9 @@ type markJSON struct {
 // Entry is one request of a journal.
 type Entry struct {
 	timeline.Observation
-	// Free tells that it has no number yet.
+	// Free: it has no number yet.
 	Free bool
-	// Open is the number, from 1, of one that was open at a mark; 0 for all others.
+	// Open is the number, from 1, of a request that was open at a mark; 0 for all others.
 	Open int
 }
 
@@ -72,8 +73,7 @@ type Mark struct {
 	Notes   []string
 }
 
-// NewJournal returns a JournalWriter to w. All text that came from a target passes redact; nil changes
-// nothing.
+// NewJournal returns a JournalWriter to w. All text of a target passes redact. nil changes nothing.
 func NewJournal(w io.Writer, redact func(string) string) *JournalWriter {
 	if redact == nil {
 		redact = func(text string) string { return text }
@@ -81,7 +81,7 @@ func NewJournal(w io.Writer, redact func(string) string) *JournalWriter {
 	return &JournalWriter{w: w, redact: redact}
 }
 
-// Begin writes the header line. Free is the first number for requests that have none yet.
+// Begin writes the header line. free is the first number for requests that have none yet.
 func (w *JournalWriter) Begin(h timeline.Header, free int) error {
 	if w == nil {
 		return nil
@@ -108,7 +108,7 @@ func (w *JournalWriter) Entry(e *Entry) {
 	o.Body, o.Error = w.redact(o.Body), w.redact(o.Error)
 	for i, f := range o.Fields {
 		if v := w.redact(f.Value); v != f.Value {
-			o.Fields = append(timeline.Fields(nil), o.Fields...) // they are those of the recorder
+			o.Fields = append(timeline.Fields(nil), o.Fields...) // the originals belong to the recorder
 			o.Fields[i].Value = v
 		}
 	}
@@ -126,7 +126,7 @@ func (w *JournalWriter) Entry(e *Entry) {
 	}
 }
 
-// Mark writes what was added, and behind it that nothing is missing before an instant. An error is final.
+// Mark writes what was added, and then that nothing is missing before an instant. An error is final.
 func (w *JournalWriter) Mark(m Mark) error {
 	if w == nil {
 		return nil

@@ -15,12 +15,14 @@ import (
 // IsJournal tells whether a file that begins with text is a journal.
 func IsJournal(text []byte) bool { return bytes.HasPrefix(text, []byte(`{"rlcheck":"journal/`)) }
 
-// ReadJournal reads the journal of a recording whose program was killed: what was whole at its last mark.
-// It is the recording that an interruption at that instant would have left: what had no answer then is
-// Unknown with the error "interrupted", Ended is the instant, and nothing that was decided before it is
-// missing. Without a mark there is no observation. Of more than most observations it has a Spool (see
-// Unroll), whose files open makes. An error is of type Errors, or that of a file; lines behind the last mark
-// may be cut or broken and make none.
+// ReadJournal reads the journal of a recording whose program was killed: what was whole at its last mark. It
+// returns the recording that an interruption at that instant would have left. Requests without an answer are
+// then Unknown with the error "interrupted". Ended is the instant, and nothing that was decided before it is
+// missing. Without a mark there is no observation. If there are more than most observations, it has a Spool
+// (Unroll), whose files open makes.
+//
+// An error is of type Errors, or that of a file. Lines after the last mark may be cut or broken, which is no
+// error.
 func ReadJournal(r io.Reader, name string, most int,
 	open func() (timeline.Spill, error)) (*timeline.Timeline, error) {
 	j := &journalReader{Reader: newReader(r, name, Options{AllowEmpty: true}), kept: timeline.NewSorter(open),
@@ -43,17 +45,18 @@ func ReadJournal(r io.Reader, name string, most int,
 	return j.timeline(most)
 }
 
-// journalReader reads a journal. Entries wait for their mark; problems too: behind the last mark they do
-// not count.
+// journalReader reads a journal. Entries and problems wait for their mark. After the last mark they do not
+// count.
 type journalReader struct {
 	*Reader
-	// kept has the requests that were over before the last mark, open those that were not, by their number.
+	// kept has the requests that were over before the last mark. open has those that were not, by their
+	// number.
 	kept *timeline.Sorter
 	open map[int]timeline.Observation
-	// later are the entries behind the last mark.
+	// later are the entries after the last mark.
 	later []Entry
 	free  int
-	// waiting counts the requests that the end of the journal interrupts.
+	// waiting is how many requests the end of the journal interrupts.
 	waiting int
 	// broken is how many problems there were at the last mark.
 	broken int
@@ -71,10 +74,10 @@ func (r *journalReader) line(line []byte) {
 	}
 }
 
-// mostFree is the largest number that a journal may give to the first request that has none yet.
+// mostFree is the largest number that a journal may give to the first request without a number.
 const mostFree = 1 << 53
 
-// begin reads the header line. A first line that is no header is a problem also without a mark.
+// begin reads the header line. A first line that is no header is a problem, even without a mark.
 func (r *journalReader) begin(line []byte) {
 	r.headed = true
 	var j journalHeader
@@ -95,7 +98,7 @@ func (r *journalReader) begin(line []byte) {
 	r.header, r.free, r.broken = j.header(), j.Free, r.problems.count
 }
 
-// mark takes in what stands before it.
+// mark takes the entries before it.
 func (r *journalReader) mark(line []byte) {
 	var m markJSON
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -123,7 +126,7 @@ func (r *journalReader) mark(line []byte) {
 	r.later, r.broken, r.marked = r.later[:0], r.problems.count, true
 }
 
-// take takes an entry that stands before a mark: one that is open waits for its end.
+// take takes an entry before a mark. An open entry waits for its end.
 func (r *journalReader) take(e *Entry) {
 	if _, begun := r.open[e.Open]; e.Open > 0 && !begun {
 		r.open[e.Open] = e.Observation

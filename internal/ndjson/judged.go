@@ -24,7 +24,7 @@ type phaseLimitJSON struct {
 	Undecided map[string][]string `json:"undecided,omitempty"`
 }
 
-// newTermsJSON returns the form of t, nil where nothing is known.
+// newTermsJSON returns the form of t. nil: nothing is known.
 func newTermsJSON(t *timeline.Terms) *termsJSON {
 	if len(t.Limits) == 0 {
 		return nil
@@ -50,8 +50,8 @@ func (j *termsJSON) terms() timeline.Terms {
 	return t
 }
 
-// flaw says what is wrong with the values and which rule they break; empty if nothing is. What a SPEC says is
-// not read here.
+// flaw says what is wrong with the values and which rule they break. Empty: nothing is. It does not parse a
+// SPEC.
 func (j *termsJSON) flaw() (what, why string) {
 	if j == nil {
 		return "", ""

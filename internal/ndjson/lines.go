@@ -10,29 +10,29 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxLine is the longest line of a timeline or schedule file in bytes, without its line end. Longer ones are
+// MaxLine is the longest line of a timeline or schedule file in bytes, without its line end. Longer lines are
 // neither written nor read.
 const MaxLine = 1 << 20
 
 var errLongLine = errors.New("line too long")
 
-// Lines reads a text file line by line as Reader does: plain, gzip or zstd, with line ends LF or CRLF. It
-// serves packages that read recordings of other forms.
+// Lines reads a text file line by line as Reader does: plain, gzip or zstd, with line ends LF or CRLF. It is
+// for packages that read other forms of recordings.
 type Lines struct{ lines lines }
 
 // NewLines returns the lines of r. It reads nothing before the first call of Next.
 func NewLines(r io.Reader) *Lines { return &Lines{lines{raw: r}} }
 
 // Next returns the next line without its line end, valid until the next call, its number from 1, and whether
-// it has a line end. The error is io.EOF at the end, ErrLongLine for a line over MaxLine (it is skipped, Next
-// can go on), or what the reader returned.
+// it has a line end. The error is io.EOF at the end, or that of the reader. It is ErrLongLine for a line over
+// MaxLine, which is skipped, and Next can go on.
 func (l *Lines) Next() (line []byte, number int, ended bool, err error) {
 	line, err = l.lines.next()
 	return line, l.lines.last(), !l.lines.cut, err
 }
 
-// ReadFlaw returns, for an error of Next that is neither of these, what is wrong with the file, why, and an
-// edit that helps; the last may be empty.
+// ReadFlaw explains any other error of Next: what is wrong with the file, why, and an edit that helps, which
+// may be empty.
 func ReadFlaw(err error) (what, why, mend string) {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -52,23 +52,23 @@ func ReadFlaw(err error) (what, why, mend string) {
 	return "reading", err.Error(), ""
 }
 
-// ErrLongLine is returned for a line of more than MaxLine bytes.
+// ErrLongLine is the error of a line of more than MaxLine bytes.
 var ErrLongLine = errLongLine
 
-// lines reads a file line by line: plain, gzip or zstd (told by its first bytes), with or without a byte
-// order mark, with line ends LF or CRLF. Memory is a buffer of 64 KiB and the longest line.
+// lines reads a file line by line: plain, gzip or zstd (by its first bytes), with or without a byte order
+// mark, with line ends LF or CRLF. Its memory is a buffer of 64 KiB and the longest line.
 type lines struct {
 	raw  io.Reader
 	r    *bufio.Reader
 	long []byte
 	// number is the number of the last line that was returned, from 1.
 	number int
-	// cut tells that the last line that was returned had no line end.
+	// cut: the last line that was returned had no line end.
 	cut bool
 }
 
-// next returns the next line without its line end, valid until the next call. It returns io.EOF at the end,
-// errLongLine for a line that was skipped because of its length, and the reader's error otherwise.
+// next returns the next line without its line end, valid until the next call. The error is io.EOF at the end,
+// errLongLine for a line that was skipped as too long, or that of the reader.
 func (l *lines) next() ([]byte, error) {
 	if l.r == nil {
 		if err := l.open(); err != nil {
@@ -95,8 +95,8 @@ func (l *lines) next() ([]byte, error) {
 	return line, nil
 }
 
-// rest returns a line that does not fit the buffer, of which start is the beginning. Of a line that is too
-// long only enough is kept to see that it is.
+// rest returns a line that does not fit the buffer and begins with start. Of a line that is too long, it
+// keeps only enough to see that.
 func (l *lines) rest(start []byte) ([]byte, error) {
 	l.long = append(l.long[:0], start...)
 	for {
@@ -110,7 +110,7 @@ func (l *lines) rest(start []byte) ([]byte, error) {
 	}
 }
 
-// formError is a file in a form that is not read.
+// formError is the error of a file in an unknown form.
 type formError struct{ form, mend string }
 
 func (e formError) Error() string {
@@ -127,32 +127,32 @@ var forms = []struct {
 	{"PK\x03\x04", formError{"a zip archive", "unzip -p FILE | rlcheck check -"}},
 	{"\xff\xfe", formError{"in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -"}},
 	{"\xfe\xff", formError{"in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE | rlcheck check -"}},
-	// once was read before
+	// These were unpacked once before.
 	{zstdMagic, formError{"compressed twice", "zstd -dc FILE | rlcheck check -"}},
 	{"\x1f\x8b", formError{"compressed with gzip twice", "zcat FILE | rlcheck check -"}},
 }
 
-// zstdMagic is what a file begins with that is compressed with zstd.
+// zstdMagic is the beginning of a file that is compressed with zstd.
 const zstdMagic = "\x28\xb5\x2f\xfd"
 
 // mostWindow is the most memory that the window of a zstd file may take.
 const mostWindow = 8 << 20
 
-// unpacked returns what is in a compressed file; nil for one that is not.
+// unpacked returns the content of a compressed file, or nil if it is not compressed.
 func unpacked(r *bufio.Reader) (io.Reader, error) {
 	if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" {
 		return gzip.NewReader(r)
 	}
 	if magic, _ := r.Peek(len(zstdMagic)); string(magic) == zstdMagic {
-		// One at a time needs no goroutine, and nothing that would have to be closed.
+		// With one block at a time it needs no goroutine, and nothing that must be closed.
 		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(mostWindow))
 	}
 	return nil, nil
 }
 
-// bareUTF16 tells whether text begins with a character of ASCII in UTF-16, without a mark of the order of
-// bytes, and its encoding.
+// bareUTF16 tells whether text begins with a character of ASCII in UTF-16, without a byte order mark, and
+// returns its encoding.
 func bareUTF16(text []byte) (encoding string, is bool) {
 	switch {
 	case len(text) < 2 || (text[0] == 0) == (text[1] == 0):
@@ -186,10 +186,10 @@ func (l *lines) open() error {
 		return formError{"in UTF-16", "iconv -f " + encoding + " -t UTF-8 FILE | rlcheck check -"}
 	}
 	if mark, _ := l.r.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
-		l.r.Discard(3) // Peek has them buffered: cannot fail
+		l.r.Discard(3) // Peek has buffered them, so it cannot fail
 	}
 	return nil
 }
 
-// last returns the number of the line a problem of the whole file is reported at.
+// last returns the number of the line at which a problem of the whole file is reported.
 func (l *lines) last() int { return max(1, l.number) }

@@ -54,7 +54,7 @@ func nameOf(m memberSet) string {
 // maxStatus is the largest status: three digits.
 const maxStatus = 999
 
-// memberOf returns the member with a name; 0 if there is none.
+// memberOf returns the member with a name, or 0 if there is none.
 func memberOf[T string | []byte](name T) memberSet {
 	switch string(name) {
 	case "seq":
@@ -91,7 +91,7 @@ func memberOf[T string | []byte](name T) memberSet {
 	return 0
 }
 
-// setInteger sets an integer member. Its range is checked later.
+// setInteger sets an integer member. complete checks its range.
 func setInteger(o *timeline.Observation, m memberSet, v int64) {
 	switch m {
 	case memberSeq:
@@ -142,7 +142,7 @@ func (r *Reader) setText(o *timeline.Observation, m memberSet, text []byte) bool
 	return true
 }
 
-// parseInteger reads a whole number. why says what else text is.
+// parseInteger reads a whole number. why says what text is instead.
 func parseInteger(text string) (v int64, why, mend string) {
 	v, err := strconv.ParseInt(text, 10, 64)
 	switch {
@@ -162,8 +162,8 @@ func isNumber(text string) bool {
 	return err == nil || errors.Is(err, strconv.ErrRange)
 }
 
-// complete fills in the defaults of o, of which the members in r.seen were read, and checks it against the
-// rules and the observations before it. It returns false if it added a problem.
+// complete fills in the defaults of o and checks it against the rules and the observations before it. r.seen
+// are the members of o that were read. It returns false if it added a problem.
 func (r *Reader) complete(o *timeline.Observation) bool {
 	r.ever |= r.seen
 	if r.seen&memberSent == 0 {
@@ -251,7 +251,7 @@ func (r *Reader) addNegative(o *timeline.Observation) {
 	}
 }
 
-// checkPartition refuses names of which bytes were lost: two of them could have become one, and would share a
+// checkPartition refuses names that have lost bytes: two of them could have become one, and would share a
 // quota.
 func (r *Reader) checkPartition(o *timeline.Observation) {
 	if !soundName(o.Partition) {
@@ -263,7 +263,7 @@ func (r *Reader) checkPartition(o *timeline.Observation) {
 func soundName(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= utf8.RuneSelf {
-			return !strings.ContainsRune(s, utf8.RuneError) // finds invalid bytes, too
+			return !strings.ContainsRune(s, utf8.RuneError) // it finds invalid bytes, too
 		}
 	}
 	return true

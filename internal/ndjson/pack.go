@@ -12,12 +12,12 @@ import (
 )
 
 // packWindow is how far back the compressor looks: some seventy lines. With a window of 4 MiB it takes twice
-// the time, and its file is a fifth larger, as the place of what a line repeats takes more bits.
+// the time. Its file is then a fifth larger, as the place of a repetition takes more bits.
 const packWindow = 32 << 10
 
-// NewPacker returns a writer that compresses lines with zstd into w. Close must be called at the end; it does
-// not close w. A line of a recording takes some 21 bytes and 0.4 us; on goroutines of its own the compressor
-// would take half as much again.
+// NewPacker returns a writer that compresses lines with zstd into w. Close must be called at the end, and
+// does not close w. A line of a recording takes some 21 bytes and 0.4 us. With its own goroutines, the
+// compressor would take half as much time again.
 func NewPacker(w io.Writer) io.WriteCloser { return newPacker(w) }
 
 func newPacker(w io.Writer, more ...zstd.EOption) io.WriteCloser {
@@ -29,27 +29,27 @@ func newPacker(w io.Writer, more ...zstd.EOption) io.WriteCloser {
 	return z
 }
 
-// ready are the lines of a long recording, compressed while it is made: all but the header, which is known
-// at the end. That is put in front of them then, so the report need not wait until they are compressed:
+// ready are the lines of a long recording, compressed while it is made. They lack the header, which is known
+// only at the end. It is then put in front of them, so the report need not wait until they are compressed:
 //
 //	frame header | blocks                        as they are made: ready
 //	frame header | raw blocks | the same blocks  as they are kept: the raw blocks hold the header line
 //
-// Blocks refer to what stands before them by its distance, so they do not change (RFC 8878 section 3.1.1).
-// The frame has no checksum, which would be one of all of it. Two frames are no way: some readers end after
+// Blocks refer to earlier bytes by their distance, so they do not change (RFC 8878 section 3.1.1). The frame
+// has no checksum, since it would cover all of it. Two frames are no alternative, as some readers end after
 // the first.
 type ready struct {
 	*timeline.Shelf
 	z io.WriteCloser
 	w *Writer
-	// free is the first number for observations without one, next that of the next one.
+	// free is the first number for observations without one. next is the number of the next of them.
 	free, next int
 	// begin is the header of the frame.
 	begin []byte
 }
 
-// NewPacked returns what keeps the observations of a Sorter as Pack writes them, so that Pack copies it; open
-// makes its file, and free is the first number for observations without one.
+// NewPacked returns a Twin that keeps the observations of a Sorter in the form of Pack, so that Pack only
+// copies it. open makes its file. free is the first number for observations without one.
 func NewPacked(open func() (timeline.Spill, error), free int) timeline.Twin {
 	r := &ready{Shelf: timeline.NewShelf(open), free: free, next: free}
 	r.z = newPacker(r, zstd.WithEncoderCRC(false))
@@ -58,7 +58,7 @@ func NewPacked(open func() (timeline.Spill, error), free int) timeline.Twin {
 	return r
 }
 
-// Add takes the next observation. It reports false where the lines cannot be used.
+// Add takes the next observation. false: the lines cannot be used.
 func (r *ready) Add(o *timeline.Observation) bool {
 	seq := o.Seq
 	if seq < 0 {
@@ -70,8 +70,8 @@ func (r *ready) Add(o *timeline.Observation) bool {
 	return err == nil
 }
 
-// End ends the lines. It reports false where they cannot be used, as where they are so few that the header
-// of their frame tells how many bytes there are.
+// End ends the lines. false: they cannot be used, for example since they are so few that the header of their
+// frame has their number of bytes.
 func (r *ready) End() bool {
 	begin := make([]byte, zstd.HeaderMaxSize)
 	if errors.Join(r.w.Flush(), r.z.Close()) != nil || r.Size() < int64(len(begin)) {
@@ -106,7 +106,7 @@ func (r *ready) pack(w io.Writer, h timeline.Header) error {
 	return errors.Join(err, copied)
 }
 
-// Pack writes t to w, compressed with zstd. What was compressed while it was recorded (NewPacked) is copied,
+// Pack writes t to w, compressed with zstd. It copies what was compressed during the recording (NewPacked),
 // unless it was changed since.
 func Pack(w io.Writer, t *timeline.Timeline) error {
 	if t.Spool != nil {

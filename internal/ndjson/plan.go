@@ -40,9 +40,9 @@ type phaseJSON struct {
 	Event         timeline.Event   `json:"event,omitzero"`
 }
 
-// WriteSchedule writes s to w: NDJSON, a header line, then for each phase its line and a line for each of its
-// arrivals. A phase with Arrive has only their number, under requests. It refuses what ReadSchedule would
-// refuse about one arrival: see there.
+// WriteSchedule writes s to w as NDJSON: a header line, and then for each phase its line and a line for each
+// of its arrivals. A phase with Arrive has only their number, under requests. It refuses every arrival that
+// ReadSchedule would refuse.
 func WriteSchedule(w io.Writer, s *timeline.Schedule) error {
 	buf := []byte(`{"rlcheck":"` + scheduleVersion + `"}` + "\n")
 	for i := range s.Phases {
@@ -51,7 +51,7 @@ func WriteSchedule(w io.Writer, s *timeline.Schedule) error {
 		if err != nil {
 			return fmt.Errorf("timeline: schedule: phase %q: %w", p.Name, err)
 		}
-		buf = append(buf, line...) // ends its line
+		buf = append(buf, line...) // it ends its line
 		for j := range p.Arrivals {
 			if what, why := arrivalFlaw(p, j); what != "" {
 				return fmt.Errorf("timeline: schedule: phase %q: arrival %d: %s: %s", p.Name,
@@ -94,7 +94,7 @@ func phaseLine(p *timeline.Phase) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// flaw says what is wrong with a phase and which rule it breaks; empty if nothing is.
+// flaw says what is wrong with a phase and which rule it breaks. Empty: nothing is.
 func (j *phaseJSON) flaw() (what, why string) {
 	if !slices.Contains(shapes, j.Shape) {
 		return "shape " + excerpt(j.Shape), fmt.Sprintf("the shapes are %q", shapes)
@@ -120,8 +120,7 @@ func (j *phaseJSON) flaw() (what, why string) {
 	return "", ""
 }
 
-// arrivalFlaw says what is wrong with an arrival of a phase, the one before it being sound; empty if nothing
-// is.
+// arrivalFlaw says what is wrong with an arrival of a phase. The one before it is sound. Empty: nothing is.
 func arrivalFlaw(p *timeline.Phase, i int) (what, why string) {
 	a := &p.Arrivals[i]
 	switch {
@@ -142,7 +141,7 @@ func arrivalFlaw(p *timeline.Phase, i int) (what, why string) {
 	return "", ""
 }
 
-// appendArrival appends the line of an arrival. What it has in common with its phase is left out.
+// appendArrival appends the line of an arrival. It leaves out what equals its phase.
 func appendArrival(b []byte, p *timeline.Phase, a *timeline.Arrival) []byte {
 	b = append(b, `{"seq":`...)
 	b = strconv.AppendInt(b, int64(a.Seq), 10)
@@ -165,9 +164,9 @@ func appendArrival(b []byte, p *timeline.Phase, a *timeline.Arrival) []byte {
 	return append(b, '}')
 }
 
-// ReadSchedule reads a schedule file, plain, gzip or zstd. name stands in error messages. An error is of type
-// Errors. The first line is the header; every phase has its line, with a shape, followed by as many arrivals
-// as it names, ascending by at_ns.
+// ReadSchedule reads a schedule file, plain, gzip or zstd. Error messages call it name. An error is of type
+// Errors. The first line is the header. Every phase has a line with its shape and a number of arrivals. So
+// many arrivals follow, ascending by at_ns.
 func ReadSchedule(r io.Reader, name string) (*timeline.Schedule, error) {
 	p := &planReader{Reader: newReader(r, name, Options{}), schedule: &timeline.Schedule{}}
 	var o timeline.Observation
@@ -190,11 +189,11 @@ func ReadSchedule(r io.Reader, name string) (*timeline.Schedule, error) {
 	return p.schedule, nil
 }
 
-// planReader reads a schedule. It takes an arrival for an observation that has fewer members.
+// planReader reads a schedule. It reads an arrival as an observation with fewer members.
 type planReader struct {
 	*Reader
 	schedule *timeline.Schedule
-	// due is how many arrivals the last phase has yet to have.
+	// due is how many arrivals of the last phase are still to come.
 	due int
 }
 
@@ -259,7 +258,7 @@ func (r *planReader) phase(all []member) {
 	})
 }
 
-// members are those of the line of a phase.
+// members returns the members of the line of a phase.
 func (j *phaseJSON) members() []place {
 	return []place{
 		{"phase", &j.Phase, wantText},
@@ -310,7 +309,7 @@ func (r *planReader) arrival(o *timeline.Observation) {
 	}
 }
 
-// closePhase checks that the last phase has as many arrivals as it named.
+// closePhase checks that the last phase has as many arrivals as its line says.
 func (r *planReader) closePhase() {
 	if r.due == 0 || r.problems.count > 0 {
 		return

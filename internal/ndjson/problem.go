@@ -8,27 +8,25 @@ import (
 	"unicode/utf8"
 )
 
-// maxProblems is how many problems of one file are reported; the others are counted.
+// maxProblems is how many problems of one file are reported. The others are counted.
 const maxProblems = 10
 
 // ParseError is one problem of a timeline or schedule file.
 type ParseError struct {
-	// File is the name the reader was given.
+	// File is the name that was given to the reader.
 	File string
 	// Line counts from 1 and lies inside the file (1 for an empty file).
 	Line int
-	// What quotes the offending text, Why states the rule, Mend is an edit that helps; Mend may be empty.
+	// What quotes the offending text, Why states the rule, Mend is an edit that helps. Mend may be empty.
 	What, Why, Mend string
-	// More is how many further problems of the file were left out after this one. It is set on the last one
-	// only.
+	// More is how many further problems of the file were left out. It is set only on the last problem.
 	More int
-	// Err is the cause where the bytes could not be read at all, ErrNotJSON for a line that is no JSON
-	// object, nil for a problem of what it says.
+	// Err is the cause if the bytes could not be read at all. It is ErrNotJSON for a line that is no JSON
+	// object, and nil for a problem of the content.
 	Err error
 }
 
-// ErrNotJSON is the cause of the problem of a line that is no JSON object: perhaps the file has another
-// format.
+// ErrNotJSON is the cause of the problem of a line that is no JSON object. The file may have another format.
 var ErrNotJSON = errors.New("not a JSON object")
 
 // Error returns file:line: what: why (mend).
@@ -43,10 +41,10 @@ func (e ParseError) Error() string {
 // Unwrap returns Err.
 func (e ParseError) Unwrap() error { return e.Err }
 
-// Errors are the problems of one file in the order of its lines, at most ten. It has at least one element.
+// Errors are the problems of one file in the order of its lines, at most ten and at least one.
 type Errors []ParseError
 
-// Error returns a line for each problem, and one more that counts those left out.
+// Error returns a line for each problem, and one more with the number of those left out.
 func (e Errors) Error() string {
 	var b strings.Builder
 	for i, p := range e {
@@ -74,7 +72,7 @@ func (e Errors) Unwrap() []error {
 type problems struct {
 	file string
 	list Errors
-	// count is how many there are, listed or not.
+	// count is how many problems there are, listed or not.
 	count int
 }
 

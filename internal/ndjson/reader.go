@@ -1,6 +1,6 @@
-// Package ndjson reads and writes the files that timelines and schedules are kept in: a line of JSON for each
-// observation, plain or compressed, and the journal of a recording that is being made. It reads CSV, too, and
-// the lines of files in other forms.
+// Package ndjson reads and writes the files of timelines and schedules: a line of JSON for each observation,
+// plain or compressed, and the journal of a recording while it is made. It also reads CSV, and the lines of
+// files in other forms.
 package ndjson
 
 import (
@@ -17,18 +17,17 @@ import (
 
 // Options change how a timeline is read. The zero value reads what Writer writes.
 type Options struct {
-	// Outcome tells the outcome of a status where a line names none; nil means StatusOutcome.
+	// Outcome returns the outcome of a status for a line that names none. nil: StatusOutcome.
 	Outcome func(status int) timeline.Outcome
 	// AllowEmpty accepts a file without an observation.
 	AllowEmpty bool
-	// Columns maps the names of members (sent_ns, outcome, ...) to the names that the file has for them,
-	// where they differ: the columns of CSV, the members of NDJSON. An empty name says that the file has no
-	// other one for it.
+	// Columns maps the names of members (sent_ns, outcome, ...) to different names in the file: the columns
+	// of CSV, the members of NDJSON. An empty name says that the file has no other name for it.
 	Columns map[string]string
 }
 
-// StatusOutcome is the outcome of a status by itself: 2xx and 3xx are Allowed, 429 is Denied, all else is
-// Unknown.
+// StatusOutcome returns the outcome of a status by itself: 2xx and 3xx are Allowed, 429 is Denied, all else
+// is Unknown.
 func StatusOutcome(status int) timeline.Outcome {
 	switch {
 	case status >= 200 && status < 400:
@@ -40,40 +39,40 @@ func StatusOutcome(status int) timeline.Outcome {
 	}
 }
 
-// Read reads a timeline file: NDJSON, plain, gzip or zstd. name stands in error messages. An error is of type
-// Errors and tells up to ten problems of the file; the timeline is nil then. See Reader for what a line
-// needs.
+// Read reads a timeline file: NDJSON, plain, gzip or zstd. Error messages call it name. An error is of type
+// Errors and has up to ten problems of the file; the timeline is then nil. See Reader for what a line needs.
 func Read(r io.Reader, name string, opts Options) (*timeline.Timeline, error) {
 	return NewReader(r, name, opts).all()
 }
 
-// Reader reads a timeline file one observation at a time; its memory does not follow the length of the file
-// (but for one bit for each Seq).
+// Reader reads a timeline file one observation at a time. Its memory does not follow the length of the file,
+// except for one bit for each Seq.
 //
-// A line is one JSON object. It needs sent_ns, and outcome or status (or error, which says that no answer
-// came). Without first_byte_ns no answer was seen. Defaults: partition "", cost 1, at_ns as sent_ns, seq the
-// position among the observations from 0. Lines ascend by sent_ns and no seq comes twice. Members it does not
-// know are ignored, but for those that look like a missing one, misspelt or in another word: they are
-// problems. null is the same as absent, blank lines are skipped. The header line may be missing.
+// A line is one JSON object. It needs sent_ns, and outcome or status, or error, which says that no answer
+// came. Without first_byte_ns no answer was seen. Defaults: partition "", cost 1, at_ns as sent_ns, seq the
+// position among the observations from 0. Lines ascend by sent_ns, and no seq comes twice. Unknown members
+// are ignored. Those that look like a missing member, misspelt or in another word, are problems. null is the
+// same as absent, and blank lines are skipped. The header line may be missing.
 type Reader struct {
 	opts     Options
 	lines    lines
 	problems problems
-	// decode reads a line into o and seen. It returns false if the line was no observation: it has then taken
-	// it or added a problem.
+	// decode reads a line into o and seen. It returns false if the line was no observation. It has then
+	// handled the line or added a problem.
 	decode func(line []byte, o *timeline.Observation) bool
 	header timeline.Header
 	headed bool
-	// first is an observation that Header read ahead, if held.
+	// first is an observation that Header has read ahead, if held.
 	first timeline.Observation
 	held  bool
 	begun bool
 
-	// seen are the members of the current line, ever those of all lines so far; none are those that the file
-	// is said to have no other name for.
+	// seen are the members of the current line, ever those of all lines so far. none are those for which the
+	// file has no other name, according to Options.Columns.
 	seen, ever, none memberSet
 	strays           strays
-	// renamed are the members by the names that the file has for them, moved are those that have one.
+	// renamed are the members by the names that the file has for them. moved are the members with such a
+	// name.
 	renamed map[string]memberSet
 	moved   memberSet
 
@@ -85,19 +84,19 @@ type Reader struct {
 	prev   time.Duration
 	n      int // observations so far, sound or not
 	err    error
-	// ignored are the names of members, or columns, that mean nothing here.
+	// ignored are the names of members, or columns, without a meaning here.
 	ignored []string
 }
 
 // mostIgnored is how many ignored names are kept.
 const mostIgnored = 5
 
-// Ignored returns the names of the members or columns that were ignored so far, the first five in the order
-// in which they came: a misspelt one means less than its author thinks. Names of a header line and of
-// observations are not told apart.
+// Ignored returns the first five names of members or columns that were ignored so far, in the order in which
+// they came. A misspelt name has less effect than its author thinks. Names of a header line and of
+// observations are not separated.
 func (r *Reader) Ignored() []string { return r.ignored }
 
-// ignore notes a name of an observation, or of a column, that means nothing here.
+// ignore notes a name of an observation, or of a column, without a meaning here.
 func (r *Reader) ignore(name []byte) {
 	r.strays.note(name, r.ever, &r.names)
 	r.overlook(name)
@@ -150,7 +149,7 @@ func (r *Reader) addColumn(ours string) {
 	r.add("column "+excerpt(ours), "no such member: "+strings.Join(memberNames[:], ", "), mend)
 }
 
-// addShared adds the problem that one name of the file is to be two members: one of them would be lost.
+// addShared adds the problem that one name of the file stands for two members, one of which would be lost.
 func (r *Reader) addShared(theirs, one, other string) {
 	r.add("column "+excerpt(theirs)+" twice",
 		fmt.Sprintf("it is to be %s and %s, and a name means one member", one, other),
@@ -158,7 +157,7 @@ func (r *Reader) addShared(theirs, one, other string) {
 			"equal")
 }
 
-// memberOf returns the member that a name of the file means; 0 if it means none.
+// memberOf returns the member that a name of the file means, or 0 if it means none.
 func (r *Reader) memberOf(name []byte) memberSet {
 	if m := r.renamed[string(name)]; m != 0 {
 		return m
@@ -173,7 +172,7 @@ func newReader(r io.Reader, name string, opts Options) *Reader {
 	return &Reader{opts: opts, lines: lines{raw: r}, problems: problems{file: name}}
 }
 
-// Header returns the header; the zero value if the file has none. It may be called at any time. Errors are
+// Header returns the header, or the zero value if the file has none. It may be called at any time. Errors are
 // those of Next.
 func (r *Reader) Header() (timeline.Header, error) {
 	if !r.begun {
@@ -187,7 +186,7 @@ func (r *Reader) Header() (timeline.Header, error) {
 }
 
 // Next reads the next observation into o and overwrites all of it. It returns io.EOF after the last one. Any
-// other error is final and of type Errors: at the first problem Next reads on to the end of the file to find
+// other error is final and of type Errors. At the first problem, Next reads to the end of the file to find
 // the others, and returns no further observation.
 func (r *Reader) Next(o *timeline.Observation) error {
 	r.begun = true
@@ -212,7 +211,7 @@ func (r *Reader) Next(o *timeline.Observation) error {
 	}
 }
 
-// step is what one line was.
+// step says what one line was.
 type step uint8
 
 const (
@@ -236,7 +235,7 @@ func (r *Reader) advance(o *timeline.Observation) step {
 	return stepObservation
 }
 
-// noLine takes what lines.next returned instead of a line.
+// noLine handles what lines.next returned instead of a line.
 func (r *Reader) noLine(err error) step {
 	switch {
 	case err == io.EOF:

@@ -21,7 +21,7 @@ type member struct {
 
 func (m member) null() bool { return string(m.raw) == "null" }
 
-// String returns the name and the value as they stand in the file, the value shortened.
+// String returns the name and the value as they stand in the file, with the value shortened.
 func (m member) String() string {
 	for _, c := range m.raw {
 		if len(m.raw) > 40 || !plainByte[c] && c != '"' && c != '\\' {
@@ -31,14 +31,14 @@ func (m member) String() string {
 	return m.name + " " + string(m.raw)
 }
 
-// text returns the value as a string, and false if it is none.
+// text returns the value as a string. ok=false: it is none.
 func (m member) text() (s string, ok bool) {
 	ok = m.raw[0] == '"' && json.Unmarshal(m.raw, &s) == nil
 	return s, ok
 }
 
-// members reads a line as one JSON object, its members in the order of the line. It adds a problem and
-// returns false if the line is anything else.
+// members reads a line as one JSON object, with its members in the order of the line. It returns false and
+// adds a problem if the line is anything else.
 func (r *Reader) members(line []byte) ([]member, bool) {
 	line = bytes.TrimSpace(line)
 	if !json.Valid(line) {
@@ -53,8 +53,7 @@ func (r *Reader) members(line []byte) ([]member, bool) {
 	return objectMembers(line), true
 }
 
-// objectMembers returns the members of a JSON object that is known to be valid. Their values are slices of
-// it.
+// objectMembers returns the members of a valid JSON object. Their values are slices of it.
 func objectMembers(object []byte) []member {
 	var all []member
 	for i := 1; ; {
@@ -82,7 +81,7 @@ func skipSpace(text []byte, i int) int {
 	return i
 }
 
-// skipValue returns the end of the value at i of an object that is known to be valid.
+// skipValue returns the end of the value at i of a valid object.
 func skipValue(object []byte, i int) int {
 	depth := 0
 	for ; ; i++ {
@@ -96,7 +95,7 @@ func skipValue(object []byte, i int) int {
 			depth++
 		case '}', ']':
 			if depth == 0 {
-				return i // behind a number or a word
+				return i // after a number or a word
 			}
 			if depth--; depth == 0 {
 				return i + 1
@@ -234,8 +233,8 @@ func (r *Reader) slowFields(m member, o *timeline.Observation) {
 	o.Fields = normalFields(fields)
 }
 
-// normalFields brings fields into the form that Fields promises: names canonical and ascending, repeated ones
-// joined. It works in place and returns nil for none.
+// normalFields brings fields into the form that Fields promises: names canonical and ascending, repeated
+// names joined. It works in place and returns nil if there are none.
 func normalFields(fields timeline.Fields) timeline.Fields {
 	if len(fields) == 0 {
 		return nil

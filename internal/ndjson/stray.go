@@ -8,29 +8,29 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// A stray is a name of a file that means nothing here, but looks like a member that means much: the recording
-// would be judged without what its author wrote. Where the member itself is there, a stray is only ignored.
+// A stray is a name in a file that has no meaning here but looks like a member that matters. The recording
+// would be judged without what its author wrote. If the member itself is there, a stray is only ignored.
 
-// strays are the members that names of a line look like, and the last name that looked like each.
+// strays are the members that names of a line look like, with the last name for each.
 type strays struct {
 	set  memberSet
 	name [len(memberNames)]string
 	// known are the names that were compared before.
 	known map[string]likeness
-	// told are the names that were reported: one report of each is enough.
+	// told are the names that were reported. One report of each is enough.
 	told map[string]bool
 }
 
-// likeness is the member that a name looks like, if any. A misspelt one is not a word of its own.
+// likeness is the member that a name looks like, if any. misspelt: the name is no other word for it.
 type likeness struct {
 	member   memberSet
 	misspelt bool
 }
 
-// mostKnown is how many names are remembered; more are compared again each time.
+// mostKnown is how many names are remembered. Others are compared again each time.
 const mostKnown = 64
 
-// note takes a name that is no member. ever are the members that the file had so far: other words for them
+// note takes a name that is no member. ever are the members that the file had so far. Other words for these
 // mean something else.
 func (s *strays) note(name []byte, ever memberSet, names *interner) {
 	like, ok := s.known[string(name)]
@@ -49,7 +49,7 @@ func (s *strays) note(name []byte, ever memberSet, names *interner) {
 	}
 }
 
-// without are the members whose lack changes what is judged, and what then holds.
+// without are the members whose absence changes what is judged, and what then holds.
 var without = []struct {
 	member memberSet
 	holds  string
@@ -80,7 +80,7 @@ func (r *Reader) addStrays(has memberSet) {
 	}
 }
 
-// instead returns the mend for a missing member: the name in the line that looks like it; empty if there is
+// instead returns the mend for a missing member: the name in the line that looks like it. Empty: there is
 // none.
 func (s *strays) instead(m memberSet) string {
 	if s.set&m == 0 {
@@ -102,7 +102,7 @@ func rename(m memberSet, name string) string {
 	return fmt.Sprintf("write %q, or --columns %s=%s", ours, ours, name)
 }
 
-// synonyms are what others call the members, without underscores.
+// synonyms are other names that people use for the members, without underscores.
 var synonyms = map[string]memberSet{
 	"key": memberPartition, "client": memberPartition, "clientid": memberPartition,
 	"clientip": memberPartition, "ip": memberPartition,
@@ -128,8 +128,8 @@ var synonyms = map[string]memberSet{
 	"statuscode": memberStatus, "httpstatus": memberStatus,
 }
 
-// likenessOf returns what a name that is no member looks like. Members that change nothing where they are
-// missing (seq, at_ns, phase, error, body, fields) are left out.
+// likenessOf returns what a name that is no member looks like. It leaves out members whose absence changes
+// nothing (seq, at_ns, phase, error, body, fields).
 func likenessOf(name string) likeness {
 	plain, unit := plainName(name)
 	if m := synonyms[plain]; m != 0 && (unit == "" || m&memberIntegers != 0) {
@@ -150,8 +150,7 @@ func likenessOf(name string) likeness {
 var headerNames = []string{"started", "wall_error_ns", "clock_error_ns", "drift_ppm", "tick_ns", "ended_ns",
 	"complete_from_ns", "complete_until_ns", "judged"}
 
-// headerLike returns the member of a header that a name which is none looks like; empty if it looks like
-// none.
+// headerLike returns the member of a header that an unknown name looks like. Empty: it looks like none.
 func headerLike(name string) string {
 	plain, unit := plainName(name)
 	for _, n := range headerNames {
@@ -168,7 +167,7 @@ func headerLike(name string) string {
 	return ""
 }
 
-// plainName returns a name in lower case without separators, and apart the unit of time at its end.
+// plainName returns a name in lower case without separators, and separately the unit of time at its end.
 func plainName(name string) (plain, unit string) {
 	if len(name) > 40 {
 		return "", ""
@@ -181,7 +180,7 @@ func plainName(name string) (plain, unit string) {
 			break
 		}
 	}
-	if unit == "" { // sentNs
+	if unit == "" { // as in sentNs
 		for _, u := range []string{"Ns", "Us", "Ms", "Nanos", "Micros", "Millis", "Seconds"} {
 			if rest, ok := strings.CutSuffix(name, u); ok && rest != "" {
 				text, unit = strings.ToLower(rest), strings.ToLower(u)
@@ -198,7 +197,8 @@ func plainName(name string) (plain, unit string) {
 }
 
 // misspelt tells whether name is a slip away from ours: one letter too many, too few or wrong, or two
-// neighbours swapped; of long names two. A wrong letter in a short name makes another word (host and cost).
+// neighbours swapped. Long names may have two slips. A wrong letter in a short name makes another word (host
+// and cost).
 func misspelt(name, ours string) bool {
 	most := 1
 	if len(ours) >= 8 {

@@ -10,19 +10,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Writer writes a timeline file: NDJSON, a header line and then a line an observation. It writes whole lines
-// only, so what has reached the file is readable whenever the program stops.
+// Writer writes a timeline file: NDJSON, a header line and then a line for each observation. It writes only
+// whole lines, so the file is readable whenever the program stops.
 type Writer struct {
 	w    io.Writer
 	buf  []byte
 	prev time.Duration
 	n    int
 	err  error
-	// known is nil where the fields of one observation may be changed for the next.
+	// known is nil if the fields of one observation may be changed for the next.
 	known *fieldTexts
 }
 
-// flushAt is the size of the buffer from which on it is written out.
+// flushAt is the size of the buffer from which on it is flushed.
 const flushAt = 64 << 10
 
 // NewWriter returns a Writer to w. Flush must be called at the end.
@@ -30,7 +30,7 @@ func NewWriter(w io.Writer) *Writer {
 	return &Writer{w: w, buf: make([]byte, 0, flushAt+4<<10)}
 }
 
-// Write writes t to w. It refuses what Read would refuse: see Writer.Observe.
+// Write writes t to w. It refuses what Read would refuse (Writer.Observe).
 func Write(w io.Writer, t *timeline.Timeline) error {
 	tw := NewWriter(w)
 	if err := tw.Header(t.Header); err != nil {
@@ -66,10 +66,10 @@ func (w *Writer) Header(h timeline.Header) error {
 	return nil
 }
 
-// Observe writes one observation. Observations must ascend by Sent. An observation whose times run backwards
-// or are negative, whose cost is below 1, whose partition is no UTF-8 or whose line is longer than MaxLine is
-// refused and nothing of it is written; the Writer can go on with the next one. An error of the underlying
-// writer is final.
+// Observe writes one observation. Observations must ascend by Sent. It refuses an observation whose times run
+// backwards or are negative, whose cost is below 1, whose partition is no UTF-8, or whose line is longer than
+// MaxLine. Nothing of it is written then, and the Writer can go on with the next one. An error of the
+// underlying writer is final.
 func (w *Writer) Observe(o *timeline.Observation) error {
 	if w.err != nil {
 		return w.err
@@ -92,7 +92,7 @@ func (w *Writer) Observe(o *timeline.Observation) error {
 	return nil
 }
 
-// Flush writes out what is buffered.
+// Flush writes out the buffer.
 func (w *Writer) Flush() error {
 	if w.err != nil || len(w.buf) == 0 {
 		return w.err
@@ -102,7 +102,7 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// flaw says why o may not stand in a file after the observations before it; empty if it may.
+// flaw says why o may not follow the observations before it. Empty: it may.
 func (w *Writer) flaw(o *timeline.Observation) string {
 	switch {
 	case o.Seq < 0:
@@ -129,14 +129,14 @@ func (w *Writer) flaw(o *timeline.Observation) string {
 	return ""
 }
 
-// fieldTexts are sets of fields as they stand in a line: answers have the same ones again and again. A set
+// fieldTexts are sets of fields as they stand in a line, as answers have the same sets again and again. A set
 // that was seen must not be changed.
 type fieldTexts struct {
 	sets  timeline.Slots[*timeline.Field]
 	texts [timeline.MostSlots][]byte
 }
 
-// append appends a set. A nil fieldTexts knows none.
+// append appends a set. A nil fieldTexts remembers none.
 func (t *fieldTexts) append(b []byte, f timeline.Fields) []byte {
 	if len(f) == 0 || t == nil {
 		return appendFields(b, f)
@@ -218,7 +218,7 @@ func appendFields(b []byte, fields timeline.Fields) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// plainByte tells which bytes stand for themselves in a JSON string, in ASCII.
+// plainByte says which bytes stand for themselves in a JSON string, in ASCII.
 var plainByte = func() (t [256]bool) {
 	for c := 0x20; c < 0x7f; c++ {
 		t[c] = c != '"' && c != '\\'
@@ -226,7 +226,7 @@ var plainByte = func() (t [256]bool) {
 	return t
 }()
 
-// appendQuoted appends s as a JSON string. Control characters (also DEL and those of C1) are escaped; bytes
+// appendQuoted appends s as a JSON string. It escapes control characters, also DEL and those of C1. Bytes
 // that are no UTF-8 become U+FFFD.
 func appendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
