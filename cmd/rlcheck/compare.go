@@ -126,7 +126,7 @@ func readSide(e *cli.Env, name string, f compareFlags) (compare.Side, error) {
 	return side, chooseAll(side.Runs, f.only, f.skip)
 }
 
-// chooseAll is choose for runs that may each lack what another one has.
+// chooseAll is choose for several runs, each of which may lack scenarios of the others.
 func chooseAll(runs []*result.Run, only, skip []string) error {
 	if len(only)+len(skip) == 0 {
 		return nil
@@ -139,8 +139,8 @@ func chooseAll(runs []*result.Run, only, skip []string) error {
 	return nil
 }
 
-// sidePaths lists the runs that a side names: a path, a glob, or several with commas between them; of a
-// folder that is no run, the runs in it.
+// sidePaths lists the runs of one side: a path, a glob, or several with commas between them. For a folder
+// that is no run, it lists the runs in it.
 func sidePaths(name string) (out []string, err error) {
 	words := []string{name}
 	if !output.Exists(name) {
@@ -163,7 +163,7 @@ func sidePaths(name string) (out []string, err error) {
 	return out, nil
 }
 
-// runsIn lists the runs of a folder that is none itself; else path alone.
+// runsIn lists the runs in a folder that is no run itself. Otherwise it returns path alone.
 func runsIn(path string) []string {
 	entries, err := os.ReadDir(path)
 	if err != nil || output.Exists(filepath.Join(path, "report.json")) ||

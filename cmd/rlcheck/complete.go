@@ -42,8 +42,8 @@ func newHelpCmd() *cobra.Command {
 	}
 }
 
-// settleCompletion makes `rlcheck completion` refuse a shell it does not know, and teaches the shells which
-// words belong where.
+// settleCompletion makes `rlcheck completion` refuse an unknown shell, and tells the shells which words
+// belong where.
 func settleCompletion(e *cli.Env, root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -99,7 +99,7 @@ func settleCompletion(e *cli.Env, root *cobra.Command) {
 	}
 }
 
-// completeFlag offers words for a flag, where the command has it.
+// completeFlag offers words for a flag, if the command has it.
 func completeFlag(c *cobra.Command, flag string, words []string) {
 	own := map[string][]string{"check": checkcmd.Formats(), "compare": report.ComparisonFormats(),
 		"simulate": simulationFormats}[c.Name()]
@@ -109,10 +109,10 @@ func completeFlag(c *cobra.Command, flag string, words []string) {
 	completeFlagBy(c, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeFlagBy offers what a function returns for a flag, where the command has it.
+// completeFlagBy offers the result of a function for a flag, if the command has it.
 func completeFlagBy(c *cobra.Command, flag string, by cobra.CompletionFunc) {
 	if c.Flags().Lookup(flag) != nil {
-		_ = c.RegisterFlagCompletionFunc(flag, by) // it is there, once
+		_ = c.RegisterFlagCompletionFunc(flag, by) // it is registered only once
 	}
 }
 

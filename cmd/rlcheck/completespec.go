@@ -15,12 +15,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// noSpace tells a shell that the word goes on, and that it names no file.
+// noSpace tells a shell that the word continues, and that it names no file.
 const noSpace = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 
-// completeSpec offers the algorithms of a SPEC and the products that it may name, then the keys that the
-// algorithm takes and that are not yet given, then the words that may stand behind a key. What is typed goes
-// on in front of each.
+// completeSpec offers the algorithms of a SPEC and the products that it may name. After these it offers the
+// keys of the algorithm that are not yet given, and then the words for a key. What is typed already stands in
+// front of each.
 func completeSpec(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	policy := strings.TrimLeft(typed[strings.LastIndex(typed, "+")+1:], " ")
 	if _, _, named := preset.Cut(policy); named {
@@ -54,8 +54,8 @@ func completeSpec(_ *cobra.Command, _ []string, typed string) ([]string, cobra.S
 	return out, noSpace
 }
 
-// completePreset offers the products, or the words of one that are not yet given. before stands in front of
-// the policy that is typed.
+// completePreset offers the products, or the words of a product that are not yet given. before stands in
+// front of the typed policy.
 func completePreset(policy, before string) (out []string) {
 	name, words, named := preset.Cut(policy)
 	if !named {
@@ -82,13 +82,13 @@ func completePreset(policy, before string) (out []string) {
 	return out
 }
 
-// firstSentence is the first sentence of a text, without its full stop.
+// firstSentence returns the first sentence of a text, without its full stop.
 func firstSentence(text string) string {
 	first, _, _ := strings.Cut(text, ". ")
 	return strings.TrimSuffix(first, ".")
 }
 
-// completeList offers words behind the last comma of a list.
+// completeList offers words after the last comma of a list.
 func completeList(words func(args []string) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
@@ -100,7 +100,7 @@ func completeList(words func(args []string) []string) cobra.CompletionFunc {
 	}
 }
 
-// selectableWords are the ids and tags of the scenarios that the command is given, or of the bundled ones.
+// selectableWords returns the ids and tags of the given scenarios, or of the bundled ones.
 func selectableWords(e *cli.Env, args []string) (out []string) {
 	given, err := sources.Read(args)
 	if err != nil || len(args) == 0 {
@@ -110,7 +110,7 @@ func selectableWords(e *cli.Env, args []string) (out []string) {
 	for _, src := range given {
 		s, err := grammar.Parse(src.Text, src.Name, grammar.Options{Env: e.Getenv})
 		if err != nil {
-			continue // lint tells what is wrong
+			continue // lint says what is wrong
 		}
 		out, tags = append(out, s.ID+"\t"+s.Title), append(tags, s.Tags...)
 	}
@@ -122,7 +122,8 @@ func selectableWords(e *cli.Env, args []string) (out []string) {
 }
 
 // completionBash prints the script for bash. Cobra's script compares what is typed with each word as bash
-// would quote it, with a backslash before every comma. Nobody types that: a list ended at its first comma.
+// would quote it, with a backslash before every comma. Nobody types that, so a list would end at its first
+// comma.
 func completionBash(e *cli.Env, cmd *cobra.Command) error {
 	var script bytes.Buffer
 	bare, err := cmd.Flags().GetBool("no-descriptions")

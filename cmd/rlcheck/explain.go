@@ -46,8 +46,8 @@ that a SPEC may name, the rules of header fields, the faults, the bundled scenar
 flags and the members of JSON documents. Without a word it lists all words by group. With the name of a group
 (reasons, keys) it explains each word of the group.`
 
-// explainWord prints what there is of a word: the words of a group, or every entry of that name. A fault and
-// the scenario that is for it may share a name.
+// explainWord prints the words of a group, or every entry of a name. A fault and its scenario may have the
+// same name.
 func explainWord(e *cli.Env, word string, entries []entry) error {
 	for _, g := range wordGroups {
 		if plain(word) == g.plural || plain(word) == g.kind {
@@ -76,7 +76,7 @@ func explainWord(e *cli.Env, word string, entries []entry) error {
 	return nil
 }
 
-// listGroup prints the words of a group, each with the first line of what it means.
+// listGroup prints the words of a group, each with the first line of its explanation.
 func listGroup(e *cli.Env, g wordGroup, entries []entry) {
 	e.Say.Resultf("%s: %s\n", g.plural, g.about)
 	for _, en := range entries {
@@ -107,15 +107,15 @@ func listWords(e *cli.Env, entries []entry) {
 	}
 }
 
-// plain is a word as it is compared: lower case, with dashes for spaces and underscores. FAIL is fail, and
-// NOT JUDGED is not-judged.
+// plain returns a word as it is compared: lower case, with dashes for spaces and underscores. FAIL is fail,
+// and NOT JUDGED is not-judged.
 func plain(word string) string {
 	return strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(word)))
 }
 
-// find returns the index of the entry for a word, -1 for none. A flag needs no dashes. A claim with a name
-// in it (denials-below, latency-denied-p99) is explained with its kind, and a pair of a SPEC (align=first)
-// with its key.
+// find returns the index of the entry for a word, -1 if there is none. A flag needs no dashes. A claim with a
+// name in it (denials-below, latency-denied-p99) has the entry of its kind. A pair of a SPEC (align=first)
+// has the entry of its key.
 func find(entries []entry, word string) int {
 	word = plain(word)
 	if i := slices.IndexFunc(entries, func(en entry) bool { return plain(en.id) == word }); i >= 0 {
@@ -127,7 +127,8 @@ func find(entries []entry, word string) int {
 	if key, _, pair := strings.Cut(word, "="); pair {
 		return slices.IndexFunc(entries, func(en entry) bool { return en.kind == "key" && en.id == key })
 	}
-	if p, known := preset.Find(word); known { // by another name
+	// It may be another name of the product.
+	if p, known := preset.Find(word); known {
 		return slices.IndexFunc(entries,
 			func(en entry) bool { return en.kind == "preset" && en.id == p.Name })
 	}
@@ -135,7 +136,7 @@ func find(entries []entry, word string) int {
 	return slices.IndexFunc(entries, func(en entry) bool { return en.kind == "claim" && en.id == kind })
 }
 
-// nearestEntry suggests the word that was meant.
+// nearestEntry suggests the word that the user meant.
 func nearestEntry(word string, entries []entry) string {
 	ids := make([]string, len(entries))
 	for i, en := range entries {
@@ -150,7 +151,8 @@ func nearestEntry(word string, entries []entry) string {
 // entry explains one word of rlcheck.
 type entry struct{ id, kind, text string }
 
-// glossary is every word of a report and of a SPEC, and every fault, rule of a field and bundled scenario.
+// glossary returns every word of a report and of a SPEC, and every fault, rule of a field and bundled
+// scenario.
 func glossary(e *cli.Env) ([]entry, error) {
 	out := slices.Concat(words, findingWords(), claimWords(), vocabulary, closedLists, specWords(),
 		presetWords())
@@ -199,7 +201,7 @@ func glossary(e *cli.Env) ([]entry, error) {
 	return slices.Concat(out, memberWords(), commandWords(e)), nil
 }
 
-// memberWords are the members of JSON documents. What several objects call alike is one word.
+// memberWords returns the members of JSON documents. A name that several objects use is one word.
 func memberWords() (out []entry) {
 	for _, m := range document.Members() {
 		text := "of " + m.Object + ": " + m.About
@@ -212,7 +214,7 @@ func memberWords() (out []entry) {
 	return out
 }
 
-// commandWords are the commands and their flags. What several commands use alike is told once.
+// commandWords returns the commands and their flags. A flag that several commands share is explained once.
 func commandWords(e *cli.Env) (out []entry) {
 	root := newRootCmd(&cli.Env{Say: &cli.Speaker{}, Getenv: e.Getenv}) // its flags are set nowhere else
 	var flags []entry
@@ -241,7 +243,7 @@ func commandWords(e *cli.Env) (out []entry) {
 	return append(out, flags...)
 }
 
-// claimWords are the kinds of claims.
+// claimWords returns the kinds of claims.
 func claimWords() (out []entry) {
 	for _, k := range verdict.ClaimKinds() {
 		out = append(out, entry{string(k), "claim", k.About()})
@@ -249,7 +251,7 @@ func claimWords() (out []entry) {
 	return out
 }
 
-// specWords are the algorithms and the keys of a SPEC.
+// specWords returns the algorithms and the keys of a SPEC.
 func specWords() (out []entry) {
 	for _, a := range spec.Algorithms() {
 		text := a.Doc() + "\nkeys: " + strings.Join(spec.Keys(a), ", ")

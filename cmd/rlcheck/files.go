@@ -109,7 +109,7 @@ func newShowCmd(e *cli.Env) *cobra.Command {
 				return err
 			}
 			for _, src := range given {
-				_, _ = e.Say.Write(src.Text) // remembered by the speaker
+				_, _ = e.Say.Write(src.Text) // the speaker keeps the error
 			}
 			return nil
 		},
@@ -123,7 +123,7 @@ func newInitCmd(e *cli.Env) *cobra.Command {
 		Args:  cli.Needs(0, 1, "the file to write"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				_, _ = e.Say.Write(grammar.Template("")) // remembered by the speaker
+				_, _ = e.Say.Write(grammar.Template("")) // the speaker keeps the error
 				return nil
 			}
 			return writeInit(e, args[0])
@@ -134,8 +134,8 @@ func newInitCmd(e *cli.Env) *cobra.Command {
 // schemaName is the file that the first line of a scenario names as its schema, in the same folder.
 const schemaName = "scenario.schema.json"
 
-// writeInit writes a scenario to begin with and, beside it, the schema that it names. A file that is called
-// rlcheck.yaml becomes a configuration. No file is written over.
+// writeInit writes a scenario to begin with and, beside it, the schema that it names. For a file named
+// rlcheck.yaml it writes a configuration. It never overwrites a file.
 func writeInit(e *cli.Env, name string) error {
 	base := filepath.Base(name)
 	text := grammar.Template(strings.TrimSuffix(base, ".yaml"))
@@ -169,7 +169,7 @@ func writeInit(e *cli.Env, name string) error {
 	return nil
 }
 
-// initWanted says what a configuration says that was just written.
+// initWanted says what a configuration that was just written contains.
 func initWanted(e *cli.Env, name string, text []byte) error {
 	c, err := grammar.ParseConfig(text, name, e.Getenv)
 	if err != nil {
@@ -180,8 +180,8 @@ func initWanted(e *cli.Env, name string, text []byte) error {
 	return nil
 }
 
-// createFile writes a file that is not there yet. The error wraps os.ErrExist where it is. A file that could
-// not be written whole is removed.
+// createFile writes a new file. The error wraps os.ErrExist if the file exists. A file that could not be
+// written whole is removed.
 func createFile(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

@@ -54,7 +54,7 @@ var words = []entry{
 		"the promise, a method that the target answers with 404, 405 or 501 is not judged."},
 }
 
-// findingWords are the kinds of findings, for explain.
+// findingWords returns the kinds of findings, for explain.
 func findingWords() (out []entry) {
 	for _, k := range verdict.FindingKinds() {
 		out = append(out, entry{string(k), "finding", k.About()})
@@ -62,15 +62,15 @@ func findingWords() (out []entry) {
 	return out
 }
 
-// listPresets is `rlcheck list presets`: what may be written for each product, the SPEC that it becomes, and
-// what that rests on.
+// listPresets is `rlcheck list presets`. For each product it prints what may be written, the SPEC that it
+// becomes, and the evidence for that.
 func listPresets(e *cli.Env) {
 	for _, p := range preset.All() {
 		e.Say.Resultf("%-22s %-30s %s\n%-22s %s\n", p.Name, p.Proof(), p.Written(), "", becomes(p.Written()))
 	}
 }
 
-// becomes is the SPEC that a preset stands for. The examples of all products have one, which a test holds.
+// becomes returns the SPEC of a preset. The examples of all products have one, which a test ensures.
 func becomes(written string) string {
 	limit, err := spec.Parse(written)
 	if err != nil {
@@ -79,7 +79,7 @@ func becomes(written string) string {
 	return limit.String()
 }
 
-// presetWords are the products, for explain.
+// presetWords returns the products, for explain.
 func presetWords() (out []entry) {
 	for _, p := range preset.All() {
 		text := fmt.Sprintf("%s: %s\n%s is %s", p.Title, p.Proof(), p.Written(), becomes(p.Written()))
@@ -97,7 +97,7 @@ func presetWords() (out []entry) {
 	return out
 }
 
-// needed says what a word of a configuration is where it is left out.
+// needed says what holds if a word of a configuration is left out.
 func needed(k preset.Key) string {
 	switch {
 	case k.Needed:

@@ -20,9 +20,9 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// run is the program: it returns the exit status and never exits.
+// run runs the program. It returns the exit status and never exits.
 func run(args []string, in io.Reader, out, errw io.Writer) int {
-	// a reader that has gone is no reason to lose a recording: writes return EPIPE
+	// A reader that has left is no reason to lose a recording, so writes return EPIPE.
 	signal.Ignore(syscall.SIGPIPE)
 	say := &cli.Speaker{Out: out, Err: errw}
 	e := &cli.Env{Args: args, In: in, Say: say, Getenv: os.LookupEnv, Environ: os.Environ,
@@ -62,7 +62,7 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 		SilenceUsage:       true,
 		DisableSuggestions: true, // unknownCommand has its own, in one line
 	}
-	// The version flag is our own: cobra prints one through text/template, and then the linker keeps every
+	// The version flag is our own. Cobra prints one through text/template, and then the linker keeps every
 	// exported method.
 	asked := root.Flags().Bool("version", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -26,7 +26,7 @@ func newManCmd(e *cli.Env) *cobra.Command {
 	}
 }
 
-// writeManual writes a page for a command and each below it.
+// writeManual writes a page for a command and each command below it.
 func writeManual(c *cobra.Command, dir string) error {
 	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
 	if err := os.WriteFile(filepath.Join(dir, name+".1"), []byte(manualPage(c, name)), 0o644); err != nil {
@@ -42,7 +42,7 @@ func writeManual(c *cobra.Command, dir string) error {
 	return nil
 }
 
-// manualPage is the page of one command, as man(7) reads it.
+// manualPage returns the page of one command, as man(7) reads it.
 func manualPage(c *cobra.Command, name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %q 1 \"\" \"rlcheck %s\" \"rlcheck\"\n", strings.ToUpper(name), version())
@@ -68,7 +68,7 @@ func manualPage(c *cobra.Command, name string) string {
 	return b.String()
 }
 
-// manualFlags are flags with what they mean.
+// manualFlags returns flags with their meanings.
 func manualFlags(flags *pflag.FlagSet) string {
 	var b strings.Builder
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -83,7 +83,7 @@ func manualFlags(flags *pflag.FlagSet) string {
 	return b.String()
 }
 
-// roff escapes a text: a backslash, a dash, and a dot or an apostrophe that begins a line.
+// roff escapes a text: a backslash, a dash, and a dot or an apostrophe at the beginning of a line.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	return strings.NewReplacer("\n.", "\n\\&.", "\n'", "\n\\&'").Replace(text)

@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 )
 
-// snippets are clients that honor Retry-After, one file a language.
+// snippets are clients that honor Retry-After, one file for each language.
 //
 //go:embed snippet
 var snippets embed.FS

@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// schemaNames are the forms that have a schema, the usual one first.
+// schemaNames are the forms with a schema, the usual one first.
 var schemaNames = []string{"scenario", "report", "verdict", "compare", "identity"}
 
 func newSchemaCmd(e *cli.Env) *cobra.Command {
@@ -27,13 +27,13 @@ and identity what identify -o json prints.`,
 			if err != nil {
 				return err
 			}
-			_, _ = e.Say.Write(text) // remembered by the speaker
+			_, _ = e.Say.Write(text) // the speaker keeps the error
 			return nil
 		},
 	}
 }
 
-// schemaText is the schema of one form.
+// schemaText returns the schema of one form.
 func schemaText(name string) ([]byte, error) {
 	switch name {
 	case "scenario":

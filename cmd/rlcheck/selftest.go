@@ -33,7 +33,7 @@ faults caught, and the faults that no scenario claims.`,
 	return cmd
 }
 
-// selftestProgress tells a terminal now and then how far a self-test has come.
+// selftestProgress prints now and then on a terminal how far a self-test is.
 func selftestProgress(e *cli.Env) func(done, planned int) {
 	if cli.Terminal(e.Say.Err) == 0 || e.NoProgress {
 		return nil

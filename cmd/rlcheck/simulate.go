@@ -36,7 +36,7 @@ type simulateFlags struct {
 	from, beside                     string
 	answer                           time.Duration
 	seed                             uint64
-	// read are the flags of a recording; those of its limit are not used.
+	// read are the flags for reading a recording. Those of its limit are not used.
 	read checkcmd.Flags
 }
 
@@ -136,7 +136,7 @@ func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
 	return nil
 }
 
-// simulateScenarios decides the load of scenarios.
+// simulateScenarios decides the requests of scenarios.
 func simulateScenarios(e *cli.Env, args []string, f simulateFlags) (out []result.Scenario,
 	err error) {
 	if len(args) == 0 {
@@ -209,7 +209,7 @@ func simulateFile(e *cli.Env, f simulateFlags) (out []result.Scenario, err error
 	return out, nil
 }
 
-// fileOf is what reports call the file of --from.
+// fileOf returns the name of the --from file in reports.
 func fileOf(name string) string {
 	if name == "-" {
 		return "stdin"
@@ -217,7 +217,7 @@ func fileOf(name string) string {
 	return filepath.Base(name)
 }
 
-// try is one limit that is tried on the requests of a file.
+// try is one limit for the requests of a file.
 type try struct {
 	limit   spec.Limit
 	limiter *simulate.Limiter
@@ -226,7 +226,7 @@ type try struct {
 	kept    []timeline.Observation
 }
 
-// decide decides one request, whatever became of it.
+// decide decides one request, whatever its recorded outcome.
 func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Duration) (err error) {
 	if t.limiter == nil {
 		if t.limiter, err = simulate.NewLimiter(t.limit, h.Started, answer); err != nil {
@@ -252,7 +252,7 @@ func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Dur
 	return nil
 }
 
-// scenario is what reports show of it. A large file has its numbers alone.
+// scenario returns what reports show of a try. Of a large file they show only the numbers.
 func (t *try) scenario(name string, h timeline.Header) (result.Scenario, error) {
 	h = timeline.Header{Started: h.Started, Notes: append(h.Notes, "simulated: the requests are those of "+
 		name+", the answers those of a correct limiter")}
@@ -265,7 +265,7 @@ func (t *try) scenario(name string, h timeline.Header) (result.Scenario, error) 
 	return trial.Simulated(name, t.limit, &timeline.Timeline{Header: h, Observations: t.kept})
 }
 
-// eachRequest reads the requests of --from, ascending by when they were sent.
+// eachRequest reads the requests of --from, in the order in which they were sent.
 func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timeline.Observation) error) (
 	timeline.Header, error,
 ) {
@@ -284,7 +284,7 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 	}
 	var stop error
 	if slices.Contains(accesslog.Formats(), accesslog.Format(f.read.Format)) {
-		f.read.Log.Complete = true // what is missing of a log is not judged
+		f.read.Log.Complete = true // what a log misses is not judged
 		f.read.Log.WithoutCached = true
 		l, err := checkcmd.AccessLog(e, in, name, &f.read, nil)
 		if err != nil {
@@ -316,9 +316,10 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 	return withoutCached(h, caches), errors.Join(f.read.OtherFormat(name, err), stop)
 }
 
-// WithoutCached notes how many requests of a file a cache answered: a limiter behind it does not see them.
+// withoutCached notes how many requests of a file a cache answered. A limiter behind the cache does not see
+// them.
 func withoutCached(h timeline.Header, c headers.Caches) timeline.Header {
-	h.Notes = nil // those of the recording are of its answers
+	h.Notes = nil // the notes of the recording are on its answers
 	if c.Hits > 0 {
 		h.Notes = []string{fmt.Sprintf("%s: %d of %d (%s) left out: a limiter behind the cache does "+
 			"not see such requests", result.FromCaches, c.Hits, c.Answers, c.First)}
@@ -366,7 +367,7 @@ func simulateBeside(e *cli.Env, args []string, f simulateFlags) error {
 	return nil
 }
 
-// decideBeside decides the requests of recorded scenarios, by the limit that is given or else by their own.
+// decideBeside decides the requests of recorded scenarios, by the given limit or else by their own.
 func decideBeside(e *cli.Env, r *result.Run, given []string) (all []report.Beside, err error) {
 	for _, s := range r.Scenarios {
 		limits, why := besideLimits(&s, given)
@@ -408,8 +409,8 @@ func readBeside(e *cli.Env, name string) (*result.Run, error) {
 		Counts: tl.Counts()}}}, nil
 }
 
-// besideLimits are what counts the requests of a recorded scenario: the declared limits, or the one of
-// --limit in the place of all. why says what is missing.
+// besideLimits returns the limits that count the requests of a recorded scenario: the declared limits, or
+// --limit instead of all. why says what is missing.
 func besideLimits(s *result.Scenario, given []string) (limits []timeline.PhaseLimit, why string) {
 	switch declared := s.Timeline; {
 	case declared != nil && s.Counts.Sent > recording.Most && len(declared.Observations) <= recording.Most:

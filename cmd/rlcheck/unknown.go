@@ -13,10 +13,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// unknownCommand returns the error for words that name no command, nil if they name one.
+// unknownCommand returns the error for words that name no command, or nil if they name one.
 func unknownCommand(root *cobra.Command, words []string) error {
 	if len(words) > 0 && strings.HasPrefix(words[0], cobra.ShellCompRequestCmd) {
-		return nil // a shell asks what to complete: cobra adds that command when it runs
+		return nil // a shell asks for completions: cobra adds that command when it runs
 	}
 	_, rest, err := root.Find(words)
 	if err == nil {
@@ -37,7 +37,7 @@ func unknownCommand(root *cobra.Command, words []string) error {
 	return cli.Usagef("%q: there is no such command%s", word, cli.Mend(hint))
 }
 
-// firstWord is the first of words that is neither a flag nor the value of a global one.
+// firstWord returns the first of words that is neither a flag nor the value of a global flag.
 func firstWord(root *cobra.Command, words []string) string {
 	for i := 0; i < len(words); i++ {
 		name, isFlag := strings.CutPrefix(words[i], "--")
@@ -52,7 +52,7 @@ func firstWord(root *cobra.Command, words []string) string {
 	return ""
 }
 
-// flagError puts an error of a flag into our words.
+// flagError explains an error of a flag in our words.
 func flagError(cmd *cobra.Command, err error) error {
 	help := cmd.CommandPath() + " --help lists the flags"
 	var unknown *pflag.NotExistError
@@ -78,7 +78,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 }
 
-// badValue says what belongs where a value was not understood; where is the flag or the variable.
+// badValue says what belongs in place of an invalid value. where is the flag or the variable.
 func badValue(where string, err *pflag.InvalidValueError) error {
 	what := map[string]string{
 		"bool": "true or false", "int": "a whole number", "uint64": "a whole number, 0 or more",

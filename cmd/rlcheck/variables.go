@@ -14,16 +14,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// variable is the environment variable of a flag: --max-rate is RLCHECK_MAX_RATE.
+// variable returns the environment variable of a flag: --max-rate is RLCHECK_MAX_RATE.
 func variable(flag string) string {
 	return "RLCHECK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// namesakes are flags that mean something else in `run`, and there have the variable.
+// namesakes are flags that mean something else in `run`, which has their variable.
 var namesakes = map[string][]string{"check": {"partition"}, "proxy": {"set"}, "report": {"only", "skip"}}
 
-// fromEnvironment sets the flags that were not given from RLCHECK_* variables, and returns their names: a
-// flag goes over the environment, and that over a file.
+// fromEnvironment sets the flags that were not given from RLCHECK_* variables, and returns their names. A
+// flag wins over the environment, which wins over a file.
 func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) (map[string]bool, error) {
 	var errs []error
 	set := make(map[string]bool)
@@ -52,7 +52,7 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) (ma
 	return set, errors.Join(errs...)
 }
 
-// commands tells whether a setting may bring a command: names one, or brings a whole phase.
+// commands tells whether a setting may bring a command: it names one, or replaces a whole phase.
 func commands(setting string) bool {
 	path, value, _ := strings.Cut(setting, "=")
 	steps := strings.Split(path, ".")
@@ -60,11 +60,12 @@ func commands(setting string) bool {
 	return slices.Contains(steps, "command") || steps[0] == "phases" && whole
 }
 
-// ownVariables are read by the tests and benchmarks of rlcheck, not by its commands.
+// ownVariables are for the tests and benchmarks of rlcheck, not for its commands.
 var ownVariables = regexp.MustCompile(`^RLCHECK_(BENCH|LIVE|TEST)_|^RLCHECK_(REQUIRE_SERVERS|SOAK)$`)
 
-// strayVariables looks for RLCHECK_* variables that belong to no flag of any command. One that is nearly that
-// of a flag is an error: a misspelt RLCHECK_STRICT would be a pass. The others are returned, ascending.
+// strayVariables looks for RLCHECK_* variables that belong to no flag of any command. A name that is similar
+// to a flag's is an error, since a misspelt RLCHECK_STRICT could make a PASS. The others are returned,
+// ascending.
 func strayVariables(root *cobra.Command, environ []string) (stray []string, err error) {
 	var known []string
 	for _, c := range append(root.Commands(), root) {
@@ -91,8 +92,8 @@ func strayVariables(root *cobra.Command, environ []string) (stray []string, err 
 	return stray, errors.Join(errs...)
 }
 
-// nearVariable returns the variable that a name was surely meant as, empty for none: one slip, in long names
-// two.
+// nearVariable returns the variable that a name was surely meant to be: it differs by one slip, or by two if
+// it is long. Empty: none.
 func nearVariable(name string, known []string) string {
 	best, least := "", 2
 	if len(name) > len("RLCHECK_")+6 {

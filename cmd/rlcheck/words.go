@@ -11,11 +11,11 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 )
 
-// negative is a number below zero, which would be read as a flag.
+// negative matches a number below zero, which would be read as a flag.
 var negative = regexp.MustCompile(`^-[.0-9]`)
 
-// negativeLast lets the value of retry-after be negative, as a broken target's is: it goes to the end, behind
-// a --.
+// negativeLast allows a negative value of retry-after, as a broken target may send. It moves the value to the
+// end, behind a --.
 func negativeLast(root *cobra.Command, args []string) []string {
 	i := slices.IndexFunc(args, negative.MatchString)
 	if i < 0 || slices.Contains(args, "--") || firstWord(root, args) != "retry-after" {
@@ -37,10 +37,10 @@ func newVersionCmd(e *cli.Env) *cobra.Command {
 }
 
 // What a release knows of itself and the linker wrote into it (-ldflags "-X main.release=v1 -X
-// main.revision=COMMIT"); both empty where Go recorded them, or nobody did.
+// main.revision=COMMIT"). Both are empty if Go recorded them, or nobody did.
 var release, revision string
 
-// version is the version of the release, or that of the module as the build recorded it.
+// version returns the version of the release, or that of the module as the build recorded it.
 func version() string {
 	if release != "" {
 		return release
@@ -51,7 +51,7 @@ func version() string {
 	return "devel"
 }
 
-// commit is the commit that was built, empty where it is not known.
+// commit returns the commit that was built. Empty: it is not known.
 func commit() string {
 	if info, ok := debug.ReadBuildInfo(); ok && revision == "" {
 		for _, s := range info.Settings {
@@ -63,8 +63,7 @@ func commit() string {
 	return revision
 }
 
-// printVersion prints the version. Below it stand the commit, where it is known, the Go version and the
-// platform.
+// printVersion prints the version, the commit if it is known, the Go version and the platform.
 func printVersion(e *cli.Env) {
 	at := ""
 	if c := commit(); c != "" {

@@ -18,17 +18,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// LogFlags are the flags of `rlcheck check` that matter to access logs alone.
+// LogFlags are the flags of `rlcheck check` that only matter to access logs.
 type LogFlags struct {
 	layout, partitionBy, zone   string
 	match, allowed              []string
 	maxDuration, lag, wallError time.Duration
 	skipBad, Complete           bool
-	// WithoutCached leaves out what a cache answered.
+	// WithoutCached leaves out the requests that a cache answered.
 	WithoutCached bool
 }
 
-// Add adds the flags that matter to judging a log, and those of AddReading.
+// Add adds the flags about judging a log, and those of AddReading.
 func (f *LogFlags) Add(cmd *cobra.Command) {
 	f.AddReading(cmd)
 	fl := cmd.Flags()
@@ -61,11 +61,12 @@ func (f *LogFlags) AddReading(cmd *cobra.Command) {
 		"for a log: skip and count lines that cannot be read, instead of refusing the log")
 }
 
-// logOnly refuses a flag of logs that was given by hand with a recording, which has no use for it.
+// logOnly refuses a flag of logs that was given by hand with a recording, which does not use it.
 func (f *Flags) logOnly() error {
 	for _, name := range []string{"log-format", "partition-by", "match", "max-duration", "lag", "wall-error",
 		"zone", "skip-bad", "complete"} {
-		if f.Typed(name) { // what is set for all runs is for those that have a use for it
+		// A flag that is set for all runs by the environment may be of no use here.
+		if f.Typed(name) {
 			return cli.Usagef("--%s: the flag is for access logs, but --format is %s (name the server: "+
 				"--format nginx)", name, f.Format)
 		}
@@ -128,13 +129,14 @@ func AccessLog(e *cli.Env, in io.Reader, name string, f *Flags, limit spec.Limit
 	return l, nil
 }
 
-// heldLog is the size of a file, in bytes, up to which a log is read once and kept, instead of twice.
+// heldLog is the size of a file, in bytes, up to which a log is read once and kept in memory. A larger one is
+// read twice.
 const heldLog = 16 << 20
 
-// readLog reads a log; a large one of which the file can be read again is not kept.
+// readLog reads a log. It does not keep a large one if its file can be read again.
 func readLog(in io.Reader, name string, o accesslog.Options) (*accesslog.Log, error) {
 	if file, ok := in.(io.ReadSeeker); ok {
-		if at, err := file.Seek(0, io.SeekCurrent); err == nil { // else it is a pipe
+		if at, err := file.Seek(0, io.SeekCurrent); err == nil { // otherwise it is a pipe
 			end, err := file.Seek(0, io.SeekEnd)
 			if _, back := file.Seek(at, io.SeekStart); err != nil || back != nil {
 				return nil, errors.Join(err, back)
@@ -147,7 +149,7 @@ func readLog(in io.Reader, name string, o accesslog.Options) (*accesslog.Log, er
 	return accesslog.Read(in, name, o)
 }
 
-// outcome returns what a status means, given what it means by itself.
+// outcome returns the function from a status to its outcome. byItself says what a status means without flags.
 func (f *Flags) outcome(byItself func(int) timeline.Outcome) (func(int) timeline.Outcome, error) {
 	allowed, err := accesslog.ParseStatuses(f.Log.allowed)
 	if err != nil {
@@ -168,8 +170,8 @@ func (f *Flags) outcome(byItself func(int) timeline.Outcome) (func(int) timeline
 	}, nil
 }
 
-// anyZone tells whether the windows of a limit begin at the same instants in every time zone: offsets are
-// multiples of a quarter of an hour.
+// anyZone tells whether the windows of a limit begin at the same instants in every time zone. Offsets of
+// zones are multiples of a quarter of an hour.
 func anyZone(limit spec.Limit) bool {
 	return !slices.ContainsFunc(limit, func(p spec.Policy) bool {
 		return p.Windowed() &&
@@ -177,7 +179,7 @@ func anyZone(limit spec.Limit) bool {
 	})
 }
 
-// logNotes says what of a log is judged and what is not.
+// logNotes says which requests of a log are judged and which are not.
 func logNotes(e *cli.Env, l *accesslog.Log, name string, f *Flags) {
 	h := l.Header
 	note := fmt.Sprintf("%s: %s: %s", name, quantity.Plural(l.Lines, "line"),

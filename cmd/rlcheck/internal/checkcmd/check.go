@@ -1,5 +1,5 @@
-// Package checkcmd is `rlcheck check`, which judges recordings and logs. Other commands read those as it
-// does.
+// Package checkcmd is `rlcheck check`, which judges recordings and logs. Other commands read these in the
+// same way.
 package checkcmd
 
 import (
@@ -42,23 +42,23 @@ type Flags struct {
 	drift                      int64
 	Log                        LogFlags
 	clients                    clientFlags
-	// Changed tells whether a flag was given, also by the environment; Typed, whether it was given by hand.
+	// Changed tells whether a flag was given, also by the environment. Typed tells whether it was given by
+	// hand.
 	Changed, Typed func(flag string) bool
-	// ends tells that the end of an answer was read, timeless counts the outcomes without the time of an
-	// answer.
+	// ends: the end of an answer was recorded. timeless counts the outcomes without the time of an answer.
 	ends     bool
 	timeless int
 	// caches counts the answers that a cache gave.
 	caches headers.Caches
-	// only names the partitions to judge; empty: all. found are those of them that were read, others some
-	// that were not asked for.
+	// only names the partitions to judge. Empty: all. found are those of them that were read. others are some
+	// that are not to be judged.
 	only          []string
 	found, others map[string]bool
-	// judges are the limits that judge; set when the header was read.
+	// judges are the limits that judge. They are set when the header has been read.
 	judges *check.Panel
-	// kept is what reports show beside the verdict.
+	// kept has what reports show beside the verdict.
 	kept keeper
-	// replay returns the words that judge a recording again.
+	// replay returns the words of the command that judges a recording again.
 	replay func(name string) []string
 }
 
@@ -171,7 +171,8 @@ func checkAll(e *cli.Env, names []string, f Flags) error {
 	return status
 }
 
-// asJudged tells one of several recordings from the others, and by what it was judged, for the hint of all.
+// asJudged gives one of several recordings its own id, and the terms by which it was judged, for the common
+// hint.
 func (f *Flags) asJudged(s *result.Scenario, name string) {
 	s.ID = cli.Visible(name)
 	if s.Timeline == nil || len(s.Limit) == 0 || f.Limit == "" {
@@ -186,7 +187,7 @@ func (f *Flags) asJudged(s *result.Scenario, name string) {
 	t.Limits[0].Limit = f.Limit
 }
 
-// emitChecked writes judged recordings in every wanted format; it returns whether all was written.
+// emitChecked writes judged recordings in every wanted format. It returns whether all was written.
 func emitChecked(e *cli.Env, outs []output.Output, r *result.Run, judges []*check.Panel) bool {
 	several := len(judges) > 1
 	return output.EmitEach(e, outs, func(w io.Writer, format string) error {
@@ -201,7 +202,7 @@ func emitChecked(e *cli.Env, outs []output.Output, r *result.Run, judges []*chec
 				fmt.Fprintf(w, "perhaps: %s\n", r.Hint.Text)
 			}
 			return nil
-		case format == "json" && !several: // which has no place for it
+		case format == "json" && !several: // it has no place for the note
 			if note != "" {
 				e.Say.Line(note)
 			}
@@ -214,7 +215,7 @@ func emitChecked(e *cli.Env, outs []output.Output, r *result.Run, judges []*chec
 	})
 }
 
-// writeChecked prints a judged recording as text, under its name where there are several.
+// writeChecked prints a judged recording as text, under its name if there are several.
 func writeChecked(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Panel, named bool) {
 	if named {
 		fmt.Fprintf(w, "%s:\n", s.ID)
@@ -228,7 +229,7 @@ func writeChecked(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Pan
 	}
 }
 
-// Formats are the formats of run, and before them what check prints by itself.
+// Formats returns the formats of run, and before them the format of check alone.
 func Formats() []string { return append([]string{"text"}, report.Formats()...) }
 
 // sound checks the words and numbers of the flags.
@@ -260,8 +261,8 @@ func (f *Flags) sound() error {
 	return nil
 }
 
-// absent is the error that no request has a partition that is to be judged: a verdict without it would be
-// taken for one on it.
+// absent returns the error that no request has a partition that is to be judged. A verdict without it could
+// be mistaken for one on it.
 func (f *Flags) absent(name string) error {
 	var errs []error
 	for _, p := range f.only {
@@ -349,7 +350,7 @@ func witness(f verdict.Finding) string {
 	return b.String()
 }
 
-// noteBecame says which SPEC a limit is that was written in the words of a product.
+// noteBecame says which SPEC a limit in the words of a product is.
 func noteBecame(e *cli.Env, written string, limit spec.Limit) {
 	if strings.Contains(written, ":") {
 		e.Say.Notef("--limit %s is %s", cli.Visible(written), limit)

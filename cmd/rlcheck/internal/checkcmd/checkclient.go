@@ -26,7 +26,7 @@ type clientFlags struct {
 	opts client.Options
 }
 
-// clientOnly are the flags that mean something only with --client, and those that mean nothing with it.
+// clientOnly are the flags that need --client. notForClients are those that --client excludes.
 var (
 	clientOnly    = []string{"max-attempts", "retry-budget", "same-request"}
 	notForClients = []string{"limit", "conformance", "partition", "shared", "exact-burst", "burst-resolution",
@@ -47,7 +47,7 @@ func (f *clientFlags) add(cmd *cobra.Command) {
 			"(default not judged)")
 }
 
-// alone refuses flags of --client without it.
+// alone refuses flags that need --client without it.
 func (f *clientFlags) alone(typed func(string) bool) error {
 	for _, name := range clientOnly {
 		if typed(name) {
@@ -129,7 +129,7 @@ func readClients(e *cli.Env, name string, f Flags) (*timeline.Timeline, error) {
 	return read(in, name, ndjson.Options{Columns: f.Columns, Outcome: outcome})
 }
 
-// clientScenario is a recording of clients with the verdict on them.
+// clientScenario returns a recording of clients with the verdict on them.
 func clientScenario(name string, tl *timeline.Timeline, f *Flags) result.Scenario {
 	j, claims := client.Judge(tl, f.clients.opts)
 	s := result.Scenario{ID: "stdin", Title: "Clients wait as they are told, spread out, and give up",

@@ -64,10 +64,10 @@ func judgeFile(e *cli.Env, name string, f *Flags) (*verdict.Judgement, timeline.
 			"envoy-json, caddy and alb", f.Format)
 }
 
-// Opener begins to read a recording of one form.
+// Opener opens a recording of one format.
 type Opener func(io.Reader, string, ndjson.Options) *ndjson.Reader
 
-// judgeTimeline judges a recording that has the members of a timeline.
+// judgeTimeline judges a recording with the members of a timeline.
 func judgeTimeline(e *cli.Env, in io.Reader, name string, f *Flags, open Opener) (
 	*verdict.Judgement, timeline.Counts, error,
 ) {
@@ -89,7 +89,7 @@ func judgeTimeline(e *cli.Env, in io.Reader, name string, f *Flags, open Opener)
 	return j, counts, f.OtherFormat(name, err)
 }
 
-// OtherFormat adds to the error of a file that is not what nobody said it is how to say what it is.
+// OtherFormat adds to the error of a file how to name its format, if nobody named one.
 func (f *Flags) OtherFormat(name string, err error) error {
 	var problems ndjson.Errors
 	if !errors.As(err, &problems) || f.Changed("format") {
@@ -107,7 +107,7 @@ func (f *Flags) OtherFormat(name string, err error) error {
 	return err
 }
 
-// remarkTimeline says what a recording lacks for the limits, and what of it was not read.
+// remarkTimeline says what a recording lacks for the limits, and what was not read of it.
 func remarkTimeline(e *cli.Env, r *ndjson.Reader, name string, f *Flags) {
 	if !f.ends && slices.ContainsFunc(f.judges.Limits(), spec.Limit.Completes) {
 		remark(e, f, true, endless("no observation has done_ns", "done_ns in each line"))
@@ -122,8 +122,7 @@ func remarkTimeline(e *cli.Env, r *ndjson.Reader, name string, f *Flags) {
 	}
 }
 
-// ours tells whether a file is a recording of rlcheck in NDJSON. It reads nothing of what can be read only
-// once.
+// ours tells whether a file is a recording of rlcheck in NDJSON. It consumes nothing of a pipe.
 func ours(in io.Reader) bool {
 	file, ok := in.(*os.File)
 	const begin = `{"rlcheck":"`
@@ -135,7 +134,7 @@ func ours(in io.Reader) bool {
 	return string(buf[:n]) == begin
 }
 
-// guessed is the format that a file seems to have; empty where it is none of an access log, or not known.
+// guessed returns the format that a file seems to have. Empty: it is that of no access log, or not known.
 func guessed(name string) accesslog.Format {
 	file, err := os.Open(name)
 	if err != nil { // standard input
@@ -153,7 +152,7 @@ func foreign(err error) bool {
 	return errors.As(err, &problems) && problems[0].Line == 1 && errors.Is(problems[0], ndjson.ErrNotJSON)
 }
 
-// judgeStream judges a recording as it is read.
+// judgeStream judges a recording while it is read.
 func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *Flags) (
 	*verdict.Judgement, timeline.Counts, error) {
 	var garbage recording.Garbage
@@ -174,7 +173,7 @@ func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *Flags) (
 		f.ends = f.ends || o.Done > 0
 		result.DoubtCached(o, &f.caches)
 		if !o.Answered && o.Outcome != timeline.Unknown {
-			// The answer may have come after the last time in the file, and the decision with it.
+			// The answer, and the decision, may have come after the last time in the file.
 			o.Outcome = timeline.Unknown
 			f.timeless++
 		}
@@ -200,7 +199,7 @@ func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *Flags) (
 	return j, f.judges.Counts(), refused(name, at, err)
 }
 
-// again reads a file a second time, for what was not kept of it; nil where that cannot be.
+// again returns a second reading of a file, for requests that were not kept. nil: it can be read only once.
 func (f *Flags) again(e *cli.Env, in io.Reader, open func(io.Reader) *ndjson.Reader) recording.Eacher {
 	file, ok := in.(*os.File)
 	if !ok || in == e.In {
@@ -210,7 +209,7 @@ func (f *Flags) again(e *cli.Env, in io.Reader, open func(io.Reader) *ndjson.Rea
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
-		var counted headers.Caches // again
+		var counted headers.Caches // it is counted already
 		return open(file).Each(func(o *timeline.Observation, _ int) bool {
 			result.DoubtCached(o, &counted)
 			return !f.wants(o.Partition) || take(o)
@@ -218,8 +217,7 @@ func (f *Flags) again(e *cli.Env, in io.Reader, open func(io.Reader) *ndjson.Rea
 	}
 }
 
-// refused tells the line of an observation with which a recording became too large to be judged; line 0: it
-// was not one.
+// refused says at which line a recording became too large to be judged. line 0: no observation was refused.
 func refused(name string, line int, err error) error {
 	if line == 0 || !errors.Is(err, check.ErrTooLarge) {
 		return err
@@ -230,8 +228,8 @@ func refused(name string, line int, err error) error {
 			"over a shorter time", Err: err}}
 }
 
-// judgeLog judges an access log, which is read whole before: its lines are in the order of their ends, and
-// when it ended is known at its end.
+// judgeLog judges an access log. It is read whole before, since its lines are in the order of their ends, and
+// its own end is known only at the end.
 func judgeLog(e *cli.Env, in io.Reader, name string, f *Flags) (*verdict.Judgement, timeline.Counts,
 	error) {
 	var garbage recording.Garbage
@@ -274,7 +272,7 @@ func judgeLog(e *cli.Env, in io.Reader, name string, f *Flags) (*verdict.Judgeme
 	return j, f.judges.Counts(), refused(name, at, err)
 }
 
-// endless says what cannot be shown where no answer has a known end; what would help is behind it.
+// endless says what cannot be shown if no answer has a known end, followed by a mend.
 func endless(lack, mend string) string {
 	return lack + ": the end of an answer is not recorded, so rlcheck cannot show that too many " +
 		"requests were in flight, or that a charge was late (" + mend + " would record it)"
@@ -301,7 +299,7 @@ func OpenTimeline(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, end := range []string{".part", output.PackedEnd,
-			output.LongEnd} { // of a killed run, and compressed
+			output.LongEnd} { // of a killed run, or compressed
 			if other, err := os.Open(name + end); err == nil {
 				return other, nil
 			}
@@ -324,8 +322,7 @@ func OpenTimeline(name string) (*os.File, error) {
 	return f, nil
 }
 
-// Recorded returns what `rlcheck check` reads of a file: a timeline instead of the journal that a killed
-// run left.
+// Recorded returns what `rlcheck check` reads of a file. For the journal of a killed run, it is a timeline.
 func Recorded(e *cli.Env, in io.Reader, f *Flags) (io.Reader, error) {
 	file, is := in.(*os.File)
 	begin := make([]byte, 64)
@@ -333,7 +330,7 @@ func Recorded(e *cli.Env, in io.Reader, f *Flags) (io.Reader, error) {
 		return in, nil
 	}
 	n, _ := file.ReadAt(begin, 0) // a pipe has no places
-	// By its name one that was just made is a journal too, though nothing stands in it yet.
+	// A new journal is still empty, and is known by its name.
 	if !ndjson.IsJournal(begin[:n]) && filepath.Base(file.Name()) != rundir.JournalName {
 		return in, nil
 	}

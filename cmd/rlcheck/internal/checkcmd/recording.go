@@ -19,16 +19,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// keeper takes from a recording, while it is judged, what reports show of it beside the verdict. Its memory
-// is bounded: of a large recording it keeps the requests around the first findings, and says so.
+// keeper collects from a recording, while it is judged, what reports show beside the verdict. Its memory is
+// bounded. Of a large recording it keeps the requests around the first findings, and says so.
 type keeper struct {
-	// wanted tells that some report is wanted; untimed, that intervals are wider than the requests took.
+	// wanted: some report is wanted. untimed: intervals are wider than the requests took.
 	wanted, untimed bool
 	header          timeline.Header
 	latencies       latency.Collector
 	clients         result.ClientTally
 	recording.Kept
-	// notes are what was said of the recording, replay the command that judges it again.
+	// notes are the remarks on the recording. replay is the command that judges it again.
 	notes, replay []string
 }
 
@@ -44,7 +44,7 @@ func (k *keeper) add(o *timeline.Observation) {
 	k.Keep(o)
 }
 
-// scenario is what reports show of a judged recording.
+// scenario returns what reports show of a judged recording.
 func (k *keeper) scenario(
 	name string, judges *check.Panel, j *verdict.Judgement, c timeline.Counts,
 ) result.Scenario {
@@ -55,7 +55,7 @@ func (k *keeper) scenario(
 	s := trial.Recording(one, worth(judges, j), j)
 	s.ID, s.Counts, s.Header, s.Latency = "stdin", c, k.header, k.latencies.Summary()
 	s.Clients = k.clients.Clients()
-	if name != "-" { // what came by a pipe cannot be judged again
+	if name != "-" { // a pipe cannot be judged again
 		s.ID, s.TimelinePath, s.Replay = filepath.Base(name), name, k.replay
 	}
 	s.Header.Notes = append(slices.Clone(s.Header.Notes), k.notes...)
@@ -72,8 +72,8 @@ func (k *keeper) scenario(
 	return s
 }
 
-// remark says something of a recording on the side, and in its reports. -q hides it from standard error
-// unless it must be known.
+// remark says something about a recording, on standard error and in its reports. -q hides it from standard
+// error unless must is true.
 func remark(e *cli.Env, f *Flags, must bool, text string) {
 	f.kept.notes = append(f.kept.notes, text)
 	if must {
@@ -83,8 +83,8 @@ func remark(e *cli.Env, f *Flags, must bool, text string) {
 	e.Say.Notef("%s", text)
 }
 
-// replayWords are the words that judge a recording again: the flags that matter to the verdict, also those of
-// the environment.
+// replayWords returns the words of the command that judges a recording again: the flags that matter to the
+// verdict, also those of the environment.
 func replayWords(cmd *cobra.Command, name string) []string {
 	words := []string{"rlcheck", "check", name}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// panel returns what judges a recording: the limit of --limit, or those that it was judged by when it was
-// made.
+// panel returns the panel that judges a recording: by --limit, or by the limits by which it was judged when
+// it was made.
 func (f *Flags) panel(h timeline.Header) (*check.Panel, error) {
 	limits := h.Judged.Limits
 	switch {
@@ -51,7 +51,7 @@ func onlyTo(limits []timeline.PhaseLimit, judged []string) []timeline.PhaseLimit
 	return out
 }
 
-// chargedTo joins what several limits say of requests without an outcome; it may be empty.
+// chargedTo joins what several limits say of requests without an outcome. May be empty.
 func chargedTo(limits []timeline.PhaseLimit) map[string][]string {
 	out := map[string][]string{}
 	for _, l := range limits {
@@ -66,8 +66,7 @@ func chargedTo(limits []timeline.PhaseLimit) map[string][]string {
 	return out
 }
 
-// options are what the flags ask of a judgement and, where they say nothing, what the recording was judged by
-// when it was made.
+// options returns the options of a judgement. What the flags do not say is as when the recording was made.
 func (f *Flags) options(t timeline.Terms) check.Options {
 	o := check.OptionsOf(t)
 	o.Hint, o.Spill = true, recording.Spill
@@ -77,7 +76,7 @@ func (f *Flags) options(t timeline.Terms) check.Options {
 	if f.shared || f.Changed("shared") { // a log that lost lines is shared, too
 		o.Shared = f.shared
 	}
-	// What a pass of another limit must measure the recording does not say.
+	// The recording does not say what a PASS of another limit must measure.
 	same := func(l timeline.PhaseLimit) bool { return l.Limit == f.Limit }
 	other := f.Limit != "" && !slices.ContainsFunc(t.Limits, same)
 	if other || f.Changed("exact-burst") || f.Changed("burst-resolution") {
@@ -89,7 +88,7 @@ func (f *Flags) options(t timeline.Terms) check.Options {
 	return o
 }
 
-// sayTerms says on the side what the recording said in place of flags, and what no limit counts.
+// sayTerms says on standard error what the recording said instead of flags, and what no limit counts.
 func sayTerms(e *cli.Env, name string, f *Flags, t timeline.Terms) {
 	var said []string
 	for _, l := range t.Limits {
@@ -120,7 +119,7 @@ func sayTerms(e *cli.Env, name string, f *Flags, t timeline.Terms) {
 	}
 }
 
-// worth says what a pass is worth. What was measured under each of several limits is not told.
+// worth says what a PASS is worth. It leaves out what was measured under each of several limits.
 func worth(p *check.Panel, j *verdict.Judgement) string {
 	limits := p.Limits()
 	if len(limits) == 1 {

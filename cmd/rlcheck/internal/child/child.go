@@ -18,14 +18,14 @@ import (
 // childEnds is how long a child may take to end by itself.
 const childEnds = 3 * time.Second
 
-// start starts a program that ends with this one, and returns what ends it, and a channel that is closed when
-// it has ended. stop waits for grace before it kills.
+// start starts a program that ends with this one. It returns the function that ends it, and a channel that is
+// closed when it has ended. stop waits for grace before it kills.
 func start(c *exec.Cmd, grace time.Duration) (stop func() error, ended chan struct{}, err error) {
 	endWithUs(c)
 	begun := make(chan error)
 	ended = make(chan struct{})
 	go func() {
-		// On Linux a child is told of the end of the thread that started it.
+		// On Linux a child is told when the thread that started it ends.
 		runtime.LockOSThread()
 		err := c.Start()
 		begun <- err
@@ -43,7 +43,7 @@ func start(c *exec.Cmd, grace time.Duration) (stop func() error, ended chan stru
 			return nil
 		case <-time.After(grace):
 		}
-		_ = c.Process.Kill() // it may have ended meanwhile
+		_ = c.Process.Kill() // it may have ended already
 		<-ended
 		return nil
 	}), ended, nil
@@ -62,7 +62,7 @@ func Self(errw io.Writer, environ []string, args ...string) (stop func() error, 
 	return stop, err
 }
 
-// Redis starts a redis-server on a loopback port, where one is installed, or else a Redis inside this
+// Redis starts a redis-server on a loopback port if one is installed, or else a Redis server inside this
 // process.
 func Redis() (url string, stop func() error, err error) {
 	if program, err := exec.LookPath("redis-server"); err == nil {
@@ -81,7 +81,7 @@ func InstalledRedis(program string) (url string, stop func() error, err error) {
 		return "", nil, err
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	_ = l.Close() // the server takes it
+	_ = l.Close() // the server takes the port
 	c := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
 		"--daemonize", "no", "--loglevel", "warning")
 	c.Dir = os.TempDir()
@@ -94,7 +94,7 @@ func InstalledRedis(program string) (url string, stop func() error, err error) {
 	defer cancel()
 	for {
 		if client, err := redis.Open(url); err == nil {
-			_ = client.Close() // it answered
+			_ = client.Close() // it has answered
 			return url, stop, nil
 		}
 		select {

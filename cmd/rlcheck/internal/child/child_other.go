@@ -4,5 +4,5 @@ package child
 
 import "os/exec"
 
-// endWithUs has no means here: agents end with the lease of the run, a Redis stays.
+// endWithUs does nothing here. Agents end with the lease of the run, and a Redis server stays.
 func endWithUs(*exec.Cmd) {}

@@ -1,4 +1,4 @@
-// Package cli is what all commands share: what they may use of the world, how they speak, and with which
+// Package cli is what all commands share: what they may use of the world, how they print, and with which
 // status they end.
 package cli
 
@@ -24,17 +24,17 @@ type Env struct {
 	Getenv func(string) (string, bool)
 	// Environ lists the variables as NAME=VALUE.
 	Environ func() []string
-	// Quiet and Verbose are -q and -v; Color and NoProgress tell what is wanted of a terminal.
+	// Quiet and Verbose are -q and -v. Color and NoProgress say what is wanted of a terminal.
 	Quiet, Verbose, NoProgress bool
 	Color                      string
-	// Version is that of the program.
+	// Version is the version of the program.
 	Version string
-	// Unspoken are the flags of the command that the environment gave, not the command line.
+	// Unspoken are the flags of the command that only the environment gave.
 	Unspoken map[string]bool
 }
 
 // Interruptible returns a context that ends when the program is told to stop. A second signal ends the
-// program at once. Commands that do not ask for it end at the first one.
+// program at once. Commands that do not call it end at the first signal.
 func Interruptible() (ctx context.Context, stop func()) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
@@ -45,7 +45,7 @@ func Interruptible() (ctx context.Context, stop func()) {
 	return ctx, stop
 }
 
-// WantsColor tells whether the results go to a terminal that is to have colours.
+// WantsColor tells whether the results go to a terminal and shall have colours.
 func (e *Env) WantsColor() bool {
 	if e.Color != "auto" {
 		return e.Color == "always"
@@ -72,12 +72,12 @@ func Terminal(w io.Writer) int {
 	return width
 }
 
-// ThisHost is the machine that generates the load, or judges.
+// ThisHost returns the machine that generates the load, or judges.
 func ThisHost() result.Host {
 	return result.Host{
 		GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
 	}
 }
 
-// HintTime is for how long identify is asked, after a FAIL, what explains all recordings.
+// HintTime is how long identify may look, after a FAIL, for what explains all recordings.
 const HintTime = time.Second

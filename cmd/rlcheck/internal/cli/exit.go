@@ -7,7 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// The exit statuses, an API.
+// The exit statuses. They are part of the interface.
 const (
 	ExitPass         = 0
 	ExitFail         = 1
@@ -16,12 +16,12 @@ const (
 	ExitInterrupted  = 130
 )
 
-// ExitStatus is an error that has been told already and only carries the exit status.
+// ExitStatus is an error that was already printed and only carries the exit status.
 type ExitStatus int
 
 func (s ExitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// StatusOf is the one place where exit statuses are set.
+// StatusOf returns the exit status of an error. Exit statuses are set nowhere else.
 func StatusOf(err error) int {
 	var s ExitStatus
 	switch {
@@ -34,8 +34,8 @@ func StatusOf(err error) int {
 	}
 }
 
-// AfterTrouble is the exit status of a run of which something that was asked for could not be kept or
-// printed: a FAIL and an interruption stay what they are, all else says that nothing can be relied on.
+// AfterTrouble returns the exit status of a run if something that the user asked for could not be kept or
+// printed. A FAIL and an interruption keep their status. Any other status says that nothing can be relied on.
 func AfterTrouble(status int) int {
 	if status == ExitFail || status == ExitInterrupted {
 		return status
@@ -43,7 +43,7 @@ func AfterTrouble(status int) int {
 	return ExitNothing
 }
 
-// StatusFor turns a verdict into an exit status; failOn is the flag --fail-on.
+// StatusFor returns the exit status of a verdict. failOn is the flag --fail-on.
 func StatusFor(v verdict.Verdict, interrupted bool, failOn string) error {
 	switch {
 	case interrupted:

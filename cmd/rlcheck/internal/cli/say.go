@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Speaker is all that rlcheck says: results to stdout, everything else to stderr behind "rlcheck: ". Text
-// from outside is never a format string.
+// Speaker prints everything that rlcheck says: results to stdout, everything else to stderr behind "rlcheck:
+// ". Text from outside is never a format string.
 type Speaker struct {
 	Out, Err io.Writer
 	Quiet    bool
@@ -29,8 +29,8 @@ func (s *Speaker) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Lost returns why results could not be printed, nil if they could. A reader that has seen enough (| head -1)
-// is no trouble.
+// Lost returns why results could not be printed, or nil if they could. A reader that has seen enough (| head
+// -1) is no error.
 func (s *Speaker) Lost() error {
 	if s.Broken == nil || errors.Is(s.Broken, syscall.EPIPE) || errors.Is(s.Broken, io.ErrClosedPipe) {
 		return nil
@@ -38,7 +38,7 @@ func (s *Speaker) Lost() error {
 	return fmt.Errorf("standard output: results could not be printed: %w", Cause(s.Broken))
 }
 
-// Cause is the error of the operating system without the operation and the path around it.
+// Cause returns the error of the operating system without the operation and the path around it.
 func Cause(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -54,14 +54,14 @@ func Cause(err error) error {
 // Resultf prints a result.
 func (s *Speaker) Resultf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
 
-// Notef says something on the side, unless -q.
+// Notef prints a line on stderr, unless -q.
 func (s *Speaker) Notef(format string, args ...any) {
 	if !s.Quiet {
 		s.Line(fmt.Sprintf(format, args...))
 	}
 }
 
-// position begins a line that says where in a file a mistake is.
+// position matches the beginning of a line that says where in a file a mistake is.
 var position = regexp.MustCompile(`^[^\s:]+:\d+(:\d+)?: `)
 
 // Problem prints an error, which may have several lines. A line that begins with a position stays as it is,
@@ -79,12 +79,13 @@ func (s *Speaker) Problem(err error) {
 	}
 }
 
-// Line says something on the side, with -q too.
+// Line prints a line on stderr, even with -q.
 func (s *Speaker) Line(text string) {
 	_, _ = io.WriteString(s.Err, "rlcheck: "+Visible(text)+"\n") // there is nobody left to tell
 }
 
-// Visible replaces what could steer a terminal: control characters and the marks of bidirectional text.
+// Visible replaces characters that could steer a terminal: control characters and the marks of bidirectional
+// text.
 func Visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -4,5 +4,5 @@ package cli
 
 import "os"
 
-// Nowhere is false: here a closed standard file cannot be told.
+// Nowhere returns false: a closed standard file cannot be recognised here.
 func Nowhere(*os.File) bool { return false }

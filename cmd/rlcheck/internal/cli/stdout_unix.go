@@ -8,10 +8,10 @@ import (
 )
 
 // Nowhere tells whether f seems to be closed, as in `rlcheck list >&-`. Go opens /dev/null for reading and
-// writing in place of a closed standard file, before main begins. A shell's >/dev/null is for writing alone.
+// writing in place of a closed standard file, before main begins. A shell's >/dev/null is only for writing.
 //
-// Note: Python's DEVNULL and Node's "ignore" are opened for both too, and mean no mistake. So this can be
-// said, but it is no reason for another exit status.
+// Python's DEVNULL and Node's "ignore" are also opened for both, and mean no mistake. So this can be said,
+// but is no reason for another exit status.
 func Nowhere(f *os.File) bool {
 	info, err := f.Stat()
 	null, errNull := os.Stat(os.DevNull)

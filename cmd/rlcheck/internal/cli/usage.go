@@ -10,10 +10,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// Usagef is an error of the command line.
+// Usagef returns an error of the command line.
 func Usagef(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
-// Mend puts a mend behind an error in parentheses; nothing for an empty one.
+// Mend returns a mend in parentheses to follow an error, or nothing for an empty one.
 func Mend(text string) string {
 	if text == "" {
 		return ""
@@ -21,7 +21,7 @@ func Mend(text string) string {
 	return " (" + text + ")"
 }
 
-// FailOnKnown refuses a word of --fail-on that is none.
+// FailOnKnown refuses an unknown word of --fail-on.
 func FailOnKnown(word string) error {
 	words := []string{"", "fail", "inconclusive"}
 	if slices.Contains(words, word) {
@@ -41,8 +41,8 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Needs demands from least to most arguments, or any number of them for most < 0; what says in words what
-// they name.
+// Needs demands from least to most arguments, or any number of them if most < 0. what says in words what they
+// name.
 func Needs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -55,8 +55,8 @@ func Needs(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// NotEmpty refuses flags that were given without a text, as -t "$URL" gives one where URL is not set: what
-// the scenario says would be judged in its place, and the embedded target would pass for another one.
+// NotEmpty refuses flags with an empty value, as -t "$URL" gives if URL is not set. Otherwise the scenario's
+// value would be judged, and the embedded target would pass for another one.
 func NotEmpty(cmd *cobra.Command, flags ...string) error {
 	var errs []error
 	for _, name := range flags {

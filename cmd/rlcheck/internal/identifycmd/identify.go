@@ -41,7 +41,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// identifyFlags are the flags of `rlcheck identify`, beside those it has in common with run.
+// identifyFlags are the flags of `rlcheck identify` beside those that it shares with run.
 type identifyFlags struct {
 	runcmd.Flags
 	denied      []int
@@ -54,7 +54,7 @@ type identifyFlags struct {
 	log         checkcmd.LogFlags
 }
 
-// probes is the scenario of which identify takes all but the phases and the limit.
+// probes is the scenario of which identify uses everything but the phases and the limit.
 //
 //go:embed identify.yaml
 var probes []byte
@@ -177,10 +177,10 @@ func (f *identifyFlags) takeURL(args []string) error {
 	return nil
 }
 
-// thinkTime is how long the judge is asked after each phase.
+// thinkTime is how long the judge may work after each phase.
 const thinkTime = 10 * time.Second
 
-// probeScenario returns the scenario that the requests are of.
+// probeScenario returns the scenario of the requests.
 func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, redact.Redactor, error) {
 	opts, err := runcmd.ParseOptions(e, &f.Flags)
 	if err != nil {
@@ -194,7 +194,7 @@ func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, redact.Red
 	return s, redact.New([]*scenario.Scenario{s}, opts.Set, ""), nil
 }
 
-// loopbackHost tells whether a URL is of this machine.
+// loopbackHost tells whether a URL names this machine.
 func loopbackHost(target string) bool {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -204,7 +204,7 @@ func loopbackHost(target string) bool {
 	return u.Hostname() == "localhost" || err == nil && a.IsLoopback()
 }
 
-// probeTarget sends, keeps what was recorded, and prints the answer.
+// probeTarget sends requests, keeps the recording, and prints the answer.
 func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []output.Output,
 	f *identifyFlags,
 	about identify.About,
@@ -262,7 +262,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 	return identifiedStatus(ctx.Err(), res.Verdict, whole)
 }
 
-// identifiedStatus is the exit status of an answer; whole tells that all of it was kept.
+// identifiedStatus returns the exit status of an answer. whole: all of it was kept.
 func identifiedStatus(interrupted error, v identify.Verdict, whole bool) error {
 	status := map[identify.Verdict]int{identify.Open: cli.ExitInconclusive, identify.None: cli.ExitFail}[v]
 	if interrupted != nil {
@@ -274,7 +274,7 @@ func identifiedStatus(interrupted error, v identify.Verdict, whole bool) error {
 	return cli.ExitStatus(status)
 }
 
-// identified is the run that is kept: its recording, judged by the first limit that explains it.
+// identified returns the run that is kept: its recording, judged by the first limit that explains it.
 func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 	started time.Time) *result.Run {
 	s.Limit = nil
@@ -284,10 +284,10 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 	} else {
 		s.Expect.Conformance = scenario.NoConformance
 	}
-	if res.Verdict == identify.Identified { // how well it is known is said, and is enough
+	if res.Verdict == identify.Identified { // the answer says how well it is known, which is enough
 		s.Expect.Resolution = scenario.Resolution{}
 	}
-	for i := range s.Phases { // each is judged by its own
+	for i := range s.Phases { // each is judged by its own limit
 		s.Phases[i].Limit = s.Limit
 	}
 	out := result.Scenario{ID: s.ID, Title: s.Title + ": " + res.Summary(), Kind: string(s.Kind),
@@ -307,7 +307,7 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 		Host:    cli.ThisHost(), Scenarios: []result.Scenario{out}}
 }
 
-// keepIdentified keeps the recording and the report; it tells whether all was kept.
+// keepIdentified keeps the recording and the report. It returns whether all was kept.
 func keepIdentified(e *cli.Env, dir *rundir.Dir, r *result.Run, res *identify.Result) bool {
 	err := dir.Keep(r.Scenarios[0].ID, rundir.TimelineName, func(w io.Writer) error {
 		return ndjson.Write(w,
@@ -346,7 +346,8 @@ func answerIn(e *cli.Env, w io.Writer, format string, r *result.Run, res *identi
 	return err
 }
 
-// wrapped breaks the lines of an answer at spaces where the terminal has a width, but for commands to paste.
+// wrapped breaks the lines of an answer at spaces if the terminal has a width, but not commands, which users
+// paste.
 func wrapped(text string, width int) string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -366,7 +367,8 @@ func wrapped(text string, width int) string {
 	return strings.Join(out, "\n") + "\n"
 }
 
-// The narrowest terminal that is laid out for, and by how much lines go in that continue another; in columns.
+// leastWidth is the narrowest terminal that is laid out for. hanging is the indent of lines that continue
+// another. Both are columns.
 const leastWidth, hanging = 40, 4
 
 // isRecording tells whether an argument of identify is a file or a folder, and no URL.
@@ -404,8 +406,8 @@ func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(s
 	return identifiedStatus(ctx.Err(), res.Verdict, whole)
 }
 
-// recordingsOf reads a timeline file, or of the folder of a run those recordings whose limit most of them
-// have.
+// recordingsOf reads a timeline file. Of the folder of a run, it reads the recordings with the most frequent
+// limit.
 func recordingsOf(e *cli.Env, name string) ([]*timeline.Timeline, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -432,7 +434,7 @@ func recordingsOf(e *cli.Env, name string) ([]*timeline.Timeline, error) {
 	return oneLimit(r), nil
 }
 
-// oneLimit returns the recordings of a run that declare the limit that most of them declare.
+// oneLimit returns the recordings of a run that declare the most frequent limit.
 func oneLimit(r *result.Run) []*timeline.Timeline {
 	by, most := map[string][]*timeline.Timeline{}, ""
 	for i := range r.Scenarios {
@@ -446,7 +448,7 @@ func oneLimit(r *result.Run) []*timeline.Timeline {
 	return by[most]
 }
 
-// loggedIn reads an access log whose requests identify is asked about.
+// loggedIn reads an access log for identify.
 func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bool) ([]*timeline.Timeline,
 	error) {
 	c := checkcmd.Flags{Format: f.format, Denied: f.denied, Log: f.log, Changed: changed, Typed: changed}

@@ -12,16 +12,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/redact"
 )
 
-// shared are the flags that run has, too, and that its requests need as those of identify did.
+// shared are the flags that run has too. Its requests need them as those of identify did.
 var shared = []string{"from-curl", "header", "method", "data", "host", "http2", "unix-socket", "proxy",
 	"cacert", "cert", "key", "insecure", "past-caches", "allow"}
 
 // own are further flags of identify that say how it asks.
 var own = []string{"max-rate", "polite", "clients"}
 
-// next returns the command lines that ask again, and that run scenarios with clients of a partition: with
-// the flags that were given, but for the budget and the limit. Secrets are redacted; a variable that rlcheck
-// reads is none.
+// next returns the command that asks again, and one that runs scenarios with clients of a partition. They
+// have the flags that were given, without the budget and the limit. Secrets are redacted. A variable that
+// rlcheck reads is no secret.
 func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red redact.Redactor) (again string,
 	run func(partition string) string) {
 	url, flags, statuses := " "+shellWord(target), "", ""
@@ -62,7 +62,7 @@ func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red redact.Redact
 	return again, run
 }
 
-// flagWords writes a flag as it was given, each value with its name.
+// flagWords prints a flag as it was given, each value with its name.
 func flagWords(x *pflag.Flag, red redact.Redactor) (out string) {
 	name := "--" + x.Name
 	if x.Shorthand != "" {
@@ -83,7 +83,7 @@ func flagWords(x *pflag.Flag, red redact.Redactor) (out string) {
 	return out
 }
 
-// plainWord is a word that no shell changes.
+// plainWord matches a word that no shell changes.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-]+$`)
 
 // shellWord quotes a word for a shell.

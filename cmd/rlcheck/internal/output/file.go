@@ -13,14 +13,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 )
 
-// What the name of a file that is compressed ends in.
+// The ends of the names of compressed files.
 const (
 	PackedEnd = ".gz"
 	LongEnd   = ".zst"
 )
 
-// WriteFile writes a file whole or not at all, making its folder. What is there and no regular file
-// (/dev/stdout, a named pipe) is written to and stays what it is; a symbolic link too.
+// WriteFile writes a file whole or not at all, and makes its folder. Something that is no regular file
+// (/dev/stdout, a named pipe) is written to and stays what it is. So does a symbolic link.
 func WriteFile(path string, data []byte) error {
 	return StreamFile(path, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -28,7 +28,7 @@ func WriteFile(path string, data []byte) error {
 	})
 }
 
-// Packed returns write, through gzip or zstd where the name of a file says so.
+// Packed returns write, through gzip or zstd if the name of a file says so.
 func Packed(path string, write func(io.Writer) error) func(io.Writer) error {
 	switch filepath.Ext(path) {
 	default:
@@ -49,7 +49,7 @@ func Packed(path string, write func(io.Writer) error) func(io.Writer) error {
 	}
 }
 
-// StreamFile is WriteFile for what write writes: a recording is not held in memory for it.
+// StreamFile is WriteFile for the output of a function, so that a recording need not be in memory.
 func StreamFile(path string, write func(io.Writer) error) error {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to
@@ -66,7 +66,7 @@ func StreamFile(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// writeInto writes to what is no regular file.
+// writeInto writes to something that is no regular file.
 func writeInto(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -88,7 +88,7 @@ func buffered(f *os.File, write func(io.Writer) error) error {
 	return w.Flush()
 }
 
-// replaceFile puts a file with what write writes in the place of path.
+// replaceFile replaces path by a file with the output of write.
 func replaceFile(path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -112,7 +112,7 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	return cli.Cause(err)
 }
 
-// Exists tells whether there is something of that name.
+// Exists tells whether something has that name.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil

@@ -1,4 +1,4 @@
-// Package output writes what a command found: in the formats that -o names, to standard output and to files.
+// Package output writes the results of a command in the formats of -o, to standard output and to files.
 package output
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// Output is one -o FORMAT[=PATH]; an empty path is standard output.
+// Output is one -o FORMAT[=PATH]. An empty path is standard output.
 type Output struct{ Format, Path string }
 
 // Shows tells whether a format of check shows more than the verdict.
 func (o Output) Shows() bool { return o.Format != "text" && o.Format != "json" }
 
-// Whole tells whether a format is made of every request.
+// Whole tells whether a format needs every request.
 func (o Output) Whole() bool { return o.Format == "hlog" || slices.Contains(perRequest, o.Format) }
 
-// Parse reads the values of -o, which name some of formats. At most one goes to standard output; with
-// none there, fallback does.
+// Parse reads the values of -o, which name some of formats. At most one goes to standard output. If none
+// does, fallback goes there.
 func Parse(values, formats []string, fallback string) ([]Output, error) {
 	var out []Output
 	spoken := 0
@@ -57,21 +57,22 @@ func Parse(values, formats []string, fallback string) ([]Output, error) {
 	return out, nil
 }
 
-// ReportOptions are what the formats need to know of the terminal and the global flags.
+// ReportOptions returns what the formats need to know of the terminal and the global flags.
 func ReportOptions(e *cli.Env) report.Options {
 	return report.Options{Color: e.WantsColor(),
 		Verbose: e.Verbose, Quiet: e.Quiet, Width: cli.Terminal(e.Say.Out)}
 }
 
-// perRequest are the formats that have each request.
+// perRequest are the formats with every request.
 var perRequest = []string{"ndjson", "csv"}
 
-// Emit writes a run in every wanted format and says what could not be written; it returns whether all was.
+// Emit writes a run in every wanted format, and prints which could not be written. It returns whether all
+// were written.
 func Emit(e *cli.Env, outs []Output, r *result.Run, o report.Options) bool {
 	return EmitEach(e, outs, func(w io.Writer, format string) error { return report.Write(w, format, r, o) })
 }
 
-// EmitEach is Emit for formats that write writes.
+// EmitEach is Emit with another function that writes a format.
 func EmitEach(e *cli.Env, outs []Output, write func(w io.Writer, format string) error) bool {
 	whole := true
 	for _, out := range outs {
@@ -79,13 +80,13 @@ func EmitEach(e *cli.Env, outs []Output, write func(w io.Writer, format string) 
 		var err error
 		if out.Path != "" && slices.Contains(perRequest, out.Format) {
 			err = streamed(out, write)
-		} else if slices.Contains(perRequest, out.Format) { // it may be longer than memory
+		} else if slices.Contains(perRequest, out.Format) { // it may be larger than memory
 			to := bufio.NewWriterSize(e.Say, 64<<10)
 			if err = errors.Join(write(to, out.Format), to.Flush()); e.Say.Broken != nil {
-				err = nil // the speaker tells it
+				err = nil // the speaker reports it
 			}
 		} else if err = write(&buf, out.Format); err == nil && out.Path == "" {
-			_, _ = e.Say.Write(buf.Bytes()) // remembered by the speaker
+			_, _ = e.Say.Write(buf.Bytes()) // the speaker keeps the error
 		} else if err == nil {
 			err = StreamFile(out.Path, Packed(out.Path, func(w io.Writer) error {
 				_, err := buf.WriteTo(w)
@@ -103,8 +104,8 @@ func EmitEach(e *cli.Env, outs []Output, write func(w io.Writer, format string) 
 	return whole
 }
 
-// streamed writes a format that has every request to a file: it is not held in memory for it. What cannot be
-// begun is an error of the format, and not of the file.
+// streamed writes a format with every request to a file, without holding it in memory. If it fails before the
+// first byte, the error is one of the format and not of the file.
 func streamed(out Output, write func(w io.Writer, format string) error) error {
 	var refused error
 	err := StreamFile(out.Path, Packed(out.Path, func(w io.Writer) error {
@@ -129,7 +130,7 @@ func (c *counted) Write(b []byte) (int, error) {
 	return c.to.Write(b)
 }
 
-// stepSummary adds a run as Markdown to the summary of a step of GitHub Actions, where this is one.
+// stepSummary adds a run as Markdown to the summary of a step of GitHub Actions, if this is one.
 func stepSummary(e *cli.Env, write func(w io.Writer, format string) error) error {
 	path, _ := e.Getenv("GITHUB_STEP_SUMMARY")
 	if path == "" {

@@ -7,22 +7,23 @@ import (
 	"strings"
 )
 
-// console is the terminal as mpb sees it: of a size that it can draw on, and never in the way. What mpb drew
-// is cut to the real width and written by its own goroutine, so that no terminal makes mpb wait or panic.
+// console is the terminal as mpb sees it. Its size is always large enough to draw on. Its own goroutine cuts
+// what mpb drew to the real width and writes it, so no terminal makes mpb wait or panic.
 //
-// Note: mpb v8.16.1 flushes -1 lines on a terminal of 0 rows, and hangs or panics with it.
+// mpb v8.16.1 flushes -1 lines on a terminal of 0 rows, and hangs or panics.
 type console struct {
 	bytes.Buffer
 	out io.Writer
-	// columns returns the width of the terminal in columns, asked anew for each frame: a terminal is resized.
+	// columns returns the width of the terminal in columns. It is asked again for each frame, as a terminal
+	// may be resized.
 	columns func() int
-	// frames is the last line that was drawn and not yet written.
+	// frames has the last line that was drawn and not yet written.
 	frames chan string
 	done   chan struct{}
 }
 
 const (
-	// leastColumns is the least width that mpb is told: narrower terminals get the beginning of the line.
+	// leastColumns is the least width that mpb is told. Narrower terminals get the beginning of the line.
 	leastColumns = 40
 	// toldRows is the height that mpb is told: one bar is one line.
 	toldRows = 24
@@ -35,7 +36,7 @@ func openConsole(out io.Writer, columns func() int) *console {
 	return c
 }
 
-// IsTerminal is true: there is no bar anywhere else.
+// IsTerminal returns true: a bar is drawn only on a terminal.
 func (c *console) IsTerminal() bool { return true }
 
 // GetTermSize returns a size in columns and rows that a bar fits on, whatever the terminal says.
@@ -43,7 +44,7 @@ func (c *console) GetTermSize() (width, height int, err error) {
 	return max(c.columns()-1, leastColumns), toldRows, nil // in the last column some terminals wrap
 }
 
-// Flush takes the line that mpb drew. It never waits: a terminal that is slow misses frames.
+// Flush takes the line that mpb drew. It never waits, so a slow terminal misses frames.
 func (c *console) Flush(int) error {
 	line, _, _ := strings.Cut(c.String(), "\n")
 	c.Reset()
@@ -55,7 +56,7 @@ func (c *console) Flush(int) error {
 	return nil
 }
 
-// draw writes the frames, and wipes the line at the end.
+// draw writes the frames, and clears the line at the end.
 func (c *console) draw() {
 	defer close(c.done)
 	defer func() { _ = recover() }() // better no line than no recording
@@ -71,12 +72,12 @@ func cut(line string, columns int) string {
 	return string(runes[:min(len(runes), max(columns, 0))])
 }
 
-// write puts a line in the place of the one before. It begins at the first column, so that what the terminal
-// echoed meanwhile (^C) is wiped too. There is no second line: the height of the terminal does not matter.
+// write replaces the line. It begins at the first column, so that it also clears what the terminal echoed
+// meanwhile (^C). There is no second line, so the height of the terminal does not matter.
 func (c *console) write(line string) {
 	wipe := "\r\x1b[2K"
-	if runtime.GOOS == "windows" { // whose consoles have escapes off at first
+	if runtime.GOOS == "windows" { // its consoles have escapes off at first
 		wipe = "\r" + strings.Repeat(" ", max(c.columns()-1, 0)) + "\r"
 	}
-	_, _ = io.WriteString(c.out, wipe+line) // the line is for the moment only
+	_, _ = io.WriteString(c.out, wipe+line) // the line is only temporary
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 )
 
-// Crowd shows how far scenarios have come that are recorded beside each other: in one line of a terminal, or
-// now and then in a line of their own. Nil shows nothing.
+// Crowd shows the progress of scenarios that are recorded beside each other: in one line of a terminal, or
+// now and then in a separate line. A nil Crowd shows nothing.
 type Crowd struct {
 	bar  *Meter
 	beat *Heartbeat
-	// planned is how many requests all of them may send, all how many there are.
+	// planned is how many requests all scenarios may send. all is the number of scenarios.
 	planned, all int
 
 	mu       sync.Mutex
@@ -22,12 +22,13 @@ type Crowd struct {
 	seen     map[string]load.Progress
 }
 
-// NewCrowd is the crowd of all scenarios, which may send so many requests together; bar and beat may be nil.
+// NewCrowd returns the Crowd of so many scenarios, which may together send so many requests. bar and beat may
+// be nil.
 func NewCrowd(bar *Meter, beat *Heartbeat, planned, all int) *Crowd {
 	return &Crowd{bar: bar, beat: beat, planned: planned, all: all, seen: map[string]load.Progress{}}
 }
 
-// Update takes how far one scenario has come.
+// Update takes the progress of one scenario.
 func (c *Crowd) Update(id string, p load.Progress) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +46,7 @@ func (c *Crowd) Update(id string, p load.Progress) {
 		quantity.Plural(c.all, "scenario")))
 }
 
-// Over counts a scenario that is recorded.
+// Over counts a scenario whose recording has ended.
 func (c *Crowd) Over() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// Heartbeat says now and then how far a run of several scenarios is, where no line of progress is drawn: a
-// job of many minutes that prints nothing is taken for one that hangs. Nil where it is not wanted.
+// Heartbeat says now and then how far a run of several scenarios is, if no line of progress is drawn. A job
+// of many minutes that prints nothing seems to hang. A nil Heartbeat says nothing.
 type Heartbeat struct {
 	say  *cli.Speaker
 	said time.Time
@@ -20,7 +20,7 @@ type Heartbeat struct {
 // betweenBeats is the least time between two lines.
 const betweenBeats = 30 * time.Second
 
-// NewHeartbeat returns nil where a meter is drawn.
+// NewHeartbeat returns nil if a meter is drawn.
 func NewHeartbeat(e *cli.Env, now time.Time) *Heartbeat {
 	if wantsMeter(e) {
 		return nil
@@ -28,8 +28,8 @@ func NewHeartbeat(e *cli.Env, now time.Time) *Heartbeat {
 	return &Heartbeat{e.Say, now}
 }
 
-// Tell says how many of all scenarios are done, and what became of them, if the last time is long ago. The
-// last one is told by the report.
+// Tell says how many of all scenarios are done, and with which verdicts, if the last line is old enough. The
+// report says so of the last scenario.
 func (h *Heartbeat) Tell(now time.Time, done []result.Scenario, all int) {
 	if h == nil || now.Sub(h.said) < betweenBeats || len(done) >= all {
 		return
@@ -49,7 +49,7 @@ func (h *Heartbeat) Tell(now time.Time, done []result.Scenario, all int) {
 		strings.Join(parts, ", "))
 }
 
-// busy says what is going on, if the last time is long ago.
+// busy says what is going on, if the last line is old enough.
 func (h *Heartbeat) busy(now time.Time, what string) {
 	if h == nil || now.Sub(h.said) < betweenBeats {
 		return
@@ -58,10 +58,10 @@ func (h *Heartbeat) busy(now time.Time, what string) {
 	h.say.Notef("%s", what)
 }
 
-// notJudged is what became of a scenario that does not count, in the word of the report.
+// notJudged is the report's word for a scenario that does not count.
 const notJudged = "not judged"
 
-// became says in a word what became of s.
+// became returns the result of s in a word.
 func became(s *result.Scenario) string {
 	if s.Uncounted() {
 		return notJudged

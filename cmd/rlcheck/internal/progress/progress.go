@@ -1,4 +1,4 @@
-// Package progress shows how far a run is: in one line of a terminal, or now and then in a line of its own.
+// Package progress shows how far a run is: in one line of a terminal, or now and then in a separate line.
 package progress
 
 import (
@@ -16,19 +16,20 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 )
 
-// Meter shows in one line of a terminal how far a scenario has come; nil where none is wanted. Nothing that
-// happens to it costs a recording: see console.
+// Meter shows in one line of a terminal how far a scenario is. A nil Meter shows nothing. No failure of it
+// costs a recording (console).
 type Meter struct {
 	progress *mpb.Progress
 	bar      *mpb.Bar
 	console  *console
-	// lasts is how long the load takes by its plan, after how long the scenarios that follow; 0: not known.
+	// lasts is how long the load takes by its plan, after how long the scenarios that follow take; 0: not
+	// known.
 	lasts, after time.Duration
-	// budget says how much time is used of what there is, where there is no plan; nil: there is one.
+	// budget says how much of the time is used, if there is no plan. nil: there is a plan.
 	budget func() string
 	seen   atomic.Pointer[load.Progress]
-	// began is when the first progress came, widest the longest text so far, so that the bar does not jump.
-	// Only the drawing goroutine uses them.
+	// began is when the first progress came. widest is the longest text so far, so that the bar does not
+	// jump. Only the drawing goroutine uses them.
 	began  time.Time
 	widest int
 }
@@ -36,13 +37,13 @@ type Meter struct {
 const (
 	// refresh is how often the line is drawn.
 	refresh = 120 * time.Millisecond
-	// wideEnough is the width of a terminal, in columns, from which the name of the phase is shown.
+	// wideEnough is the width of a terminal, in columns, from which on the name of the phase is shown.
 	wideEnough = 100
-	// unknownWidth is the width of a terminal that is one no longer.
+	// unknownWidth is the width of a terminal whose width is no longer known.
 	unknownWidth = 80
 	// longestBar bounds the bar, in columns.
 	longestBar = 40
-	// farewell is how long stop waits for a terminal.
+	// farewell is how long Stop waits for a terminal.
 	farewell = 2 * time.Second
 )
 
@@ -56,14 +57,14 @@ func NewMeter(e *cli.Env, label string, lasts, after time.Duration) *Meter {
 	})
 }
 
-// wantsMeter tells whether stderr is a terminal that is to show the progress.
+// wantsMeter tells whether stderr is a terminal that shall show the progress.
 func wantsMeter(e *cli.Env) bool {
 	dumb, _ := e.Getenv("TERM")
 	ci, _ := e.Getenv("CI")
 	return cli.Terminal(e.Say.Err) > 0 && !e.Quiet && !e.NoProgress && dumb != "dumb" && ci == ""
 }
 
-// startMeter draws on a terminal that tells its width in columns.
+// startMeter draws on a terminal. columns returns its width.
 func startMeter(out io.Writer, label string, lasts, after time.Duration, columns func() int) *Meter {
 	m := &Meter{lasts: lasts, after: after, console: openConsole(out, columns)}
 	m.progress = mpb.New(mpb.WithConsoleWriter(m.console), mpb.WithWidth(longestBar),
@@ -74,7 +75,7 @@ func startMeter(out io.Writer, label string, lasts, after time.Duration, columns
 	return m
 }
 
-// text says in words how far the load has come.
+// text says in words how far the load is.
 func (m *Meter) text() string {
 	text := "connecting"
 	if p := m.seen.Load(); p != nil {
@@ -87,7 +88,7 @@ func (m *Meter) text() string {
 	return fmt.Sprintf("%-*s", m.widest, text)
 }
 
-// counts says what was answered so far, and how long it will take.
+// counts says how many requests were answered so far, and how long the rest will take.
 func (m *Meter) counts(p *load.Progress) string {
 	if m.budget != nil {
 		return fmt.Sprintf("%d allowed, %d denied, %d unknown, %s", p.Allowed, p.Denied, p.Unknown,
@@ -111,18 +112,18 @@ func (m *Meter) counts(p *load.Progress) string {
 // seconds rounds up to whole seconds.
 func seconds(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
-// Update shows how far the load has come.
+// Update shows how far the load is.
 func (m *Meter) Update(p load.Progress) {
 	if m == nil {
 		return
 	}
 	m.seen.Store(&p)
 	planned := max(int64(p.Planned), 1)
-	m.bar.SetTotal(planned, false)                  // of a bar that began with 0, as often as wanted
-	m.bar.SetCurrent(min(int64(p.Sent), planned-1)) // the last step is stop's
+	m.bar.SetTotal(planned, false)                  // a bar with a total of 0 may be set as often as wanted
+	m.bar.SetCurrent(min(int64(p.Sent), planned-1)) // the last step is that of Stop
 }
 
-// Stop removes the line. A terminal that takes nothing (Ctrl-S) is not waited for.
+// Stop removes the line. It does not wait for a terminal that takes nothing (Ctrl-S).
 func (m *Meter) Stop() {
 	if m == nil {
 		return

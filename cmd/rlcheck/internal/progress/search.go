@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 )
 
-// Search shows how far many small recordings have come that share a budget: in one line of a terminal, or now
-// and then in a line of their own.
+// Search shows the progress of many small recordings that share a budget: in one line of a terminal, or now
+// and then in a separate line.
 type Search struct {
 	bar    *Meter
 	beat   *Heartbeat
@@ -19,8 +19,8 @@ type Search struct {
 	began  time.Time
 }
 
-// NewSearch may use up so many requests and so much time. With --verbose it draws nothing: what is found is
-// told meanwhile.
+// NewSearch returns a Search with a budget of so many requests and so much time. With --verbose it draws
+// nothing, as results are printed meanwhile.
 func NewSearch(e *cli.Env, label string, most int, within time.Duration) *Search {
 	s := &Search{most: most, within: within, began: time.Now()}
 	if !e.Verbose {
@@ -33,7 +33,7 @@ func NewSearch(e *cli.Env, label string, most int, within time.Duration) *Search
 	return s
 }
 
-// Update takes how far all recordings have come together.
+// Update takes the progress of all recordings together.
 func (s *Search) Update(p load.Progress) {
 	p.Planned = s.most
 	s.bar.Update(p)

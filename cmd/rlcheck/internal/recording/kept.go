@@ -1,5 +1,5 @@
-// Package recording holds recordings that may be larger than memory: what is drawn of them, and the rest in a
-// file.
+// Package recording holds recordings that may be larger than memory. It keeps in memory what is drawn of
+// them, and the rest in a file.
 package recording
 
 import (
@@ -17,19 +17,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// A recording of more than Most observations is not kept whole (some 50 MB); of it, up to mostAround
-// observations around the first mostFound findings are.
+// A recording of more than Most observations (some 50 MB) is not kept whole. Of it, up to mostAround
+// observations around the first mostFound findings are kept.
 const (
 	Most       = load.LongRecording
 	mostFound  = 8
 	mostAround = 20_000
 )
 
-// GCPercent is the target of the garbage collector while much is kept of a recording: that is large and has
-// no pointers, so that to collect often costs little and saves much.
+// GCPercent is the target of the garbage collector while much of a recording is kept. Its data is large and
+// has no pointers, so collecting often costs little and saves much.
 const GCPercent = 25
 
-// Garbage makes the collector run often as soon as much is kept of a recording that is judged as it is read.
+// Garbage makes the collector run often once much is kept of a recording that is judged while it is read.
 // Before that it would run hundreds of times to save a few megabytes.
 type Garbage struct{ seen, usual int }
 
@@ -45,22 +45,22 @@ func (g *Garbage) Seen() {
 	}
 }
 
-// Over has the collector run as usual.
+// Over makes the collector run as usual.
 func (g *Garbage) Over() {
 	if g.usual != 0 {
 		debug.SetGCPercent(g.usual)
 	}
 }
 
-// Kept keeps the observations of a recording. All of a large one are in a file, if they are wanted.
+// Kept keeps the observations of a recording. All of a large recording are in a file, if they are wanted.
 type Kept struct {
-	// Whole tells that all of a large recording is wanted.
+	// Whole: all of a large recording is wanted.
 	Whole bool
-	// Observations are all of a recording that is not large, and of others those that Around took.
+	// Observations are all of a small recording, and those that Around took of a large one.
 	Observations []timeline.Observation
-	// Spool is nil while they are few, and where they are not wanted.
+	// Spool is nil while they are few, or if they are not wanted.
 	Spool *timeline.Spool
-	// N is how many Keep took.
+	// N is how many observations Keep took.
 	N int
 }
 
@@ -77,7 +77,7 @@ func (k *Kept) Keep(o *timeline.Observation) {
 	}
 }
 
-// toFile puts what is in memory into a file.
+// toFile moves what is in memory into a file.
 func (k *Kept) toFile() {
 	if k.Spool != nil {
 		return
@@ -89,7 +89,7 @@ func (k *Kept) toFile() {
 	k.Observations = nil
 }
 
-// Around reads a recording that was not kept again, for the requests around its first findings.
+// Around reads a recording again that was not kept, for the requests around its first findings.
 func (k *Kept) Around(j *verdict.Judgement, each Eacher) error {
 	if k.Spool != nil {
 		each = func(take func(*timeline.Observation) bool) error {
@@ -121,7 +121,7 @@ func (k *Kept) Around(j *verdict.Judgement, each Eacher) error {
 // Eacher calls take for every observation of a recording, until it returns false.
 type Eacher func(take func(o *timeline.Observation) bool) error
 
-// nearby is what belongs to one finding: its witness, and what overlaps with it.
+// nearby is what belongs to one finding: its witness, and the requests that overlap with it.
 type nearby struct {
 	verdict.Finding
 	witness map[int]bool
@@ -139,7 +139,7 @@ func (f nearby) has(o *timeline.Observation) bool {
 	return f.witness[o.Seq] || o.Sent <= f.To && (!o.Answered || o.FirstByte >= f.From)
 }
 
-// Excerpt says what is kept of a large recording; empty for any other.
+// Excerpt says what is kept of a large recording. Empty for a small one.
 func (k *Kept) Excerpt() string {
 	if k.N <= Most {
 		return ""
@@ -153,7 +153,7 @@ func (k *Kept) Excerpt() string {
 	return fmt.Sprintf(how, all, most, quantity.Thousands(len(k.Observations)))
 }
 
-// Shorten leaves in memory, of a recording that is too long for it, what pages draw. All of it stays in its
+// Shorten keeps in memory, of a recording that is too long for it, what pages draw. All of it stays in its
 // file until the program ends.
 func Shorten(s *result.Scenario) {
 	tl := s.Timeline

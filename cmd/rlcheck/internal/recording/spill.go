@@ -8,10 +8,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// spilled is a temporary file that is gone when it is closed.
+// spilled is a temporary file that is removed when it is closed.
 type spilled struct{ *os.File }
 
-// Spill makes the file for what does not fit into memory of a large recording.
+// Spill makes the file for the part of a large recording that does not fit into memory.
 func Spill() (timeline.Spill, error) {
 	f, err := os.CreateTemp("", "rlcheck-*")
 	if err != nil {
@@ -22,7 +22,7 @@ func Spill() (timeline.Spill, error) {
 	return spilled{f}, nil
 }
 
-// Close removes it.
+// Close removes the file.
 func (s spilled) Close() error {
 	err := s.File.Close()
 	_ = os.Remove(s.Name()) // mostly gone already

@@ -14,8 +14,8 @@ import (
 // curlFlag is the flag that takes a command of curl.
 const curlFlag = "--from-curl"
 
-// SettingsOf are the settings of a configuration, of --from-curl, and of the other flags; later ones win. A
-// target that is said otherwise stays.
+// SettingsOf returns the settings of a configuration, of --from-curl, and of the other flags. Later ones win.
+// They do not replace a target that is given otherwise.
 func SettingsOf(e *cli.Env, f *Flags, target string) ([]tree.Setting, error) {
 	if f.said != nil {
 		return f.said, nil
@@ -29,7 +29,7 @@ func SettingsOf(e *cli.Env, f *Flags, target string) ([]tree.Setting, error) {
 	return f.said, err
 }
 
-// curlSettings reads --from-curl. What it says of certificates becomes that of the flags that say nothing.
+// curlSettings reads --from-curl. Its certificates count if no flag gives others.
 func curlSettings(e *cli.Env, f *Flags, target string) ([]tree.Setting, error) {
 	if f.Curl == "" {
 		return nil, nil
@@ -68,8 +68,8 @@ func curlSettings(e *cli.Env, f *Flags, target string) ([]tree.Setting, error) {
 	return out, nil
 }
 
-// WithoutCurl returns the words of a command line without the command of --from-curl: a secret in it may be
-// written in many ways.
+// WithoutCurl returns the words of a command line without the command of --from-curl, as a secret in it may
+// be written in many ways.
 func WithoutCurl(args []string) []string {
 	out := append([]string(nil), args...)
 	for i, word := range out {

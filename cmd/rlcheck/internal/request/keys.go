@@ -14,8 +14,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
-// ReadKeys reads the keys that a target has issued, one a line; blank lines and those that begin with #
-// are left out. No error shows a key.
+// ReadKeys reads the keys that a target has issued, one on each line. It skips blank lines and those that
+// begin with #. No error shows a key.
 func ReadKeys(path string) ([]string, error) {
 	if path == "" {
 		return nil, nil
@@ -52,8 +52,8 @@ func ReadKeys(path string) ([]string, error) {
 	return keys, nil
 }
 
-// ShareKeys lets the scenarios of a run take turns at the issued keys, so that they use others where there
-// are enough.
+// ShareKeys makes the scenarios of a run take turns with the issued keys, so that they use different keys if
+// there are enough.
 func ShareKeys(chosen []*scenario.Scenario) {
 	used := 0
 	for _, s := range chosen {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// ParsePromises reads the words of --promise; a strict run takes what is recommended for promised.
+// ParsePromises reads the words of --promise. A strict run also takes the recommended promises as given.
 func ParsePromises(words []string, strict bool) ([]verdict.Promise, error) {
 	var out []verdict.Promise
 	if strict {
@@ -27,7 +27,7 @@ func ParsePromises(words []string, strict bool) ([]verdict.Promise, error) {
 	return out, nil
 }
 
-// WordsOf are promises as words.
+// WordsOf returns promises as words.
 func WordsOf(promises []verdict.Promise) []string {
 	out := make([]string, len(promises))
 	for i, p := range promises {
@@ -36,11 +36,11 @@ func WordsOf(promises []verdict.Promise) []string {
 	return out
 }
 
-// UnpromisedField ends the explanation of a promise of fields.
+// UnpromisedField is the end of the explanation of a promise of fields.
 const UnpromisedField = "\nWithout the promise (--promise, promises: in the scenario, --strict), a " +
 	"field that is never sent is a note. A field that is sent is held to its rules."
 
-// PromisedOnly says of a fault what has to be promised or declared for it to be one; empty for most.
+// PromisedOnly says what must be promised or declared for something to be the fault f. Empty for most faults.
 func PromisedOnly(f target.Fault) string {
 	switch {
 	case f.Promise != "":

@@ -1,4 +1,4 @@
-// Package request is the flags that say what is sent, and what the target promises and has issued.
+// Package request has the flags that say what is sent, and what the target promises and has issued.
 package request
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
-// Flags are the flags of `rlcheck run` that say what is sent, as curl calls them.
+// Flags are the flags of `rlcheck run` that say what is sent, named as in curl.
 type Flags struct {
 	header                                []string
 	method, data, host, Cacert, Cert, Key string
 	unixSocket, proxy                     string
 	insecure, http2, PastCaches           bool
-	// said are the settings that were read from them: standard input is read once.
+	// said are the settings that were read from the flags, as standard input can be read only once.
 	said []tree.Setting
 	// Config are the header fields of a configuration.
 	Config []tree.Setting
-	// Curl is the command of --from-curl; curled tells that it says the method.
+	// Curl is the command of --from-curl. curled: it says the method.
 	Curl   string
 	curled bool
 }
@@ -62,12 +62,12 @@ func (f *Flags) Add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.insecure, "insecure", false, "accept any certificate (the reports say so)")
 }
 
-// NeverEmpty are the flags that an empty value makes no sense for.
+// NeverEmpty are the flags whose value must not be empty.
 var NeverEmpty = []string{"target", "limit", "partition", "redis", "method", "data", "host", "cacert", "cert",
 	"key", "from-curl", "config", "unix-socket", "proxy"}
 
-// settings are the flags as overrides of a scenario's target. Every mistake is told; no message repeats a
-// value.
+// settings returns the flags as overrides of a scenario's target. It reports every mistake. No message
+// repeats a value.
 func (f *Flags) settings(in io.Reader) ([]tree.Setting, error) {
 	out, err := f.fields(in)
 	errs := []error{err}
@@ -111,8 +111,8 @@ func (f *Flags) settings(in io.Reader) ([]tree.Setting, error) {
 	return out, errors.Join(errs...)
 }
 
-// Judged are those of the settings, as PATH=VALUE, by which a recording is judged: the target, and the
-// method, since an answer to HEAD has no body.
+// Judged returns those of the settings, as PATH=VALUE, that matter when a recording is judged: the target,
+// and the method, since an answer to HEAD has no body.
 func (f *Flags) Judged() []string {
 	var out []string
 	for _, s := range f.said {
@@ -123,14 +123,14 @@ func (f *Flags) Judged() []string {
 	return out
 }
 
-// headerPath leads to the header fields of every request.
+// headerPath is the path to the header fields of every request.
 const headerPath = "target.header"
 
-// formType is the Content-Type that curl gives a body for which none is said.
+// formType is the Content-Type that curl gives a body if none is given.
 var formType = tree.Setting{Path: headerPath, Field: "Content-Type",
 	Value: "application/x-www-form-urlencoded", Flag: "--data", Unset: true}
 
-// fields are the settings of --header.
+// fields returns the settings of --header.
 func (f *Flags) fields(in io.Reader) ([]tree.Setting, error) {
 	var out []tree.Setting
 	var errs []error
@@ -147,8 +147,8 @@ func (f *Flags) fields(in io.Reader) ([]tree.Setting, error) {
 	return out, errors.Join(errs...)
 }
 
-// NotSent says of header fields why --header does not take them. The fields that frame a message, and that of
-// the partition, are refused by the scenario's decoder.
+// NotSent says why --header does not take some header fields. The scenario's decoder refuses the fields that
+// frame a message, and that of the partition.
 var NotSent = map[string]string{
 	"accept-encoding": "compressed answers cannot be read (leave the field out)",
 	"x-cost": "rlcheck writes the cost of a request in this field (write cost: in the " +
@@ -187,19 +187,19 @@ func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
 	return s, nil
 }
 
-// openFields hold no secret, unless it comes from a file or a variable: their values stand in answers too,
-// and would be missed there.
+// openFields hold no secret, unless their value comes from a file or a variable. Their values also stand in
+// answers, where a redaction would hide them.
 var openFields = []string{"accept", "accept-language", "cache-control", "content-type", "host", "user-agent"}
 
-// SecretField tells whether the value of a --header is kept out of reports.
+// SecretField tells whether reports hide the value of a --header.
 func SecretField(name, value string) bool {
 	return !slices.Contains(openFields, strings.ToLower(name)) || strings.HasPrefix(value, "@")
 }
 
-// maxValue is how large a file may be that holds a value, in bytes.
+// maxValue is how large a file with a value may be, in bytes.
 const maxValue = 1 << 20
 
-// templateOf is valueOf for a setting: in what a file holds no variable is looked for.
+// templateOf is valueOf for a setting. Variables in the content of a file are not expanded.
 func templateOf(text string, in io.Reader) (string, error) {
 	value, err := valueOf(text, in)
 	if strings.HasPrefix(text, "@") {
@@ -208,7 +208,7 @@ func templateOf(text string, in io.Reader) (string, error) {
 	return value, err
 }
 
-// valueOf returns what @FILE (or @- for standard input) holds, and other text as it is.
+// valueOf returns the content of @FILE (or @- for standard input), and any other text as it is.
 func valueOf(text string, in io.Reader) (string, error) {
 	path, isFile := strings.CutPrefix(text, "@")
 	if !isFile {
@@ -234,7 +234,7 @@ func valueOf(text string, in io.Reader) (string, error) {
 	return string(value), nil
 }
 
-// TLS reads the files of --cacert, --cert and --key; nil where none is given.
+// TLS reads the files of --cacert, --cert and --key. nil: none is given.
 func (f *Flags) TLS() (*tls.Config, error) {
 	switch {
 	case f.Key != "" && f.Cert == "":

@@ -94,7 +94,7 @@ func runAgent(e *cli.Env, f *agentFlags) error {
 	return err
 }
 
-// thisAgent names an agent after its machine and process.
+// thisAgent returns a name for an agent: its machine and process.
 func thisAgent() string {
 	host, err := os.Hostname()
 	if err != nil {

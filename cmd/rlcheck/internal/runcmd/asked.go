@@ -14,7 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 )
 
-// NewManifest says what a run is to do.
+// NewManifest says what a run was asked to do.
 func NewManifest(e *cli.Env, t time.Time, chosen []*scenario.Scenario, f Flags,
 	red redact.Redactor) *rundir.Manifest {
 	command := append([]string{"rlcheck"}, request.WithoutCurl(e.Args)...)
@@ -29,7 +29,7 @@ func NewManifest(e *cli.Env, t time.Time, chosen []*scenario.Scenario, f Flags,
 	return m
 }
 
-// variablesOf are those of the environment that the files of scenarios use, without secrets.
+// variablesOf returns the variables of the environment that the files of scenarios use, without secrets.
 func variablesOf(e *cli.Env, of []*scenario.Scenario, in []sources.Source, f Flags,
 	red redact.Redactor) map[string]string {
 	opts, err := ParseOptions(e, &f)

@@ -32,7 +32,7 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *Flags) ([]strin
 			err = errors.Join(err, cmd.Flags().Set(flag, v))
 		}
 	}
-	if f.Request.Curl == "" { // its URL is said on the command line
+	if f.Request.Curl == "" { // its URL is the one on the command line
 		use("target", c.Target)
 	}
 	use("limit", c.Limit)
@@ -69,8 +69,8 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *Flags) ([]strin
 	return args, err
 }
 
-// readConfig reads the configuration of --config, or that of the working folder; an empty one with an empty
-// name where there is none.
+// readConfig reads the configuration of --config, or that of the working folder. If there is none, it returns
+// an empty one with an empty name.
 func readConfig(e *cli.Env, path string) (*grammar.Config, string, error) {
 	name := path
 	if name == "" {

@@ -57,7 +57,8 @@ func (f *fleetFlags) check(pastCaches bool) error {
 	return nil
 }
 
-// mostOwn is the most agents that are started on this machine: more only take the processors from each other.
+// mostOwn is the most agents that are started on this machine, as more only take the processors from each
+// other.
 const mostOwn = 32
 
 // ownWithin is how long agents on this machine may take to be ready.
@@ -69,7 +70,7 @@ type leading struct {
 	stops []func() error
 }
 
-// store is where the embedded target keeps its state: with agents, --redis is where they meet.
+// store returns where the embedded target keeps its state. In a run with agents, --redis is where they meet.
 func (f *Flags) store() string {
 	if f.led != nil {
 		return ""
@@ -77,7 +78,7 @@ func (f *Flags) store() string {
 	return f.redis
 }
 
-// sender is what lets agents send a scenario; nil: it is sent from here.
+// sender returns what lets agents send a scenario. nil: it is sent from here.
 func (f *Flags) sender() *trial.Fleet {
 	if f.led == nil {
 		return nil
@@ -85,7 +86,7 @@ func (f *Flags) sender() *trial.Fleet {
 	return f.led.Fleet
 }
 
-// close ends the run, and what was started for it, the last first.
+// close ends the run, and everything that was started for it, the last first.
 func (l *leading) close() error {
 	if l == nil {
 		return nil
@@ -97,7 +98,7 @@ func (l *leading) close() error {
 	return errors.Join(errs...)
 }
 
-// lead begins a run with several agents; nil where it has none.
+// lead begins a run with several agents. nil: it has none.
 func lead(ctx context.Context, e *cli.Env, given []sources.Source, f *Flags) (*leading, error) {
 	if f.fleet.agents == 0 {
 		return nil, nil
@@ -139,7 +140,7 @@ func lead(ctx context.Context, e *cli.Env, given []sources.Source, f *Flags) (*l
 	return l, nil
 }
 
-// openly refuses what would bring a secret into a Redis.
+// openly refuses what would bring a secret into a Redis server.
 func openly(e *cli.Env, chosen []*scenario.Scenario, given []sources.Source, f *Flags) error {
 	if f.fleet.agents == 0 || len(chosen) == 0 {
 		return nil
@@ -151,7 +152,7 @@ func openly(e *cli.Env, chosen []*scenario.Scenario, given []sources.Source, f *
 	return nil
 }
 
-// orderOf says how a scenario was read, without secrets.
+// orderOf returns how a scenario was read, without secrets.
 func orderOf(e *cli.Env, s *scenario.Scenario, given []sources.Source, f *Flags) trial.Order {
 	opts, err := ParseOptions(e, f)
 	if err != nil {
@@ -172,7 +173,7 @@ func orderOf(e *cli.Env, s *scenario.Scenario, given []sources.Source, f *Flags)
 	return o
 }
 
-// embed starts a Redis and the agents on this machine, and returns the URL of the Redis.
+// embed starts a Redis server and the agents on this machine, and returns the URL of the server.
 func (l *leading) embed(e *cli.Env, f *Flags) (string, error) {
 	url, stop, err := child.Redis()
 	if err != nil {

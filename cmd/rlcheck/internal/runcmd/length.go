@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
-// affordableOf returns the scenarios that fit into --budget, and says which do not.
+// affordableOf returns the scenarios that fit into --budget, and prints which do not.
 func affordableOf(e *cli.Env, chosen []*scenario.Scenario, f Flags) ([]*scenario.Scenario, error) {
 	b, err := scenario.ParseBudget(f.budget)
 	if err != nil {
@@ -33,7 +33,7 @@ func affordableOf(e *cli.Env, chosen []*scenario.Scenario, f Flags) ([]*scenario
 	return fit, nil
 }
 
-// sayLength says beforehand how much a run of several scenarios, or a long one, sends, and how long it takes.
+// sayLength says in advance how much a long run, or one of several scenarios, sends, and how long it takes.
 func sayLength(e *cli.Env, chosen []*scenario.Scenario, f Flags) {
 	took := scenario.Lasting(chosen, f.serial)
 	if took.Duration < time.Minute && len(chosen) < 2 {
@@ -52,8 +52,9 @@ func sayLength(e *cli.Env, chosen []*scenario.Scenario, f Flags) {
 	e.Say.Notef("at most %s, %s%s", quantity.Plural(mostRequests(chosen, f), "request"), took, how)
 }
 
-// mostRequests is how many requests a run sends at most. What was recorded beside others may be recorded
-// again alone, and anything as often as --retries says; within a budget only while that allows it.
+// mostRequests returns how many requests a run sends at most. A scenario that was recorded beside others may
+// be recorded again alone, and any scenario as often as --retries says. Within a budget, that holds only
+// while the budget allows it.
 func mostRequests(chosen []*scenario.Scenario, f Flags) (n int) {
 	beside := besides(chosen, f.serial)
 	for i, s := range chosen {
@@ -69,7 +70,7 @@ func mostRequests(chosen []*scenario.Scenario, f Flags) (n int) {
 	return n
 }
 
-// besides are the places of the scenarios that are recorded beside each other; none, or two at least.
+// besides returns the indices of the scenarios that are recorded beside each other: none, or at least two.
 func besides(chosen []*scenario.Scenario, serial bool) (places []int) {
 	for i, s := range chosen {
 		if !serial && s.Unmet() == "" && s.Alone() == "" {

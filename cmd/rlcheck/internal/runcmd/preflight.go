@@ -19,13 +19,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
-// lookupTimeout bounds the question for the addresses of one name.
+// lookupTimeout bounds the lookup of the addresses of one name.
 const lookupTimeout = 2 * time.Second
 
 // Preflight refuses, before anything is sent, what could only end in a run without an answer: a port that
-// does not exist, a store that is none, and a host with a public address that was not allowed. Every problem
-// is told. A name that has no address passes: the recording says so. The address is checked again when it is
-// dialled, since a name can move.
+// does not exist, an invalid store, and a host with a public address that was not allowed. It reports every
+// problem. A name without an address passes, as the recording says so. The address is checked again when it
+// is dialled, since a name can change its address.
 func Preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f Flags) error {
 	var errs []error
 	told := map[string]bool{}
@@ -59,7 +59,7 @@ func checkWay(ctx context.Context, s *scenario.Scenario, u *url.URL, allow []str
 	case s.Target.Proxy == "":
 		return checkHost(ctx, u, allow)
 	}
-	p, err := url.Parse(s.Target.Proxy) // the decoder has refused what is none
+	p, err := url.Parse(s.Target.Proxy) // the decoder has refused an invalid one
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func checkWay(ctx context.Context, s *scenario.Scenario, u *url.URL, allow []str
 	return trial.Proxied(u, allow)
 }
 
-// limitSaid refuses to hold a target of one's own against limits that scenarios declare of the embedded
-// target: each has another one, and a right target would fail all but one of them.
+// limitSaid refuses to judge a user's target by the limits that scenarios declare of the embedded target.
+// These differ, and a right target would fail all but one of them.
 func limitSaid(chosen []*scenario.Scenario) error {
 	chosen = slices.DeleteFunc(slices.Clone(chosen), func(s *scenario.Scenario) bool { return !s.Assumed })
 	if len(chosen) == 0 {
@@ -97,7 +97,7 @@ func limitSaid(chosen []*scenario.Scenario) error {
 		"it%s)", host, whose, has, own)
 }
 
-// unverified names the scenarios of which no certificate is verified.
+// unverified names the scenarios whose target's certificate is not verified.
 func unverified(chosen []*scenario.Scenario) []string {
 	var out []string
 	for _, s := range chosen {
@@ -129,7 +129,7 @@ func checkHost(ctx context.Context, u *url.URL, allow []string) error {
 	return nil
 }
 
-// addresses returns what a host stands for, none where that is not known.
+// addresses returns the addresses of a host. Empty: they are not known.
 func addresses(ctx context.Context, host string) []netip.Addr {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a.Unmap()}
@@ -146,7 +146,7 @@ func addresses(ctx context.Context, host string) []netip.Addr {
 	return found
 }
 
-// harmless tells whether an address is free to be loaded: it is of this machine or of a private network.
+// harmless tells whether an address may be loaded: it is of this machine or of a private network.
 func harmless(a netip.Addr) bool {
 	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified()
 }
@@ -164,7 +164,8 @@ func needsAllow(host string, allow []string) string {
 	return " (a public address: needs --allow " + name + ")"
 }
 
-// placeless says that issued keys have no place in the requests of any scenario; nil where they have.
+// placeless returns the error that issued keys have no place in the requests of any scenario, or nil if they
+// have.
 func placeless(f *Flags, chosen []*scenario.Scenario) error {
 	used := func(s *scenario.Scenario) bool { return len(s.Keys) > 0 }
 	if f.keys == "" || slices.ContainsFunc(chosen, used) {

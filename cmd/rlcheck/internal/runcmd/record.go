@@ -29,9 +29,9 @@ type work struct {
 	*cli.Env
 	run    *result.Run
 	chosen []*scenario.Scenario
-	// courses are those of chosen; nil for one that has not begun.
+	// courses are those of chosen. nil: the scenario has not begun.
 	courses []*course
-	// budget bounds the requests of all recordings; 0: nothing does.
+	// budget bounds the requests of all recordings; 0: it does not.
 	budget  int
 	sources []sources.Source
 	flags   Flags
@@ -41,7 +41,7 @@ type work struct {
 	errs    []error
 }
 
-// recordAll runs the chosen scenarios, keeps them in the folder of the run and prints what was asked for.
+// recordAll runs the chosen scenarios, keeps them in the folder of the run and prints the wanted reports.
 func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, given []sources.Source,
 	outs []output.Output,
 	f Flags, red redact.Redactor) error {
@@ -86,7 +86,8 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	return verdict
 }
 
-// all records all scenarios: first, beside each other, those that may be, and then the others, one by one.
+// all records all scenarios. First come those that may be recorded beside each other, and then the others,
+// one by one.
 func (w *work) all(ctx context.Context) {
 	w.keepSoFar()
 	w.beside(ctx, besides(w.chosen, w.flags.serial))
@@ -106,7 +107,7 @@ func (w *work) all(ctx context.Context) {
 	w.run.Hint, w.run.Scenarios = trial.Explain(ctx, w.run.Scenarios, cli.HintTime)
 }
 
-// dead tells whether the target of a scenario took no connection in all that was recorded of it.
+// dead tells whether the target of a scenario took no connection in any recording so far.
 func (w *work) dead(i int) bool {
 	tried := false
 	for j, c := range w.courses {
@@ -120,7 +121,7 @@ func (w *work) dead(i int) bool {
 	return tried
 }
 
-// note keeps an error, and says it at once.
+// note keeps an error, and prints it at once.
 func (w *work) note(err error) {
 	if err != nil {
 		w.errs = append(w.errs, err)
@@ -148,7 +149,7 @@ func (w *work) course(i int) *course {
 		text:  textOf(w.sources, s.File), dir: w.dir, flags: w.flags, red: w.red}}
 }
 
-// beside records the scenarios at these places beside each other.
+// beside records the scenarios with these indices beside each other.
 func (w *work) beside(ctx context.Context, places []int) {
 	if len(places) == 0 {
 		return
@@ -183,7 +184,7 @@ func (w *work) beside(ctx context.Context, places []int) {
 	w.keepSoFar()
 }
 
-// KeepSoFar keeps the report of what is done already.
+// keepSoFar keeps the report of what is done already.
 func (w *work) keepSoFar() {
 	w.together()
 	w.run.Interrupted, w.run.Duration = true, time.Since(w.run.Started) // until it is done
@@ -199,7 +200,7 @@ type trialOf struct {
 	dir   *rundir.Dir
 	flags Flags
 	red   redact.Redactor
-	// crowd and judging are those of a scenario that is recorded beside others; else nil.
+	// crowd and judging are those of a scenario that is recorded beside others; otherwise they are nil.
 	crowd   *progress.Crowd
 	judging func() (judged func())
 }

@@ -24,18 +24,19 @@ const maxRetries = 20
 type course struct {
 	s *scenario.Scenario
 	t trialOf
-	// out is the last recording, with what the earlier ones measured. Those are kept as timeline-1.ndjson
-	// and so on, and notes tell of them.
+	// out is the last recording, with what the earlier ones measured. Those are kept as timeline-1.ndjson and
+	// so on, and notes name them.
 	out   result.Scenario
 	notes []string
-	// retried is how many recordings were made for --retries, sent how many requests those before out sent.
+	// retried is how many recordings were made for --retries. sent is how many requests the recordings before
+	// out sent.
 	retried, sent int
-	// idle is how many of the last recordings measured nothing that was not known.
+	// idle is how many of the last recordings measured nothing new.
 	idle int
 }
 
-// enough records a scenario until its recording is what was planned, or as often as --retries says. One that
-// only measured too little is left to what the whole run measures.
+// enough records a scenario until its recording is as planned, or as often as --retries says. If it only
+// measured too little, what the whole run measures may settle it.
 func (w *work) enough(ctx context.Context, c *course) error {
 	out, err := recordOne(ctx, w.Env, c.s, c.t)
 	c.out = out
@@ -72,7 +73,7 @@ func (c *course) again() bool {
 		(c.out.Reason == verdict.ScheduleMissed || c.out.Reason == verdict.TooFew)
 }
 
-// settle records again, alone, what does not stand of what was recorded beside others.
+// settle records scenarios again, alone, whose recording beside others does not count.
 func (w *work) settle(ctx context.Context) {
 	w.together()
 	for _, i := range besides(w.chosen, w.flags.serial) {
@@ -93,11 +94,11 @@ func (w *work) settle(ctx context.Context) {
 	}
 }
 
-// mostIdle is how many recordings in a row may measure nothing new before no more are made.
+// mostIdle is how many recordings in a row may measure nothing new before the repetitions end.
 const mostIdle = 2
 
-// resolve records again, for new clients, what measured too little alone and is not resolved by the run,
-// while that helps and --retries allows it.
+// resolve records scenarios again, for new clients, that measured too little alone and are not resolved by
+// the run. It does so while that helps and --retries allows it.
 func (w *work) resolve(ctx context.Context) (err error) {
 	w.together()
 	for i := range w.run.Scenarios {
@@ -112,7 +113,7 @@ func (w *work) resolve(ctx context.Context) (err error) {
 	return err
 }
 
-// together writes what the recordings are worth together into the run, and what has not begun.
+// together writes into the run what the recordings are worth together, and which scenarios have not begun.
 func (w *work) together() {
 	var recorded []result.Scenario
 	w.run.NotBegun = nil
@@ -144,10 +145,10 @@ func (w *work) retry(ctx context.Context, c *course) error {
 	return w.repeat(ctx, c, "", trial.Again)
 }
 
-// longestRest is the longest that a retry waits for a machine that was busy.
+// longestRest is the longest that a retry waits for a busy machine.
 const longestRest = 4 * time.Second
 
-// rest is how long to wait for a machine that has less to do, before c is recorded again: not the first
+// rest returns how long to wait for a machine to be less busy before c is recorded again. It is 0 the first
 // time.
 func rest(c *course) time.Duration {
 	if c.retried == 0 || c.out.Reason != verdict.ScheduleMissed {
@@ -156,8 +157,8 @@ func rest(c *course) time.Duration {
 	return min(time.Second<<min(c.retried-1, 10), longestRest)
 }
 
-// repeat keeps the recording of a scenario elsewhere, and records it again for new clients, with what mends
-// it. Where says how the first one was made, joined makes one result of both.
+// repeat keeps the recording of a scenario under another name, and records it again for new clients, with
+// what mends it. where says how the first recording was made. joined makes one result of both.
 func (w *work) repeat(ctx context.Context, c *course, where string,
 	joined func(before, after result.Scenario, file string) result.Scenario) error {
 	n, before := len(c.notes)+1, c.out
@@ -181,7 +182,7 @@ func (w *work) repeat(ctx context.Context, c *course, where string,
 	return errors.Join(kept, err)
 }
 
-// saidOf says what became of a recording, and why.
+// saidOf says the verdict on a recording, and why.
 func saidOf(s *result.Scenario) string {
 	if s.Verdict == verdict.Inconclusive {
 		return fmt.Sprintf("INCONCLUSIVE: %s: %s", s.Reason, s.Detail)

@@ -1,5 +1,5 @@
-// Package runcmd is `rlcheck run` and `rlcheck agent`: it sends the load of scenarios, alone or with other
-// agents, and keeps and reports what came of it.
+// Package runcmd is `rlcheck run` and `rlcheck agent`. It sends the load of scenarios, alone or with other
+// agents, and keeps and reports the results.
 package runcmd
 
 import (
@@ -37,9 +37,9 @@ type Flags struct {
 	wallError                                          time.Duration
 	Request                                            request.Flags
 	fleet                                              fleetFlags
-	// led is a run with agents; nil for one without.
+	// led is a run with agents, otherwise nil.
 	led *leading
-	// TLS is what Request says of certificates, read.
+	// TLS has the certificates of Request, once they were read.
 	TLS *tls.Config
 }
 
@@ -179,7 +179,7 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 	return recordAll(ctx, e, chosen, given, outs, f, redact.New(chosen, opts.Set, f.redis))
 }
 
-// ParseOptions turns the flags that change scenarios into what their decoder takes.
+// ParseOptions turns the flags that change scenarios into the options of their decoder.
 func ParseOptions(e *cli.Env, f *Flags) (grammar.Options, error) {
 	opts := grammar.Options{Env: e.Getenv, Target: f.Target, Limit: f.Limit, Partition: f.Partition}
 	for _, text := range f.Set {
@@ -219,7 +219,7 @@ func dryRun(e *cli.Env, chosen []*scenario.Scenario, f Flags) error {
 				e.Say.Resultf("  %s\n", note)
 			}
 		}
-		// where nothing is sent at once, how many there will be depends on how fast the target answers
+		// If nothing is sent at once, the number of connections depends on how fast the target answers.
 		over := ""
 		if sum.Connections > 0 {
 			over = " over " + quantity.Plural(sum.Connections, "connection")

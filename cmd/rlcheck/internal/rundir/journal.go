@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// The files of a recording: whole, and while it is made. Of a killed run the second one is left. The first
-// has an end where it is compressed: because that was asked for, or because it is long.
+// The files of a recording: the whole one, and the journal while it is made. A killed run leaves the journal.
+// The name of the first one has an end if it is compressed, because that was wanted or because it is long.
 const (
 	TimelineName = "timeline.ndjson"
 	JournalName  = TimelineName + ".part"
@@ -26,19 +26,19 @@ type Recording struct {
 	id      string
 	red     redact.Redactor
 	journal *os.File
-	// Errs are what could not be kept.
+	// Errs are the errors of keeping it.
 	Errs []error
 	// Path and header are those of the timeline that is kept.
 	Path   string
 	header timeline.Header
 }
 
-// NewRecording keeps what the scenario id records in a folder, without secrets.
+// NewRecording keeps the recording of the scenario id in a folder, without secrets.
 func NewRecording(dir *Dir, id string, red redact.Redactor) *Recording {
 	return &Recording{dir: dir, id: id, red: red}
 }
 
-// Begin makes the journal. What an earlier try left in the place of the timeline is kept elsewhere by then.
+// Begin makes the journal. It removes a timeline of an earlier try, which is kept under another name by then.
 func (k *Recording) Begin() *ndjson.JournalWriter {
 	for _, path := range k.dir.recordings(k.id) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -47,18 +47,18 @@ func (k *Recording) Begin() *ndjson.JournalWriter {
 	}
 	f, err := os.Create(k.dir.Of(k.id, JournalName))
 	if err != nil {
-		return nil // the plan could not be kept either, and that was said
+		return nil // the plan could not be kept either, and that was reported
 	}
 	k.journal = f
 	return ndjson.NewJournal(f, k.red.Replace)
 }
 
-// largeRecording is how many requests take so much memory that it is worth the time to collect often while
-// they are judged.
+// largeRecording is the number of requests whose memory is worth the time of collecting often while they are
+// judged.
 const largeRecording = 50_000
 
-// Recorded keeps a recording that is over, and its latencies: one that is too long for memory while it is
-// judged. It returns what waits for that.
+// Recorded keeps a recording that is over, and its latencies. A recording that is too long for memory is kept
+// while it is judged. over waits for that.
 func (k *Recording) Recorded(tl *timeline.Timeline) (over func()) {
 	percent := -1
 	if tl.Sent() > largeRecording {
@@ -82,7 +82,7 @@ func (k *Recording) Recorded(tl *timeline.Timeline) (over func()) {
 	}
 }
 
-// whole keeps a recording that is over. The journal goes when the timeline is there.
+// whole keeps a recording that is over. It removes the journal when the timeline is there.
 func (k *Recording) whole(tl *timeline.Timeline) {
 	k.header = tl.Header
 	k.Path = k.dir.Of(k.id, TimelineName+k.dir.End(tl))
@@ -92,9 +92,9 @@ func (k *Recording) whole(tl *timeline.Timeline) {
 	if k.journal == nil {
 		return
 	}
-	_ = k.journal.Close() // what is in it stands in the timeline
+	_ = k.journal.Close() // its content is in the timeline
 	if err == nil {
-		_ = os.Remove(k.journal.Name()) // it would be taken for less than the timeline
+		_ = os.Remove(k.journal.Name()) // otherwise it would look like a killed run
 	}
 }
 

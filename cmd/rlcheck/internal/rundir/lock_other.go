@@ -4,8 +4,8 @@ package main
 
 import "os"
 
-// lockFile opens a file, made where there is none. There are no locks here.
+// lockFile opens a file, and makes it if it does not exist. There are no locks here.
 func lockFile(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644) }
 
-// isHeld tells whether a process holds the lock on a file: nobody knows.
+// isHeld returns false, as nobody knows whether a process holds the lock on a file.
 func isHeld(string) bool { return false }

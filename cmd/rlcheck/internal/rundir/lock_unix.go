@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 )
 
-// lockFile opens a file, made where there is none, and takes a lock on it that ends with the process. The
-// error is errHeld where another process has it.
+// lockFile opens a file, makes it if it does not exist, and takes a lock on it that ends with the process.
+// The error is errHeld if another process has it.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -34,8 +34,8 @@ func isHeld(path string) bool {
 	return held(f, syscall.LOCK_SH)
 }
 
-// held tries to take a lock and tells whether somebody else has it. A file system that knows no locks has
-// none.
+// held tries to take a lock and tells whether somebody else has it. It returns false on a file system without
+// locks.
 func held(f *os.File, how int) bool {
 	for {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)

@@ -9,8 +9,8 @@ import (
 // errSharing is ERROR_SHARING_VIOLATION.
 const errSharing = syscall.Errno(32)
 
-// lockFile opens a file, made where there is none, so that nobody else can open it for writing until the
-// process ends. The error is errHeld where another process has it.
+// lockFile opens a file, and makes it if it does not exist. Nobody else can open it for writing until the
+// process ends. The error is errHeld if another process has it.
 func lockFile(path string) (*os.File, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

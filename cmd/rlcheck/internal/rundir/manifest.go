@@ -16,15 +16,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// ManifestName is the file that says what run a folder is for. The run holds a lock on it as long as it
-// lives.
+// ManifestName is the file that says which run a folder is for. The run holds a lock on it while it lives.
 const ManifestName = "run.json"
 
-// manifestSchema is the form of a manifest.
+// manifestSchema names the form of a manifest.
 const manifestSchema = "rlcheck.run/v1"
 
-// Manifest says what a run was asked to do: all that is needed to judge what it left, should it be killed.
-// Secrets are redacted.
+// Manifest says what a run was asked to do: everything that is needed to judge what it leaves if it is
+// killed. Secrets are redacted.
 type Manifest struct {
 	Schema  string    `json:"schema"`
 	ID      string    `json:"id"`
@@ -35,8 +34,8 @@ type Manifest struct {
 	Strict  bool      `json:"strict,omitempty"`
 	// Scenarios are in the order in which they run.
 	Scenarios []Planned `json:"scenarios"`
-	// Target, Limit, Partition, Promises and Set are the flags that change scenarios, Env the variables that
-	// their files use.
+	// Target, Limit, Partition, Promises and Set are the flags that change scenarios. Env are the variables
+	// that their files use.
 	Target    string            `json:"target,omitempty"`
 	Limit     string            `json:"limit,omitempty"`
 	Partition string            `json:"partition,omitempty"`
@@ -51,15 +50,15 @@ type Planned struct {
 	File string `json:"file"`
 }
 
-// errHeld is returned for a file on which another process has the lock.
+// errHeld is the error for a file on which another process has the lock.
 var errHeld = errors.New("another process holds the lock")
 
-// errNotOurs is returned for a manifest that no run wrote.
+// errNotOurs is the error for a manifest that no run wrote.
 var errNotOurs = errors.New(
 	"the file would be overwritten, and no run of rlcheck wrote it (choose another folder with --out)")
 
-// lockFolder takes the lock on a folder. The error says who holds it, or that the manifest is somebody
-// else's file. A file system without locks gives none: then two runs are not kept apart.
+// lockFolder takes the lock on a folder. The error says who holds it, or that the manifest is somebody else's
+// file. On a file system without locks there is no error, and two runs are not kept apart.
 func lockFolder(folder string) (*os.File, error) {
 	path := filepath.Join(folder, ManifestName)
 	// `rlcheck report` holds a lock for a moment to see whether a run holds it.
@@ -79,7 +78,7 @@ func lockFolder(folder string) (*os.File, error) {
 		if sameFile(f, path) {
 			return f, notOurs(f, path)
 		}
-		_ = f.Close() // whoever had it removed it meanwhile
+		_ = f.Close() // the holder removed it meanwhile
 	}
 }
 
@@ -102,7 +101,7 @@ func sameFile(f *os.File, path string) bool {
 	return err == nil && err2 == nil && os.SameFile(a, b)
 }
 
-// holds is the error that a run holds a folder; nil for a run of which nothing is known.
+// holds returns the error that a run holds a folder. m may be nil if nothing is known of the run.
 func (m *Manifest) holds(folder string) error {
 	who := "another process"
 	if m != nil {
@@ -115,7 +114,7 @@ func (m *Manifest) holds(folder string) error {
 	return fmt.Errorf(form, folder, who)
 }
 
-// readManifest reads the manifest of a folder; nil for none.
+// readManifest reads the manifest of a folder. nil: there is none.
 func readManifest(folder string) (*Manifest, error) {
 	text, err := os.ReadFile(filepath.Join(folder, ManifestName))
 	if err != nil {
@@ -132,7 +131,7 @@ func parseManifest(text []byte) *Manifest {
 	return &m
 }
 
-// alive returns the run that is writing to a folder now; nil for none.
+// alive returns the run that is writing to a folder now, or nil.
 func alive(folder string) *Manifest {
 	if !isHeld(filepath.Join(folder, ManifestName)) {
 		return nil
@@ -141,7 +140,7 @@ func alive(folder string) *Manifest {
 	return m
 }
 
-// write puts the manifest into the file that is locked: another file in its place would not be.
+// write puts the manifest into the locked file. A new file in its place would not be locked.
 func (m *Manifest) write(f *os.File) error {
 	m.Schema = manifestSchema
 	text, err := json.MarshalIndent(m, "", "  ")
@@ -155,7 +154,7 @@ func (m *Manifest) write(f *os.File) error {
 	return cli.Cause(err)
 }
 
-// ids are those of the scenarios.
+// ids returns the ids of the scenarios.
 func (m *Manifest) ids() []string {
 	var out []string
 	for _, p := range m.Scenarios {

@@ -25,15 +25,15 @@ var (
 
 // oldRun is what a folder has of an older run.
 type oldRun struct {
-	// id is that of the run, empty where it was ended before it had a report.
+	// id is the id of the run. Empty: it was ended before it had a report.
 	id string
-	// files are those that the new run replaces or removes, folders those that may be empty then.
+	// files are those that the new run replaces or removes. folders are those that may be empty then.
 	files, folders []string
 }
 
-// findOldRun looks for an older run in a folder that is to take another one of the scenarios ids. What the
-// folder has beside it stays. The error is about files that the new run would overwrite although no run left
-// them, or another run did.
+// findOldRun looks for an older run in a folder that will hold a run of the scenarios ids. Other files in the
+// folder stay. The error is about files that the new run would overwrite although no run left them, or
+// another run did.
 func findOldRun(path string, ids []string) (*oldRun, error) {
 	old := &oldRun{files: keptIn(path)}
 	m, _ := readManifest(path) // one that no run wrote was refused before
@@ -65,7 +65,8 @@ func findOldRun(path string, ids []string) (*oldRun, error) {
 	return old, nil
 }
 
-// foreignFile is the first file that a new run would overwrite although no run left it; empty for none.
+// foreignFile returns the first file that a new run would overwrite although no run left it. Empty: there is
+// none.
 func foreignFile(path string, files []string, report *oldReport, m *Manifest) string {
 	if report != nil {
 		return ""
@@ -81,8 +82,8 @@ func foreignFile(path string, files []string, report *oldReport, m *Manifest) st
 	return ""
 }
 
-// addFolder adds what the folder of the scenario id has of the older run. The error is about another run in
-// it.
+// addFolder adds what the folder of the scenario id has of the older run. The error says that another run is
+// in it.
 func (old *oldRun) addFolder(folder, id string, ids []string, m *Manifest) error {
 	files := keptIn(folder)
 	switch {
@@ -99,7 +100,7 @@ func (old *oldRun) addFolder(folder, id string, ids []string, m *Manifest) error
 	return nil
 }
 
-// keptIn returns the regular files of a folder that have the name of a file that a run keeps.
+// keptIn returns the regular files of a folder that are named like the files of a run.
 func keptIn(folder string) []string {
 	entries, _ := os.ReadDir(folder) // what cannot be read is not replaced
 	var out []string
@@ -112,7 +113,7 @@ func keptIn(folder string) []string {
 	return out
 }
 
-// oldReport is what is read of the report.json of an older run, of this version or another.
+// oldReport is the part of an older run's report.json that is read, of this version or another.
 type oldReport struct {
 	Schema, ID string
 	Scenarios  []struct{ ID string }
@@ -127,13 +128,13 @@ func readOldReport(path string) *oldReport {
 	return &r
 }
 
-// ownRecording tells whether a folder has a schedule or a recording of ours: they come before all else, and
-// say so.
+// ownRecording tells whether a folder has a schedule or a recording of rlcheck. These are written first, and
+// their first bytes say so.
 func ownRecording(folder string) bool {
 	for _, name := range []string{"schedule.ndjson", "timeline.ndjson"} {
 		if f, err := os.Open(filepath.Join(folder, name)); err == nil {
 			begin := make([]byte, len(`{"rlcheck":"`))
-			_, _ = f.Read(begin) // what is not there is not ours
+			_, _ = f.Read(begin) // a file that does not exist is not ours
 			_ = f.Close()
 			if bytes.Equal(begin, []byte(`{"rlcheck":"`)) {
 				return true
@@ -143,7 +144,7 @@ func ownRecording(folder string) bool {
 	return false
 }
 
-// remove removes the files, and the folders that are empty then.
+// remove removes the files, and the folders that are then empty.
 func (r *oldRun) remove() error {
 	var errs []error
 	for _, f := range r.files {

@@ -14,8 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// Read reads a kept run: its folder, or its report.json. Recordings are read again where they are still
-// there.
+// Read reads a kept run: its folder, or its report.json. It also reads the recordings that still exist.
 func Read(e *cli.Env, name string) (*result.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "report.json")

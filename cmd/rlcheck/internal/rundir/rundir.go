@@ -1,5 +1,5 @@
 // Package rundir keeps the files of a run in its folder, and reads them again: what was asked for, plans,
-// recordings while they are made and afterwards, reports. Of a run that was killed it reads what is there.
+// recordings while they are made and afterwards, and reports. Of a killed run it reads what is there.
 package rundir
 
 import (
@@ -23,22 +23,22 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Dir is the folder of one run. One scenario keeps its files in it, several have a folder each.
+// Dir is the folder of one run. One scenario keeps its files in it. Several have a folder each.
 type Dir struct {
 	Path string
 	flat bool
 	// Compress keeps recordings as gzip.
 	Compress bool
-	// long is the most requests of a recording that is kept as text, 0 for load.PackedRecording.
+	// long is the most requests of a recording that is kept as text; 0: load.PackedRecording.
 	long int
-	// lock is the manifest, locked: no other run writes to the folder.
+	// lock is the manifest, locked, so that no other run writes to the folder.
 	lock *os.File
 }
 
-// New makes the folder and proves that it can be written to, before any request is sent. Without a
-// path it is reports/<start>, with a number behind where that exists. The folder is locked until close. An
-// older run in it is removed: files of two runs would be taken for those of one. It returns the id of that
-// one, or what stands for it; empty if there was none.
+// New makes the folder and proves that it can be written to, before any request is sent. Without a path it is
+// reports/<start>, with a number at the end if that exists. The folder is locked until Close. An older run in
+// it is removed, since files of two runs would look like those of one. replaced is the id of that run, or
+// another name for it. Empty: there was none.
 func New(path string, m *Manifest) (d *Dir, replaced string, err error) {
 	if path, err = makeFolder(path, m.Started); err != nil {
 		return nil, "", err
@@ -61,7 +61,7 @@ func New(path string, m *Manifest) (d *Dir, replaced string, err error) {
 	return d, replaced, nil
 }
 
-// makeFolder makes the folder of a run, a new one where it is not named.
+// makeFolder makes the folder of a run. It makes a new one if none is named.
 func makeFolder(path string, started time.Time) (string, error) {
 	if path != "" {
 		if err := os.MkdirAll(path, 0o755); err != nil {
@@ -77,7 +77,7 @@ func makeFolder(path string, started time.Time) (string, error) {
 		if n > 1 {
 			path = fmt.Sprintf("%s-%d", path, n)
 		}
-		// Mkdir, and not a look before: another run may begin in this moment.
+		// It does not look first, as another run may begin in this moment.
 		if err := os.Mkdir(path, 0o755); err == nil {
 			return path, nil
 		} else if !errors.Is(err, fs.ErrExist) {
@@ -86,7 +86,7 @@ func makeFolder(path string, started time.Time) (string, error) {
 	}
 }
 
-// clear removes an older run and returns what it was.
+// clear removes an older run and returns its name.
 func (d *Dir) clear(m *Manifest) (replaced string, err error) {
 	probe, err := os.CreateTemp(d.Path, ".rlcheck-*")
 	if err != nil {
@@ -109,7 +109,7 @@ func (d *Dir) clear(m *Manifest) (replaced string, err error) {
 	return replaced, nil
 }
 
-// abandon gives the folder back. A manifest that is empty was made for this run.
+// abandon releases the folder. An empty manifest was made for this run.
 func (d *Dir) abandon() {
 	if info, err := d.lock.Stat(); err == nil && info.Size() == 0 {
 		_ = os.Remove(d.lock.Name()) // an empty file does no harm
@@ -117,15 +117,15 @@ func (d *Dir) abandon() {
 	d.Close()
 }
 
-// Close gives up the lock.
-func (d *Dir) Close() { _ = d.lock.Close() } // what was written to it was written at once
+// Close releases the lock.
+func (d *Dir) Close() { _ = d.lock.Close() } // everything was written at once
 
 // unusable says that a folder cannot take a run.
 func unusable(path string, err error) error {
 	return fmt.Errorf("%s: no run can be kept there: %w (choose another folder with --out)", path, err)
 }
 
-// Of returns the path of a file of one scenario; empty: of the run.
+// Of returns the path of a file of one scenario. If scenario is empty, it is a file of the run.
 func (d *Dir) Of(scenario, file string) string {
 	if d.flat || scenario == "" {
 		return filepath.Join(d.Path, file)
@@ -139,7 +139,7 @@ func (d *Dir) KeepPlan(id string, src []byte, s *timeline.Schedule) error {
 		d.Keep(id, "schedule.ndjson", func(w io.Writer) error { return ndjson.WriteSchedule(w, s) }))
 }
 
-// KeepSoFar keeps the report of what is done already: a run that is killed leaves that much.
+// KeepSoFar keeps the report of what is done already, which is what a killed run leaves.
 func (d *Dir) KeepSoFar(r *result.Run, strict bool) error {
 	return d.Keep("", "report.json", func(w io.Writer) error {
 		return report.Write(w, "json", r, report.Options{Strict: strict})
@@ -151,13 +151,14 @@ func (d *Dir) keepLatency(id string, tl *timeline.Timeline, started time.Time) e
 	return d.Keep(id, "latency.hlog", func(w io.Writer) error { return latency.WriteLog(w, tl, started) })
 }
 
-// recordings are the paths that a recording of a scenario may have.
+// recordings returns the paths that a recording of a scenario may have.
 func (d *Dir) recordings(id string) []string {
 	name := d.Of(id, TimelineName)
 	return []string{name, name + output.PackedEnd, name + output.LongEnd}
 }
 
-// End is what the name of a new recording ends in. Nobody asked for the gigabytes that a long one has.
+// End returns the end of the name of a new recording. A long one is compressed, as nobody asked for its
+// gigabytes.
 func (d *Dir) End(tl *timeline.Timeline) string {
 	switch {
 	case d.Compress:
@@ -169,7 +170,7 @@ func (d *Dir) End(tl *timeline.Timeline) string {
 	}
 }
 
-// KeepTimeline keeps a recording at path, compressed where the name says so.
+// KeepTimeline keeps a recording at path, compressed if the name says so.
 func KeepTimeline(path string, tl *timeline.Timeline) error {
 	if filepath.Ext(path) == output.LongEnd {
 		return output.StreamFile(path, func(w io.Writer) error { return ndjson.Pack(w, tl) })
@@ -180,12 +181,12 @@ func KeepTimeline(path string, tl *timeline.Timeline) error {
 	}))
 }
 
-// Keep keeps what write writes as a file of one scenario; id empty: of the run.
+// Keep keeps the output of write as a file of one scenario. If id is empty, it is a file of the run.
 func (d *Dir) Keep(id, file string, write func(io.Writer) error) error {
 	return output.StreamFile(d.Of(id, file), write)
 }
 
-// Reports are the formats that every run keeps.
+// Reports returns the formats that every run keeps.
 func (d *Dir) Reports() []output.Output {
 	return []output.Output{
 		{Format: "html", Path: filepath.Join(d.Path, "report.html")},
@@ -195,11 +196,10 @@ func (d *Dir) Reports() []output.Output {
 	}
 }
 
-// startLayout is how a folder is named by the start of its run.
+// startLayout is the form of the start of a run in the name of its folder.
 const startLayout = "2006-01-02T15-04-05"
 
-// ID names a run by its start. Two runs that start in the same second have different ones: what stands
-// behind it is random.
+// ID names a run by its start. A random part at the end tells apart two runs that start in the same second.
 func ID(t time.Time) string {
 	return t.UTC().Format(startLayout) + "-" + strings.ToLower(rand.Text()[:6])
 }

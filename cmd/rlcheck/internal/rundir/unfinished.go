@@ -20,15 +20,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// report is the report of a run that was killed before it wrote one.
+// report returns the report of a run that was killed before it wrote one.
 func (m *Manifest) report() *result.Run {
 	return &result.Run{ID: m.ID, Started: m.Started, Version: m.Version, Command: m.Command,
 		Interrupted: true,
 		NotBegun:    m.ids()}
 }
 
-// addCut judges the scenarios in which a run was killed, adds them to its report, and says what is missing. A
-// run that was not killed stays as it is.
+// addCut judges the scenarios that a killed run was recording, adds them to its report, and says what is
+// missing. A run that was not killed stays as it is.
 func addCut(e *cli.Env, folder string, r *result.Run) {
 	m, err := readManifest(folder)
 	if err != nil || m == nil || m.ID != r.ID || !r.Interrupted {
@@ -59,7 +59,7 @@ func addCut(e *cli.Env, folder string, r *result.Run) {
 	}
 }
 
-// cut returns a scenario of which only a recording was kept; nil for one that was not begun.
+// cut returns a scenario of which only a recording was kept. nil: it was not begun.
 func (m *Manifest) cut(d *Dir, id string) *result.Scenario {
 	f, err := os.Open(d.Of(id, "schedule.ndjson"))
 	if err != nil {
@@ -91,7 +91,7 @@ func (m *Manifest) cut(d *Dir, id string) *result.Scenario {
 	return &out
 }
 
-// scenario reads a scenario of the run again, with what the run was told of it.
+// scenario reads a scenario of the run again, with the settings of the run.
 func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
 	text, err := os.ReadFile(d.Of(id, "scenario.yaml"))
 	if err != nil {
@@ -116,8 +116,9 @@ func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
 	return grammar.Parse(text, name, opts)
 }
 
-// readCut reads the recording of a scenario that has no report: whole, where the run was killed while it
-// was judged, or as far as its journal goes. There is no path where the run was killed before it had one.
+// readCut reads the recording of a scenario without a report. It is whole if the run was killed while it was
+// judged, otherwise it goes as far as its journal. path is empty if the run was killed before it had a
+// recording.
 func readCut(d *Dir, id string) (tl *timeline.Timeline, path string, err error) {
 	for _, path := range d.recordings(id) {
 		if tl, err := recording.Read(path); !errors.Is(err, os.ErrNotExist) {
@@ -138,7 +139,7 @@ func readCut(d *Dir, id string) (tl *timeline.Timeline, path string, err error) 
 	return tl, path, err
 }
 
-// ReadJournal reads a journal: a long one is in a file.
+// ReadJournal reads a journal. A long recording is in a file.
 func ReadJournal(r io.Reader, name string) (*timeline.Timeline, error) {
 	return ndjson.ReadJournal(r, name, recording.Most, func() (timeline.Spill,
 		error) {

@@ -99,7 +99,7 @@ func ServeCommand(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// addStateFlags adds the flags about where the state is kept, and by whom.
+// addStateFlags adds the flags that say where the state is kept, and by which replicas.
 func addStateFlags(fl *pflag.FlagSet, f *serveFlags) {
 	fl.StringVar(&f.redis, "redis", "",
 		"where the state is kept: redis://HOST:PORT, rediss://HOST:PORT, "+
@@ -116,7 +116,7 @@ func addStateFlags(fl *pflag.FlagSet, f *serveFlags) {
 		"how requests are dealt to replicas: by request or by connection")
 }
 
-// options returns what the flags ask of the target, or what is wrong with the rules.
+// options returns the options of the target. The error says what is wrong with the rules.
 func (f serveFlags) options(limit spec.Limit) (target.Options, error) {
 	o := target.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, ClientHeader: f.client,
 		RetryAfter: f.retryAfter, DenyStatus: f.status,
@@ -196,7 +196,7 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 	return err
 }
 
-// unshown says what the target lacks that its fault needs to show, and how to get it; empty for nothing.
+// unshown says what the target lacks to show its fault, and how to get it. Empty: nothing.
 func (f serveFlags) unshown() string {
 	all := target.Faults()
 	i := slices.IndexFunc(all, func(x target.Fault) bool { return x.Name == f.fault && !x.Proxy })
@@ -219,7 +219,8 @@ func (f serveFlags) unshown() string {
 	return ""
 }
 
-// spoken returns t as it is reached: with --grpc over HTTP/2 too, which its own server does not speak.
+// spoken returns the handler of t. With --grpc it is also reached over HTTP/2, which its own server does not
+// speak.
 func (f serveFlags) spoken(t *target.Target) (http.Handler, error) {
 	switch f.grpc {
 	case "":
@@ -261,7 +262,7 @@ func closeSoon(s *httpd.Server) error {
 	return s.Close(end)
 }
 
-// listFaults prints every fault, or those of the proxy alone, and the bundled scenarios that catch it.
+// listFaults prints every fault, or only those of the proxy, and the bundled scenarios that catch it.
 func listFaults(e *cli.Env, proxyOnly bool) error {
 	catches, err := sources.CaughtBy(e.Getenv)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
-// listenRecording serves a target and records what its clients do. The file is whole at every moment; its end
-// is written into its first line when the command ends.
+// listenRecording serves a target and records what its clients do. The file is whole at every moment. When
+// the command ends, the end of the recording is written into the first line.
 func listenRecording(e *cli.Env, t *target.Target, f serveFlags, also ...string) error {
 	file, err := os.Create(f.record)
 	if err != nil {

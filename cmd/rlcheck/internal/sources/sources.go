@@ -1,5 +1,5 @@
-// Package sources finds the scenarios that a command line names: files, folders and bundled ones, and of
-// those the ones that --only and --skip leave.
+// Package sources finds the scenarios that a command line names: files, folders and bundled ones, as selected
+// by --only and --skip.
 package sources
 
 import (
@@ -27,15 +27,14 @@ type Source struct {
 	Text []byte
 }
 
-// BuiltinPrefix begins the name of a bundled scenario.
+// BuiltinPrefix is the beginning of the name of a bundled scenario.
 const BuiltinPrefix = "builtin:"
 
-// ConfigName is the configuration that is read where --config names none.
+// ConfigName is the configuration that is read if --config names none.
 const ConfigName = "rlcheck.yaml"
 
-// Read reads files, folders (all *.yaml and *.yml in it but a configuration, by name) and builtin:NAME
-// (builtin: alone is all of them).
-// Every name that cannot be read is reported.
+// Read reads files, folders, and builtin:NAME. A folder means all *.yaml and *.yml in it by name, without a
+// configuration. builtin: alone means all bundled scenarios. Every name that cannot be read is reported.
 func Read(args []string) ([]Source, error) {
 	var out []Source
 	var errs []error
@@ -52,8 +51,8 @@ func Read(args []string) ([]Source, error) {
 // tagLong is the tag of bundled scenarios that last for minutes.
 const tagLong = "long"
 
-// WithLong adds to builtin: the scenarios that it leaves out, where the words of --only ask for them by their
-// id or by the tag long.
+// WithLong adds to builtin: the scenarios that it leaves out, if --only names them by their id or by the tag
+// long.
 func WithLong(args, only []string) []string {
 	if !slices.Contains(args, BuiltinPrefix) {
 		return args
@@ -74,7 +73,7 @@ func WithLong(args, only []string) []string {
 	return args
 }
 
-// ReadOne reads what one argument names.
+// ReadOne reads the scenarios of one argument.
 func ReadOne(arg string) ([]Source, error) {
 	if name, ok := strings.CutPrefix(arg, BuiltinPrefix); ok {
 		return ReadBuiltin(name)
@@ -96,7 +95,8 @@ func ReadOne(arg string) ([]Source, error) {
 	return readFolder(arg)
 }
 
-// hintBuiltin suggests the bundled scenario that a missing file may have meant, or a file of nearly its name.
+// hintBuiltin suggests the bundled scenario that a missing file may have meant, or a file with a similar
+// name.
 func hintBuiltin(arg string) string {
 	name := strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg))
 	known := append(BuiltinNames(), NamedOnly()...)
@@ -113,9 +113,9 @@ func hintBuiltin(arg string) string {
 	return " (" + strings.Replace(near, `"`, `"`+BuiltinPrefix, 1) + ")"
 }
 
-// HintFile suggests a file of nearly the same name beside one that is missing.
+// HintFile suggests a file with a similar name beside a missing one.
 func HintFile(name string) string {
-	entries, _ := os.ReadDir(filepath.Dir(name)) // none where the folder is missing too
+	entries, _ := os.ReadDir(filepath.Dir(name)) // none if the folder is missing too
 	var stems []string
 	ext := filepath.Ext(name)
 	for _, e := range entries {
@@ -168,7 +168,7 @@ func BuiltinNames() []string {
 	return names
 }
 
-// NamedOnly lists the bundled scenarios that builtin: alone leaves out: they take minutes.
+// NamedOnly returns the bundled scenarios that builtin: alone leaves out, as they take minutes.
 func NamedOnly() (names []string) {
 	entries, _ := fs.ReadDir(scenarios.FS, "more") // an embedded folder is always readable
 	for _, e := range entries {
@@ -177,7 +177,7 @@ func NamedOnly() (names []string) {
 	return names
 }
 
-// ReadBuiltin reads a bundled scenario, all that are not for a request by name where it is empty.
+// ReadBuiltin reads a bundled scenario. If name is empty, it reads all that need not be named.
 func ReadBuiltin(name string) ([]Source, error) {
 	names := BuiltinNames()
 	if name != "" {
@@ -208,7 +208,7 @@ func ReadBuiltin(name string) ([]Source, error) {
 	return out, nil
 }
 
-// matches tells whether a scenario is meant by one of the words: its id, a glob over ids, or a tag.
+// matches tells whether one of the words selects a scenario: its id, a glob over ids, or a tag.
 func matches(s *scenario.Scenario, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool {
 		ok, _ := path.Match(w, s.ID) // a bad pattern was refused before
@@ -224,7 +224,7 @@ func nearWord(word string, all []*scenario.Scenario) string {
 	return "rlcheck list shows their ids and tags"
 }
 
-// wordsToSelect are the ids and tags of scenarios.
+// wordsToSelect returns the ids and tags of scenarios.
 func wordsToSelect(all []*scenario.Scenario) (words []string) {
 	for _, s := range all {
 		words = append(append(words, s.ID), s.Tags...)
@@ -232,7 +232,7 @@ func wordsToSelect(all []*scenario.Scenario) (words []string) {
 	return words
 }
 
-// Patterns refuses words of --only and --skip that are no patterns.
+// Patterns refuses invalid patterns in --only and --skip.
 func Patterns(only, skip []string) error {
 	for _, w := range append(slices.Clone(only), skip...) {
 		if _, err := path.Match(w, ""); err != nil {
@@ -243,7 +243,7 @@ func Patterns(only, skip []string) error {
 }
 
 // Pick parses the sources and keeps those that only and skip select. All mistakes of all files are reported.
-// A word of skip that leaves nothing out is in notes where it looks misspelt. It may be meant for other runs.
+// notes names a word of skip that selects nothing and looks misspelt. It may be meant for other runs.
 func Pick(sources []Source, opts grammar.Options, only, skip []string) (
 	out []*scenario.Scenario, notes []string, err error) {
 	if err := Patterns(only, skip); err != nil {
@@ -292,8 +292,8 @@ func Pick(sources []Source, opts grammar.Options, only, skip []string) (
 	return out, notes, nil
 }
 
-// onceEach tells a mistake of a setting once, with how many scenarios refuse it, though perhaps in other
-// words, where others of all take it. What is wrong in a file stays where it is.
+// onceEach reports a mistake of a setting once, with the number of scenarios that refuse it, perhaps in other
+// words, if others accept it. Mistakes in files stay as they are.
 func onceEach(errs []error, all int) []error {
 	type mistake struct{ setting, path string }
 	first, refuse := map[mistake]*tree.Problem{}, map[mistake]int{}
@@ -332,7 +332,8 @@ func onceEach(errs []error, all int) []error {
 	return out
 }
 
-// CaughtBy maps each fault to the bundled scenarios that claim to catch it, those that run only by name too.
+// CaughtBy maps each fault to the bundled scenarios that claim to catch it, including those that run only by
+// name.
 func CaughtBy(getenv func(string) (string, bool)) (map[string][]string, error) {
 	sources, err := ReadBuiltin("")
 	if err != nil {
