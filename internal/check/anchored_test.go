@@ -18,8 +18,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// anchoredPolicies are sliding window counters that begin with the first counted request, with the axes of
-// HAProxy's.
+// anchoredPolicies are sliding window counters whose windows begin with the first counted request. They vary
+// in the axes of HAProxy's counters: what is counted, rounding and quota.
 func anchoredPolicies() map[string]spec.Policy {
 	out := map[string]spec.Policy{}
 	for _, count := range []spec.Count{spec.CountAdmitted, spec.CountAll} {
@@ -35,8 +35,8 @@ func anchoredPolicies() map[string]spec.Policy {
 	return out
 }
 
-// TestAnchoredCounterIsNeverAccusedWithoutProof holds verdicts and witnesses against the oracle: neither the
-// recording nor the witness alone may be explained.
+// TestAnchoredCounterIsNeverAccusedWithoutProof compares verdicts and witnesses with the oracle. It must
+// explain neither a recording that fails nor the witness alone.
 func TestAnchoredCounterIsNeverAccusedWithoutProof(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -83,7 +83,7 @@ func judgeAnchoredHistories(t *testing.T, pol spec.Policy, late, rounds int) {
 			checkWitness(t, pol, tl, f)
 		}
 	}
-	if late <= 10 && (infeasible == 0 || caught < infeasible*3/4) { // of long answers less is known
+	if late <= 10 && (infeasible == 0 || caught < infeasible*3/4) { // longer latencies tell less
 		t.Errorf("late %d: got %d of %d infeasible histories caught, want three quarters at least", late,
 			caught, infeasible)
 	}
@@ -111,8 +111,8 @@ func checkWitness(t *testing.T, pol spec.Policy, tl *timeline.Timeline, f verdic
 	}
 }
 
-// A burst of four in which the denied requests were counted too: any of the denials alone could have come
-// after the others, but not both.
+// TestAnchoredCounterAsksForAFirstDenial judges a burst of four of which two were denied, where denied
+// requests are counted too. Either denial alone could have come after the others, but not both.
 func TestAnchoredCounterAsksForAFirstDenial(t *testing.T) {
 	pol := anchoredPolicies()["counts all, rounds down, quota 3"]
 	tl := &timeline.Timeline{}
@@ -126,7 +126,7 @@ func TestAnchoredCounterAsksForAFirstDenial(t *testing.T) {
 		quota int64
 		want  verdict.Verdict
 	}{{1, verdict.Fail}, {2, verdict.Pass}, {3, verdict.Fail}} {
-		// 3: the first to be denied had only two before it
+		// quota 3: at most two requests came before the denial that was first
 		pol.Rate.N = c.quota
 		j, err := Judge(tl, spec.Limit{pol}, Options{})
 		if err != nil {
@@ -138,8 +138,9 @@ func TestAnchoredCounterAsksForAFirstDenial(t *testing.T) {
 	}
 }
 
-// The first counted request is in window 0 whatever its interval, so that a second burst one window later
-// leaves no doubt that the windows go on, and the quota is measured exactly.
+// TestAnchoredCounterKeepsItsWindowsThroughARest sends a second burst one window after the first. The first
+// counted request lies in window 0 whatever its interval. The second burst therefore shows that the windows
+// go on, and the quota is measured exactly.
 func TestAnchoredCounterKeepsItsWindowsThroughARest(t *testing.T) {
 	pol := anchoredPolicies()["counts admitted, rounds down, quota 2"]
 	pol.Rate.Per = 100
@@ -162,8 +163,8 @@ func TestAnchoredCounterKeepsItsWindowsThroughARest(t *testing.T) {
 	}
 }
 
-// TestALostAnswerLeavesTheStretchKnown: it may begin windows anew only where what is sure leaves room for
-// that.
+// TestALostAnswerLeavesTheStretchKnown: a request without an answer begins windows anew only where the
+// certain requests leave a silence that is long enough.
 func TestALostAnswerLeavesTheStretchKnown(t *testing.T) {
 	const end = 1000
 	pol := mustLimit(t, "sliding-window-counter,rate=3/10ns,align=first")[0]
@@ -182,8 +183,8 @@ func TestALostAnswerLeavesTheStretchKnown(t *testing.T) {
 	}
 }
 
-// TestAnchorIsTheFirstCountedRequest: its windows begin when the first counted request was decided, by the
-// first end of those that surely were.
+// TestAnchorIsTheFirstCountedRequest: the windows begin when the first counted request was decided. That is
+// no later than the earliest end among the requests that were surely counted.
 func TestAnchorIsTheFirstCountedRequest(t *testing.T) {
 	a, d, u := timeline.Allowed, timeline.Denied, timeline.Unknown
 	for name, c := range map[string]struct {
@@ -217,9 +218,9 @@ func TestAnchorIsTheFirstCountedRequest(t *testing.T) {
 	}
 }
 
-// TestDenialsOfAnIdleCounter: where nothing was counted nothing explains a denial, wherever windows begin;
-// whole, as a stream, and of one side alone. One that costs more than the quota, and those inside the ban
-// that it begins, are right.
+// TestDenialsOfAnIdleCounter: where nothing was counted, nothing explains a denial, wherever windows begin.
+// That holds for Judge, for a stream, and where only one side is judged. A denial is right if its cost
+// exceeds the quota, or if it lies in the ban that such a denial begins.
 func TestDenialsOfAnIdleCounter(t *testing.T) {
 	const spec = "sliding-window-counter,rate=11/100ns,align=first"
 	for _, side := range []verdict.Conformance{verdict.Exact, verdict.LowerBound} {
@@ -262,8 +263,9 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 	}
 }
 
-// TestAnExplainedCounterPasses: a silence of one to two windows leaves open where windows begin anew, but an
-// explanation of all requests leaves nothing unjudged: that of a search, or a plain one of a long recording.
+// TestAnExplainedCounterPasses: a silence of one to two windows leaves open where windows begin anew. The
+// recording passes all the same if one explanation covers all requests. A search finds it, or, for a long
+// recording, the plain explanation.
 func TestAnExplainedCounterPasses(t *testing.T) {
 	limit := mustLimit(t, "sliding-window-counter,rate=4/40us,align=first")
 	for _, n := range []int{100, search.PlainLimit + 100} {
@@ -277,7 +279,7 @@ func TestAnExplainedCounterPasses(t *testing.T) {
 	}
 }
 
-// countedWithASilence records n requests to the right limiter of a limit, with a silence in the middle.
+// countedWithASilence records n requests to a right limiter, with a silence in the middle.
 func countedWithASilence(t *testing.T, limit spec.Limit, n int, silence time.Duration) *timeline.Timeline {
 	t.Helper()
 	lim, err := reference.NewLimit(limit)

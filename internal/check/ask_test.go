@@ -13,13 +13,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestAnswersAloneAreThoseOfTheWitnesses asks one asker about random histories under every small policy, over
-// boxes of phases: it answers as the bounds that name a witness.
+// TestAnswersAloneAreThoseOfTheWitnesses asks one asker about random histories, under every small policy and
+// over boxes of phases. It must give the same answers as the bounds that name a witness.
 func TestAnswersAloneAreThoseOfTheWitnesses(t *testing.T) {
 	for name, p := range smallPolicies() {
 		lim, err := reference.NewLimit(spec.Limit{p})
 		if p.Align == spec.AlignUnknown || p.PhaseTo > p.PhaseFrom || err != nil {
-			continue // no one limiter
+			continue // a range is no single limiter
 		}
 		a, refuted := &limiter.Scratch{}, map[bool]int{}
 		for round := range fewer(t, 400) {

@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestAxesHoldTheirOwnLimiter: a limiter with an axis is never accused under its own SPEC, and is under one
-// without.
+// TestAxesHoldTheirOwnLimiter: a limiter with an axis is never accused under its own SPEC, but is under the
+// SPEC without the axis.
 func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 	cases := []struct{ right, wrong string }{
 		{"token-bucket,rate=1..2/20ns,burst=2..3,ban=25ns", "token-bucket,rate=1..2/20ns,burst=2..3"},
@@ -67,7 +67,7 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 	}
 }
 
-// TestForgottenBucketMayBeLow: a bucket that is forgotten is created anew, with as little as its start
+// TestForgottenBucketMayBeLow: a bucket that was forgotten is created anew, with as little as its start level
 // allows.
 func TestForgottenBucketMayBeLow(t *testing.T) {
 	lim, err := reference.NewLimit(mustLimit(t, "token-bucket,rate=1/20ns,burst=2,start=empty,ttl=15ns"))
@@ -96,7 +96,7 @@ func mustLimit(t *testing.T, text string) spec.Limit {
 	return limit
 }
 
-// TestLasting: a time to live changes nothing where the silence makes the policy as good as new anyway.
+// TestLasting: a time to live changes nothing where the silence alone makes the policy as good as new.
 func TestLasting(t *testing.T) {
 	for spec, want := range map[string]bool{
 		"token-bucket,rate=10/1s,burst=20,ttl=3s": true,
@@ -130,8 +130,8 @@ func TestLasting(t *testing.T) {
 	}
 }
 
-// TestRequestsAcrossASilenceAreNotCounted: one that may have been decided before a partition was forgotten,
-// or after, counts in neither.
+// TestRequestsAcrossASilenceAreNotCounted: a request that may have been decided before or after its partition
+// was forgotten is counted on neither side.
 func TestRequestsAcrossASilenceAreNotCounted(t *testing.T) {
 	for _, keys := range []string{"sliding-window-log,rate=2/3ms", "fixed-window,rate=2/3ms,phase=0s",
 		"fixed-window,rate=2/3ms,slots=3,phase=0s",
@@ -151,8 +151,8 @@ func TestRequestsAcrossASilenceAreNotCounted(t *testing.T) {
 	}
 }
 
-// TestACountedDenialMayBeForgotten: a denial that proves nothing but was counted counts against an admission
-// only where no silence may lie between the two.
+// TestACountedDenialMayBeForgotten: a counted denial counts against an admission, even if it proves nothing
+// itself. It does not where a silence may lie between the two.
 func TestACountedDenialMayBeForgotten(t *testing.T) {
 	for _, c := range []struct {
 		from int64

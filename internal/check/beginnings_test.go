@@ -9,7 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Windows that requests open begin inside the intervals that are told of them, whatever the latency.
+// TestOpeningsHoldThoseOfARightLimiter: windows that requests open begin inside the intervals reported for
+// them, whatever the latency.
 func TestOpeningsHoldThoseOfARightLimiter(t *testing.T) {
 	limit, err := spec.Parse("fixed-window,rate=4/100ms,align=first")
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// cpuTime is the processor time that this process has used: on a busy machine the wall clock says little.
+// cpuTime is the processor time used by this process. On a busy machine the wall clock says little.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -33,7 +33,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// live is the memory that is reachable.
+// live is the memory in bytes that is still reachable.
 func live() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -58,10 +58,11 @@ func benchSizes() []int {
 	return sizes
 }
 
-// decider answers a request at t and remembers it.
+// decider decides on a request at t, in nanoseconds, and remembers it.
 type decider func(t int64) (allow bool, delay int64)
 
-// deciderOf returns a quick right limiter of a policy. The bench must not spend its time on making histories.
+// deciderOf returns a right limiter of p that is quick: a benchmark must not spend its time on making
+// histories.
 func deciderOf(p spec.Policy) decider {
 	size, quota := int64(p.Rate.Per), p.Rate.N
 	switch p.Algorithm {
@@ -106,13 +107,13 @@ func deciderOf(p spec.Policy) decider {
 	}
 }
 
-// offered makes n requests at twice the limit with answers after up to 4 ms, so that some four are in flight.
+// offered makes n requests at twice the limit. Each is answered within 4 ms, so that about four are in
+// flight.
 func offered(p spec.Policy, n int, seed uint64) []timeline.Observation {
 	return offeredLate(p, n, seed, 4_000_000)
 }
 
-// offeredLate makes n requests half a millisecond apart on average, with answers after up to late
-// nanoseconds.
+// offeredLate makes n requests half a millisecond apart on average. Each is answered within late nanoseconds.
 func offeredLate(p spec.Policy, n int, seed uint64, late int64) []timeline.Observation {
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	out := make([]timeline.Observation, n)
@@ -158,8 +159,9 @@ func offeredLate(p spec.Policy, n int, seed uint64, late int64) []timeline.Obser
 	return out
 }
 
-// BenchmarkBounds measures both bounds of each algorithm on a prepared history, and its preparation. The cost
-// of an observation beside that of the shortest history is x-shortest: 1 where the cost is linear.
+// BenchmarkBounds measures both bounds of each algorithm on a prepared history, and the preparation. Its
+// x-shortest is the cost of an observation relative to that in the shortest history: 1 where the cost is
+// linear.
 func BenchmarkBounds(b *testing.B) {
 	for _, spec := range benchSpecs {
 		p := mustPolicy(b, spec)
@@ -192,8 +194,8 @@ func BenchmarkBounds(b *testing.B) {
 	}
 }
 
-// BenchmarkStream measures a Stream that judges one partition in pieces: observations a second of CPU, and
-// the memory that it holds before its end, in bytes of all and of each.
+// BenchmarkStream measures a Stream that judges one partition in pieces. It reports observations a second of
+// CPU, and the bytes that it holds before its end, in all and for each observation.
 func BenchmarkStream(b *testing.B) {
 	for _, text := range benchSpecs {
 		p := mustPolicy(b, text)
@@ -226,7 +228,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkJudge measures all of Judge: the bounds, the exact search and, apart, the measured policy.
+// BenchmarkJudge measures the bounds and the exact search of Judge, without and with measuring the policy.
 func BenchmarkJudge(b *testing.B) {
 	for _, text := range benchSpecs {
 		p := mustPolicy(b, text)
@@ -322,8 +324,8 @@ func BenchmarkExactDense(b *testing.B) {
 	}
 }
 
-// porcupineBucket is a token bucket as porcupine can have it: it knows orders, not times, so that each step
-// takes the clock from the call of its request, or from its return.
+// porcupineBucket is a token bucket for porcupine, which knows orders but not times. Each step therefore
+// reads the clock at the call of its request, or at its return.
 func porcupineBucket(p spec.Policy, atReturn bool) porcupine.Model {
 	type state struct{ tat, last int64 }
 	step := int64(p.Rate.Per) / p.Rate.N
@@ -348,9 +350,9 @@ func porcupineBucket(p spec.Policy, atReturn bool) porcupine.Model {
 // porcupinePatience is how long porcupine may take for one history.
 const porcupinePatience = 2 * time.Second
 
-// BenchmarkAgainstPorcupine judges the same true histories with the bounds, with all of Judge and with
-// porcupine. It reports their times for an observation, how many times the bounds are faster, and in how many
-// histories of ten porcupine calls a right limiter wrong or does not answer.
+// BenchmarkAgainstPorcupine judges the same right histories with the bounds, with all of Judge and with
+// porcupine. It reports their times for an observation and how many times faster the bounds are. It also
+// reports in how many of ten histories porcupine calls a right limiter wrong, or gives no answer.
 func BenchmarkAgainstPorcupine(b *testing.B) {
 	p := mustPolicy(b, "token-bucket,rate=1000/s,burst=10")
 	for _, late := range []time.Duration{50 * time.Microsecond, 4 * time.Millisecond} {
@@ -368,7 +370,7 @@ func againstPorcupine(b *testing.B, p spec.Policy, n int, late time.Duration, at
 	var bounds, jdg, theirs time.Duration
 	illegal, unknown, rounds := 0, 0, 0
 	for b.Loop() {
-		if rounds == 10 { // ten histories say enough
+		if rounds == 10 { // ten histories are enough
 			continue
 		}
 		obs := offeredLate(p, n, uint64(rounds), int64(late))
@@ -423,7 +425,7 @@ func mustPolicy(b testing.TB, text string) spec.Policy {
 	return limit[0]
 }
 
-// TestOfferedIsExplained: the histories of the benchmarks are true, and cover both outcomes.
+// TestOfferedIsExplained: the histories of the benchmarks are feasible, and have both outcomes.
 func TestOfferedIsExplained(t *testing.T) {
 	for _, text := range benchSpecs {
 		p := mustPolicy(t, text)

@@ -14,8 +14,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestPartitionsShareOneBudget: what is hard to search in each of many partitions takes no longer than in
-// one, and where a search gives up the verdict says so.
+// TestPartitionsShareOneBudget: many partitions that are hard to search take no longer than one. Where a
+// search gives up, the verdict says so.
 func TestPartitionsShareOneBudget(t *testing.T) {
 	saysReplay(t)
 	const text = "sliding-window-log,rate=100/s,charge=completion,hold=1ms..20ms,linger=0s"

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// violated asks the definition: some closed span has more units certainly admitted inside than it has room
-// for.
+// violated applies the definition: some closed span has more units certainly admitted inside it than it has
+// room for.
 func violated(h *history.History, b limiter.Bucket) bool {
 	for _, first := range h.Admitted {
 		for _, last := range h.Admitted {
@@ -28,7 +28,7 @@ func violated(h *history.History, b limiter.Bucket) bool {
 	return false
 }
 
-// TestBucketOverIsItsDefinition: the sweep forgets no start of a span that is violated.
+// TestBucketOverIsItsDefinition: the sweep drops no start of a span that is violated.
 func TestBucketOverIsItsDefinition(t *testing.T) {
 	for name, p := range smallPolicies() {
 		b, ok := limiter.NewBound(p, 0, 0).(limiter.Bucket)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestClosedLoopsAreExplained: clients that each send again when they are answered keep a limiter busy
-// throughout, so that the last instant at which a request may be admitted depends on all that follow. Of a
-// right one an explanation is found without a search.
+// throughout. The last instant at which a request may be admitted then depends on all that follow it. For a
+// right limiter an explanation is found without a search.
 func TestClosedLoopsAreExplained(t *testing.T) {
 	for _, text := range []string{"token-bucket,rate=1000/s,burst=100",
 		"fixed-window,rate=100/100ms,phase=30ms", "fixed-window,rate=1000/s,slots=10,phase=3ms",
@@ -35,8 +35,8 @@ func TestClosedLoopsAreExplained(t *testing.T) {
 	}
 }
 
-// closedLoop records n requests of clients that each send the next one 10 us after an answer: a limiter
-// decides up to 4 ms after the request, and answers up to 4 ms after that.
+// closedLoop records n requests of clients that each send the next one 10 us after an answer. The limiter
+// decides within 4 ms of the request and answers within 4 ms of the decision.
 func closedLoop(t *testing.T, text string, clients, n int, seed uint64) *timeline.Timeline {
 	t.Helper()
 	r := rand.New(rand.NewPCG(soakSeed+61, seed))

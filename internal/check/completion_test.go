@@ -15,10 +15,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// completionOracle decides by exhaustion whether decision times inside the intervals, completion times after
-// them and an order let a limiter that is told of completions give the observed outcomes. It goes through
-// time one nanosecond after the other with the set of all nodes that can be reached. It shares no code with
-// the bounds nor the search; its machines are those of oracle.
+// completionOracle decides by exhaustion whether a limiter that is told of completions can give the observed
+// outcomes. It tries all orders, all decision times inside the intervals, and all completion times after
+// them. It walks through time nanosecond by nanosecond, with the set of all nodes that can be reached. It
+// shares no code with the bounds or the search. Its machines are those of oracle.
 type completionOracle struct {
 	m    machine
 	reqs []served
@@ -26,27 +26,27 @@ type completionOracle struct {
 	list []servedNode
 }
 
-// served is a request as the oracle sees it: decided in [s, e], and if admitted complete in [d+least,
-// d+most], and no later than by.
+// served is a request as the oracle sees it. It is decided in [s, e]. If admitted, it is complete in
+// [d+least, d+most] for a decision at d, and no later than by.
 type served struct {
 	s, e, cost      int64
 	least, most, by int64
-	// answer is by when a queue had let it through.
+	// answer is the instant by which a queue must have let it through.
 	answer  int64
 	outcome timeline.Outcome
 }
 
-// servedNode is what the past means to the future: the memory of the machine (or the units in flight), which
-// requests were decided, and of those in flight when they may be complete, as 1 + the first and the last
-// instant; a first instant that has come is 1.
+// servedNode is all of the past that matters for the future. It holds the memory of the machine (or the units
+// in flight) and which requests were decided. For those in flight, from and until hold 1 + the first and the
+// last instant at which they may be complete. A first instant that has come is stored as 1.
 type servedNode struct {
 	m           memory
 	decided     uint8
 	from, until [8]int16
 }
 
-// servedOf reads the observations as the words of a SPEC say, of all policies together; never is far beyond
-// them.
+// servedOf returns the observations as all policies of a SPEC together see them. Its `never` lies far beyond
+// all times.
 func servedOf(tl *timeline.Timeline, limit spec.Limit) []served {
 	const never = 1 << 12
 	var out []served
@@ -98,7 +98,7 @@ func (o *completionOracle) explains(reqs []served, end int64) bool {
 	return len(o.list) > 0
 }
 
-// renewed forgets what the past no longer matters for.
+// renewed returns n without the part of the past that no longer matters at t.
 func (o *completionOracle) renewed(n servedNode, t int64) servedNode {
 	n.m = o.m.settle(n.m, t)
 	for i := range n.from {
@@ -116,7 +116,7 @@ func (o *completionOracle) add(n servedNode) {
 	}
 }
 
-// step adds what one decision or one completion at t makes of a node.
+// step adds the nodes to which one decision or one completion at t leads from n.
 func (o *completionOracle) step(n servedNode, t int64) {
 	for i, r := range o.reqs {
 		bit := uint8(1) << i
@@ -148,7 +148,7 @@ func (o *completionOracle) step(n servedNode, t int64) {
 	}
 }
 
-// earlier tells whether a request like i but for its end, which is earlier, waits at t.
+// earlier tells whether an undecided request waits at t that is like i but ends earlier.
 func (o *completionOracle) earlier(n servedNode, i int, t int64) bool {
 	like := o.reqs[i]
 	for j, r := range o.reqs {
@@ -167,7 +167,8 @@ func (o *completionOracle) earlier(n servedNode, i int, t int64) bool {
 	return false
 }
 
-// sooner tells whether another request of the cost of i may be complete at t, and must be before it.
+// sooner tells whether another request of the same cost as i may be complete at t and must be complete
+// earlier.
 func (o *completionOracle) sooner(n servedNode, i int, t int64) bool {
 	for j, r := range o.reqs {
 		if n.from[j] == 0 || int64(n.from[j])-1 > t || r.cost != o.reqs[i].cost {
@@ -180,7 +181,7 @@ func (o *completionOracle) sooner(n servedNode, i int, t int64) bool {
 	return false
 }
 
-// dead tells whether something that must happen by t has not.
+// dead tells whether something that had to happen by t has not.
 func (o *completionOracle) dead(n servedNode, t int64) bool {
 	for i, r := range o.reqs {
 		if n.decided&(1<<i) == 0 && r.outcome != timeline.Unknown && t >= r.e {
@@ -225,12 +226,12 @@ var completionSpecs = []string{
 		"fixed-window,rate=2/14ns,align=unknown",
 }
 
-// servedHistory runs a limiter under random traffic whose requests take as long as the limit says, and
-// falsifies some outcomes of half of the histories.
+// servedHistory records a limiter under random traffic whose requests take as long as the limit says. It
+// falsifies some outcomes in half of the histories.
 func servedHistory(r *rand.Rand, lim reference.Limiter, limit spec.Limit, late int,
 	costs bool) *timeline.Timeline {
 	n := 3 + r.IntN(6)
-	if late > 10 { // the oracle goes through all orders of two instants for each
+	if late > 10 { // the oracle tries all orders of two instants for each request
 		n = 3 + r.IntN(3)
 	}
 	tl := &timeline.Timeline{}
@@ -300,14 +301,14 @@ func promised(limit spec.Limit) spec.Policy {
 	return out
 }
 
-// serve answers an admitted request and returns how long it takes to be complete.
+// serve answers an admitted request and returns when it is complete.
 func serve(r *rand.Rand, p spec.Policy, late, at int, o *timeline.Observation) int {
 	most := int(p.HoldMost)
 	if most == 0 {
 		most = int(p.HoldLeast) + 6
 	}
 	took := int(p.HoldLeast) + r.IntN(most-int(p.HoldLeast)+1)
-	least := at + int(p.HoldLeast) // the last byte is not sent before
+	least := at + int(p.HoldLeast) // the last byte is not sent before this
 	if p.LingerSet {
 		least = max(least, at+took-int(p.Linger))
 	}
@@ -320,7 +321,7 @@ func serve(r *rand.Rand, p spec.Policy, late, at int, o *timeline.Observation) i
 	return took
 }
 
-// falsify turns some outcomes around in half of the histories, and loses some answers and last bytes.
+// falsify turns some outcomes in half of the histories, and drops some answers and last bytes.
 func falsify(r *rand.Rand, tl *timeline.Timeline) {
 	flip := r.IntN(2) == 0
 	for i := range tl.Observations {
@@ -340,13 +341,13 @@ func falsify(r *rand.Rand, tl *timeline.Timeline) {
 	tl.Header.Ended = tl.End()
 }
 
-// servedBands are the longest latencies that are tried, in nanoseconds: up to four times the time for which a
-// place is held, or a window. The first four are narrow.
+// servedBands are the longest latencies that are tried, in nanoseconds. They reach four times a window, or
+// the time for which a place is held. The first four are narrow.
 var servedBands = []int{0, 1, 2, 5, 10, 20, 40}
 
-// TestCompletionsNeverAccuseWhatTheOracleExplains is the hard bar for the policies that are told of
-// completions, and asks for the share of the infeasible histories that is caught. RLCHECK_SOAK=1 tries many
-// more.
+// TestCompletionsNeverAccuseWhatTheOracleExplains is the hard bar for policies that are told of completions:
+// no false alarm. It also demands a share of the infeasible histories that must be caught. RLCHECK_SOAK=1
+// tries many more.
 func TestCompletionsNeverAccuseWhatTheOracleExplains(t *testing.T) {
 	rounds, seeds := soakRounds(t, 4, 3000)
 	for _, text := range completionSpecs {
@@ -383,8 +384,8 @@ func TestCompletionsNeverAccuseWhatTheOracleExplains(t *testing.T) {
 	}
 }
 
-// judgeServed judges one history. It always asks the oracle whether one that is accused is explained, but
-// whether one is that is not accused, which takes long, only where the share of those caught is asked for.
+// judgeServed judges one history. For a history that is accused it always asks the oracle whether there is an
+// explanation. For the others it asks only if share is set, as that takes long.
 func judgeServed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, share bool) catches {
 	t.Helper()
 	caught := accused(t, tl, limit)
@@ -420,7 +421,7 @@ func explainedServed(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool
 	})
 }
 
-// falseAlarmServed prints the fewest requests that are accused although they are explained.
+// falseAlarmServed prints the fewest requests that are accused although an explanation exists.
 func falseAlarmServed(t *testing.T, tl *timeline.Timeline, limit spec.Limit) string {
 	t.Helper()
 	small := *tl
@@ -442,8 +443,8 @@ func falseAlarmServed(t *testing.T, tl *timeline.Timeline, limit spec.Limit) str
 	return text + fmt.Sprintf("%+v", j.Partitions)
 }
 
-// TestStreamsKeepTheLastByte: a stream that keeps nothing as it was gives the verdict of Judge, also where
-// that depends on when the last byte was read.
+// TestStreamsKeepTheLastByte: a stream that keeps no observation as it was gives the verdict of Judge. That
+// includes verdicts that depend on when the last byte was read.
 func TestStreamsKeepTheLastByte(t *testing.T) {
 	t.Parallel()
 	told := 0
@@ -509,8 +510,8 @@ func proveAlone(t *testing.T, tl *timeline.Timeline, limit spec.Limit) {
 	}
 }
 
-// TestAStalledServerIsNotAccused: a place may be held for longer than the policy says by a request that
-// visibly took longer; by one that did not, it may not.
+// TestAStalledServerIsNotAccused: a request that visibly took longer than the policy's hold may have held its
+// place as long. One that did not take longer may not.
 func TestAStalledServerIsNotAccused(t *testing.T) {
 	limit, err := spec.Parse("concurrency,limit=1,hold=1ms..10ms")
 	if err != nil {
@@ -532,7 +533,7 @@ func TestAStalledServerIsNotAccused(t *testing.T) {
 }
 
 // TestAPlaceIsHeldForAnInstant: a request without an outcome, whose last byte was read long before, may have
-// been admitted late and complete at once, and another one denied in between.
+// been admitted late and complete at once. Another request may have been denied in between.
 func TestAPlaceIsHeldForAnInstant(t *testing.T) {
 	limit, err := spec.Parse("concurrency,limit=2,hold=6ns..,linger=2ns")
 	if err != nil {
@@ -554,8 +555,8 @@ func TestAPlaceIsHeldForAnInstant(t *testing.T) {
 	}
 }
 
-// TestAPlaceThatWasNeverFree: those in the way of an admission may follow each other, so that there never
-// were more than are possible.
+// TestAPlaceThatWasNeverFree: the requests that block an admission may follow each other. At no instant were
+// there more in flight than the limit allows.
 func TestAPlaceThatWasNeverFree(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, x := range []struct{ sent, first, done, cost int64 }{{0, 10, 50_010, 1},

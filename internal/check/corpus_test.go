@@ -18,14 +18,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// A new corpus is chosen from so many candidates: those that are judged quickly. The keys of some do not go
-// together.
+// A new corpus takes, out of so many candidates, the pairs that are judged quickly. The keys of some
+// candidates do not go together.
 const (
 	corpusCandidates = 3000
 	quickly          = 20 * time.Millisecond
 )
 
-// matter is one pair of the corpus: all that a judgement depends on.
+// matter is one pair of the corpus: everything that a judgement depends on.
 type matter struct {
 	limit spec.Limit
 	tl    *timeline.Timeline
@@ -33,8 +33,8 @@ type matter struct {
 	caps  pieces.Caps
 }
 
-// corpusPair returns pair number n, ok=false where its keys do not go together. In two of three recordings
-// some outcomes are turned, as a broken limiter turns them; every fourth was cut out of traffic.
+// corpusPair returns pair number n, ok=false where its keys do not go together. Two of three recordings have
+// some outcomes turned, as a broken limiter turns them. Every fourth was cut out of traffic.
 func corpusPair(n int) (p matter, spec string, ok bool) {
 	r := rand.New(rand.NewPCG(soakSeed+41, uint64(n)))
 	spec = rangedSPEC(r)
@@ -76,8 +76,7 @@ func unknowns(limit spec.Limit) int {
 	return n
 }
 
-// sum is a number that tells two recordings apart: where it differs the generator has changed, and not the
-// judge.
+// sum is a checksum of the recording. Where it differs, the generator has changed and not the judge.
 func (p matter) sum() uint64 {
 	h := fnv.New64a()
 	head := p.tl.Header
@@ -90,8 +89,8 @@ func (p matter) sum() uint64 {
 	return h.Sum64()
 }
 
-// record prints a judgement without its hint: verdict, reason, findings with their numbers, and what was
-// measured.
+// record prints a judgement without its hint: verdict, reason, findings with their request numbers, and what
+// was measured.
 func record(j *verdict.Judgement, err error) string {
 	if err != nil {
 		return "error: " + err.Error()
@@ -114,7 +113,7 @@ func record(j *verdict.Judgement, err error) string {
 	return b.String()
 }
 
-// measuredText prints what was measured; empty where nothing was.
+// measuredText prints what was measured, "" if nothing was.
 func measuredText(m verdict.Measured) string {
 	text := ""
 	for i, iv := range []verdict.Interval{m.Burst, m.Rate, m.Phase} {
@@ -144,7 +143,7 @@ func ranges(numbers []int) string {
 	return text
 }
 
-// judged returns what both judges make of a pair; that of the stream only where it differs.
+// judged returns the judgement of the pair by Judge, and that by Stream where it differs.
 func (p matter) judged() string {
 	text := record(Judge(p.tl, p.limit, p.o))
 	s := newStream(p.limit, p.tl.Header, p.o, p.caps)
@@ -157,8 +156,8 @@ func (p matter) judged() string {
 	return text
 }
 
-// corpusText judges the pairs of some numbers and returns a text for each, "" where its keys do not go
-// together or, if that is not 0, where to judge it takes longer than limit.
+// corpusText judges the pairs of the given numbers and returns a text for each. The text is "" where the keys
+// of a pair do not go together. It is "" also where judging takes longer than limit, unless limit is 0.
 func corpusText(numbers []int, limit time.Duration) (texts []string, algorithms []spec.Algorithm) {
 	texts, algorithms = make([]string, len(numbers)), make([]spec.Algorithm, len(numbers))
 	judge.Each(len(numbers), func(i int) {
@@ -198,11 +197,14 @@ func chooseCorpus(t *testing.T) {
 	}
 }
 
-// TestCorpus judges random recordings, right ones and broken ones, under random SPECs of every key, whole and
-// as streams, and compares all that is said of them with testdata/corpus_*.txt: it shows what a change of the
-// judge changes that nobody thought of. The flag -rewrite writes the files anew, and chooses new pairs where
-// there is no file; read the difference. The first line of a pair has its number, its SPEC and a sum of its
-// recording, the lines behind it what Judge says, and last what Stream says where that differs.
+// TestCorpus compares all that is said of random recordings with testdata/corpus_*.txt. The recordings are
+// right and broken, under random SPECs of every key, and are judged whole and as streams. It shows effects of
+// a change of the judge that nobody thought of.
+//
+// The flag -rewrite writes the files anew, and chooses new pairs where there is no file. Read the difference.
+//
+// The first line of a pair has its number, its SPEC and a checksum of its recording. The lines after it are
+// what Judge says. The last one is what Stream says, where that differs.
 func TestCorpus(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/corpus_*.txt") // a constant pattern
 	if len(paths) == 0 && *rewrite {

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// A request that costs more than a full start admits is denied, whatever came before; one that costs as much
-// is not.
+// TestTooCostlyRequestsAreDenied: a request that costs more than a full start admits is denied, whatever came
+// before. One that costs just as much is not.
 func TestTooCostlyRequestsAreDenied(t *testing.T) {
 	for _, text := range []string{"token-bucket,rate=1/s,burst=5", "gcra,rate=1/s,burst=5",
 		"leaky-bucket,rate=1/s,burst=5", "fixed-window,rate=5/1s", "sliding-window-log,rate=5/1s",
@@ -35,8 +35,8 @@ func TestTooCostlyRequestsAreDenied(t *testing.T) {
 	}
 }
 
-// A request that costs more than a full start admits is never allowed, wherever windows begin and however
-// late its answer.
+// TestTooCostlyRequestsAreNotAllowed: a request that costs more than a full start admits is never allowed,
+// wherever windows begin and however late its answer.
 func TestTooCostlyRequestsAreNotAllowed(t *testing.T) {
 	for _, text := range []string{"token-bucket,rate=1/s,burst=5", "token-bucket,rate=1/s,burst=5,count=all",
 		"fixed-window,rate=5/1s", "fixed-window,rate=5/1s,align=first",

@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// evenly returns n instants that lie gap apart, from begin on.
+// evenly returns n instants, gap apart, the first at begin.
 func evenly(n int, begin, gap time.Duration) []time.Duration {
 	out := make([]time.Duration, n)
 	for i := range out {
@@ -19,7 +19,7 @@ func evenly(n int, begin, gap time.Duration) []time.Duration {
 	return out
 }
 
-// clients gives the requests of a recording to clients in turn.
+// clients assigns the requests of a recording to the named clients in turn.
 func clients(tl *timeline.Timeline, names ...string) *timeline.Timeline {
 	for i := range tl.Observations {
 		tl.Observations[i].Partition = names[i%len(names)]
@@ -27,7 +27,7 @@ func clients(tl *timeline.Timeline, names ...string) *timeline.Timeline {
 	return tl
 }
 
-// since returns the part of a recording from an instant on, with the times of its own.
+// since returns the part of a recording from an instant on. Its times begin at 0 there.
 func since(tl *timeline.Timeline, from time.Duration) *timeline.Timeline {
 	out := &timeline.Timeline{}
 	for _, o := range tl.Observations {
@@ -41,9 +41,9 @@ func since(tl *timeline.Timeline, from time.Duration) *timeline.Timeline {
 	return out
 }
 
-// TestSharedQuotaIsDiagnosed: clients that share one quota are told before any other finding, also where
-// an earlier run used it up; clients of whom each has a smaller quota, or one that went wrong later, are
-// not.
+// TestSharedQuotaIsDiagnosed: where clients share one quota, that is told before any other finding, also if
+// an earlier run used the quota up. It is not told where each client has a smaller quota of its own, or where
+// one went wrong later.
 func TestSharedQuotaIsDiagnosed(t *testing.T) {
 	const bucket, window = "token-bucket,rate=10/s,burst=20", "fixed-window,rate=20/2s,align=first"
 	twice := append(evenly(40, 0, time.Millisecond), evenly(80, 500*time.Millisecond, 5*time.Millisecond)...)
@@ -90,8 +90,8 @@ func TestSharedQuotaIsDiagnosed(t *testing.T) {
 	}
 }
 
-// TestTwoClientsWithHalfTheQuota: each has half of what is declared. As one they would explain it, but
-// nobody could tell.
+// TestTwoClientsWithHalfTheQuota: each client has half of the declared quota. A quota shared by both would
+// also explain the recording, but nobody could tell the two apart.
 func TestTwoClientsWithHalfTheQuota(t *testing.T) {
 	const text = "token-bucket,rate=1/s,burst=20"
 	tl := clients(answered(t, mustPolicy(t, text), evenly(40, 0, time.Millisecond)), "a", "b")

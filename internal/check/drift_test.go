@@ -10,9 +10,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// A minute at 150 a second of a limiter whose clock is 200 ppm fast, or slow, is a request too many, or one
-// that is denied too soon; with that drift allowed for neither is held against it, and five times as much
-// still is.
+// TestClocksThatDrift judges a minute of traffic at 150 requests a second. A limiter whose clock is 200 ppm
+// fast admits a request too many by our clock; a slow one denies one too soon. Neither counts against a
+// limiter whose drift is allowed for. Five times that drift still does.
 func TestClocksThatDrift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("recordings of a minute")
@@ -63,8 +63,8 @@ func TestClocksThatDrift(t *testing.T) {
 	}
 }
 
-// drifting is a recording of a minute, each request answered when it was sent, of a limiter whose clock is so
-// many millionths off.
+// drifting records a minute of a limiter whose clock is ppm millionths off. Each request is answered when it
+// was sent.
 func drifting(t *testing.T, limit spec.Limit, ppm, allows int64) *timeline.Timeline {
 	t.Helper()
 	lim, err := reference.NewLimit(limit)

@@ -17,8 +17,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// traffic is what a limiter decided over a long time: random arrivals in bursts, latencies up to longest,
-// decisions at any instant between.
+// traffic records a limiter over a long time. Arrivals are random and in bursts, latencies up to longest, and
+// decisions lie anywhere in between.
 func traffic(t *testing.T, rng *rand.Rand, text string, n int, longest time.Duration) []timeline.Observation {
 	t.Helper()
 	limit, err := spec.Parse(text)
@@ -70,8 +70,7 @@ func traffic(t *testing.T, rng *rand.Rand, text string, n int, longest time.Dura
 	return out
 }
 
-// cutOut returns what a log from one instant to another has of the traffic: the requests that ended in
-// between.
+// cutOut returns what a log of [from, until] has of the traffic: the requests that ended in it.
 func cutOut(all []timeline.Observation, from, until, longest time.Duration) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(0, 0).UTC(), CompleteFrom: from,
 		CompleteUntil: until - longest}}
@@ -83,7 +82,7 @@ func cutOut(all []timeline.Observation, from, until, longest time.Duration) *tim
 	return tl
 }
 
-// edgeSpecs are right limits, each with one that is wrong.
+// edgeSpecs are pairs of a right limit and one that is wrong.
 var edgeSpecs = [][2]string{
 	{"token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=22"},
 	{"token-bucket,rate=10/s,burst=20,start=empty", "token-bucket,rate=12/s,burst=20,start=empty"},
@@ -113,8 +112,8 @@ var edgeSpecs = [][2]string{
 		"fixed-window,rate=9/1s + token-bucket,rate=20/s,burst=5"},
 }
 
-// TestNoAccusationAtTheEdges: what a right limiter did is explained wherever the recording of it is cut out;
-// without the edges it often is not. And a wrong limit is refuted all the same.
+// TestNoAccusationAtTheEdges: wherever a recording is cut out of traffic, it does not accuse a right limiter.
+// Without the edges in its header it often would. A wrong limit is refuted all the same.
 func TestNoAccusationAtTheEdges(t *testing.T) {
 	cuts := 10
 	if testing.Short() {
@@ -132,7 +131,7 @@ func TestNoAccusationAtTheEdges(t *testing.T) {
 				end := all[len(all)-1].FirstByte
 				from := time.Duration(rng.Int64N(int64(end / 3)))
 				tl := cutOut(all, from, from+end/2, longest)
-				o := judge.Options{SkipMeasure: i > 0} // to measure is most of the work, and decides nothing
+				o := judge.Options{SkipMeasure: i > 0} // measuring is most of the work, and decides nothing
 				right, wrong := judgeBy(t, tl, c[0], o), judgeBy(t, tl, c[1], o)
 				if right.Verdict == verdict.Fail {
 					t.Fatalf("seed %d, cut from %s, latency up to %s: accused: %s", i, from, longest,
@@ -182,8 +181,8 @@ func textOf(j *verdict.Judgement) string {
 	return out
 }
 
-// TestBansOfAPartOfAHistory: the numbers of requests in a part of a history, which shares its memory, are not
-// those in the whole.
+// TestBansOfAPartOfAHistory: a part of a history shares the memory of the whole, but numbers its requests
+// anew.
 func TestBansOfAPartOfAHistory(t *testing.T) {
 	limit := mustLimit(t, "token-bucket,rate=1/12ns,burst=2,ban=17ns")
 	for round := range 300 {
@@ -199,8 +198,9 @@ func TestBansOfAPartOfAHistory(t *testing.T) {
 	}
 }
 
-// TestEdgesRememberThatABucketWasCreatedBefore: after a silence in a recording that began amid traffic
-// windows begin anew, but a bucket that started empty did so before.
+// TestEdgesRememberThatABucketWasCreatedBefore: a recording began amid traffic, and a silence follows.
+// Windows begin anew after it. A bucket that started empty was created before the recording, and has units
+// again.
 func TestEdgesRememberThatABucketWasCreatedBefore(t *testing.T) {
 	limit, err := spec.Parse("token-bucket,rate=10/1s,burst=2,start=empty + " +
 		"fixed-window,rate=6/100ms,align=first")
@@ -217,8 +217,8 @@ func TestEdgesRememberThatABucketWasCreatedBefore(t *testing.T) {
 	}
 }
 
-// TestMissingRequestsMayHaveEmptiedABusyBucket: what they left in use stays so for as long as others take all
-// that comes back.
+// TestMissingRequestsMayHaveEmptiedABusyBucket: units used by unrecorded requests stay in use for as long as
+// recorded ones take all that comes back.
 func TestMissingRequestsMayHaveEmptiedABusyBucket(t *testing.T) {
 	const ms = time.Millisecond
 	for wrong, last := range map[bool]time.Duration{false: 135 * ms, true: 160 * ms} {
@@ -245,8 +245,8 @@ func TestMissingRequestsMayHaveEmptiedABusyBucket(t *testing.T) {
 	}
 }
 
-// TestClocksMoveTheEdges: by the clock of the limiter a request that is missing may have been decided later
-// than the recording says.
+// TestClocksMoveTheEdges: by the clock of the limiter, an unrecorded request may have been decided later than
+// the recording says.
 func TestClocksMoveTheEdges(t *testing.T) {
 	const ms = time.Millisecond
 	for at, want := range map[time.Duration]bool{117 * ms: false, 123 * ms: true, 180 * ms: true,
@@ -262,8 +262,8 @@ func TestClocksMoveTheEdges(t *testing.T) {
 	}
 }
 
-// TestDenialsLeftOutMayHaveCreatedThePartition: also one that was sent after the first request that is
-// judged.
+// TestDenialsLeftOutMayHaveCreatedThePartition: a denial that is not judged may have created the partition,
+// even if it was sent after the first request that is judged.
 func TestDenialsLeftOutMayHaveCreatedThePartition(t *testing.T) {
 	const ms = time.Millisecond
 	tl := &timeline.Timeline{Header: timeline.Header{CompleteUntil: 60 * ms}}
@@ -280,8 +280,8 @@ func TestDenialsLeftOutMayHaveCreatedThePartition(t *testing.T) {
 	}
 }
 
-// TestDenialsAtAnEdgeKeepAPartition: one that proves nothing, as a request that is missing may explain it,
-// keeps a partition from being forgotten, which explains another one.
+// TestDenialsAtAnEdgeKeepAPartition: an unrecorded request may explain a denial at an edge, so that it proves
+// nothing. It still keeps its partition from being forgotten, which explains another denial.
 func TestDenialsAtAnEdgeKeepAPartition(t *testing.T) {
 	type request struct {
 		sent, answered time.Duration
@@ -312,8 +312,8 @@ func TestDenialsAtAnEdgeKeepAPartition(t *testing.T) {
 	}
 }
 
-// TestMissingRequestsMayHaveCreatedAPartition: one that is missing from after the end finds a bucket that
-// starts empty, and the next one what came back since.
+// TestMissingRequestsMayHaveCreatedAPartition: an unrecorded request after the end may find a bucket that
+// starts empty. The next one then finds what came back since.
 func TestMissingRequestsMayHaveCreatedAPartition(t *testing.T) {
 	const ms = time.Millisecond
 	for _, spec := range []string{"token-bucket,rate=1/10ms,burst=5,start=empty",
@@ -336,8 +336,8 @@ func TestMissingRequestsMayHaveCreatedAPartition(t *testing.T) {
 	}
 }
 
-// TestMissingRequestsMayHaveSetTheBatches: they come from the first request on, which is missing, and so soon
-// after those that are not.
+// TestMissingRequestsMayHaveSetTheBatches: batches come at multiples of the interval from the first request
+// on. That one may be unrecorded, so that a batch comes soon after recorded ones.
 func TestMissingRequestsMayHaveSetTheBatches(t *testing.T) {
 	const ms = time.Millisecond
 	for _, spec := range []string{"token-bucket,rate=2/20ms,burst=2,refill=interval,fill=2",
@@ -354,8 +354,8 @@ func TestMissingRequestsMayHaveSetTheBatches(t *testing.T) {
 	}
 }
 
-// TestAnswersThatProveNothingDoNotPass: a partition of whose answers a missing request may explain every one
-// was not judged.
+// TestAnswersThatProveNothingDoNotPass: a partition was not judged if unrecorded requests may explain each of
+// its answers.
 func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
 	const ms = time.Millisecond
 	for _, spec := range []string{"fixed-window,rate=2/20ms,align=clock",
@@ -380,8 +380,9 @@ func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
 	}
 }
 
-// TestWhoIsMissingMayHaveCreated: after the time in which no request is missing, one that is may have created
-// a bucket that was not full, or is filled up in batches since; before, nobody but the first that is seen.
+// TestWhoIsMissingMayHaveCreated: an unrecorded request may have created a bucket that was not full, or whose
+// batches come from then on. That is possible only after CompleteUntil. Before, only the first recorded
+// request can have created it.
 func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 	for _, c := range []struct {
 		spec     string

@@ -45,8 +45,8 @@ func TestSearchIsReproducible(t *testing.T) {
 	}
 }
 
-// TestFewBranchesExplain: of right limiters with very many requests in flight, of which some were lost, an
-// explanation is found though all branches are too many.
+// TestFewBranchesExplain judges right limiters with very many requests in flight, some of them lost. An
+// explanation is found though there are too many branches to follow all.
 func TestFewBranchesExplain(t *testing.T) {
 	t.Parallel()
 	for _, spec := range []string{"token-bucket,rate=1000/s,burst=10", "token-bucket,rate=1000/s,burst=100",
@@ -66,8 +66,8 @@ func TestFewBranchesExplain(t *testing.T) {
 	}
 }
 
-// TestADeniedRequestOpensAWindow: one that costs more than the quota fills a window from when it is decided,
-// which may be as late as 50 ns, so that the next one is denied.
+// TestADeniedRequestOpensAWindow: a request that costs more than the quota is denied, and its units fill a
+// window from its decision on. That may be as late as 50 ns, so that the denial of the next request is right.
 func TestADeniedRequestOpensAWindow(t *testing.T) {
 	p := mustPolicy(t, "fixed-window,rate=2/100ns,align=first,refresh=admitted,count=all")
 	denied := func(seq int, sent, first time.Duration, cost int64) timeline.Observation {
@@ -81,7 +81,8 @@ func TestADeniedRequestOpensAWindow(t *testing.T) {
 	}
 }
 
-// TestFewBranchesExplainNothingElse: what few branches explain all branches do.
+// TestFewBranchesExplainNothingElse: what a search of few branches explains, a search of all branches
+// explains too.
 func TestFewBranchesExplainNothingElse(t *testing.T) {
 	t.Parallel()
 	explained, lost := 0, 0
@@ -122,8 +123,8 @@ func TestFewBranchesExplainNothingElse(t *testing.T) {
 	}
 }
 
-// TestSearchIsSoundUnderItsCap: where branches are joined because there are too many, what is refuted is
-// still infeasible.
+// TestSearchIsSoundUnderItsCap: a search that has too many branches joins some of them. What it refutes is
+// infeasible all the same.
 func TestSearchIsSoundUnderItsCap(t *testing.T) {
 	t.Parallel()
 	refuted, left := 0, 0
@@ -169,8 +170,8 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 	}
 }
 
-// TestLongLogsAreSearchedAsShortOnes: of requests that cost three units each, a log of twelve says what one
-// of four says of requests that cost one, though it is made to remember twelve times.
+// TestLongLogsAreSearchedAsShortOnes: a log of 12 units for requests of cost 3 decides as a log of 4 units
+// for requests of cost 1. It must do so even if its model remembers twelve units.
 func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 	t.Parallel()
 	short, long := smallPolicy(spec.SlidingWindowLog, 4, 16), smallPolicy(spec.SlidingWindowLog, 12, 16)
@@ -205,7 +206,8 @@ func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 	}
 }
 
-// TestSearchOfFlightsIsSoundUnderItsCap is the same for limiters that are told of completions.
+// TestSearchOfFlightsIsSoundUnderItsCap is TestSearchIsSoundUnderItsCap for limiters that are told of
+// completions.
 func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 	refuted, left := 0, 0
 	for _, text := range completionSpecs {
@@ -242,8 +244,8 @@ func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 	}
 }
 
-// TestProductsOfLimitsAreSmallEnough also where a clock stands still for long, and where a recording begins
-// long before zero.
+// TestProductsOfLimitsAreSmallEnough: products of times and scales fit, also where a clock stands still for
+// long, and where a recording begins long before zero.
 func TestProductsOfLimitsAreSmallEnough(t *testing.T) {
 	limit := mustLimit(t, "token-bucket,rate=19997/1s,burst=5 + token-bucket,rate=19993/1s,burst=5")
 	for _, c := range []struct{ at, tick time.Duration }{{0, 30 * time.Second}, {0, 40 * time.Second},
@@ -262,8 +264,8 @@ func TestProductsOfLimitsAreSmallEnough(t *testing.T) {
 	}
 }
 
-// TestShortSearchesAreLookedAtClosely: a search that joined branches, and so found an explanation that is
-// none of them, follows more of them where it was short.
+// TestShortSearchesAreLookedAtClosely: a search that joined branches may find an explanation that is in none
+// of them. If that search was short, more branches are followed.
 func TestShortSearchesAreLookedAtClosely(t *testing.T) {
 	t.Parallel()
 	limit := mustLimit(t,
@@ -280,8 +282,8 @@ func TestShortSearchesAreLookedAtClosely(t *testing.T) {
 	}
 }
 
-// TestACrowdOfDenials: where denials count, or ban, and too many requests overlap for the search, the
-// admissions alone are still bounded, and the first denial has no other before it.
+// TestACrowdOfDenials: denials count, or begin a ban, and too many requests overlap for the search. The
+// admissions alone are still bounded, and the first denial must have had no other before it.
 func TestACrowdOfDenials(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i := range 60 {

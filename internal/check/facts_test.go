@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestAStopIsNoReasonToCallATargetDown: requests that still waited when the recording was stopped tell
-// nothing of the target.
+// TestAStopIsNoReasonToCallATargetDown: requests that still waited when the recording was stopped say nothing
+// about the target.
 func TestAStopIsNoReasonToCallATargetDown(t *testing.T) {
 	waiting, refused := timeline.Observation{Error: "interrupted"}, timeline.Observation{Error: "refused"}
 	for _, x := range []struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// bytesThrough is what a bucket of many units a second decides on requests that cost many, for some minutes.
+// bytesThrough records some minutes of a bucket of many units a second whose requests cost many units.
 func bytesThrough(t *testing.T, r *rand.Rand, p spec.Policy) *timeline.Timeline {
 	t.Helper()
 	lim, err := reference.New(p)
@@ -36,8 +36,8 @@ func bytesThrough(t *testing.T, r *rand.Rand, p spec.Policy) *timeline.Timeline 
 	return tl
 }
 
-// TestRatesBetweenRoundOnesStayInBounds: of 100,000,000/s to 110,000,000/s the ends are short fractions of
-// units and nanoseconds, and most rates between them are not.
+// TestRatesBetweenRoundOnesStayInBounds: the ends of 100,000,000/s to 110,000,000/s are short fractions of
+// units and nanoseconds. Most rates between them are not.
 func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
 	saysReplay(t)
 	for seed := range uint64(20) {
@@ -58,7 +58,8 @@ func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
 	}
 }
 
-// TestRatesOfManyUnitsAreMeasured: what is measured of limits in bytes holds the true rate, and closely.
+// TestRatesOfManyUnitsAreMeasured: the rate measured for a limit in bytes holds the true one, in a narrow
+// interval.
 func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
 	saysReplay(t)
 	for _, text := range []string{"token-bucket,rate=1000000000/s,burst=324210835",
@@ -80,9 +81,9 @@ func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
 	}
 }
 
-// TestHugeQuotasAreMeasured: what is sought stays a number of units, however many are declared.
+// TestHugeQuotasAreMeasured: the measured value stays a number of units, however many are declared.
 func TestHugeQuotasAreMeasured(t *testing.T) {
-	// too many to go beyond
+	// so many units that nothing lies beyond them
 	for text, want := range map[string]string{"fixed-window,rate=2251799813685248/1us,phase=0s": "nothing",
 		"sliding-window-log,rate=4503599627370496/1ns":                  "4.5036e+15..4.5036e+15",
 		"token-bucket,rate=4503599627370496/1ns,burst=4503599627370496": "4.5036e+15..4.5036e+15"} {

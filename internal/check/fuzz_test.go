@@ -38,11 +38,11 @@ var fuzzSpecs = []string{
 	"fixed-window,rate=2/20ns,align=first + fixed-window,rate=9/1h",
 }
 
-// fuzzTimes are the instants and costs that a fuzzed recording is made of, beside what its own bytes say.
+// fuzzTimes are instants and costs for fuzzed recordings, besides what the random bytes say.
 var fuzzTimes = []int64{0, 1, 7, 12, 16, 20, 60, 1000, 1e9, 60e9, 1 << 40, 1<<59 - 1, 1 << 59, 1 << 60,
 	1<<61 - 1, 1 << 61, 1<<62 - 1, 1 << 62, 1<<63 - 1, -1, -20, -1 << 40, -1 << 62, -1 << 63}
 
-// fuzzReader takes numbers off random bytes.
+// fuzzReader reads numbers from random bytes.
 type fuzzReader struct{ rest []byte }
 
 func (r *fuzzReader) byte() byte {
@@ -68,7 +68,7 @@ func (r *fuzzReader) number() int64 {
 	}
 }
 
-// timeline makes a recording out of the bytes: sorted or not, with numbers twice, with or without answers.
+// timeline makes a recording out of the bytes. It may be unsorted, repeat request numbers and lack answers.
 func (r *fuzzReader) timeline() *timeline.Timeline {
 	tl := &timeline.Timeline{}
 	flags := r.byte()
@@ -85,7 +85,7 @@ func (r *fuzzReader) timeline() *timeline.Timeline {
 	var at int64
 	for i := 0; len(r.rest) > 0 && i < 48; i++ {
 		kind := r.byte()
-		if kind&0x10 != 0 { // anywhere, also before the last one
+		if kind&0x10 != 0 { // at any instant, even before the last one
 			at = 0
 		}
 		at += r.number()
@@ -111,8 +111,8 @@ func (r *fuzzReader) timeline() *timeline.Timeline {
 	return tl
 }
 
-// FuzzJudge: whatever is recorded, the judge ends with an error or a verdict, and passes nothing that it did
-// not see.
+// FuzzJudge: whatever is recorded, the judge ends with an error or a verdict, and passes nothing that it has
+// not seen.
 func FuzzJudge(f *testing.F) {
 	f.Add(byte(0), byte(0), []byte{})
 	f.Add(byte(11), byte(0), []byte{0, 1, 0, 0, 1, 1, 0, 1, 1, 2})
@@ -138,10 +138,10 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// fuzzPatience is how long the judgement of a few dozen requests may take, on a machine that does much else.
+// fuzzPatience is how long judging a few dozen requests may take on a busy machine.
 const fuzzPatience = 2 * time.Minute
 
-// survives judges tl and checks the form of what comes back.
+// survives judges tl and checks the form of the judgement.
 func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) {
 	t.Helper()
 	type answer struct {
@@ -188,7 +188,7 @@ func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) 
 	}
 }
 
-// TestHostileTimelines: what is refused and with which error, and what passes nothing.
+// TestHostileTimelines: which recordings are refused with which error, and which pass nothing.
 func TestHostileTimelines(t *testing.T) {
 	at := func(sent, first int64, cost int64, o timeline.Outcome) timeline.Observation {
 		return timeline.Observation{Arrival: timeline.Arrival{Cost: cost}, Sent: time.Duration(sent),

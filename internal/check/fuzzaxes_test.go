@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// fuzzAxes are limits with the axes that FuzzJudge has not: completions, times to live, ranges, several
-// policies that charge apart, one timer for all.
+// fuzzAxes are limits with the axes that FuzzJudge lacks: completions, times to live, ranges, several
+// policies that charge apart, and one timer for all partitions.
 var fuzzAxes = []string{
 	"concurrency,limit=2,hold=9ns..30ns", "concurrency,limit=1,hold=5ns..",
 	"concurrency,limit=2,hold=9ns..30ns,linger=4ns", "concurrency,limit=4611686018427387904,hold=1ns..3650d",
@@ -37,8 +37,8 @@ var fuzzAxes = []string{
 	"sliding-window-log,rate=1000000/1s", "fixed-window,rate=2/20ns,refresh=all,align=first",
 }
 
-// FuzzJudgeAxes: as FuzzJudge, for these limits, and for recordings that tell when answers ended, how far
-// clocks drift, and between which times no request is missing.
+// FuzzJudgeAxes is FuzzJudge for these limits. Its recordings also tell when answers ended, how far clocks
+// drift, and between which times no request is missing.
 func FuzzJudgeAxes(f *testing.F) {
 	for i := range fuzzAxes {
 		f.Add(byte(i), byte(0), []byte{4, 1, 2, 3, 9, 30},
@@ -60,7 +60,7 @@ func FuzzJudgeAxes(f *testing.F) {
 	})
 }
 
-// tell adds to a recording what the bytes say of its clocks, its edges and the ends of its answers.
+// tell adds what the bytes say of clocks, of the edges and of the ends of answers to a recording.
 func (r *fuzzReader) tell(tl *timeline.Timeline) {
 	flags := r.byte()
 	if flags&1 != 0 {

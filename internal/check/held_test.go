@@ -15,9 +15,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// heldTraffic returns what a limiter answers to an even load: requests a gap apart on average, answered
-// within `late`, and complete after what stay returns; of a load that does not end as honestTraffic does,
-// pieces hand on what is in flight.
+// heldTraffic records a limiter under an even load. Requests are gap apart on average, answered within
+// `late`, and complete after what stay returns. Its load does not end in a silence as that of honestTraffic
+// does, so that pieces hand on requests in flight.
 func heldTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit, n int, gap, late time.Duration,
 	stay func() time.Duration) *timeline.Timeline {
 	tl := &timeline.Timeline{Observations: make([]timeline.Observation, n)}
@@ -52,7 +52,7 @@ func heldTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit, n int, g
 }
 
 // TestLimitersBesideHeldRequestsAreNeverAccused: a request that another policy holds for long stays in the
-// pieces of all of them, and one that it holds for ever says nothing of those that were lost.
+// pieces of all policies. One that is held for ever says nothing about the requests that were lost.
 func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(t, 300, 20_000)
 	verdicts := map[verdict.Verdict]int{}
@@ -103,8 +103,8 @@ func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 	}
 }
 
-// TestBucketsBesideHeldRequestsAreNeverAccused: the level of a bucket that is handed on has what a request in
-// the piece has used.
+// TestBucketsBesideHeldRequestsAreNeverAccused: the level of a bucket that is handed on to the next piece
+// includes what requests of the piece have used.
 func TestBucketsBesideHeldRequestsAreNeverAccused(t *testing.T) {
 	for i, spec := range []string{"token-bucket,rate=1/1ms,burst=5 + " +
 		"concurrency,limit=400,hold=0s..60ms,linger=0s",
@@ -129,7 +129,7 @@ func TestBucketsBesideHeldRequestsAreNeverAccused(t *testing.T) {
 	}
 }
 
-// TestDenialsWithoutAFirstByteMayOpenWindows: it is not known when they were decided.
+// TestDenialsWithoutAFirstByteMayOpenWindows: nobody knows when they were decided.
 func TestDenialsWithoutAFirstByteMayOpenWindows(t *testing.T) {
 	for _, spec := range []string{"fixed-window,rate=3/2ms,align=first,count=own + gcra,rate=1/1ms,burst=3",
 		"fixed-window,rate=3/2ms,align=first,count=all + sliding-window-log,rate=3/2ms"} {
@@ -155,8 +155,8 @@ func TestDenialsWithoutAFirstByteMayOpenWindows(t *testing.T) {
 	}
 }
 
-// TestManyWindowsOfOneRequest: what was settled of the windows that requests open is forgotten, but for the
-// last one.
+// TestManyWindowsOfOneRequest: what was settled about windows that requests open is dropped, except for the
+// last window.
 func TestManyWindowsOfOneRequest(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i := range 500 {
@@ -174,12 +174,12 @@ func TestManyWindowsOfOneRequest(t *testing.T) {
 	}
 }
 
-// TestAMissingRequestReadsAClockThatStoodStill: what was decided after the end of a recording may have begun
-// windows a tick before it.
+// TestAMissingRequestReadsAClockThatStoodStill: a request decided after the end of the recording may have
+// begun windows up to a tick before that end.
 func TestAMissingRequestReadsAClockThatStoodStill(t *testing.T) {
 	limit, tl := mustLimit(t, "sliding-window-counter,rate=10/10ms,align=first,tick=5ms"),
 		&timeline.Timeline{}
-	tl.Header.CompleteUntil = 52 * time.Millisecond // one at 52.3 ms is missing; its clock said 51.2 ms
+	tl.Header.CompleteUntil = 52 * time.Millisecond // unrecorded: one at 52.3 ms, by its clock 51.2 ms
 	add := func(n int, sent, answered time.Duration) {
 		for range n {
 			tl.Observations = append(tl.Observations,
@@ -199,8 +199,8 @@ func TestAMissingRequestReadsAClockThatStoodStill(t *testing.T) {
 	}
 }
 
-// TestLostRequestsStayBesideThoseHeldForEver: they may be decided at any time, and so open a window, however
-// many places are taken.
+// TestLostRequestsStayBesideThoseHeldForEver: a lost request may be decided at any time, and so open a
+// window, however many places are taken.
 func TestLostRequestsStayBesideThoseHeldForEver(t *testing.T) {
 	s := newStream(mustLimit(t, "fixed-window,rate=9/2ms,align=first + concurrency,limit=9,hold=0s.."),
 		timeline.Header{},

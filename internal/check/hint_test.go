@@ -17,7 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestGuessesAreSPECs: every policy that may be named beside a FAIL can be given back as a SPEC.
+// TestGuessesAreSPECs: every policy that may be named beside a FAIL can be entered again as a SPEC.
 func TestGuessesAreSPECs(t *testing.T) {
 	for _, text := range []string{
 		"token-bucket,rate=10/s,burst=20", "gcra,rate=100/1m,burst=5", "leaky-bucket-queue,rate=10/s,queue=5",
@@ -47,7 +47,8 @@ func TestGuessesAreSPECs(t *testing.T) {
 	}
 }
 
-// answered returns what a limiter of p answers to requests of cost 1 that are under way for a moment each.
+// answered records a limiter of p that gets a request of cost 1 at each instant. Each is on its way for a
+// moment.
 func answered(t *testing.T, p spec.Policy, at []time.Duration) *timeline.Timeline {
 	t.Helper()
 	lim, err := reference.New(p)
@@ -69,15 +70,15 @@ func answered(t *testing.T, p spec.Policy, at []time.Duration) *timeline.Timelin
 	return tl
 }
 
-// explainedBy tells whether a limit is among the explanations, under a name.
+// explainedBy tells whether the explanations name the SPEC with this text.
 func explainedBy(j *verdict.Judgement, text, spec string) bool {
 	return slices.ContainsFunc(j.Explanations, func(e verdict.Explanation) bool {
 		return e.Text == text && e.Limit.String() == spec && e.Sure
 	})
 }
 
-// TestHintOfRefreshedWindow: a client that keeps to its quota and is denied all the same, since each request
-// starts the window anew, is told so; and so is one whose window turns by slots.
+// TestHintOfRefreshedWindow: a client that keeps to its quota is denied all the same where each request
+// starts the window anew. The hint says so. It also names a window that turns by slots.
 func TestHintOfRefreshedWindow(t *testing.T) {
 	var slow, even []time.Duration
 	for i := range 40 {
@@ -106,7 +107,7 @@ func TestHintOfRefreshedWindow(t *testing.T) {
 		for _, text := range []string{"fixed-window,rate=" + p.Rate.String() + ",align=first",
 			"sliding-window-log,rate=" + p.Rate.String()} {
 			if p.Slots > 1 && text[0] == 's' {
-				continue // a log whose clock ticks is as good an explanation, and nearer
+				continue // a log whose clock ticks explains it as well, and is nearer to what was declared
 			}
 			j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
 			if err != nil || j.Verdict != verdict.Fail || !explainedBy(j, c.want, c.spec) {
@@ -116,7 +117,7 @@ func TestHintOfRefreshedWindow(t *testing.T) {
 	}
 }
 
-// TestHintsAreShort: the searches for a guess end early, also those of many phases at once.
+// TestHintsAreShort: the searches for a guess end early, even those over many phases at once.
 func TestHintsAreShort(t *testing.T) {
 	saysReplay(t)
 	limit, err := spec.Parse("fixed-window,rate=60/1m,align=unknown")
@@ -150,8 +151,8 @@ func TestHintsAreShort(t *testing.T) {
 	}
 }
 
-// TestHintsAreSure: a policy that would explain all of a recording passes on it; one of which the search was
-// cut short may not.
+// TestHintsAreSure: a policy that explains all of a recording passes on it. One whose search was cut short
+// may not.
 func TestHintsAreSure(t *testing.T) {
 	saysReplay(t)
 	may, rounds := 0, []uint64{736, 1997, 2471, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
@@ -203,8 +204,8 @@ func TestHintsAreSure(t *testing.T) {
 	}
 }
 
-// TestHintOfRounding: a counter that compares with what a request would leave is told by its rounding, not by
-// a smaller quota.
+// TestHintOfRounding: a counter that compares what a request would leave is named by its rounding, not by a
+// smaller quota.
 func TestHintOfRounding(t *testing.T) {
 	lim, err := reference.NewLimit(mustLimit(t, "sliding-window-counter,rate=7/100ms,phase=0s,rounding=up"))
 	if err != nil {
@@ -233,8 +234,8 @@ func TestHintOfRounding(t *testing.T) {
 	}
 }
 
-// TestHintIsOfAnotherAlgorithm: a bucket that is declared as a window is told as one, with its burst and
-// its rate, and the window that it resembles is not.
+// TestHintIsOfAnotherAlgorithm: a bucket that was declared as a window is named as a bucket, with its burst
+// and rate. The window that it resembles is not named.
 func TestHintIsOfAnotherAlgorithm(t *testing.T) {
 	at := append(evenly(63, 0, 50*time.Microsecond), evenly(63, time.Second, 50*time.Microsecond)...)
 	at = append(at, evenly(63, 3500*time.Millisecond, 50*time.Microsecond)...)
@@ -260,10 +261,10 @@ func TestHintIsOfAnotherAlgorithm(t *testing.T) {
 	}
 }
 
-// TestHintSaysThatNothingExplains: where nothing fits, or the work ended before, the hint says so.
+// TestHintSaysThatNothingExplains: the hint says so where nothing fits, or where the work ended too early.
 func TestHintSaysThatNothingExplains(t *testing.T) {
 	tl := answered(t, mustPolicy(t, "token-bucket,rate=10/s,burst=3"), evenly(400, 0, 7*time.Millisecond))
-	for i := range tl.Observations { // every third request is answered by a die
+	for i := range tl.Observations { // every third request is answered at random
 		if i%3 == 0 {
 			tl.Observations[i].Outcome = timeline.Outcome(1 + i*i/9%7/4)
 		}
@@ -292,7 +293,8 @@ func TestHintSaysThatNothingExplains(t *testing.T) {
 	}
 }
 
-// TestLargeRecordingsAreTriedToo: what explains the beginning of a large recording is tried on all of it.
+// TestLargeRecordingsAreTriedToo: a policy that explains the beginning of a large recording is tried on all
+// of it.
 func TestLargeRecordingsAreTriedToo(t *testing.T) {
 	tests := map[string]struct {
 		served string

@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// smallPolicies are the policies whose small histories are judged, with time in units of a nanosecond.
+// smallPolicies are the policies for small histories. Their unit of time is a nanosecond.
 func smallPolicies() map[string]spec.Policy {
 	out := map[string]spec.Policy{}
 	for name, limit := range smallLimits() {
@@ -22,8 +22,8 @@ func smallPolicies() map[string]spec.Policy {
 	return out
 }
 
-// refillTime is the time in which a unit of a bucket comes back, or the window: what latencies are measured
-// with.
+// refillTime is the time in which a unit of a bucket comes back, or the window. Latencies are given relative
+// to it.
 func refillTime(limit spec.Limit) int {
 	var longest int
 	for _, p := range limit {
@@ -36,7 +36,7 @@ func refillTime(limit spec.Limit) int {
 	return longest
 }
 
-// smallLimits are limits whose small histories are judged: every algorithm, every axis, two at once.
+// smallLimits are the limits for small histories: every algorithm, every axis, and two policies at once.
 func smallLimits() map[string]spec.Limit {
 	out := map[string]spec.Limit{}
 	add := func(name string, p spec.Policy, edit func(*spec.Policy)) spec.Policy {
@@ -57,7 +57,7 @@ func smallLimits() map[string]spec.Limit {
 	return out
 }
 
-// smallProducts adds limits of two policies that do not share a scale of time, or count what the other
+// smallProducts adds limits of two policies whose time scales differ, or that count what the other one
 // denies.
 func smallProducts(out map[string]spec.Limit) {
 	own := func(p spec.Policy) spec.Policy { p.Count = spec.CountOwn; return p }
@@ -85,7 +85,7 @@ func smallProducts(out map[string]spec.Limit) {
 	out["first window + window"][0].Rate = spec.Rate{N: 3, Per: 30}
 }
 
-// adder keeps a policy under a name, with one edit, and returns it.
+// adder adds a policy under a name, after one edit, and returns it.
 type adder func(name string, p spec.Policy, edit func(*spec.Policy)) spec.Policy
 
 func smallPolicy(a spec.Algorithm, n int64, per time.Duration) spec.Policy {
@@ -220,7 +220,7 @@ func smallWindows(add adder) {
 		func(p *spec.Policy) { first(p); p.Rounding, p.Rate.N = spec.RoundUp, 3 })
 }
 
-// smallRings adds windows in slots.
+// smallRings adds windows with slots.
 func smallRings(add adder, fixed spec.Policy) {
 	slots := func(n int64, edit func(*spec.Policy)) func(*spec.Policy) {
 		return func(p *spec.Policy) {
@@ -268,7 +268,7 @@ func smallRefreshes(add adder, fixed spec.Policy) {
 		renews(spec.RefreshAdmitted, func(p *spec.Policy) { p.TTL = 9 }))
 }
 
-// shape is what random histories are like.
+// shape says what random histories are like.
 type shape struct {
 	requests int
 	// gap is the longest time between two sends, late the longest latency.
@@ -282,8 +282,8 @@ func smallShape(r *rand.Rand, late int, costs bool) shape {
 	return shape{requests: 3 + r.IntN(4), gap: 30, late: late, costs: costs}
 }
 
-// randomHistory makes a timeline whose outcomes are those of the limiter at random decision times; some are
-// then turned, and a few lost. It may begin where the limiter's clock is anything.
+// randomHistory records what the limiter answers at random decision times. Some outcomes are then turned, and
+// a few answers lost. The clock of the limiter may show anything at the start.
 func randomHistory(r *rand.Rand, lim reference.Limiter, sh shape) *timeline.Timeline {
 	type plan struct{ s, d, e time.Duration }
 	plans := make([]plan, sh.requests)

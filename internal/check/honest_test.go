@@ -16,10 +16,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestRightLimitersAreNeverAccused records limiters of random SPECs, every key of them, under random traffic
-// of some hundred requests, and has them judged as they are declared, whole and as streams. What the oracle
-// cannot reach, the size of real recordings, is asked here: no FAIL, ever. RLCHECK_SOAK=1 tries five
-// thousand.
+// TestRightLimitersAreNeverAccused records limiters of random SPECs, with every key, under random traffic of
+// some hundred requests. It judges them as declared, whole and as streams: no FAIL, ever. The oracle cannot
+// reach recordings of this, the real size. RLCHECK_SOAK=1 tries five thousand.
 func TestRightLimitersAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(t, 40, 5000)
 	verdicts := map[verdict.Verdict]int{}
@@ -60,8 +59,8 @@ func TestRightLimitersAreNeverAccused(t *testing.T) {
 	}
 }
 
-// cutAmid makes tl a recording that was cut out of traffic, at its beginning, its end or both: of the
-// requests that were surely decided, and complete, outside of what is left, a quarter or more are missing.
+// cutAmid turns tl into a recording cut out of traffic, at its beginning, its end or both. Outside of what is
+// left, it drops a quarter or more of the requests that were surely decided and complete there.
 func cutAmid(r *rand.Rand, tl *timeline.Timeline) {
 	end := int64(tl.End())
 	from, until := time.Duration(1+r.Int64N(end/2+1)), time.Duration(end-r.Int64N(end/2+1))
@@ -79,7 +78,7 @@ func cutAmid(r *rand.Rand, tl *timeline.Timeline) {
 	})
 }
 
-// small writes tl, without the denials that the accusation does not need, for a table of cases.
+// small prints tl for a table of cases, without the denials that the accusation does not need.
 func small(tl *timeline.Timeline, limit spec.Limit) string {
 	kept := *tl
 	for again := true; again; {
@@ -88,7 +87,7 @@ func small(tl *timeline.Timeline, limit spec.Limit) string {
 			less := kept
 			less.Observations = slices.Delete(slices.Clone(kept.Observations), i, i+1)
 			if kept.Observations[i].Outcome != timeline.Denied || len(less.Observations) == 0 {
-				continue // a recording without an admission may be infeasible
+				continue // without an admission a recording may be infeasible
 			}
 			if j, err := Judge(&less, limit, Options{SkipMeasure: true}); err == nil &&
 				j.Verdict == verdict.Fail {
@@ -100,7 +99,7 @@ func small(tl *timeline.Timeline, limit spec.Limit) string {
 	return "\n" + draw(&kept)
 }
 
-// randomSPEC returns a SPEC of one policy, or two; not every one can be parsed.
+// randomSPEC returns a SPEC of one policy or two. Some do not parse.
 func randomSPEC(r *rand.Rand) string {
 	one := randomPolicy(r)
 	if r.IntN(5) == 0 {
@@ -109,7 +108,7 @@ func randomSPEC(r *rand.Rand) string {
 	return one
 }
 
-// randomPolicy returns one policy with a few keys, in microseconds to milliseconds.
+// randomPolicy returns one policy with a few keys. Its times are microseconds to milliseconds.
 func randomPolicy(r *rand.Rand) string {
 	algorithms := spec.Algorithms()
 	a := algorithms[r.IntN(len(algorithms))]
@@ -156,8 +155,8 @@ func randomPolicy(r *rand.Rand) string {
 	return strings.Join(keys, ",")
 }
 
-// TestEveryKeyIsDrawn: the judge is held to honest limiters with every key of a SPEC. Phases are drawn where
-// windows are placed by them.
+// TestEveryKeyIsDrawn: every key of a SPEC occurs among the random right limiters. Phases are drawn where
+// they place windows.
 func TestEveryKeyIsDrawn(t *testing.T) {
 	drawn, r := map[string]bool{"phase": true}, rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -173,14 +172,14 @@ func TestEveryKeyIsDrawn(t *testing.T) {
 	}
 }
 
-// honestTraffic returns what lim answers to up to 150 requests of one or two partitions: bursts, even flow
-// and silences, answered within nothing up to several windows, a few of the answers lost.
+// honestTraffic records what lim answers to up to 150 requests of one or two partitions. The load has bursts,
+// an even flow and silences. Latencies reach from nothing to several windows, and a few answers are lost.
 func honestTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit) *timeline.Timeline {
 	return trafficBy(r, lim, limit, func(at time.Duration) time.Duration { return at })
 }
 
-// trafficBy is honestTraffic of a limiter by whose clock an instant is what reads returns, which does not
-// decrease.
+// trafficBy is honestTraffic for a limiter whose clock shows, at an instant, what reads returns. That must
+// not decrease.
 func trafficBy(r *rand.Rand, lim reference.Limiter, limit spec.Limit,
 	reads func(time.Duration) time.Duration) *timeline.Timeline {
 	type request struct {
@@ -247,7 +246,7 @@ func trafficBy(r *rand.Rand, lim reference.Limiter, limit spec.Limit,
 	return tl
 }
 
-// contradictory tells whether no request can be complete when every policy says.
+// contradictory tells whether no completion time satisfies every policy.
 func contradictory(limit spec.Limit) bool {
 	least, most := time.Duration(0), time.Duration(history.MaxTime)
 	for _, p := range limit {
@@ -258,14 +257,13 @@ func contradictory(limit spec.Limit) bool {
 	return most < least
 }
 
-// stayed is a request that is complete at the instant at; its answer was whole at the instant seen.
+// stayed is a request that is complete at the instant at. Its answer was whole at the instant seen.
 type stayed struct {
 	at, seen time.Duration
 	cost     int64
 }
 
-// completed returns the completion of a request that was decided at d, as the policies of the limit promise
-// it.
+// completed returns the completion of a request decided at d, as the policies of the limit promise it.
 func completed(r *rand.Rand, limit spec.Limit, d time.Duration, cost int64) stayed {
 	var least, most, linger time.Duration
 	most = 20 * time.Millisecond
@@ -279,14 +277,14 @@ func completed(r *rand.Rand, limit spec.Limit, d time.Duration, cost int64) stay
 		linger = p.Linger
 	}
 	if len(limit) > 1 {
-		linger = 0 // the shortest of them all
+		linger = 0 // the shortest one
 	}
 	stay := max(least, least+time.Duration(r.Int64N(int64(max(most-least, 0))+1)))
 	return stayed{at: d + stay, seen: d + max(least, stay-time.Duration(r.Int64N(int64(linger)+1))),
 		cost: cost}
 }
 
-// completeUntil completes what is complete by the instant until, and returns what is not.
+// completeUntil completes the requests due by the instant until, and returns the others.
 func completeUntil(lim reference.Limiter, state reference.State, held []stayed,
 	until time.Duration) (reference.State, []stayed) {
 	slices.SortStableFunc(held, func(a, b stayed) int { return cmp.Compare(a.at, b.at) })

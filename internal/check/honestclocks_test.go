@@ -19,9 +19,9 @@ import (
 )
 
 // TestRightLimitersOfAnyClockAreNeverAccused is TestRightLimitersAreNeverAccused for all that a header or an
-// option may say: clocks that drift, tick or are apart, answers whose end was not seen, others that use the
-// same partitions, one side alone. Rates and windows may be declared as ranges. What is measured of a limiter
-// that passes holds its true values.
+// option may say. Clocks drift, tick or differ. The end of an answer may be unseen, others may use the same
+// partitions, and one side may be judged alone. Rates and windows may be declared as ranges. What is measured
+// of a limiter that passes holds its true values.
 func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(t, 500, 2000)
 	whole := os.Getenv("RLCHECK_SOAK") != ""
@@ -39,7 +39,7 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 		}
 		o := judge.Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(5) == 0,
 			Conformance: []verdict.Conformance{"", "", "", verdict.UpperBound, verdict.LowerBound}[r.IntN(5)]}
-		if o.Shared { // others are not seen
+		if o.Shared { // requests of others are not seen
 			tl.Observations = slices.DeleteFunc(tl.Observations,
 				func(timeline.Observation) bool { return r.IntN(5) == 0 })
 		}
@@ -49,7 +49,7 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 		if s := streamed(t, tl, limit, o, everything(r)); s.Verdict == verdict.Fail {
 			t.Errorf("%s: the stream accused: %+v", where, s.Partitions)
 		}
-		if !whole && round%5 > 0 { // to search is most of the work
+		if !whole && round%5 > 0 { // the search is most of the work
 			continue
 		}
 		j, err := Judge(tl, limit, o)
@@ -69,7 +69,7 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 	}
 }
 
-// rangedSPEC returns a SPEC of up to three policies; that of one may have a range of rates or of windows.
+// rangedSPEC returns a SPEC of up to three policies. A single policy may have a range of rates or of windows.
 func rangedSPEC(r *rand.Rand) string {
 	text := randomSPEC(r)
 	if r.IntN(8) == 0 {
@@ -97,7 +97,7 @@ func rangedSPEC(r *rand.Rand) string {
 	return strings.TrimSuffix(before+"rate="+rate+","+keys, ",")
 }
 
-// chosen returns a limit whose ranges, and whatever else is not known, are single values.
+// chosen returns a limit whose ranges and unknown values are replaced by single values.
 func chosen(r *rand.Rand, limit spec.Limit) spec.Limit {
 	limit = slices.Clone(limit)
 	for i := range limit {
@@ -112,8 +112,8 @@ func chosen(r *rand.Rand, limit spec.Limit) spec.Limit {
 	return knownLimit(r, limit)
 }
 
-// limiterOf returns the limit of a SPEC, one of those that it declares, and its limiter; nil where keys do
-// not go together, or those of a value in a range.
+// limiterOf returns three things: the limit of a SPEC, a single limit that the SPEC allows, and its limiter.
+// The limiter is nil where keys do not go together, or where the value chosen from a range does not.
 func limiterOf(r *rand.Rand, text string) (limit, known spec.Limit, lim reference.Limiter) {
 	limit, err := spec.Parse(text)
 	if err != nil || contradictory(limit) {
@@ -126,7 +126,7 @@ func limiterOf(r *rand.Rand, text string) (limit, known spec.Limit, lim referenc
 	return limit, known, lim
 }
 
-// clockedTraffic is honestTraffic recorded by clocks that the header tells of.
+// clockedTraffic is honestTraffic recorded by the clocks that a random header tells of.
 func clockedTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit) *timeline.Timeline {
 	var h timeline.Header
 	if !limit.Completes() && r.IntN(2) == 0 {
@@ -137,7 +137,7 @@ func clockedTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit) *time
 		h.Tick = []time.Duration{50 * time.Microsecond, time.Millisecond}[r.IntN(2)]
 	}
 	tl := trafficBy(r, lim, limit, clock(r, h))
-	for i := range tl.Observations { // a queue lets through by the same clock
+	for i := range tl.Observations { // a queue lets requests through by the same clock
 		if o := &tl.Observations[i]; o.Answered && o.Outcome == timeline.Allowed {
 			o.FirstByte += h.Tick + h.Drift(o.FirstByte)
 		}
@@ -158,7 +158,7 @@ func clockedTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit) *time
 	return tl
 }
 
-// clock returns a clock that drifts and ticks as h says it may.
+// clock returns a clock that drifts and ticks as far as h allows.
 func clock(r *rand.Rand, h timeline.Header) func(time.Duration) time.Duration {
 	drift := (2*r.Float64() - 1) * float64(h.DriftPPM) / 1e6 * 0.99
 	runs := func(at time.Duration) time.Duration { return at + time.Duration(float64(at)*drift) }
@@ -169,7 +169,7 @@ func clock(r *rand.Rand, h timeline.Header) func(time.Duration) time.Duration {
 	return func(at time.Duration) time.Duration { return (runs(at)+h.Tick-off)/h.Tick*h.Tick - h.Tick + off }
 }
 
-// misread reads every time of tl by clocks that are up to so many nanoseconds off.
+// misread moves every time of tl by at most `by` nanoseconds, earlier or later.
 func misread(r *rand.Rand, tl *timeline.Timeline, by int64) {
 	off := func(at *time.Duration) {
 		if *at > 0 {
@@ -186,11 +186,11 @@ func misread(r *rand.Rand, tl *timeline.Timeline, by int64) {
 		func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
 }
 
-// measuresTheTruth checks that what was measured of a declared limit holds the values of the one that it is.
-// Of a window the rate is measured as its length, with the quota that is declared.
+// measuresTheTruth checks that the values measured under the declared limit hold those of the known one. For
+// a window the rate is measured through its length, at the declared quota.
 func measuresTheTruth(t *testing.T, where string, j *verdict.Judgement, declared, known spec.Limit) {
 	t.Helper()
-	const exact = 1e-6 // as far as it is searched
+	const exact = 1e-6 // the precision of the search
 	for _, v := range j.Partitions {
 		for i, p := range known {
 			quota := p.Rate.N
@@ -214,8 +214,8 @@ func measuresTheTruth(t *testing.T, where string, j *verdict.Judgement, declared
 	}
 }
 
-// TestMeasureKnowsWhatWrapsABound: of limiters that ban, forget, are charged late, are several or declared as
-// a range, what is measured holds the true values.
+// TestMeasureKnowsWhatWrapsABound: measured values hold the true ones also for limiters that ban, forget or
+// charge late. The same goes for several policies together and for ranges.
 func TestMeasureKnowsWhatWrapsABound(t *testing.T) {
 	for _, spec := range []string{"token-bucket,rate=3/3ms,burst=1,ban=4ms,ttl=5ms",
 		"gcra,rate=3/3ms,burst=4,count=all,ban=4ms,ttl=500us",

@@ -18,11 +18,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// memoryBar is the most memory that a judgement may take, however many observations there are.
+// memoryBar is the most memory in bytes that a judgement may take, however many observations there are.
 const memoryBar = 150 << 20
 
-// TestMemoryDoesNotGrowWithTheRecording judges 10,000,000 observations of one partition, and 100 of each of
-// 100,000, of right limiters with every key of a SPEC. It takes an hour: RLCHECK_SOAK=0.1 judges a tenth.
+// TestMemoryDoesNotGrowWithTheRecording judges right limiters with every key of a SPEC. It gives them
+// 10,000,000 observations of one partition, and 100 of each of 100,000 partitions. It takes an hour;
+// RLCHECK_SOAK=0.1 judges a tenth.
 func TestMemoryDoesNotGrowWithTheRecording(t *testing.T) {
 	soak := os.Getenv("RLCHECK_SOAK")
 	if soak == "" {
@@ -50,7 +51,7 @@ func TestMemoryDoesNotGrowWithTheRecording(t *testing.T) {
 	}
 }
 
-// pairs are SPECs that are declared as they are.
+// pairs returns the SPECs without another declaration: each is declared as it is.
 func pairs(specs []string) (out [][2]string) {
 	for _, s := range specs {
 		out = append(out, [2]string{s, ""})
@@ -58,8 +59,8 @@ func pairs(specs []string) (out [][2]string) {
 	return out
 }
 
-// peakOf judges what a right limiter answers, as it comes, and returns the most memory that it took, without
-// what the limiter itself takes: the log of 100,000 clients has 190 MB.
+// peakOf judges what a right limiter answers, as it comes, and returns the most memory in bytes that this
+// took. The memory of the limiter itself is left out: the log of 100,000 clients has 190 MB.
 func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint64, j *verdict.Judgement) {
 	t.Helper()
 	limit, err := spec.Parse(declared)
@@ -71,7 +72,7 @@ func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint
 		t.Fatal(err)
 	}
 	open := func() (timeline.Spill, error) { return file, nil }
-	defer debug.SetGCPercent(debug.SetGCPercent(25)) // that of the command
+	defer debug.SetGCPercent(debug.SetGCPercent(25)) // as the command sets it
 	debug.FreeOSMemory()
 	before, stop := inUse(), make(chan struct{})
 	var most atomic.Uint64
@@ -112,7 +113,7 @@ func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint
 	return max(taken-min(alone, taken), judged), j
 }
 
-// inUse is what the process has of the machine's memory.
+// inUse is how many bytes of the machine's memory the process has.
 func inUse() uint64 {
 	all := []metrics.Sample{{Name: "/memory/classes/total:bytes"},
 		{Name: "/memory/classes/heap/released:bytes"}}
@@ -120,8 +121,8 @@ func inUse() uint64 {
 	return all[0].Value.Uint64() - all[1].Value.Uint64()
 }
 
-// answerAll gives what a right limiter answers to n requests, each sent up to `apart` after the last one,
-// over all partitions, and answered within 4 ms.
+// answerAll hands take what a right limiter answers to n requests, spread over the partitions in turn. Each
+// is sent up to `apart` after the last one of its partition and answered within about 4 ms.
 func answerAll(t testing.TB, text string, n, partitions int, apart time.Duration,
 	take func(*timeline.Observation)) {
 	t.Helper()
@@ -162,8 +163,8 @@ func answerAll(t testing.TB, text string, n, partitions int, apart time.Duration
 	}
 }
 
-// BenchmarkTenfold judges 100,000 observations of a right limiter that is asked for ten times its limit, in
-// one partition and in a thousand: seconds of CPU, all told.
+// BenchmarkTenfold judges 100,000 observations of a right limiter under ten times its limit, in one partition
+// and in a thousand. It reports seconds of CPU in all.
 func BenchmarkTenfold(b *testing.B) {
 	for _, text := range append(pairs(benchSpecs), heldSpecs...) {
 		declared := cmp.Or(text[1], text[0])

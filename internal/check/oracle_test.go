@@ -12,26 +12,30 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// oracle decides by exhaustion whether some order and some whole-nanosecond decision times inside the
-// intervals let a machine give the observed outcomes. A request without an outcome may have been decided
-// either way, or never have arrived. It shares no code with the bounds or the search.
+// oracle decides by exhaustion whether a machine can give the observed outcomes. It tries all orders and all
+// decision times inside the intervals, in whole nanoseconds. A request without an outcome may have been
+// decided either way, or never have arrived. It shares no code with the bounds or the search.
 //
-// It goes through time one nanosecond after the other with the set of all (decided requests, memory) that can
-// be reached. Three shortcuts, each plain: a node that was reached stays (time alone changes no memory); of
-// requests alike in outcome and cost the one whose interval ends first is decided first (exchange them where
-// it was not, unless a queue that forgets may let the one that is decided later through first); where denials
-// never change the memory, but for its first request, one that does not is decided as soon as it can be.
+// It walks through time nanosecond by nanosecond, with the set of all (decided requests, memory) that can be
+// reached. It takes three shortcuts:
+//
+//   - A node that was reached stays: time alone changes no memory.
+//   - Of requests with the same outcome and cost, the one whose interval ends first is decided first: any
+//     other order can be exchanged for this one. The exception is a queue that forgets, as it may let a later
+//     decision through first.
+//   - Some machines never change their memory on a denial, unless it is the first request. For these a denial
+//     that leaves the memory as it is is decided as soon as it can be.
 type oracle struct {
 	m    machine
 	reqs []request
-	// overtaking: a queue forgets.
+	// overtaking is set for a queue that forgets.
 	overtaking bool
-	// nodes are those reached and not dead; seen holds all of this round.
+	// nodes are the nodes reached and not dead. seen holds all nodes of this round.
 	nodes []node
 	seen  nodeSet
 	goal  uint16
-	// begun are the requests whose intervals have begun, open those whose have not ended either; first[k] are
-	// those that are decided before k where both are open.
+	// begun are the requests whose intervals have begun. open are those whose intervals have not ended
+	// either. first[k] are those that must be decided before k while both are open.
 	begun, open uint16
 	first       []uint16
 }
@@ -46,7 +50,8 @@ type node struct {
 	m    memory
 }
 
-// requestsOf reads the observations of one partition, whose intervals grow by wide at both ends.
+// requestsOf reads the observations of one partition. It widens each interval by wide nanoseconds at both
+// ends.
 func requestsOf(obs []timeline.Observation, end time.Duration, wide int64) []request {
 	out := make([]request, len(obs))
 	for i, o := range obs {
@@ -59,7 +64,7 @@ func requestsOf(obs []timeline.Observation, end time.Duration, wide int64) []req
 	return out
 }
 
-// explains tells whether m can have answered so.
+// explains tells whether m can have given the observed outcomes.
 func (o *oracle) explains(m machine, reqs []request) bool {
 	o.m, o.reqs, o.goal = m, reqs, 0
 	var points []int64
@@ -96,7 +101,7 @@ func (o *oracle) explains(m machine, reqs []request) bool {
 	return false
 }
 
-// renew forgets what the past no longer matters for: memories that cannot be told apart become one.
+// renew drops the part of the past that no longer matters: memories that cannot be told apart become one.
 func (o *oracle) renew(t int64) {
 	o.seen.clear()
 	keep := o.nodes[:0]
@@ -119,7 +124,7 @@ func (o *oracle) waiting(t int64) bool {
 	return false
 }
 
-// decide adds every node that decisions at t lead to, and tells whether all is explained.
+// decide adds every node to which decisions at t lead, and tells whether all requests are explained.
 func (o *oracle) decide(t int64) bool {
 	for i := 0; i < len(o.nodes); i++ {
 		if o.step(i, t) {
@@ -140,7 +145,7 @@ func (o *oracle) step(i int, t int64) bool {
 		from := t
 		if c, ok := o.m.(stale); ok {
 			from = c.earliest(n.m, t)
-			n.m = c.shows(n.m, from) // time alone has brought the clock there
+			n.m = c.shows(n.m, from) // time alone has moved the clock this far
 		}
 		moved := []memory{n.m}
 		if c, ok := o.m.(clocked); ok {
@@ -163,15 +168,15 @@ func (o *oracle) step(i int, t int64) bool {
 	return false
 }
 
-// answer tries request k at node n, which is the node i, when the limiter reads an instant. It tells whether
-// that left all but what is done as it was, so that the node may as well be that one.
+// answer tries request k at node n, which comes from node i, when the limiter reads the instant reading. It
+// returns true if this changed nothing but which requests are decided. Node i is then replaced by the result.
 func (o *oracle) answer(i int, n node, k int, reading int64) bool {
 	r := o.reqs[k]
 	allow := o.m.admits(n.m, reading, r.cost)
 	if allow && r.outcome == timeline.Denied || !allow && r.outcome == timeline.Allowed {
 		return false
 	}
-	late := int64(0) // the turn of a request may lie so long after its answer
+	late := int64(0) // the turn of a request may come this long after its answer
 	if c, ok := o.m.(stale); ok {
 		late = c.lag
 	}
@@ -193,7 +198,7 @@ func (o *oracle) answer(i int, n node, k int, reading int64) bool {
 	return false
 }
 
-// before returns the requests like k whose intervals end before that of k.
+// before returns the requests like k whose intervals end before that of k, as a set of bits.
 func (o *oracle) before(k int) (out uint16) {
 	for j, r := range o.reqs {
 		if !o.overtaking && r.outcome == o.reqs[k].outcome && r.cost == o.reqs[k].cost &&
@@ -217,7 +222,8 @@ func (o *oracle) look(t int64) {
 	}
 }
 
-// expire drops the nodes in which a request that must be decided by t is not, and tells whether any is left.
+// expire drops the nodes in which a request that had to be decided by t is not. It tells whether any node is
+// left.
 func (o *oracle) expire(t int64) bool {
 	var must uint16
 	for i, r := range o.reqs {
@@ -229,7 +235,7 @@ func (o *oracle) expire(t int64) bool {
 	return len(o.nodes) > 0
 }
 
-// nodeSet is a set of nodes that is emptied in no time.
+// nodeSet is a set of nodes that can be emptied in constant time.
 type nodeSet struct {
 	at    []node
 	round []uint32
@@ -245,7 +251,7 @@ func (s *nodeSet) clear() {
 	s.size = 0
 }
 
-// add tells whether n is new.
+// add adds n and tells whether it is new.
 func (s *nodeSet) add(n node) bool {
 	if 2*s.size > len(s.at) {
 		old, round := s.at, s.round
@@ -273,7 +279,8 @@ func (s *nodeSet) add(n node) bool {
 	}
 }
 
-// phaseBox returns the phases that a policy and a header leave open; of a policy without windows, one.
+// phaseBox returns the phases, in nanoseconds, that a policy and a header leave open. For a policy without
+// windows that is one phase.
 func phaseBox(p spec.Policy, h timeline.Header) (from, to int64) {
 	size := int64(p.Slot())
 	switch {
@@ -320,8 +327,8 @@ func forgetsQueue(limit spec.Limit) bool {
 		func(p spec.Policy) bool { return p.Algorithm == spec.LeakyBucketQueue && p.TTL > 0 })
 }
 
-// plain is the oracle without any shortcut, over internal/reference: it tries every order and every time.
-// The clock of the limiter may stand still for as long as lag.
+// plain is the oracle without any shortcut, over internal/reference. It tries every order and every time. The
+// clock of the limiter may stand still for as long as lag.
 type plain struct {
 	lim  reference.Limiter
 	lag  int64
@@ -329,7 +336,7 @@ type plain struct {
 	seen map[plainNode]bool
 }
 
-// plainNode is what was decided by the instant at; the clock showed the instant read last.
+// plainNode is what was decided by the instant at. The clock showed the instant read last.
 type plainNode struct {
 	done     uint32
 	at, read int64
@@ -373,8 +380,8 @@ func (o *plain) search(n plainNode) bool {
 	return o.search(n)
 }
 
-// TestOracleAgreesWithThePlainOne holds the oracle's machines and shortcuts against the reference limiters
-// and none.
+// TestOracleAgreesWithThePlainOne compares the machines and shortcuts of the oracle with the reference
+// limiters and no shortcuts.
 func TestOracleAgreesWithThePlainOne(t *testing.T) {
 	saysReplay(t)
 	rounds := 150
@@ -402,7 +409,7 @@ func TestOracleAgreesWithThePlainOne(t *testing.T) {
 				got := fast.explains(ms[0], reqs)
 				exact := slices.Clone(known)
 				lag := int64(exact[0].Tick)
-				exact[0].Tick, exact[0].TickSet = 0, false // which instant its clock shows is tried here
+				exact[0].Tick, exact[0].TickSet = 0, false // the oracle tries each instant
 				if lim, err = reference.NewLimit(exact); err != nil {
 					t.Fatal(err)
 				}
@@ -424,8 +431,8 @@ func TestOracleAgreesWithThePlainOne(t *testing.T) {
 	}
 }
 
-// knownLimit picks one of the phases, start levels, bans and times to live that a limit leaves open, and a
-// full start where nothing is known of it.
+// knownLimit chooses one of the phases, start levels, bans and times to live that a limit leaves open. Where
+// nothing is known of the start level it chooses a full one.
 func knownLimit(r *rand.Rand, limit spec.Limit) spec.Limit {
 	limit = slices.Clone(limit)
 	for i := range limit {
@@ -457,8 +464,8 @@ func knownLimit(r *rand.Rand, limit spec.Limit) spec.Limit {
 	return limit
 }
 
-// TestOracleKeepsCountedDenials: a denial that changes nothing where it could first be decided may be needed
-// to fill a later window.
+// TestOracleKeepsCountedDenials: a denial may change nothing where it could first be decided, and yet be
+// needed to fill a later window.
 func TestOracleKeepsCountedDenials(t *testing.T) {
 	p := smallLimits()["fixed window, counts all"][0] // 2 each 20 ns, from 7 ns on
 	tl := &timeline.Timeline{}

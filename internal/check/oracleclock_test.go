@@ -2,18 +2,18 @@ package check
 
 // clocked is a machine with clocks that may stand still for a while.
 type clocked interface {
-	// moves returns the memories at t for all that its clocks may show then.
+	// moves returns the memories at t, one for each instant that the clocks may show then.
 	moves(m memory, t int64) []memory
 }
 
-// ownClock is a machine with a clock of its own, beside others: its word, behind those of the machine inside,
-// is 1 + what the clock shows, which may be an instant of [t-lag, t] that is not before what it showed.
+// ownClock is a machine with a clock of its own, beside others. Its word follows those of the machine inside,
+// and holds 1 + what the clock shows. That is an instant of [t-lag, t], not before the one it showed last.
 type ownClock struct {
 	machine
 	lag int64
 }
 
-// apart gives those their own clocks that read one.
+// apart gives each machine that shares a clock a clock of its own.
 func apart(list []machine) []machine {
 	out := make([]machine, len(list))
 	for i, m := range list {
@@ -68,7 +68,7 @@ func (o ownsClocked) after(m memory, t, cost int64, _ bool) memory {
 	return o.ownClock.after(m, t, cost, o.admits(m, t, cost))
 }
 
-// moves of two machines are those of each with those of the other.
+// moves combines each memory of one machine with each of the other.
 func (p pair) moves(m memory, t int64) []memory {
 	a, b := p.halves(m)
 	var out []memory

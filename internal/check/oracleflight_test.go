@@ -2,11 +2,11 @@ package check
 
 // finishing is a machine that is told of completions.
 type finishing interface {
-	// finish returns the memory after a request of the cost was complete at t.
+	// finish returns the memory after a request of this cost was complete at t.
 	finish(m memory, t, cost int64) memory
 }
 
-// finished is finish, of a machine that may not care.
+// finished is finish for a machine that may not be told of completions.
 func finished(by machine, m memory, t, cost int64) memory {
 	if f, ok := by.(finishing); ok {
 		return f.finish(m, t, cost)
@@ -19,7 +19,7 @@ func (p pair) finish(m memory, t, cost int64) memory {
 	return p.whole(finished(p.a, a, t, cost), finished(p.b, b, t, cost))
 }
 
-// seats is a limit on requests in flight: its word is how many units are.
+// seats is a limit on requests in flight. Its word is the number of units in flight.
 type seats struct{ limit int64 }
 
 func (seats) width() int { return 1 }
@@ -46,8 +46,8 @@ func (seats) finish(m memory, _, cost int64) memory {
 	return m
 }
 
-// charges is a machine that counts an admitted request when it is complete; all is the same one that counts
-// denied requests.
+// charges is a machine that charges an admitted request when it is complete. all is the same machine where
+// denied requests are counted too.
 type charges struct {
 	machine
 	all machine

@@ -8,42 +8,42 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// memory is what a machine remembers of a partition: a few numbers whose meaning is its own. Times in it are
-// absolute, so that waiting changes nothing.
+// memory is what a machine remembers of a partition: a few numbers, whose meaning each machine defines. Times
+// in it are absolute, so that waiting changes nothing.
 type memory [8]int64
 
-// machine is a limiter written once more from its definition, for small numbers: the oracle steps through it
-// millions of times. It shares no code with the bounds nor with internal/reference;
-// TestOracleAgreesWithThePlainOne holds it against the latter.
+// machine is a limiter written once more from its definition, for small numbers. The oracle steps through it
+// millions of times. It shares no code with the bounds or with internal/reference.
+// TestOracleAgreesWithThePlainOne compares it with the latter.
 type machine interface {
 	newborn() memory
-	// admits tells whether a request of the cost is admitted at t, which is not before any earlier one.
+	// admits tells whether a request of this cost is admitted at t. No earlier call had a later t.
 	admits(m memory, t, cost int64) bool
 	// after returns the memory after a request was admitted or denied at t.
 	after(m memory, t, cost int64, allow bool) memory
-	// delay is how long a request admitted at t waits.
+	// delay is how long, in nanoseconds, a request admitted at t waits.
 	delay(m memory, t int64) int64
 	// counts tells that a denial may change the memory, now or later.
 	counts() bool
-	// settle returns a memory that no request at or after t can tell from m, the same for as many as is
-	// easily seen.
+	// settle returns a memory that requests at or after t cannot tell from m. It maps as many memories to the
+	// same one as is easy to see.
 	settle(m memory, t int64) memory
-	// width is how many numbers it remembers.
+	// width is how many words it uses.
 	width() int
 }
 
 // unborn marks a memory without a past.
 const unborn = int64(-1) << 40
 
-// tats is a bucket: word 0 is n times the theoretical arrival time. A level of the bucket that is created is
-// part of it.
+// tats is a bucket. Word 0 is n times the theoretical arrival time. The level of a new bucket is included in
+// it.
 type tats struct {
 	n, per, burst int64
-	// birth is the level in use at creation, in units times per.
+	// birth is what is in use at creation, in units times per.
 	birth int64
 	all   bool
 	queue bool
-	// undelayed places of a queue are let through at once.
+	// undelayed is the number of places of a queue that are let through at once.
 	undelayed int64
 }
 
@@ -87,7 +87,7 @@ func (b tats) settle(m memory, t int64) memory {
 	return m
 }
 
-// batches is a bucket that gets fill units every fill*per/n: word 0 is its birth, word 1 its units, word 2
+// batches is a bucket that gets fill units every fill*per/n. Word 0 is its creation, word 1 its units, word 2
 // the batches it had.
 type batches struct {
 	n, per, burst, fill int64
@@ -128,21 +128,21 @@ func (b batches) settle(m memory, t int64) memory {
 	return b.at(m, t)
 }
 
-// units is a sliding log: word 0 holds the times of the last quota units, oldest first, ten bits each, as the
-// time since before any.
+// units is a sliding log. Word 0 holds the times of the last quota units, ten bits each, the oldest in the
+// highest bits. Each is stored as time + before.
 type units struct {
 	quota, keep int64
 	all         bool
 }
 
-// before is a time before any that a log remembers, negated.
+// before is the distance from zero to an instant earlier than any that a log remembers.
 const before = 32
 
 func (units) width() int { return 1 }
 
 func (l units) newborn() memory { return memory{} }
 
-// inside returns the log without what has left the window at t, and how many are left.
+// inside returns the log without the units that have left the window at t, and how many are left.
 func (l units) inside(m memory, t int64) (log int64, n int64) {
 	for k := l.quota - 1; k >= 0; k-- { // the newest is in the lowest bits
 		if at := m[0] >> (10 * k) & 1023; at != 0 && at-before+l.keep > t {
@@ -296,11 +296,12 @@ func (c twoCounts) settle(m memory, t int64) memory {
 	return c.at(m, t)
 }
 
-// era is before any instant that a clock shows, negated: 0 is no time then.
+// era is the distance from zero to an instant earlier than any that a clock shows. With it added, no instant
+// is stored as 0.
 const era = 64
 
-// punishes denies for a time after a denial; its word, behind those of the machine inside, is era + when the
-// ban ends.
+// punishes denies for a time after a denial. Its word follows those of the machine inside, and is era + the
+// end of the ban.
 type punishes struct {
 	machine
 	ban int64
@@ -335,21 +336,22 @@ func (b punishes) settle(m memory, t int64) memory {
 	return with(b.machine, b.machine.settle(m, t), until)
 }
 
-// own divides the memory of a machine around another into its word and the memory of that.
+// own splits the memory of a machine around another one into its own word and the memory of the inner
+// machine.
 func own(inside machine, m memory) (word int64, rest memory) {
 	word = m[inside.width()]
 	m[inside.width()] = 0
 	return word, m
 }
 
-// with puts the two together.
+// with is the inverse of own.
 func with(inside machine, m memory, word int64) memory {
 	m[inside.width()] = word
 	return m
 }
 
-// forgets has no memory of a partition that was not asked for as long as ttl; its word is era + the time of
-// the last request.
+// forgets loses the memory of a partition that was not asked for as long as ttl. Its word is era + the time
+// of the last request.
 type forgets struct {
 	machine
 	ttl int64
@@ -384,8 +386,8 @@ func (f forgets) settle(m memory, t int64) memory {
 }
 
 // stale reads a clock that may stand still for as long as lag: at t it shows an instant of [t-lag, t], and
-// never runs backwards. Its word is 1 + what it showed last. A clock that ticks is one of these, whatever its
-// phase, and so is one that is read once for several requests.
+// never runs backwards. Its word is 1 + what it showed last. A clock that ticks is such a clock, whatever its
+// phase. So is one that is read once for several requests.
 type stale struct {
 	machine
 	lag int64
@@ -420,7 +422,7 @@ func (c stale) settle(m memory, t int64) memory {
 	return c.shows(c.machine.settle(m, from), from)
 }
 
-// owns counts what it admits itself, also where another machine denies it.
+// owns counts what it admits itself, even if another machine denies it.
 type owns struct{ machine }
 
 func (o owns) counts() bool { return true }
@@ -429,7 +431,7 @@ func (o owns) after(m memory, t, cost int64, _ bool) memory {
 	return o.machine.after(m, t, cost, o.machine.admits(m, t, cost))
 }
 
-// pair is two machines that must both admit; the words of the second come after those of the first.
+// pair is two machines that must both admit. The words of the second follow those of the first.
 type pair struct{ a, b machine }
 
 func (p pair) width() int { return p.a.width() + p.b.width() }
@@ -470,8 +472,7 @@ func (p pair) settle(m memory, t int64) memory {
 	return p.whole(p.a.settle(a, t), p.b.settle(b, t))
 }
 
-// machineOf returns the machine of a policy: with one phase, and with birth units times per in use when it is
-// created.
+// machineOf returns the machine of a policy with one phase. At creation, birth units times per are in use.
 func machineOf(t *testing.T, p spec.Policy, phase, birth int64) machine {
 	t.Helper()
 	per, all := int64(p.Rate.Per), p.Count == spec.CountAll
@@ -530,7 +531,7 @@ func machineOf(t *testing.T, p spec.Policy, phase, birth int64) machine {
 }
 
 // machinesOf returns a machine for every combination of phases and start levels that a limit leaves open. box
-// gives the phases of a policy.
+// returns the phases of a policy.
 func machinesOf(t *testing.T, limit spec.Limit, box func(spec.Policy) (from, to int64)) []machine {
 	t.Helper()
 	var out []machine

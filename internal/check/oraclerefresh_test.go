@@ -1,7 +1,7 @@
 package check
 
-// renewed is a fixed window that requests start anew: word 0 is when that was last done, word 1 its count,
-// none without one.
+// renewed is a fixed window that requests start anew. Word 0 is when that last happened, unborn for no
+// window. Word 1 is its count.
 type renewed struct {
 	quota, size int64
 	all, every  bool

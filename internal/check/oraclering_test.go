@@ -2,8 +2,8 @@ package check
 
 import "github.com/rlcheck/rlcheck/internal/check/history"
 
-// ringCount is a window divided into slots: word 0 is when the slot began, the next ones its count, that of
-// the one before, and so on.
+// ringCount is a window divided into slots. Word 0 is when the current slot began. Word 1 is its count, word
+// 2 that of the slot before, and so on.
 type ringCount struct {
 	slots, quota, size, phase int64
 	all                       bool

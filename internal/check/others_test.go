@@ -13,9 +13,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestLimitersThatOthersUseAreNeverAccused leaves out of recordings of right limiters what others sent, from
-// a fifth to nearly all of it: they use units up, and they also open windows, create buckets before they are
-// seen, start bans and keep alive what would be forgotten. What is measured of a limiter that passes holds
+// TestLimitersThatOthersUseAreNeverAccused drops the requests of others from recordings of right limiters: a
+// fifth up to nearly all. These requests use units up. They also open windows, create buckets before we see
+// them, begin bans, and keep alive what would be forgotten. What is measured of a limiter that passes holds
 // its true values.
 func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(t, 500, 2000)
@@ -53,9 +53,9 @@ func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 	}
 }
 
-// TestOthersPlaceAndCreateToo: one that we do not see may have opened the window, made the bucket that was
-// empty then, or set the beat of its batches. Of windows anywhere as many are admitted as two of them, and
-// those between, have room for.
+// TestOthersPlaceAndCreateToo: a request of others may have opened the window, created the bucket that was
+// empty then, or set the times of its batches. Where windows may lie anywhere, at most as much is admitted as
+// two of them, and those between, have room for.
 func TestOthersPlaceAndCreateToo(t *testing.T) {
 	for _, c := range []struct {
 		spec    string

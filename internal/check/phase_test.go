@@ -8,9 +8,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime: a request that no other one's interval ends within may
-// be before or behind the beginning of a window; where a ban, or another policy, says that it was decided at
-// 10 or later, windows that begin at 11 explain what those that begin at 9 do not.
+// TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime: one request may have been decided before or after a
+// window began, and no interval ends in between. That seems to make phases of 9 to 12 ns alike. But the ban,
+// or the other policy, shows that it was decided at 10 ns or later. Windows that begin at 11 ns then explain
+// what windows that begin at 9 ns do not.
 func TestPhasesAreAlikeOnlyWhereNothingElseTellsTheTime(t *testing.T) {
 	type asked struct {
 		s, e, cost int64
@@ -52,9 +53,9 @@ func observed(s, e int64, outcome timeline.Outcome) timeline.Observation {
 		Outcome: outcome}
 }
 
-// TestALaterRequestMayCreateABucket: the first few requests are judged apart where values are open, but not
-// under a bucket that starts empty: one that is left out may have created it, so that the first one found
-// what had come since.
+// TestALaterRequestMayCreateABucket: where values are open, the first few requests are first judged apart.
+// That is not allowed under a bucket that starts empty. A request left out may have created it, so that the
+// first one found what had come back since.
 func TestALaterRequestMayCreateABucket(t *testing.T) {
 	limit, err := spec.Parse("gcra,rate=12/3ms,burst=2..3,start=empty")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestBoxesSearchedTogetherAreRefutedApart: what is refuted for all phases of a box at once is refuted under
-// each of them.
+// TestBoxesSearchedTogetherAreRefutedApart: if all phases of a box are refuted at once, each of them is
+// refuted alone.
 func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 	refuted, survived := 0, 0
 	for name, limit := range smallLimits() {
@@ -58,8 +58,8 @@ func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 	}
 }
 
-// TestPhaseOfARightLimiterIsFoundSoon: a phase that explains a long recording is found without looking at
-// every phase that does not.
+// TestPhaseOfARightLimiterIsFoundSoon: the search finds a phase that explains a long recording without
+// looking at every phase that does not.
 func TestPhaseOfARightLimiterIsFoundSoon(t *testing.T) {
 	for _, text := range []string{"fixed-window,rate=200/100ms", "sliding-window-counter,rate=200/100ms"} {
 		limit, err := spec.Parse(text)
@@ -80,8 +80,8 @@ func TestPhaseOfARightLimiterIsFoundSoon(t *testing.T) {
 	}
 }
 
-// TestPhasesBeyondNumberAreGivenUp: where a clock of seconds leaves a thousand million phases to be refuted a
-// few hundred at a time, the search ends soon, and says so.
+// TestPhasesBeyondNumberAreGivenUp: a clock that ticks in seconds leaves a thousand million phases to be
+// refuted, a few hundred at a time. The search ends soon and says so.
 func TestPhasesBeyondNumberAreGivenUp(t *testing.T) {
 	limit, err := spec.Parse("sliding-window-counter,rate=100/1m,rounding=nearest,tick=1s")
 	if err != nil {

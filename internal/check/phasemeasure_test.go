@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestMeasuredPhaseHoldsTheTrueOne: whatever the phase of a limiter is, the measured interval holds it, and
+// TestMeasuredPhaseHoldsTheTrueOne: the measured interval of phases holds the true phase of the limiter. It
 // is mostly narrower than a window.
 func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 	for _, a := range []spec.Algorithm{spec.FixedWindow, spec.SlidingWindowCounter} {

@@ -14,8 +14,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestPiecesFailOnlyWhatJudgeFails judges random histories in pieces of eight requests and more. What they
-// refute, Judge does; and what the bounds refute as a whole they find too, nearly always.
+// TestPiecesFailOnlyWhatJudgeFails judges random histories in pieces of eight requests and more. Whatever
+// they refute, Judge refutes too. They find nearly all that the bounds refute on the whole.
 func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
 	rounds, seeds := soakRounds(t, 50, 10_000)
 	for name, limit := range smallLimits() {
@@ -60,8 +60,9 @@ func TestPiecesFailOnlyWhatJudgeFails(t *testing.T) {
 	}
 }
 
-// infeasible tells whether Judge refutes a timeline with all that it can: both sides, so that it searches
-// too, and all requests there were, also where it would wait for a silence after which windows begin anew.
+// infeasible tells whether Judge refutes a timeline with all its means. It judges both sides, so that it
+// searches too. It takes the recording as complete, so that it need not wait for a silence after which
+// windows begin anew.
 func infeasible(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	t.Helper()
 	whole := *tl
@@ -73,8 +74,8 @@ func infeasible(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	return j.Verdict == verdict.Fail
 }
 
-// TestPiecesOfWrongLimiters turns an outcome or two of what right limiters of random SPECs did, and compares
-// what the pieces find with what the bounds find as a whole.
+// TestPiecesOfWrongLimiters turns one or two outcomes of right limiters of random SPECs. It compares what the
+// pieces find with what the bounds find on the whole.
 func TestPiecesOfWrongLimiters(t *testing.T) {
 	rounds, seeds := soakRounds(t, 200, 20_000)
 	both, missed := 0, map[string]int{}
@@ -117,8 +118,8 @@ func TestPiecesOfWrongLimiters(t *testing.T) {
 	}
 }
 
-// TestPiecesOfLimitersThatWereAccused records limiters whose sweeps, levels and beginnings once accused them
-// in pieces.
+// TestPiecesOfLimitersThatWereAccused records limiters that were once accused in pieces, wrongly, by a fault
+// in sweeps, levels or beginnings.
 func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
 	for _, spec := range []string{"token-bucket,rate=1/1ms,burst=13,ban=4ms,ttl=5ms",
 		"gcra,rate=4/1ms,burst=5,start=empty", "leaky-bucket-queue,rate=9/1ms,queue=1..3,undelayed=1,start=1",
@@ -149,8 +150,8 @@ func TestPiecesOfLimitersThatWereAccused(t *testing.T) {
 	}
 }
 
-// TestPiecesStayShort however long the recording is, also where requests place the windows, where it was cut
-// out of traffic, and where the rest of it is not judged.
+// TestPiecesStayShort: pieces stay short however long the recording is. That includes recordings whose
+// requests place the windows, those cut out of traffic, and those of which the rest is not judged.
 func TestPiecesStayShort(t *testing.T) {
 	for _, spec := range []string{"sliding-window-counter,rate=1000/s,align=first",
 		"sliding-window-counter,rate=1000/s,align=first,ttl=50ms",
@@ -177,8 +178,8 @@ func TestPiecesStayShort(t *testing.T) {
 	}
 }
 
-// TestOneTooManyAfterASilence: the request that ends a silence is counted with those that follow it, in
-// pieces and as a whole.
+// TestOneTooManyAfterASilence: the request that ends a silence is counted together with those that follow it,
+// in pieces and on the whole.
 func TestOneTooManyAfterASilence(t *testing.T) {
 	for _, spec := range []string{"fixed-window,rate=2/1us,align=first,refresh=admitted",
 		"fixed-window,rate=2/1us,align=first,refresh=all"} {

@@ -15,9 +15,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// BenchmarkStreamPieces measures a Stream that judges one partition in pieces from its first observation on,
-// under limits that are not watched: observations a second of CPU, and the memory that it holds at its end,
-// in bytes of all and of each.
+// BenchmarkStreamPieces measures a Stream that judges one partition in pieces, under the limits of heldSpecs.
+// It reports observations a second of CPU, and the bytes held at its end, in all and for each observation.
 func BenchmarkStreamPieces(b *testing.B) {
 	for _, text := range heldSpecs {
 		limit, err := spec.Parse(cmp.Or(text[1], text[0]))

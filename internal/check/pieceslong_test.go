@@ -17,8 +17,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// heldSpecs are limits that were held whole before they were judged in pieces: what the limiter is, and what
-// is known of it.
+// heldSpecs are limits whose partitions were held whole before they could be judged in pieces. Each has the
+// SPEC of the limiter, and the SPEC that is declared, "" if it is the same.
 var heldSpecs = [][2]string{
 	{"token-bucket,rate=1000/s,burst=100", "token-bucket,rate=900..1100/s,burst=90..110"},
 	{"token-bucket,rate=1000/s,burst=100,ban=20ms", ""},
@@ -37,7 +37,7 @@ var heldSpecs = [][2]string{
 	{"fixed-window,rate=250/300ms,align=first", "fixed-window,rate=200..300/300ms,align=first"},
 	{"fixed-window,rate=250/300ms,align=first,ban=20ms", ""},
 	{"fixed-window,rate=250/300ms,align=first,ttl=100ms", ""},
-	{"fixed-window,rate=250/300ms,align=first,ttl=400ms", ""}, // which changes nothing
+	{"fixed-window,rate=250/300ms,align=first,ttl=400ms", ""}, // a time to live that changes nothing
 	{"fixed-window,rate=250/300ms,align=first + token-bucket,rate=900/s,burst=100", ""},
 	{"fixed-window,rate=150/200ms,align=first,count=own + token-bucket,rate=600/s,burst=50", ""},
 	{"fixed-window,rate=250/100ms,align=first,refresh=admitted", ""},
@@ -46,11 +46,11 @@ var heldSpecs = [][2]string{
 	{"sliding-window-counter,rate=250/300ms,align=first,ban=20ms", ""},
 	{"fixed-window,rate=250/100ms,align=first,refresh=all", ""},
 	{"fixed-window,rate=250/100ms,align=first,refresh=admitted,count=all", ""},
-	{"token-bucket,rate=1000/s,burst=100,start=empty", ""}, // what it has in use is not handed on
+	{"token-bucket,rate=1000/s,burst=100,start=empty", ""}, // its level is not handed on
 }
 
-// servedLong returns what a right limiter answers to n requests half a millisecond apart on average, within 4
-// ms, with a silence after each `quiet` of them.
+// servedLong records what a right limiter answers to n requests, half a millisecond apart on average. Each is
+// answered within 4 ms, later only if it must wait. After each `quiet` requests there is a silence.
 func servedLong(t testing.TB, r *rand.Rand, text string, n, quiet int) []timeline.Observation {
 	t.Helper()
 	limit, err := spec.Parse(text)
@@ -92,8 +92,8 @@ func servedLong(t testing.TB, r *rand.Rand, text string, n, quiet int) []timelin
 	return out
 }
 
-// TestPiecesOfLongRecordings judges recordings of the density of real ones, right ones and those with a few
-// outcomes turned in the middle, in pieces of two thousand observations and as a whole.
+// TestPiecesOfLongRecordings judges recordings as dense as real ones, in pieces of about a thousand
+// observations or more and on the whole. Some are right, others have a few outcomes turned in the middle.
 func TestPiecesOfLongRecordings(t *testing.T) {
 	rounds, _ := soakRounds(t, 1, 24)
 	for i, text := range heldSpecs {
@@ -107,7 +107,7 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 				t.Fatal(err)
 			}
 			o, caps := judge.Options{SkipMeasure: true}, pieces.Caps{Piece: 1 << 10}
-			if slices.ContainsFunc(limit, limiter.Ranged) { // rates are told apart by the length of a piece
+			if slices.ContainsFunc(limit, limiter.Ranged) { // longer pieces tell rates apart
 				caps.Piece = 1 << 12
 			}
 			both, missed, more := 0, "", 0
@@ -142,7 +142,8 @@ func TestPiecesOfLongRecordings(t *testing.T) {
 	}
 }
 
-// turned returns a timeline with a few outcomes of one kind, from somewhere on, turned.
+// turned returns a copy of a timeline with n outcomes turned. They are of one kind and follow each other from
+// a random place on.
 func turned(r *rand.Rand, tl *timeline.Timeline, n int) *timeline.Timeline {
 	out := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
 	from, kind := 1000+r.IntN(len(out.Observations)-2000), timeline.Outcome(1+r.IntN(2))

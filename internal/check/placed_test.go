@@ -19,9 +19,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestWitnessOfPlacedWindows: where requests place the windows, a witness fails alone, the recording is
-// infeasible whatever its other requests were answered, and nobody could leave out one of an over-admission
-// and say the same of the recording.
+// TestWitnessOfPlacedWindows checks witnesses where requests place the windows. The witness fails alone. The
+// recording is infeasible whatever its other requests were answered. No request can be left out of the
+// witness of an over-admission if it is still to refute the recording.
 func TestWitnessOfPlacedWindows(t *testing.T) {
 	policies := smallPolicies()
 	maps.Copy(policies, anchoredPolicies())
@@ -63,14 +63,14 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 	}
 }
 
-// isHonest checks what is promised of a witness where requests place the windows.
+// isHonest checks what a witness promises where requests place the windows.
 func isHonest(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Finding) {
 	t.Helper()
 	own := alone(tl, f.Observations)
 	if j := judged(t, own, pol); j.Verdict != verdict.Fail || feasible(t, own, pol) {
 		t.Fatalf("the witness is judged %s alone:\n%s%+v\n%s", j.Verdict, draw(tl), f, pol)
 	}
-	// That others were denied, and so opened no window, may be part of the proof.
+	// That other requests were denied, and so opened no window, may be part of the proof.
 	deniedElsewhere := pol.Count == spec.CountAll &&
 		(f.Kind == verdict.UnderAdmission || pol.Algorithm == spec.FixedWindow)
 	if !deniedElsewhere && amidOthers(t, tl, pol, f.Observations) {
@@ -92,8 +92,8 @@ func isHonest(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Fi
 	}
 }
 
-// amidOthers asks the oracle whether a recording is feasible with some other answers to all but some
-// requests.
+// amidOthers asks the oracle whether a recording is feasible with other answers to some requests. Only the
+// known requests keep their answers.
 func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []int) bool {
 	t.Helper()
 	reqs := requestsOf(tl.Observations, tl.End(), 0)
@@ -124,7 +124,7 @@ func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []in
 	return false
 }
 
-// stillRefuted tells whether some requests of a witness would be one too.
+// stillRefuted tells whether a part of a witness would be a witness too.
 func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict.Finding,
 	mode verdict.Conformance) bool {
 	h := judge.New(tl, spec.Limit{pol}, Options{}).Parts[0].Histories[0]
@@ -148,8 +148,9 @@ func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict
 	return again != nil && pr.Honest(less, again)
 }
 
-// Two windows of two admissions each are right. A third in the last one is not, and its witness must have
-// what opened it: else three others would lie in a window that none opened.
+// TestWitnessKeepsWhatOpensItsWindow: two windows of two admissions each are right. A third admission in the
+// last window is not. Its witness must include the request that opened the window. Without it, the other
+// three would lie in a window that no request opened.
 func TestWitnessKeepsWhatOpensItsWindow(t *testing.T) {
 	pol := smallPolicies()["fixed window, first request"] // 2 each 20 ns
 	tl := &timeline.Timeline{}

@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestPlainExplanationsExplain compares plain explanations with the exact search, which refutes none that
-// there is: of random limiters, right and broken, by clocks that tick and drift.
+// TestPlainExplanationsExplain compares plain explanations with the exact search: the search refutes no
+// recording that has one. The limiters are random, right or broken, with clocks that tick and drift.
 func TestPlainExplanationsExplain(t *testing.T) {
 	rounds, seeds := soakRounds(t, 1600, 40_000)
 	found, refuted, places := 0, 0, 0
@@ -63,7 +63,7 @@ func TestPlainExplanationsExplain(t *testing.T) {
 }
 
 // TestLimitOutOfReachIsExplained: a recording in which nothing was denied, as the limit is far away, is not
-// searched for long: it has a plain explanation, however many requests overlap.
+// searched for long. It has a plain explanation, however many requests overlap.
 func TestLimitOutOfReachIsExplained(t *testing.T) {
 	for _, spec := range []string{"token-bucket,rate=1000000/s,burst=1000000",
 		"sliding-window-log,rate=1000000/s", "leaky-bucket-queue,rate=10000000/s,queue=1000000",
@@ -90,8 +90,8 @@ func TestLimitOutOfReachIsExplained(t *testing.T) {
 	}
 }
 
-// TestManyAtOnceAreExplained: of a right limiter with up to sixty requests of one key in flight, most
-// recordings have a plain explanation, where a search of all orders gives up after seconds.
+// TestManyAtOnceAreExplained: a right limiter has up to sixty requests of one key in flight. Most of its
+// recordings have a plain explanation, while a search of all orders gives up after seconds.
 func TestManyAtOnceAreExplained(t *testing.T) {
 	for _, algorithm := range []string{"token-bucket,rate=%d/s,burst=20",
 		"fixed-window,rate=%d/s,phase=300ms", "fixed-window,rate=%d/s,align=first"} {

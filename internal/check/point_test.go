@@ -16,11 +16,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// TestAModelAtAPointIsTheReference is the contract between the two writings of a limiter. A model of the
-// exact search, run on a zone that is one point, decides as the reference does, and the first instant at
-// which it admits is what the reference says in RetryAfter. Of several policies the model may hold more than
-// one state, of which one does. SPECs are random, of every key but those that ask when requests are complete,
-// and of clocks that tick.
+// TestAModelAtAPointIsTheReference is the contract between the two ways in which a limiter is written. A
+// model of the exact search, run on a zone that is one point, decides as the reference does. The first
+// instant at which it admits is the RetryAfter of the reference. For several policies the model may hold more
+// than one state, and one of them must agree. SPECs are random, with every key but those that ask when
+// requests are complete, and without clocks that tick.
 func TestAModelAtAPointIsTheReference(t *testing.T) {
 	rounds, seeds := soakRounds(t, 3000, 40_000)
 	keys := map[string]int{}
@@ -53,7 +53,7 @@ func TestAModelAtAPointIsTheReference(t *testing.T) {
 	}
 }
 
-// pointSPEC is a random SPEC in nanoseconds, by whose clock nothing ticks.
+// pointSPEC is a random SPEC in nanoseconds whose clock does not tick.
 func pointSPEC(r *rand.Rand) string {
 	text := randomSPEC(r)
 	if r.IntN(3) == 0 {
@@ -61,7 +61,7 @@ func pointSPEC(r *rand.Rand) string {
 	}
 	plain := !strings.Contains(text, "+") && !strings.Contains(text, "align")
 	if plain && strings.HasPrefix(text, "fixed-window") && r.IntN(2) == 0 {
-		text += ",align=first,refresh=" + []string{"admitted", "all"}[r.IntN(2)] // which are rare else
+		text += ",align=first,refresh=" + []string{"admitted", "all"}[r.IntN(2)] // rare otherwise
 	}
 	for _, tick := range []string{",tick=50us", ",tick=1ms"} {
 		text = strings.ReplaceAll(text, tick, "")
@@ -114,21 +114,22 @@ func walkBoth(t *testing.T, r *rand.Rand, limit spec.Limit, lim reference.Limite
 		agrees := func(state limiter.State) bool {
 			return firstAdmission(m, state, a, clock, scale) == d.RetryAfter
 		}
-		if !slices.ContainsFunc(states, agrees) { // of several policies there may be more states: see passing
+		if !slices.ContainsFunc(states, agrees) { // several policies may have more states: see passing
 			t.Fatalf("%s: RetryAfter is %d by the reference, by no state of the model", where, d.RetryAfter)
 		}
 	}
 }
 
-// relapses tells whether one of several policies may deny again what it once would have admitted: it was
-// forgotten, and a new one holds less than a full bucket. RetryAfter of the reference is the longest wait of
-// all, and does not look behind it.
+// relapses tells whether one of several policies may deny again what it would have admitted before. That
+// happens where it was forgotten and a new bucket is not full. RetryAfter of the reference is the longest
+// wait of all policies, and does not see this.
 func relapses(limit spec.Limit) bool {
 	low := func(p spec.Policy) bool { return p.TTL > 0 && limiter.StartsLow(p) }
 	return len(limit) > 1 && slices.ContainsFunc(limit, low)
 }
 
-// firstAdmission lets time pass from the state, window by window, until the model admits.
+// firstAdmission lets time pass, window by window, until the model admits. It returns the wait, Never if it
+// does not admit in 2,001 units of time.
 func firstAdmission(m limiter.Model, state limiter.State, a limiter.Request, clock,
 	scale int64) time.Duration {
 	from, to, gap := clock*scale, (clock+2001)*scale, int64(0)

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// richProducts are limits of several policies of which some remember more than what they admitted: what
-// another one denies makes them, renews them or begins nothing, each in its own way.
+// richProducts are limits of several policies of which some remember more than what they admitted. A request
+// that another policy denies creates them, renews them or begins nothing, in each its own way.
 func richProducts() map[string]spec.Limit {
 	small := smallLimits()
 	one := func(name string, edits ...func(*spec.Policy)) spec.Policy {
@@ -80,16 +80,16 @@ func clockProducts() map[string]spec.Limit {
 	}
 }
 
-// TestClocksOfSeveralNeverAccuse is the same for them.
+// TestClocksOfSeveralNeverAccuse is TestRichProductsAreNeverAccused for clockProducts.
 func TestClocksOfSeveralNeverAccuse(t *testing.T) {
 	soakProducts(t, clockProducts(), 2600, bands[:4], 8)
 }
 
-// TestRichProductsAreNeverAccused is TestJudgeNeverAccusesWhatTheOracleExplains for them.
+// TestRichProductsAreNeverAccused is TestJudgeNeverAccusesWhatTheOracleExplains for richProducts.
 func TestRichProductsAreNeverAccused(t *testing.T) { soakProducts(t, richProducts(), 3400, bands, 1) }
 
-// soakProducts judges random histories under each of some limits, of latencies up to each of some quarters of
-// the refill time. Of those that are not accused it asks the oracle about one in every few.
+// soakProducts judges random histories under each limit. Its bands are the longest latencies, in quarters of
+// the refill time. Of the histories that are not accused, it asks the oracle about one in `every`.
 func soakProducts(t *testing.T, limits map[string]spec.Limit, soak int, bands []int, every int) {
 	rounds, seeds := soakRounds(t, 4, soak)
 	if rounds > 100 {
@@ -99,7 +99,7 @@ func soakProducts(t *testing.T, limits map[string]spec.Limit, soak int, bands []
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, costs := range []bool{false, true} {
-				if testing.Short() && costs != (len(name)%2 == 0) { // one half of the limits each
+				if testing.Short() && costs != (len(name)%2 == 0) { // half of the limits each
 					continue
 				}
 				var narrow, all catches

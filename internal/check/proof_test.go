@@ -11,8 +11,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Twenty-one admissions at once, answered over 50 ms on a busy machine, in no order: the bound refutes a
-// burst of twenty, and making its witness smaller must not set out on an exact search for each of them.
+// TestWitnessOfACrowdIsCheap: twenty-one admissions were sent at once, and answered in no order over 50 ms,
+// as on a busy machine. The bound refutes a burst of twenty. Making its witness smaller must not start an
+// exact search for each request.
 func TestWitnessOfACrowdIsCheap(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i := range 21 {

@@ -10,8 +10,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Three requests at once at a queue of one place: the third is let through 1 ms too early. The sum that is
-// printed is that of the releases, though it comes to as many as the places admit.
+// TestQueueSaysWhichBoundWasBroken: three requests come at once to a queue of one place, and the third is let
+// through 1 ms too early. The sum that is printed is that of the releases, though it comes to as many as the
+// places admit.
 func TestQueueSaysWhichBoundWasBroken(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, until := range []time.Duration{time.Millisecond, 21 * time.Millisecond, 39 * time.Millisecond} {
@@ -33,8 +34,9 @@ func TestQueueSaysWhichBoundWasBroken(t *testing.T) {
 	}
 }
 
-// A burst of five at a queue of two places: one is served at once, two wait, two are denied. That the queue
-// has no more than two places is seen; that it has no fewer cannot be, so it is not demanded.
+// TestQueueIsMeasuredFromAbove: a burst of five comes to a queue of two places. One is served at once, two
+// wait, two are denied. The recording shows that the queue has at most two places. It cannot show that it has
+// no fewer, so that this is not demanded.
 func TestQueueIsMeasuredFromAbove(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, until := range []time.Duration{1, 21, 41, 1, 1} {
@@ -49,7 +51,7 @@ func TestQueueIsMeasuredFromAbove(t *testing.T) {
 		places int64
 		want   verdict.Verdict
 	}{
-		// three may be admitted, if one was decided late; but nothing shows that two would be too many
+		// three may have been admitted if one was decided late; but nothing shows that two would be too many
 		{1, verdict.Inconclusive},
 		{2, verdict.Pass},
 		{3, verdict.Fail},
@@ -69,10 +71,10 @@ func TestQueueIsMeasuredFromAbove(t *testing.T) {
 	}
 }
 
-// Two workers of a queue share its state and read a clock that ticks every millisecond, one of them at 0,
-// just before it ticks, the other at 1 ms. The first request passes at 0; the second is decided at 1 ms, to
-// wait 19 ms; the third at 0 again: it is to wait from 1 ms on, but waits from 0, and comes 1 ms before its
-// turn. Earlier than that is a fault.
+// TestQueueWhoseWorkersReadClocksApart: two workers of a queue share its state and read clocks that tick
+// every millisecond. One reads 0, just before its tick; the other reads 1 ms. The first request passes at 0.
+// The second is decided at 1 ms and waits 19 ms. The third is decided at 0 again: it should wait from 1 ms
+// on, but waits from 0, and comes 1 ms before its turn. Any earlier is a fault.
 func TestQueueWhoseWorkersReadClocksApart(t *testing.T) {
 	for _, c := range []struct {
 		spec string

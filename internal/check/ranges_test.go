@@ -12,7 +12,7 @@ import (
 )
 
 // TestRangesHoldEveryLimiterInThem: a history of a limiter inside the range is never refuted, one of a
-// limiter outside it mostly is, and a range refutes no more than each of its whole values.
+// limiter outside mostly is. A range refutes no more than each of its whole values does.
 func TestRangesHoldEveryLimiterInThem(t *testing.T) {
 	spec := func(text string) spec.Policy {
 		l, err := spec.Parse(text)
@@ -110,7 +110,7 @@ func TestRangesHoldEveryLimiterInThem(t *testing.T) {
 	}
 }
 
-// refuted counts the histories of the limiter of `made` that a policy refutes, among 200 with dense requests.
+// refuted counts the histories that p refutes, out of 200 dense ones of the limiter of `made`.
 func refuted(t *testing.T, r *rand.Rand, p, made spec.Policy) int {
 	t.Helper()
 	lim, err := reference.New(made)
@@ -135,8 +135,8 @@ func refuted(t *testing.T, r *rand.Rand, p, made spec.Policy) int {
 	return n
 }
 
-// honestHistory makes a timeline of n requests about five units of time apart, with a silence now and then,
-// answered as the limiter says.
+// honestHistory records what the limiter answers to n requests about five nanoseconds apart, with some
+// silences.
 func honestHistory(r *rand.Rand, lim reference.Limiter, n int) *timeline.Timeline {
 	tl := &timeline.Timeline{}
 	state := lim.Init()

@@ -13,7 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// allowances makes a recording of admissions, each with its start, its end and its cost.
+// allowances makes a recording of admissions, each given by its start, end and cost.
 func allowances(of ...[3]int64) *timeline.Timeline {
 	tl := &timeline.Timeline{}
 	for i, r := range of {
@@ -24,8 +24,8 @@ func allowances(of ...[3]int64) *timeline.Timeline {
 	return tl
 }
 
-// TestDividedRequestKeepsItsRest has 14 units in at most two windows of 3. A request that was divided between
-// two windows once counted as placed whole, and the requests behind it were not looked at.
+// TestDividedRequestKeepsItsRest has 14 units in at most two windows of 3. A request divided between two
+// windows once counted as placed whole. The requests after it were then not looked at.
 func TestDividedRequestKeepsItsRest(t *testing.T) {
 	limit := mustLimit(t, "fixed-window,rate=3/60ns,align=first")
 	tl := allowances([3]int64{3, 46, 1}, [3]int64{7, 25, 1}, [3]int64{60, 87, 1}, [3]int64{61, 81, 3},

@@ -13,14 +13,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// told is an observation in nanoseconds: when it was sent, its first byte and its last one.
+// told is an observation with times in nanoseconds: when it was sent, its first byte and its last byte.
 type told struct {
 	sent, first, done time.Duration
 	outcome           timeline.Outcome
 	cost              int64
 }
 
-// says judges observations, which fail a limit, whole and as a stream, and returns what is said of them.
+// says judges observations that break a limit, whole and as a stream, and returns the text of each first
+// finding.
 func says(t *testing.T, spec string, all ...told) (whole, stream string) {
 	t.Helper()
 	tl := &timeline.Timeline{}
@@ -48,7 +49,7 @@ const (
 	no  = timeline.Denied
 )
 
-// TestChargesAreNotAddedUp: what is charged at one instant of a long interval and what is at another is never
+// TestChargesAreNotAddedUp: two charges possible at different instants of long intervals are not counted as
 // charged together.
 func TestChargesAreNotAddedUp(t *testing.T) {
 	want := "request #4 was allowed although at least 2 of 2 units were charged before it"
@@ -62,7 +63,7 @@ func TestChargesAreNotAddedUp(t *testing.T) {
 }
 
 // TestChargesInsideADenial: what may be charged while the denial was decided counts for a range of windows as
-// it does for one.
+// for a single one.
 func TestChargesInsideADenial(t *testing.T) {
 	for _, per := range []string{"12ns", "10ns..12ns"} {
 		want := "request #1 denied at 0.000000 s .. 0.000000 s; at most 1 of 2 units could have been charged"
@@ -74,8 +75,8 @@ func TestChargesInsideADenial(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotKnownWasNotAdmitted: where admissions are too many together, one whose answer is not known is
-// none of them.
+// TestWhatIsNotKnownWasNotAdmitted: where too many were admitted together, a request whose answer is not
+// known is none of them.
 func TestWhatIsNotKnownWasNotAdmitted(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, outcome := range []timeline.Outcome{yes, timeline.Unknown, yes} {
@@ -93,8 +94,8 @@ func TestWhatIsNotKnownWasNotAdmitted(t *testing.T) {
 	}
 }
 
-// TestWhoFoundNoRoom: among several policies too it is the admission that found no room which is named, not
-// what came first.
+// TestWhoFoundNoRoom: the finding names the admission that found no room, not what came first. It does so for
+// several policies too.
 func TestWhoFoundNoRoom(t *testing.T) {
 	for _, c := range []struct {
 		spec, want string
@@ -125,8 +126,8 @@ func TestWhoFoundNoRoom(t *testing.T) {
 	}
 }
 
-// TestFindingsKeepTheirOrder: a limit that is broken on both sides says the same of a stream each time: first
-// what was admitted.
+// TestFindingsKeepTheirOrder: a limit is broken on both sides. A stream reports the over-admission first,
+// every time.
 func TestFindingsKeepTheirOrder(t *testing.T) {
 	want := "request #3 was allowed although at least 2 of 2 units were counted before it"
 	for range 40 {
@@ -138,7 +139,7 @@ func TestFindingsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestRequestsAreNotUnits: what is explained together are requests, whatever they cost.
+// TestRequestsAreNotUnits: the finding counts requests that are explained together, not their units.
 func TestRequestsAreNotUnits(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, outcome := range []timeline.Outcome{yes, no, yes} {
@@ -156,8 +157,9 @@ func TestRequestsAreNotUnits(t *testing.T) {
 	}
 }
 
-// TestSinceABucketWasCreated: a span that begins with a request which was denied, or is not known, is told as
-// that span; alone and among several policies, where more requests may be told that what is said counts.
+// TestSinceABucketWasCreated: a span may begin with a request that was denied or whose answer is not known.
+// The finding still tells the span, for one policy and for several. With several it may list more requests,
+// since the units that it names still count.
 func TestSinceABucketWasCreated(t *testing.T) {
 	const want = "1 request allowed within 0.003 s; at most 0 + floor(1/4ms * 0.003 s) = 0 are possible"
 	at := func(ms time.Duration, outcome timeline.Outcome) told {
@@ -174,7 +176,8 @@ func TestSinceABucketWasCreated(t *testing.T) {
 	}
 }
 
-// TestWhoWasTooDear: it is named though others of its witness were admitted after it.
+// TestWhoWasTooDear: the finding names the request that cost too much, though others of its witness were
+// admitted after it.
 func TestWhoWasTooDear(t *testing.T) {
 	const want = "request #0 of cost 7 was allowed; a full start admits 5"
 	for _, spec := range []string{"token-bucket,rate=1/4ms,burst=5,start=1",

@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestSeveralAreMeasuredEach: a burst just outside what was measured of one policy, the others held, cannot
-// have given the recording.
+// TestSeveralAreMeasuredEach: if the burst of one policy lies just outside what was measured, and the others
+// are kept, nothing explains the recording.
 func TestSeveralAreMeasuredEach(t *testing.T) {
 	tried := 0
 	for name, limit := range smallLimits() {
@@ -42,7 +42,7 @@ func TestSeveralAreMeasuredEach(t *testing.T) {
 					m.Lo > 1, int64(m.Hi) + 1: m.HiSet} {
 					other := slices.Clone(limit)
 					other[i] = pol.WithFull(value)
-					if !set || value > 5 { // the oracle remembers no longer logs
+					if !set || value > 5 { // the log of the oracle holds no more units
 						continue
 					}
 					tried++
@@ -59,8 +59,8 @@ func TestSeveralAreMeasuredEach(t *testing.T) {
 	}
 }
 
-// TestSeveralPassWhereTheRecordingShowsIt: a resolution is demanded of each policy, and reached where both
-// have denied.
+// TestSeveralPassWhereTheRecordingShowsIt: a resolution is demanded of each policy, and reached if both have
+// denied.
 func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 	limit, err := spec.Parse("token-bucket,rate=100/s,burst=5 + fixed-window,rate=40/1s,phase=0s")
 	if err != nil {
@@ -94,7 +94,7 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 			t.Errorf("policy %d: burst measured %s, want %s", i, got, want)
 		}
 	}
-	limit[1].Rate.N = 4000 // which nothing ever reaches
+	limit[1].Rate.N = 4000 // a quota that is never reached
 	limit[0].Burst = 5
 	short := *tl
 	short.Observations = slices.DeleteFunc(slices.Clone(tl.Observations),
@@ -107,7 +107,7 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 }
 
 // TestSeveralAreMeasuredOnLongRecordings: the length of a window is measured on the first few thousand
-// requests, of which the denials that another policy explains say nothing.
+// requests. Denials that another policy explains say nothing about it.
 func TestSeveralAreMeasuredOnLongRecordings(t *testing.T) {
 	spec := "token-bucket,rate=40/s,burst=5 + fixed-window,rate=30/1s,phase=0s"
 	tl := &timeline.Timeline{Observations: traffic(t, rand.New(rand.NewPCG(1, 2)), spec,
@@ -120,9 +120,9 @@ func TestSeveralAreMeasuredOnLongRecordings(t *testing.T) {
 	}
 }
 
-// TestLongerWindowsBeginLater: windows of a range that a request places begin anywhere in the longest of
-// them. One of 12 ns that begins at -13 ns has the last request denied: two of it weigh one, and two came
-// since -1 ns.
+// TestLongerWindowsBeginLater: where a request places windows whose length is a range, they may begin
+// anywhere in the longest. A window of 12 ns that begins at -13 ns denies the last request: its two units
+// weigh one, and two came since -1 ns.
 func TestLongerWindowsBeginLater(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i, at := range []time.Duration{-13, -13, -1, 5, 9} {

@@ -14,7 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// sharedHistory is a small history of a few partitions, all under one limiter.
+// sharedHistory is a small history of a few partitions under one limiter.
 func sharedHistory(r *rand.Rand, lim reference.Limiter, late int) *timeline.Timeline {
 	whole := &timeline.Timeline{}
 	for k := range 2 + r.IntN(2) {
@@ -33,9 +33,9 @@ func sharedHistory(r *rand.Rand, lim reference.Limiter, late int) *timeline.Time
 	return whole
 }
 
-// TestOneTimerForAllPartitions: partitions whose windows one timer ends are judged as the oracle judges them
-// together, and what is found of all of them fails on its own, which it does not where each has windows of
-// its own.
+// TestOneTimerForAllPartitions: one timer ends the windows of all partitions. They are judged together, as
+// the oracle judges them. A finding about all of them fails on its own. It does not fail where each partition
+// has windows of its own.
 func TestOneTimerForAllPartitions(t *testing.T) {
 	rounds, seeds := soakRounds(t, 2000, 20_000)
 	for _, text := range []string{"fixed-window,rate=2/20ns,align=shared",
@@ -84,7 +84,8 @@ func TestOneTimerForAllPartitions(t *testing.T) {
 	}
 }
 
-// sharedFindings checks that all findings of tl together fail on their own, and returns how many there are.
+// sharedFindings checks that the findings of tl, all together, fail on their own. It returns how many there
+// are.
 func sharedFindings(t *testing.T, tl *timeline.Timeline, p spec.Policy) (n int) {
 	t.Helper()
 	var seqs []int
@@ -103,11 +104,11 @@ func sharedFindings(t *testing.T, tl *timeline.Timeline, p spec.Policy) (n int) 
 	return n
 }
 
-// TestManyPartitionsShareTheirWindows: a large group that fails is proved in little work.
+// TestManyPartitionsShareTheirWindows: for a large group that fails, the proof takes little work.
 func TestManyPartitionsShareTheirWindows(t *testing.T) {
 	p := mustPolicy(t, "fixed-window,rate=20/1s,align=shared")
 	tl, used := &timeline.Timeline{}, map[[2]int]int{}
-	for i := range 20_000 { // the windows of each key begin at instants of its own
+	for i := range 20_000 { // the windows of each key begin at an instant of its own
 		key, at := i%100, time.Duration(i)*time.Millisecond/5
 		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Partition: fmt.Sprint("k", key), Cost: 1},
 			Sent: at, FirstByte: at + time.Millisecond, Answered: true, Outcome: timeline.Denied}
@@ -123,7 +124,7 @@ func TestManyPartitionsShareTheirWindows(t *testing.T) {
 	}
 }
 
-// TestHintOfOneTimer: where the windows of all partitions end together and each should have its own, the hint
+// TestHintOfOneTimer: the windows of all partitions end together, though each should have its own. The hint
 // says so.
 func TestHintOfOneTimer(t *testing.T) {
 	tl := &timeline.Timeline{}
@@ -156,7 +157,7 @@ func TestHintOfOneTimer(t *testing.T) {
 	}
 }
 
-// TestDenialsMeasureNothingWhereOthersUseThePartitions: a right limiter of burst 3 may deny the second
+// TestDenialsMeasureNothingWhereOthersUseThePartitions: there, a right limiter of burst 3 may deny the second
 // request that we see.
 func TestDenialsMeasureNothingWhereOthersUseThePartitions(t *testing.T) {
 	tl := &timeline.Timeline{}
@@ -175,8 +176,8 @@ func TestDenialsMeasureNothingWhereOthersUseThePartitions(t *testing.T) {
 	}
 }
 
-// TestOthersMayBeginWindows: requests that are not seen may have opened a window, created a bucket that
-// starts empty or set its batches, so that more are admitted of those that are.
+// TestOthersMayBeginWindows: requests of others may have opened a window, created a bucket that starts empty,
+// or set its batches. More of our requests are then admitted.
 func TestOthersMayBeginWindows(t *testing.T) {
 	for _, spec := range []string{"fixed-window,rate=2/100ms,align=first",
 		"fixed-window,rate=2/100ms,align=first,count=all",

@@ -14,8 +14,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestMeasuredIsAsSharpAsTheJudge: what is measured of a right limiter, of any SPEC, holds its true values,
-// and the judge does not fail the ends of it, unless the work of the questions was used up.
+// TestMeasuredIsAsSharpAsTheJudge: for a right limiter of any SPEC, what is measured holds the true values.
+// The judge also does not fail the ends of the measured intervals, unless the work for these questions was
+// used up.
 func TestMeasuredIsAsSharpAsTheJudge(t *testing.T) {
 	saysReplay(t)
 	var asked, failed int
@@ -37,7 +38,7 @@ func TestMeasuredIsAsSharpAsTheJudge(t *testing.T) {
 		}
 		if slices.ContainsFunc(j.Partitions,
 			func(p verdict.PartitionVerdict) bool { return p.Search.Capped }) {
-			continue // the judge itself has not the time
+			continue // the judge itself ran out of work
 		}
 		measuresTheTruth(t, where, &verdict.Judgement{Partitions: []verdict.PartitionVerdict{
 			{Measured: j.Measured}}}, limit, known)
@@ -56,8 +57,8 @@ func TestMeasuredIsAsSharpAsTheJudge(t *testing.T) {
 	}
 }
 
-// TestEndsThatFailAreNotMeasured: of limits whose bounds leave much open, a first burst measures the quota
-// exactly, as the judge fails the next values.
+// TestEndsThatFailAreNotMeasured: for limits whose bounds leave much open, a first burst measures the quota
+// exactly. The judge fails the next values.
 func TestEndsThatFailAreNotMeasured(t *testing.T) {
 	for _, text := range []string{"token-bucket,rate=20/1s,burst=20,refill=interval,fill=20",
 		"sliding-window-log,rate=20/1s,ban=2s", "fixed-window,rate=20/1s,align=first,ban=2s",
@@ -91,7 +92,7 @@ func TestEndsThatFailAreNotMeasured(t *testing.T) {
 	}
 }
 
-// endsOf returns the limits with policy i at the ends of what was measured of it.
+// endsOf returns the limits with one value of policy i at an end of what was measured of it.
 func endsOf(limit spec.Limit, i int, m verdict.Measured) (out []spec.Limit) {
 	add := func(p spec.Policy) {
 		other := slices.Clone(limit)
@@ -110,7 +111,7 @@ func endsOf(limit spec.Limit, i int, m verdict.Measured) (out []spec.Limit) {
 	if p.Align == spec.AlignClock { // another window begins elsewhere
 		p.Align = spec.AlignShared
 	}
-	// to the precision that they are searched to, and whole nanoseconds
+	// rounded to the precision of the search, and to whole nanoseconds
 	units := float64(p.Rate.N) * float64(time.Second)
 	if m.Rate.LoSet && p.Slots <= 1 {
 		p.Rate.Per = max(limit[i].Rate.Per, time.Duration(units/m.Rate.Lo*(1-1e-5))-1)

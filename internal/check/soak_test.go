@@ -17,13 +17,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// bands are the longest latencies that are tried, in quarters of the refill (window) time.
+// bands are the longest latencies that are tried, in quarters of the refill time or of the window.
 var bands = []int{0, 1, 2, 4, 8, 16}
 
-// soakSeed is the seed of every random history here; a failure prints what else names its history.
+// soakSeed is the seed of every random history here. A failure prints what else identifies its history.
 const soakSeed = 2031
 
-// catches counts the infeasible histories and those caught.
+// catches counts histories, those that are infeasible, and the infeasible ones that the judge caught.
 type catches struct{ histories, infeasible, caught int }
 
 func (c *catches) add(other catches) {
@@ -43,16 +43,17 @@ func (c catches) String() string {
 	return fmt.Sprintf("%.2f %% of %d", 100*c.share(), c.infeasible)
 }
 
-// floor is the least share that must be caught of the infeasible histories whose latencies are up to half the
-// refill (window) time, and of all.
+// floor is the least share of the infeasible histories that must be caught. narrow is for latencies up to
+// half the refill time or window, all for any latency.
 type floor struct{ narrow, all float64 }
 
-// demanded is the share that must be caught under every limit: there is an exact model of each.
+// demanded is the share that must be caught under every limit, as each has an exact model.
 var demanded = floor{0.995, 0.98}
 
-// TestJudgeNeverAccusesWhatTheOracleExplains is the hard bar: no false alarm, ever. It also asks for the
-// share of the infeasible histories that is caught. RLCHECK_SOAK=1 tries 20,400 histories of every line, some
-// four millions, RLCHECK_SOAK=N N times as many, with other seeds too, RLCHECK_SOAK=0.3 a part of them.
+// TestJudgeNeverAccusesWhatTheOracleExplains is the hard bar: no false alarm, ever. It also demands a share
+// of the infeasible histories that must be caught. RLCHECK_SOAK=1 tries 20,400 histories of every line, some
+// four millions. RLCHECK_SOAK=N tries N times as many, with other seeds too, and RLCHECK_SOAK=0.3 a part of
+// them.
 func TestJudgeNeverAccusesWhatTheOracleExplains(t *testing.T) {
 	rounds, seeds := soakRounds(t, 20, 3400)
 	for name, limit := range smallLimits() {
@@ -86,8 +87,8 @@ func TestJudgeNeverAccusesWhatTheOracleExplains(t *testing.T) {
 	}
 }
 
-// fewer is n, or a part of it where the race detector makes everything ten times as slow. A test that fails
-// says how it is run again.
+// fewer is n, or about a sixteenth of it under -short (the race detector makes everything ten times as slow).
+// A test that calls it says on failure how it is run again.
 func fewer(t testing.TB, n int) int {
 	t.Helper()
 	saysReplay(t)
@@ -97,8 +98,8 @@ func fewer(t testing.TB, n int) int {
 	return n
 }
 
-// soakRounds returns how many rounds are made, and with how many seeds: few always, many in a soak, a share
-// of them where RLCHECK_SOAK is less than 1.
+// soakRounds returns the number of rounds and of seeds: `always` rounds by default, `soak` rounds in a soak.
+// A value of RLCHECK_SOAK below 1 takes a share of these.
 func soakRounds(t testing.TB, always, soak int) (rounds, seeds int) {
 	t.Helper()
 	rounds, seeds = fewer(t, always), 1
@@ -110,7 +111,7 @@ func soakRounds(t testing.TB, always, soak int) (rounds, seeds int) {
 	return rounds, seeds
 }
 
-// enough fails where less is caught than promised. The seeds are fixed: every run has the same numbers.
+// enough fails if less is caught than demanded. The seeds are fixed, so that every run has the same numbers.
 func enough(t *testing.T, kind string, narrow, all catches) {
 	t.Helper()
 	for share, c := range map[float64]catches{demanded.narrow: narrow, demanded.all: all} {
@@ -120,10 +121,10 @@ func enough(t *testing.T, kind string, narrow, all catches) {
 	}
 }
 
-// sayReplay are the names of the tests that do.
+// sayReplay holds the names of the tests for which saysReplay was called.
 var sayReplay sync.Map
 
-// saysReplay makes a test that fails print the command that runs it again. All seeds are fixed, so that the
+// saysReplay makes a test that fails print the command that runs it again. All seeds are fixed, so that this
 // command meets the same histories.
 func saysReplay(t testing.TB) {
 	if _, twice := sayReplay.LoadOrStore(t.Name(), true); twice {
@@ -136,7 +137,7 @@ func saysReplay(t testing.TB) {
 	})
 }
 
-// replay is the command that runs a test again as it was run.
+// replay is the command that runs a test again in the same way.
 func replay(t testing.TB) string {
 	parts := strings.Split(t.Name(), "/")
 	for i := range parts {
@@ -152,9 +153,9 @@ func replay(t testing.TB) string {
 	return "replay: " + command
 }
 
-// judgeRandom judges random histories of 3 to 8 requests under a limit, and asks the oracle: whether one that
-// is not accused is explained, which takes long, only for one history in each `every` of them, of which the
-// share that is caught is told.
+// judgeRandom judges random histories of 3 to 8 requests under a limit. It asks the oracle about every
+// history that is accused. About the others it asks only for one in each `every`, since that takes long. The
+// share that is caught is counted among these.
 func judgeRandom(t *testing.T, limit spec.Limit, quarters, rounds int, seed uint64, costs bool,
 	every int) catches {
 	t.Helper()
@@ -198,13 +199,13 @@ func accused(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	return j.Verdict == verdict.Fail
 }
 
-// sound tells whether tl is accused only if nothing explains it.
+// sound tells whether tl has no explanation, or is not accused.
 func sound(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	t.Helper()
 	return !accused(t, tl, limit) || !feasible(t, tl, limit...)
 }
 
-// falseAlarm prints the fewest requests of tl that are accused although they are explained.
+// falseAlarm prints the fewest requests of tl that are accused although an explanation exists.
 func falseAlarm(t *testing.T, tl *timeline.Timeline, limit spec.Limit) string {
 	t.Helper()
 	small := *tl

@@ -30,8 +30,8 @@ func clockLimits() map[string]spec.Limit {
 	return out
 }
 
-// TestJudgeNeverAccusesPartitionsOfOneClock: several partitions share the phase of the wall clock, which is
-// known up to an error or not at all; observers with clocks of their own widen the intervals.
+// TestJudgeNeverAccusesPartitionsOfOneClock: several partitions share the phase of the wall clock. That is
+// known up to an error, or not at all. Observers with clocks of their own widen the intervals.
 func TestJudgeNeverAccusesPartitionsOfOneClock(t *testing.T) {
 	rounds, seeds := soakRounds(t, 60, 6000)
 	for name, limit := range clockLimits() {
@@ -85,8 +85,8 @@ func TestJudgeNeverAccusesPartitionsOfOneClock(t *testing.T) {
 	}
 }
 
-// partitions makes a recording of two or three partitions whose windows begin at multiples of the window of a
-// clock that shows `clock` at its zero.
+// partitions makes a recording of two or three partitions. Their windows begin at multiples of the window by
+// a wall clock, which shows `clock` at the zero of the recording.
 func partitions(t *testing.T, r *rand.Rand, limit spec.Limit, h timeline.Header,
 	clock int64) *timeline.Timeline {
 	t.Helper()

@@ -20,9 +20,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// everything judges all partitions in pieces of eight observations or more.
+// everything sets the size of pieces to at least eight observations, so that all partitions are judged in
+// pieces.
 func everything(r *rand.Rand) pieces.Caps {
-	_, _ = r.IntN(4), r.IntN(64) // the corpus was made with them
+	_, _ = r.IntN(4), r.IntN(64) // two draws without use: the corpus was made with them
 	return pieces.Caps{Piece: 8 + r.IntN(25)}
 }
 
@@ -66,7 +67,7 @@ func kindsOf(j *verdict.Judgement) string {
 	return s
 }
 
-// forgetVisits leaves out how many decisions searches tried, which depends on the order in which a map gives
+// forgetVisits clears how many decisions the searches tried. That depends on the order in which a map yields
 // its states.
 func forgetVisits(js ...*verdict.Judgement) {
 	for _, j := range js {
@@ -76,7 +77,7 @@ func forgetVisits(js ...*verdict.Judgement) {
 	}
 }
 
-// randomPartitions makes a history of one to three partitions that are used at the same time.
+// randomPartitions makes a history of one to three partitions that are in use at the same time.
 func randomPartitions(t *testing.T, r *rand.Rand, limit spec.Limit, sh shape) *timeline.Timeline {
 	t.Helper()
 	lim, err := reference.NewLimit(knownLimit(r, limit))
@@ -116,7 +117,7 @@ func randomStreamOptions(r *rand.Rand) Options {
 	return o
 }
 
-// cutAtRandom makes every third timeline one that began and ended amid traffic.
+// cutAtRandom turns every third timeline into one that began and ended amid traffic.
 func cutAtRandom(r *rand.Rand, tl *timeline.Timeline) {
 	if r.IntN(3) == 0 {
 		end := int64(tl.End())
@@ -125,7 +126,7 @@ func cutAtRandom(r *rand.Rand, tl *timeline.Timeline) {
 	}
 }
 
-// TestTapedJudgementIsThatOfJudge: where partitions are kept whole, all of the judgement is the same.
+// TestTapedJudgementIsThatOfJudge: where partitions are kept whole, the whole judgement equals that of Judge.
 func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 	for name, limit := range smallLimits() {
 		t.Run(name, func(t *testing.T) {
@@ -155,8 +156,8 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 	}
 }
 
-// TestStreamMeasuresWhatHoldsThatOfJudge: what is measured on the beginning is refuted by the beginning
-// alone.
+// TestStreamMeasuresWhatHoldsThatOfJudge: a stream measures the beginning only. Its intervals hold those of
+// Judge, since what the beginning refutes is refuted by the whole.
 func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 	set := 0
 	for name, limit := range smallLimits() {
@@ -173,7 +174,7 @@ func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if judged.Verdict != verdict.Pass { // a policy that is refuted has no measure
+			if judged.Verdict != verdict.Pass { // a policy that is refuted has no measured values
 				continue
 			}
 			got, want := streamed(t, tl, limit, Options{}, caps).Measured, judged.Measured
@@ -194,7 +195,8 @@ func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 	}
 }
 
-// TestStreamOfSmallRecordingIsJudge: up to heldLimit observations nothing differs, hints and errors included.
+// TestStreamOfSmallRecordingIsJudge: up to heldLimit observations a stream gives all that Judge gives, hints
+// and errors included.
 func TestStreamOfSmallRecordingIsJudge(t *testing.T) {
 	limit := smallLimits()["token bucket"]
 	tl := randomPartitions(t, rand.New(rand.NewPCG(3, 3)), limit, shape{requests: 40, gap: 3, late: 3})
@@ -217,7 +219,7 @@ func TestStreamOfSmallRecordingIsJudge(t *testing.T) {
 	}
 }
 
-// TestStreamRefusesWhatJudgeRefuses: what would overflow, and what does not ascend.
+// TestStreamRefusesWhatJudgeRefuses: times that would overflow, and times that do not ascend.
 func TestStreamRefusesWhatJudgeRefuses(t *testing.T) {
 	limit := smallLimits()["token bucket, 3 per 25"]
 	at := func(sent, until time.Duration, cost int64) timeline.Observation {
@@ -247,8 +249,8 @@ func TestStreamRefusesWhatJudgeRefuses(t *testing.T) {
 	}
 }
 
-// TestLostAnswersAreNotKept: requests without an answer stay possible for ever, and no piece is the longer
-// for it.
+// TestLostAnswersAreNotKept: a request without an answer may be decided at any time after it was sent. No
+// piece grows longer because of it.
 func TestLostAnswersAreNotKept(t *testing.T) {
 	limit := smallLimits()["token bucket"]
 	s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, pieces.Caps{Piece: 64})
@@ -276,15 +278,15 @@ func TestLostAnswersAreNotKept(t *testing.T) {
 	}
 }
 
-// planOf returns the plan by which a stream judges what is large.
+// planOf returns the plan by which a stream judges large partitions.
 func planOf(s *Stream) *pieces.Plan {
 	plan := pieces.NewPlan(s.header, s.limit, s.o)
 	plan.Sized(s.caps, false)
 	return plan
 }
 
-// TestTapeKeepsWhatItWasGiven: all that a judgement needs comes back, also of times before zero and answers
-// before their requests.
+// TestTapeKeepsWhatItWasGiven: a tape gives back all that a judgement needs, even times before zero and
+// answers before their requests.
 func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for _, most := range []int{1 << 30, 1 << 12} { // in memory, and mostly in a file
@@ -320,7 +322,7 @@ func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 	}
 }
 
-// spilled is a file in memory, which can be told to fail.
+// spilled is a file in memory that can be told to fail.
 type spilled struct {
 	bytes.Buffer
 	fails  error
@@ -341,8 +343,8 @@ func (f *spilled) Close() error {
 	return nil
 }
 
-// TestSpilledRecordingsAreJudgedAlike: where the bytes lie changes nothing, and an error of the file is that
-// of Finish.
+// TestSpilledRecordingsAreJudgedAlike: where the bytes lie changes nothing. Finish returns an error of the
+// file.
 func TestSpilledRecordingsAreJudgedAlike(t *testing.T) {
 	for name, limit := range smallLimits() {
 		r := rand.New(rand.NewPCG(soakSeed+3, 1))
@@ -367,8 +369,8 @@ func TestSpilledRecordingsAreJudgedAlike(t *testing.T) {
 	}
 }
 
-// TestMeasureLeavesOutWhatMayBeExplainedLater: the denial is explained by a request that came after the part
-// of the recording that is measured.
+// TestMeasureLeavesOutWhatMayBeExplainedLater: a later request, after the part of the recording that is
+// measured, explains the denial.
 func TestMeasureLeavesOutWhatMayBeExplainedLater(t *testing.T) {
 	at := func(seq int, sent, until time.Duration, out timeline.Outcome) timeline.Observation {
 		return timeline.Observation{Arrival: timeline.Arrival{Seq: seq, Cost: 1}, Sent: sent,

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAnchoredCountersAmidTraffic cuts recordings out of the traffic of counters whose windows the first
-// request places. Nothing is asked until a silence; from there on the pieces find what the bounds find on the
+// request places. Nothing is judged before a silence. After it, the pieces find what the bounds find on the
 // whole.
 func TestAnchoredCountersAmidTraffic(t *testing.T) {
 	for _, spec := range []string{"sliding-window-counter,rate=250/300ms,align=first",
@@ -45,8 +45,8 @@ func TestAnchoredCountersAmidTraffic(t *testing.T) {
 	}
 }
 
-// TestCountersThatWereNeverSilentAreNotJudged: amid traffic it is not known when the windows of the first
-// request began.
+// TestCountersThatWereNeverSilentAreNotJudged: amid traffic nobody knows when the first request placed the
+// windows.
 func TestCountersThatWereNeverSilentAreNotJudged(t *testing.T) {
 	spec := "sliding-window-counter,rate=250/300ms,align=first"
 	served := servedLong(t, rand.New(rand.NewPCG(soakSeed, 14)), spec, 4000, 5000)

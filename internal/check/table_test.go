@@ -180,7 +180,7 @@ func answer(j *verdict.Judgement, err error) string {
 	return out
 }
 
-// TestTables judges the cases of testdata/judge_*.txt: what a stranger reads to learn the judge.
+// TestTables judges the cases of testdata/judge_*.txt. A newcomer reads these to learn the judge.
 func TestTables(t *testing.T) {
 	paths, err := filepath.Glob("testdata/judge_*.txt")
 	if err != nil {
@@ -217,8 +217,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestTablesAreTrue holds the cases against nothing but the words of their names: one that says "may",
-// "explained" or "is right" passes or is inconclusive, one that says "cannot" or "too many" fails.
+// TestTablesAreTrue compares the verdicts with the words in the names of the cases. A case whose name says
+// "may", "right" or "proves nothing" does not fail. One whose name says "cannot" or "too many" fails.
 func TestTablesAreTrue(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/judge_*.txt") // a constant pattern
 	for _, path := range paths {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestTimesThatDoNotFitAreNotSearched: a time to live of hours, in units of a rate of millions, is beyond all
+// TestTimesThatDoNotFitAreNotSearched: a time to live of hours, in units of a rate of millions, overflows all
 // products.
 func TestTimesThatDoNotFitAreNotSearched(t *testing.T) {
 	saysReplay(t)
@@ -33,8 +33,8 @@ func TestTimesThatDoNotFitAreNotSearched(t *testing.T) {
 	}
 }
 
-// TestWhatOnePartLeavesOutIsNotMissing: a bucket of a hundred batches has more outcomes than are listed, and
-// the window beside it admits only what is not in the list.
+// TestWhatOnePartLeavesOutIsNotMissing: a bucket of a hundred batches has more possible outcomes than are
+// listed. The window beside it admits only one that is not in the list.
 func TestWhatOnePartLeavesOutIsNotMissing(t *testing.T) {
 	bucket, window := "token-bucket,rate=100/1ms,burst=100,refill=interval,fill=1",
 		"fixed-window,rate=100/900us,align=first"

@@ -15,9 +15,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestMeasuredWindowHoldsTheTrueOne: whatever the length of a limiter's windows is, the measured rate holds
-// it although another one is declared within reach, it is mostly known to a tenth, and no length outside
-// explains the recording.
+// TestMeasuredWindowHoldsTheTrueOne: another length of window is declared than the limiter has, within reach.
+// The measured interval holds the true length. It is mostly narrower than a tenth of it, and no length
+// outside explains the recording.
 func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 	rounds := max(fewer(t, 40), 12)
 	for _, text := range []string{"fixed-window,rate=4/100ns,phase=30ns",
@@ -66,14 +66,14 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 					}
 				}
 			}
-			if narrow < rounds/2 && limit[0].Refresh != spec.RefreshAll { // which only silences can tell
+			if narrow < rounds/2 && limit[0].Refresh != spec.RefreshAll { // only silences tell
 				t.Errorf("measured to a tenth in %d of %d histories, want at least half", narrow, rounds)
 			}
 		})
 	}
 }
 
-// ends is the end of an interval, or what stands for none.
+// ends is the end of an interval, or none where it is not set.
 func ends(at float64, set bool, none float64) float64 {
 	if set {
 		return at
@@ -81,8 +81,8 @@ func ends(at float64, set bool, none float64) float64 {
 	return none
 }
 
-// TestWindowsLongBeforeZero: as many of the shortest windows reach an instant long before zero as would, of
-// the longest, lie beyond all.
+// TestWindowsLongBeforeZero: the recording begins long before zero. As many windows as reach back to there at
+// their shortest lie beyond all instants at their longest.
 func TestWindowsLongBeforeZero(t *testing.T) {
 	limit := mustLimit(t, "fixed-window,rate=5/1s,align=unknown,slots=5")
 	lim, err := reference.NewLimit(limit)

@@ -17,7 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// alone returns the observations of tl with the given numbers.
+// alone returns the observations of tl with the given request numbers.
 func alone(tl *timeline.Timeline, seqs []int) *timeline.Timeline {
 	out := &timeline.Timeline{Header: tl.Header}
 	out.Header.Ended = tl.End()
@@ -29,8 +29,8 @@ func alone(tl *timeline.Timeline, seqs []int) *timeline.Timeline {
 	return out
 }
 
-// TestWitnessFailsAlone: every witness of a random small history FAILs when it is judged on its own, and one
-// of an over-admission whose requests cost the same passes as soon as any of them is left out.
+// TestWitnessFailsAlone: every witness of a random small history FAILs when it is judged on its own. That of
+// an over-admission whose requests cost the same passes as soon as any request is left out.
 func TestWitnessFailsAlone(t *testing.T) {
 	for name, pol := range smallPolicies() {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func judged(t *testing.T, tl *timeline.Timeline, pol spec.Policy) *verdict.Judge
 	return j
 }
 
-// holds checks what is promised of a witness.
+// holds checks what a witness promises.
 func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Finding) {
 	t.Helper()
 	if !slices.IsSorted(f.Observations) || len(f.Observations) == 0 || f.Text == "" || f.From > f.To {
@@ -77,7 +77,7 @@ func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Findi
 	if j := judged(t, alone(tl, f.Observations), pol); j.Verdict != verdict.Fail {
 		t.Fatalf("the witness does not fail alone:\n%s%+v", draw(tl), f)
 	}
-	// which needs the first requests
+	// a proof that depends on how the bucket was created needs the first requests, and may not be the fewest
 	created := limiter.RemembersStart(pol) || pol.Refill == spec.RefillInterval
 	if f.Kind != verdict.OverAdmission || pol.Count == spec.CountAll || pol.TTL > 0 || created ||
 		limiter.Placed(pol) {
@@ -85,7 +85,7 @@ func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Findi
 	}
 	o := judge.Options{SkipMeasure: true}
 	if pol.Refresh == spec.RefreshAll {
-		// its denials keep the window open, and have no explanation of their own in it
+		// its denials keep the window open, and the witness does not have what explains them
 		o.Conformance = verdict.UpperBound
 	}
 	for i := range f.Observations {
@@ -96,7 +96,7 @@ func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Findi
 	}
 }
 
-// TestWitnessOfSeveralFailsAlone: what refutes several policies together refutes them on its own, and the
+// TestWitnessOfSeveralFailsAlone: the witness against several policies together fails on its own, and the
 // oracle agrees.
 func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 	together := 0
@@ -135,8 +135,9 @@ func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 	}
 }
 
-// TestWitnessProvesWhatWasFound: where denied requests are counted, the witness of an admission that found no
-// room has denials whose own explanation it has not. It must not become a witness against one of these.
+// TestWitnessProvesWhatWasFound: denied requests are counted. The witness of an admission that found no room
+// includes denials, but not the requests that explain them. It must not become a witness against one of these
+// denials.
 func TestWitnessProvesWhatWasFound(t *testing.T) {
 	over, under, rounds := 0, 0, max(fewer(t, 100), 40)
 	for name, limit := range smallLimits() {

@@ -16,8 +16,8 @@ import (
 )
 
 // TestWitnessesOfAnyLimitFail records limiters of random SPECs that answered a few requests wrongly. The
-// witness of a finding that tells of one partition fails alone, those of findings that tell of each other
-// fail together; of the whole and of streams.
+// witness of a finding about one partition fails alone. Findings about a common window start fail together.
+// It judges recordings whole and as streams.
 func TestWitnessesOfAnyLimitFail(t *testing.T) {
 	rounds, seeds := soakRounds(t, 150, 2000)
 	failed, shared := 0, 0
@@ -78,7 +78,7 @@ func answerWrongly(o *timeline.Observation) {
 	}
 }
 
-// failsAlone judges the observations with the given numbers, which ascend.
+// failsAlone judges only the observations with the given request numbers, which ascend.
 func failsAlone(t *testing.T, where string, tl *timeline.Timeline, limit spec.Limit, seqs []int) {
 	t.Helper()
 	j, err := Judge(alone(tl, seqs), limit, Options{SkipMeasure: true})
@@ -87,8 +87,8 @@ func failsAlone(t *testing.T, where string, tl *timeline.Timeline, limit spec.Li
 	}
 }
 
-// TestWitnessOfARefreshedWindowHasWhatKeptItOpen: of a large recording too, where a window is full, and
-// denied requests keep it open, for much longer than observations are kept.
+// TestWitnessOfARefreshedWindowHasWhatKeptItOpen: denied requests keep a full window open for much longer
+// than a stream keeps observations. The witness has them all the same.
 func TestWitnessOfARefreshedWindowHasWhatKeptItOpen(t *testing.T) {
 	limit := mustLimit(t, "fixed-window,rate=3/100ms,align=first,refresh=all")
 	tl := &timeline.Timeline{}

@@ -8,7 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestCertainCountsWhatLiesWithin holds the quick count against one by one, for instants that mostly grow.
+// TestCertainCountsWhatLiesWithin compares the quick count with one that goes through all events, for
+// instants that mostly grow.
 func TestCertainCountsWhatLiesWithin(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 9))
 	quick := 0
@@ -47,7 +48,7 @@ func TestCertainCountsWhatLiesWithin(t *testing.T) {
 	}
 }
 
-// TestEventsAreSmall: a judgement holds some four copies of each event of a piece.
+// TestEventsAreSmall: a judgement keeps about four copies of each event of a piece.
 func TestEventsAreSmall(t *testing.T) {
 	if size := unsafe.Sizeof(Event{}); size > 48 {
 		t.Errorf("an event takes %d bytes, want at most 48", size)

@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// TestBisectFindsTheSame: bisect finds the least value within its precision, wherever it begins. It asks
-// twice if it begins at that value.
+// TestBisectFindsTheSame: bisect finds the least value within its precision, wherever it begins. If it begins
+// at that value, it asks twice.
 func TestBisectFindsTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 20_000 {
 		lo := 1 + r.Int64N(50)
 		hi := lo + r.Int64N([]int64{3, 100, 1 << 40}[r.IntN(3)])
-		want := lo + r.Int64N(hi-lo+2) // hi+1: it holds for none
+		want := lo + r.Int64N(hi-lo+2) // hi+1: no value satisfies it
 		near := r.Int64N(2 * hi)
 		got := bisect(near, lo, hi, func(x int64) bool {
 			if x < lo || x > hi {

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestAPassThatIsWorthTooLittleSaysWhatIsDemanded: in words that are true of an interval, of one end, and of
-// neither end.
+// TestAPassThatIsWorthTooLittleSaysWhatIsDemanded: its words are true of an interval with two ends, one end
+// or none.
 func TestAPassThatIsWorthTooLittleSaysWhatIsDemanded(t *testing.T) {
 	limit, err := spec.Parse("token-bucket,rate=10/s,burst=20")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// TestABatchModelOfAnyRateIsMadeAtOnce: also of one that has no factor in common with its window. What takes
-// a step for each unit of this rate does not end.
+// TestABatchModelOfAnyRateIsMadeAtOnce: also for a rate that has no factor in common with its window. A loop
+// with a step for each unit of this rate would not end.
 func TestABatchModelOfAnyRateIsMadeAtOnce(t *testing.T) {
 	const n = 300_000_000_000_000_019
 	m := newBatchModel(spec.Policy{Algorithm: spec.TokenBucket, Rate: spec.Rate{N: n, Per: time.Second},

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLoadsOfWindows: windows are found in any order, those without units too.
+// TestLoadsOfWindows: windows can be asked for in any order, even those without units.
 func TestLoadsOfWindows(t *testing.T) {
 	l := &loads{}
 	for _, k := range []int64{-3, -3, 0, 1, 7} {

@@ -10,7 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestWhatAdmissionsLeaveOfABucket: the least burst and the longest period are those of looks one by one.
+// TestWhatAdmissionsLeaveOfABucket: the least burst and the longest period equal those found by trying one
+// value after the other.
 func TestWhatAdmissionsLeaveOfABucket(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const longest = 60

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/zone"
 )
 
-// TestRanksAreComparedByClass: of two lists of requests that wait, those of one class stand for each other
-// and for no others.
+// TestRanksAreComparedByClass: in two lists of waiting requests, the requests of one class stand for each
+// other and for no others.
 func TestRanksAreComparedByClass(t *testing.T) {
 	l := newLists(func(rank int32) int8 { return int8(rank % 2) })
 	f := newFrontier(&l)
@@ -42,7 +42,8 @@ func TestRanksAreComparedByClass(t *testing.T) {
 	}
 }
 
-// TestComparisonsAreWork: what branches at one place cost is told, though few decisions lead there.
+// TestComparisonsAreWork: comparing many branches at one place counts as work, even if few decisions lead
+// there.
 func TestComparisonsAreWork(t *testing.T) {
 	l := newLists(nil)
 	f := newFrontier(&l)

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/zone"
 )
 
-// TestJoinsMakeUpNoRequests: of two branches that each used a request without an answer that the other has,
-// none is made that has both: it would use them again, and so on.
+// TestJoinsMakeUpNoRequests: two branches each used a request without an answer that the other one has left.
+// Joining them must not make a branch that has both left: it would use them again, and so on.
 func TestJoinsMakeUpNoRequests(t *testing.T) {
 	l := newLists(nil)
 	f := newFrontier(&l)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestZoneUnionIsExact holds union against all points of small zones: it has just the points of both, or
-// there is none.
+// TestZoneUnionIsExact compares union with all points of small zones: it has exactly the points of both, or
+// there is no union.
 func TestZoneUnionIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 11))
 	const most = 5
@@ -20,7 +20,7 @@ func TestZoneUnionIsExact(t *testing.T) {
 			}
 		}
 		for i := 1; i < z.N; i++ {
-			z.At[i] = 0 // no time is below zero
+			z.At[i] = 0 // no time lies before zero
 		}
 		for range r.IntN(6) {
 			i, j := r.IntN(z.N), r.IntN(z.N)
