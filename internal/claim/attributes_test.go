@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// pair is what each side of a phase was answered: a admitted, d denied, n not found.
+// pair is what each of the two sides of a phase was answered: a for admitted, d for denied, n for not found.
 type pair struct {
 	attribute    timeline.Attribute
 	plain, other string
@@ -18,7 +18,8 @@ type pair struct {
 	moot         string
 }
 
-// recordingOf is a recording of rows, the requests of each sent at once, and what is expected of them.
+// recordingOf makes a recording of rows, and what is expected of them. The requests of a row are sent at
+// once.
 func recordingOf(rows ...pair) (*timeline.Timeline, Expect) {
 	tl, e := &timeline.Timeline{}, Expect{}
 	for i, x := range rows {
@@ -48,7 +49,7 @@ func recordingOf(rows ...pair) (*timeline.Timeline, Expect) {
 	return tl, e
 }
 
-// TestAttributesAreToldOnlyWhereTheOppositeIsRefuted: under a burst of 4.
+// TestAttributesAreToldOnlyWhereTheOppositeIsRefuted tries that under a burst of 4.
 func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 	held := pair{attribute: timeline.Nothing, plain: "aaddd", other: "aaddd", sharing: OneQuota}
 	for _, tt := range []struct {
@@ -111,7 +112,8 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 	}
 }
 
-// TestADenialAfterADenialIsOneQuotaToo: where a denial explains the next ones, the first one is unexplained.
+// TestADenialAfterADenialIsOneQuotaToo: the first denial explains the next ones, but nothing explains the
+// first.
 func TestADenialAfterADenialIsOneQuotaToo(t *testing.T) {
 	for _, limit := range []string{"token-bucket,rate=1/10s,burst=4,ban=2s",
 		"token-bucket,rate=4/40s,burst=4,refill=interval,fill=4", "sliding-window-log,rate=4/40s,count=all"} {
@@ -123,7 +125,7 @@ func TestADenialAfterADenialIsOneQuotaToo(t *testing.T) {
 	}
 }
 
-// TestSharedIsNotToldWhereOthersMayDraw: a denial that others may explain shows nothing.
+// TestSharedIsNotToldWhereOthersMayDraw: a denial that requests of others may explain shows nothing.
 func TestSharedIsNotToldWhereOthersMayDraw(t *testing.T) {
 	tl, e := recordingOf(pair{timeline.Accept, "aaadd", "adddd", OneQuota, ""})
 	e.Shared = true
@@ -133,7 +135,7 @@ func TestSharedIsNotToldWhereOthersMayDraw(t *testing.T) {
 	}
 }
 
-// TestTheReasonIsOfWhatIsOpen: where several are not shown, the reason is told of one that must be.
+// TestTheReasonIsOfWhatIsOpen: several attributes are not shown. The reason is that of one that must be.
 func TestTheReasonIsOfWhatIsOpen(t *testing.T) {
 	tl, e := recordingOf(pair{attribute: timeline.Nothing, plain: "aaddd", other: "aaddd", sharing: OneQuota},
 		pair{timeline.PathCase, "a", "a", OneQuota, "the path / has no letters to write so"},

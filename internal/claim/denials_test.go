@@ -26,8 +26,8 @@ func TestDeniedStatus(t *testing.T) {
 	})
 }
 
-// TestADenialWithoutAnAnswerHasNoStatus: a target that declares to deny by closing the connection has no
-// answer there that could have another one.
+// TestADenialWithoutAnAnswerHasNoStatus: a target that declares to deny by closing the connection sends no
+// answer that could have a wrong status.
 func TestADenialWithoutAnAnswerHasNoStatus(t *testing.T) {
 	dropped := with(req(2, 2, 3, 0), func(o *timeline.Observation) {
 		o.Answered, o.FirstByte, o.Outcome = true, 3*ms, timeline.Denied
@@ -80,8 +80,8 @@ func TestDenialsOfAPhase(t *testing.T) {
 	}
 }
 
-// On a busy machine requests that were sent in time are decided together. A denial that the limit explains
-// then is no fault; one that it cannot explain at any instant is.
+// TestDenialsThatTheLimitExplains: on a busy machine, requests that were sent in time are decided together. A
+// denial that the limit then explains is no fault. A denial that it cannot explain at any instant is.
 func TestDenialsThatTheLimitExplains(t *testing.T) {
 	limit, err := spec.Parse("leaky-bucket,rate=100/s,burst=1")
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// FuzzAnswer lets a target say anything in the fields and in the body of its denials: each claim has a
-// verdict, the same one again, a reason where it has none, and numbers of requests that there are.
+// FuzzAnswer lets a target say anything in the fields and the body of its denials. Each claim has a verdict,
+// and the same one when judged again. An inconclusive claim has a reason. The request numbers that claims
+// name exist.
 func FuzzAnswer(f *testing.F) {
 	f.Add("Retry-After: 5\nDate: Fri, 20 Nov 2026 09:55:29 GMT\nRatelimit: \"a\";r=0;t=5",
 		`{"status":429,"retry_after":5}`)
@@ -57,8 +58,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// answering is a recording of six requests, of which the target denies those after the second with these
-// fields, one a line, and this body; the last two are the origin's.
+// answering is a recording of six requests; the last two are the origin's. The target denies those after the
+// second, with these fields, one a line, and this body.
 func answering(fields, body string) *timeline.Timeline {
 	var set timeline.Fields
 	for line := range strings.SplitSeq(fields, "\n") {

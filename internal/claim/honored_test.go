@@ -17,7 +17,8 @@ import (
 
 var honored = Expect{RetryAfter: RetryAfterExpect{Honored: true, Waits: 1}}
 
-// One wait that was honored is no evidence, two are, and one that was not is.
+// TestHonoredTakesSeveralWaits: one wait that was honored is no evidence, two are. One wait that was not
+// honored is evidence.
 func TestHonoredTakesSeveralWaits(t *testing.T) {
 	const ra = "Retry-After: 1"
 	e := Expect{RetryAfter: RetryAfterExpect{Honored: true}}
@@ -156,7 +157,8 @@ func TestHonoredWidensByTheClocks(t *testing.T) {
 	}
 }
 
-// TestHonoredTies: whether denials that tie with a denial or a retry matter depends on the limit.
+// TestHonoredTies: a denial or an admission may lie at the same instant as a denial or its retry. The limit
+// decides whether it matters.
 func TestHonoredTies(t *testing.T) {
 	denied, retry := req(41, 411, 412, 429, "Retry-After: 1"), req(57, 1500, 1501, 429)
 	before, after := record(req(40, 300, 411, 429), denied, retry),
@@ -183,8 +185,8 @@ func TestHonoredTies(t *testing.T) {
 			t.Errorf("%s, an admission in the same instant: got %s (%s), want inconclusive", text,
 				got.Verdict, got.Text)
 		}
-		// One nanosecond of two clocks is wider than any tie; what waits two nanoseconds longer is seen
-		// again.
+		// One nanosecond between two clocks is wider than any tie. A request two nanoseconds away is seen
+		// apart again.
 		late := req(57, 1501, 1502, 429)
 		for name, tl := range map[string]*timeline.Timeline{
 			"before, two clocks": record(req(40, 300, 411, 429), denied, late),
@@ -236,8 +238,8 @@ func TestHonoredCountsFindingsItDoesNotShow(t *testing.T) {
 	}
 }
 
-// client plays requests against l and records them. The limiter decides anywhere in the interval of a
-// request, as told reads the exact wait.
+// client sends requests to l and records them. The limiter decides anywhere in the interval of a request.
+// told gets the exact wait.
 type client struct {
 	rng   *rand.Rand
 	l     reference.Limiter
@@ -246,7 +248,8 @@ type client struct {
 	obs   []timeline.Observation
 }
 
-// send sends one request, which takes up to 50 ms, and returns what was told.
+// send sends one request, which takes up to 50 ms. It returns the wait that was told, and whether the request
+// was denied.
 func (c *client) send(told func(time.Duration) string) (wait time.Duration, denied bool) {
 	sent := c.now
 	decided := sent + time.Duration(c.rng.Int64N(int64(25*ms)))
@@ -270,7 +273,7 @@ func (c *client) send(told func(time.Duration) string) (wait time.Duration, deni
 func roundUp(d time.Duration) string   { return fmt.Sprint(int64((d + time.Second - 1) / time.Second)) }
 func roundDown(d time.Duration) string { return fmt.Sprint(int64(d / time.Second)) }
 
-// play lets a client wait as told most of the time, and come too early or after long silence otherwise.
+// play lets a client wait as told most of the time. Otherwise it comes too early, or after a long silence.
 func play(t *testing.T, seed uint64, spec string, told func(time.Duration) string) *timeline.Timeline {
 	l, err := reference.NewLimit(parse(t, spec))
 	if err != nil {
@@ -311,7 +314,7 @@ func TestHonoredAcceptsRightLimitersAndCatchesWrongOnes(t *testing.T) {
 	}
 }
 
-// TestHonoredNeedsEvidence: an observation that says less never turns a recording into an accusation.
+// TestHonoredNeedsEvidence: an observation that says less never makes a recording an accusation.
 func TestHonoredNeedsEvidence(t *testing.T) {
 	less := map[string]func(*timeline.Observation){
 		"the answer is lost": func(o *timeline.Observation) {

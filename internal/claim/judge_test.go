@@ -24,7 +24,7 @@ var (
 	verdictOf         = sample.Verdict
 )
 
-// sound is sample.Sound, of a claim that says its kind.
+// sound is sample.Sound for a claim that tells its kind.
 func sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 	t.Helper()
 	if sample.Sound(t, tl, c); c.Kind == "" && c.Reason != verdict.SetupFailed {
@@ -35,7 +35,7 @@ func sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 // one judges a single expectation.
 func one(t *testing.T, tl *timeline.Timeline, e Expect) verdict.Claim {
 	t.Helper()
-	if e.Promised == nil { // what is missing fails; a list of nothing promises nothing
+	if e.Promised == nil { // nil makes missing fields fail; an empty list promises nothing
 		e.Promised = verdict.Promises()
 	}
 	claims := judge(tl, nil, e, noWaits)

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// spread makes n denials of which request i takes i+1 ms, sent in another order than they are slow, and an
-// admission that takes no time.
+// spread makes n denials and an admission that takes no time. The denials take 1 to n ms. They are not sent
+// in the order of these times.
 func spread(n int) *timeline.Timeline {
 	var obs []timeline.Observation
 	for i := range n {
@@ -41,7 +41,8 @@ func TestLatencyIsExactOnBothSides(t *testing.T) {
 	run(t, bound(0.999, 998*ms), []row{{"a rank below", spread(1000), "fail", ""}})
 }
 
-// TestTheWayIsNoLatencyOfTheTarget: what the fastest answer took, the way may take each time.
+// TestTheWayIsNoLatencyOfTheTarget: each answer may have spent on the network as much time as the fastest
+// answer took.
 func TestTheWayIsNoLatencyOfTheTarget(t *testing.T) {
 	far := spread(100)
 	far.Observations[100].FirstByte += 30 * ms
@@ -91,7 +92,7 @@ func TestLatencyIsNotBlamedOnTheTarget(t *testing.T) {
 		{"some not sent", unsent, "schedule-missed", "1 planned request could not be sent"},
 	})
 	e.LateP99 = 30 * ms
-	// The median is 50 ms and 1 ms is allowed, so a recorder that is 24.5 ms late twice explains the rest.
+	// The median is 50 ms and 1 ms is allowed. A recorder that is 24.5 ms late twice explains the rest.
 	for by, want := range map[time.Duration]verdict.Verdict{24*ms + ms/2 - 1: verdict.Fail,
 		24*ms + ms/2: verdict.Inconclusive, 31 * ms: verdict.Inconclusive} {
 		if c := judge(late(by, 2), nil, e, noWaits)[0]; c.Verdict != want {
@@ -100,7 +101,7 @@ func TestLatencyIsNotBlamedOnTheTarget(t *testing.T) {
 	}
 }
 
-// TestLatencyWithoutStalls: a hundred answers a millisecond apart, of which twenty take 20 to 40 ms.
+// TestLatencyWithoutStalls: of a hundred requests a millisecond apart, twenty take 20 to 40 ms.
 func TestLatencyWithoutStalls(t *testing.T) {
 	slow := func(late ...int) *timeline.Timeline {
 		tl := spread(100)
@@ -139,8 +140,8 @@ func TestLatencyWithoutStalls(t *testing.T) {
 		[]row{{"away in all of it", still, "schedule-missed", "the recorder stood still"}})
 }
 
-// TestLatencyWithoutStandstills: where nothing is answered for 30 ms and then everything, the machine of the
-// target may have stood still. A limiter that keeps each waiting for 30 ms is slow.
+// TestLatencyWithoutStandstills: nothing is answered for 30 ms, and then everything is. The machine of the
+// target may have stood still. A limiter that makes each request wait for 30 ms is slow.
 func TestLatencyWithoutStandstills(t *testing.T) {
 	answered := func(at func(i int) time.Duration) *timeline.Timeline {
 		tl := spread(100)
@@ -172,7 +173,7 @@ func TestLatencyWithoutStandstills(t *testing.T) {
 		tl.Observations[100].Sent, tl.Observations[100].FirstByte = 200*ms, 201*ms
 		return tl
 	}
-	all := func(stood bool) *timeline.Timeline { // slow with all from 70 to 90 ms
+	all := func(stood bool) *timeline.Timeline { // all requests from 70 to 90 ms are slow
 		tl := answered(func(i int) time.Duration {
 			switch {
 			case stood && i < 70:

@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// login returns 6 requests of a partition in phase login, of which a limit of 1 in 10 s admits a burst of 3;
-// told says so.
+// login returns 6 requests of a partition in phase login. A limit of 1 in 10 s admits a burst of 3 of them.
+// If told is set, the answers tell what remains.
 func login(partition string, from int, told bool) []timeline.Observation {
 	var out []timeline.Observation
 	for i := range 6 {
@@ -32,11 +32,11 @@ func login(partition string, from int, told bool) []timeline.Observation {
 	return out
 }
 
-// TestPhasesAreJudgedByTheirOwnLimit: what follows from a limit is asked of the phases that it counts, and of
-// no others.
+// TestPhasesAreJudgedByTheirOwnLimit: claims that follow from a limit are checked for the phases that it
+// counts, and for no others.
 func TestPhasesAreJudgedByTheirOwnLimit(t *testing.T) {
 	limit, own := parse(t, "token-bucket,rate=100/s,burst=20"), parse(t, "token-bucket,rate=1/10s,burst=3")
-	const lower = "token-bucket,rate=1/5s,burst=2" // under which all of it would be false
+	const lower = "token-bucket,rate=1/5s,burst=2" // under this limit all of it would be wrong
 	mixed := login("b", 0, true)
 	mixed[0].Phase = "other"
 	for _, x := range []struct {
@@ -68,7 +68,7 @@ func TestPhasesAreJudgedByTheirOwnLimit(t *testing.T) {
 	}
 }
 
-// TestDenialsUnderAnotherLimitAreNoneOfThisOne: that a phase may have been denied so often is asked of what
+// TestDenialsUnderAnotherLimitAreNoneOfThisOne: the bound on the denials of a phase is checked against what
 // its own limit counts.
 func TestDenialsUnderAnotherLimitAreNoneOfThisOne(t *testing.T) {
 	limit, own := parse(t, "token-bucket,rate=1/s,burst=2"), parse(t, "token-bucket,rate=1/10s,burst=3")
@@ -85,7 +85,7 @@ func TestDenialsUnderAnotherLimitAreNoneOfThisOne(t *testing.T) {
 	if c := Judge(tl, limit, e)[0]; c.Verdict == verdict.Fail {
 		t.Error(c.Text)
 	}
-	// of a burst of 2, the second
+	// a denial of the second request, though the burst is 2
 	tl.Observations[7].Status, tl.Observations[7].Outcome = 429, timeline.Denied
 	if c := Judge(tl, limit, e)[0]; c.Verdict != verdict.Fail {
 		t.Errorf("got %s (%s), want a failure", c.Verdict, c.Text)

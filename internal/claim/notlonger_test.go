@@ -75,8 +75,8 @@ func TestNotLonger(t *testing.T) {
 	}
 }
 
-// TestNotLongerHoldsWithTheReferences plays right limiters that round up, and ones that add a second, through
-// the bounds that the judge uses.
+// TestNotLongerHoldsWithTheReferences plays right limiters that round waits up, and wrong ones that add two
+// seconds. It uses the bounds of the judge.
 func TestNotLongerHoldsWithTheReferences(t *testing.T) {
 	plus := func(d time.Duration) string { return roundUp(d + 2*time.Second) }
 	caught := 0

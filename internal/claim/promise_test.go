@@ -14,7 +14,7 @@ func bare() *timeline.Timeline {
 	return record(req(1, 0, 1, 200, someDate), req(2, 2, 3, 429, someDate), req(3, 5000, 5001, 200, someDate))
 }
 
-// unpromising is an Expect of a target that promised nothing.
+// unpromising is e for a target that promised nothing.
 func unpromising(e Expect) Expect {
 	e.Promised = []verdict.Promise{}
 	return e
@@ -28,7 +28,7 @@ func TestWhatIsNeverSentFailsOnlyWherePromised(t *testing.T) {
 		expect  Expect
 		promise verdict.Promise
 		id      string
-		// promised is the verdict where it is promised.
+		// promised is the verdict for a target that promised the field.
 		promised string
 	}{
 		{"Retry-After", of(fields.RetryAfter), waits, "fields-retry-after", "fail"},

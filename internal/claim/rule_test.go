@@ -6,7 +6,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestFindingsNameRules: by the kind of their claim and their own.
+// TestFindingsNameRules: a finding names its rule by the kind of its claim and its own kind.
 func TestFindingsNameRules(t *testing.T) {
 	for _, x := range []struct {
 		of   verdict.ClaimKind

@@ -8,9 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestAnswersThatStop: a target that stops answering where answers are expected fails, whichever way it
-// does; one that loses a few requests does not, nor does one of which nothing is known, nor one that the
-// recorder could not reach.
+// TestAnswersThatStop: a target fails if it stops answering, in any way, where answers are expected. It does
+// not fail if it loses a few requests, if nothing is known of it, or if the recorder could not reach it.
 func TestAnswersThatStop(t *testing.T) {
 	type phase struct {
 		name     string

@@ -7,11 +7,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestClientsThatStayAwayAccuseNobody: a herd that comes back at once, and later and later, is not admitted
-// by a right limiter: there was room when nobody came. Nor is one that was stopped.
+// TestClientsThatStayAwayAccuseNobody: clients come back at once, and then later and later. A right limiter
+// does not admit all of them, since there was room while nobody came. Nor is a limiter accused whose
+// recording was stopped.
 func TestClientsThatStayAwayAccuseNobody(t *testing.T) {
 	limit := parse(t, "token-bucket,rate=10/s,burst=2")
-	herd := func(admitted ...int) *timeline.Timeline { // 12 clients, at 0, 1 and 3 s
+	herd := func(admitted ...int) *timeline.Timeline { // 12 clients, which come at 0, 1 and 3 s
 		var obs []timeline.Observation
 		left := 12
 		for k, at := range []int{0, 1000, 3000} {

@@ -17,7 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// fewer is n, or a quarter of it where tests are to be short.
+// fewer is n, or a quarter of it under -short.
 func fewer(n int) int {
 	if testing.Short() {
 		return n / 4
@@ -25,8 +25,8 @@ func fewer(n int) int {
 	return n
 }
 
-// TestTruthfulFieldsAreNeverAccused: a limiter of a random SPEC that tells what the reference knows (what
-// remains, and the wait rounded up to a second) passes what is claimed of its fields.
+// TestTruthfulFieldsAreNeverAccused: a limiter of a random SPEC tells what the reference knows: what remains,
+// and the wait rounded up to a second. It passes all claims about its fields.
 func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 	e := Expect{Quota: quota.Expect{Counts: true, Fresh: true},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
@@ -41,7 +41,7 @@ func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 		if wider, err := spec.Parse(widened(r, text)); err == nil && r.IntN(4) == 0 {
 			limit, declared = wider, wider
 		}
-		if e.Limits = nil; round%2 == 0 { // the limit of the phase, beside another one
+		if e.Limits = nil; round%2 == 0 { // the limit of the phase, beside another declared one
 			declared, e.Limits = parse(t, "token-bucket,rate=1000/s,burst=3"),
 				map[string]spec.Limit{"": limit}
 		}
@@ -55,8 +55,8 @@ func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
 	}
 }
 
-// tellingLimiter returns a random SPEC, one in so many of two policies (0: none), and its limiter; nil where
-// keys do not go together.
+// tellingLimiter returns a random SPEC, its limit and its limiter. One in `several` has two policies, none if
+// that is 0. The limit and the limiter are nil where keys do not go together.
 func tellingLimiter(t *testing.T, r *rand.Rand, several int) (text string, limit spec.Limit,
 	lim reference.Limiter) {
 	t.Helper()
@@ -74,7 +74,7 @@ func tellingLimiter(t *testing.T, r *rand.Rand, several int) (text string, limit
 	return text, limit, lim
 }
 
-// notAccused fails where a claim does, and counts those that pass by their ids.
+// notAccused fails if a claim does. It counts the claims that pass by their ids.
 func notAccused(t *testing.T, where string, claims []verdict.Claim, passed map[string]int) {
 	t.Helper()
 	for _, c := range claims {
@@ -87,8 +87,8 @@ func notAccused(t *testing.T, where string, claims []verdict.Claim, passed map[s
 	}
 }
 
-// TestForgottenBehindABanAccusesNobody: a request within a ban is not seen by the limiter behind it, so that
-// it may forget its client earlier than one time to live after the last denial.
+// TestForgottenBehindABanAccusesNobody: the limiter behind a ban does not see requests within the ban. It may
+// therefore forget its client earlier than one time to live after the last denial.
 func TestForgottenBehindABanAccusesNobody(t *testing.T) {
 	limit := parse(t, "gcra,rate=2/3s,burst=1,start=empty,ban=4s,ttl=5s")
 	lim, err := reference.NewLimit(limit)
@@ -105,11 +105,11 @@ func TestForgottenBehindABanAccusesNobody(t *testing.T) {
 	}
 }
 
-// tellingSPEC returns one policy with a few keys, in seconds; not every one can be parsed.
+// tellingSPEC returns one policy with a few keys, in seconds. Some do not parse.
 func tellingSPEC(r *rand.Rand) string {
 	algorithms := spec.Algorithms()
 	a := algorithms[r.IntN(len(algorithms))]
-	if a == spec.Concurrency { // which knows no wait
+	if a == spec.Concurrency { // it tells no wait
 		a = spec.TokenBucket
 	}
 	keys := []string{string(a),
@@ -145,8 +145,8 @@ func tellingSPEC(r *rand.Rand) string {
 	return strings.Join(keys, ",")
 }
 
-// TestForeignTrafficAccusesNobody: where others may use the partitions, what they took is not held against a
-// limiter that tells the truth. How long a wait may be does not depend on them.
+// TestForeignTrafficAccusesNobody: where others may use the partitions, what they took does not count against
+// a limiter that tells the truth. How long a wait may be does not depend on them.
 func TestForeignTrafficAccusesNobody(t *testing.T) {
 	blamed := map[string]int{}
 	for round := range fewer(400) {
@@ -183,7 +183,7 @@ func TestForeignTrafficAccusesNobody(t *testing.T) {
 	}
 }
 
-// widened returns a SPEC with ranges in which the rate, burst, queue and the like of text are.
+// widened returns a SPEC with ranges that hold the rate, burst, queue and other values of text.
 func widened(r *rand.Rand, text string) string {
 	return regexp.MustCompile(`(rate|burst|queue|start)=([0-9]+)|(ban|ttl)=([0-9]+)(m?s)`).ReplaceAllStringFunc(text, func(pair string) string {
 		key, value, _ := strings.Cut(pair, "=")
@@ -194,8 +194,8 @@ func widened(r *rand.Rand, text string) string {
 	})
 }
 
-// toldTruly returns 40 requests of one client, of which some wait as they were told; with others, of whom
-// nothing is recorded.
+// toldTruly returns 40 requests of one client, some of which wait as they were told. If others is set,
+// requests of others come in between and are not recorded.
 func toldTruly(r *rand.Rand, lim reference.Limiter, limit spec.Limit, others bool) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000, 0)}}
 	var tick time.Duration
@@ -204,7 +204,7 @@ func toldTruly(r *rand.Rand, lim reference.Limiter, limit spec.Limit, others boo
 	}
 	epoch := time.Duration(tl.Header.Started.UnixNano())
 	state, window := lim.Init(), limit[0].Rate.Per
-	dates := r.IntN(3) == 0 // of a server that writes them, and makes its Date once a second
+	dates := r.IntN(3) == 0 // the server tells dates, and makes its Date once a second
 	even := window / time.Duration(limit[0].Rate.N)
 	at, costs := time.Duration(1+r.Int64N(int64(window))), r.IntN(3) == 0
 	for i := range 40 {

@@ -16,8 +16,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestTruthToSeveralClientsIsNeverAccused: clients of one partition whose requests overlap, or touch in an
-// instant, and are lost now and then, are told the truth by a limiter of a random SPEC.
+// TestTruthToSeveralClientsIsNeverAccused: a limiter of a random SPEC tells the truth to several clients of
+// one partition. Their requests overlap, or touch in an instant, and some are lost.
 func TestTruthToSeveralClientsIsNeverAccused(t *testing.T) {
 	e := Expect{Quota: quota.Expect{Counts: true, Fresh: true},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
@@ -36,9 +36,9 @@ func TestTruthToSeveralClientsIsNeverAccused(t *testing.T) {
 	}
 }
 
-// TestTruthToSeveralObserversIsNeverAccused: those clients are of two or three observers, whose clocks are
-// wrong by a random offset and drift. What one observer saw is compared all the same: a client that sends
-// when it is answered has no rival in itself.
+// TestTruthToSeveralObserversIsNeverAccused: the same clients are seen by one to three observers, whose
+// clocks are wrong by a random offset and drift. What one observer saw can still be compared: a client that
+// sends when it is answered does not compete with itself.
 func TestTruthToSeveralObserversIsNeverAccused(t *testing.T) {
 	e := Expect{Quota: quota.Expect{Counts: true, Fresh: true},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
@@ -68,7 +68,7 @@ func TestTruthToSeveralObserversIsNeverAccused(t *testing.T) {
 	}
 }
 
-// observe lets several observers see a recording: each client has one, whose clock is wrong.
+// observe gives each client one of several observers, whose clock is wrong.
 func observe(r *rand.Rand, tl *timeline.Timeline, several int) {
 	e := []time.Duration{ms / 1000, ms, 50 * ms}[r.IntN(3)]
 	wrong := func() time.Duration { return time.Duration(r.Int64N(int64(2*e)+1)) - e }
@@ -100,8 +100,8 @@ func observe(r *rand.Rand, tl *timeline.Timeline, several int) {
 	tl.Header.Ended = tl.End() + e
 }
 
-// toldToSeveral returns 60 requests of two to four clients of one partition. An answer comes a step after its
-// decision at the earliest.
+// toldToSeveral returns 60 requests of two to four clients of one partition. An answer comes at least a step
+// after its decision.
 func toldToSeveral(r *rand.Rand, lim reference.Limiter, p spec.Policy) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000, 0)}}
 	even, step := p.Rate.Per/time.Duration(p.Rate.N), []time.Duration{1, 100 * ms, 500 * ms}[r.IntN(3)]

@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestProxiesThatChangeNothingAreNeverAccused: a limiter of a random SPEC answers one burst at the origin and
-// another one, with other delays, through a proxy that passes on what it says.
+// TestProxiesThatChangeNothingAreNeverAccused: a limiter of a random SPEC answers a burst at the origin. It
+// answers another one, with other delays, through a proxy that passes on what it says.
 func TestProxiesThatChangeNothingAreNeverAccused(t *testing.T) {
 	passed := map[string]int{}
 	e := Expect{Intact: &intact.Expect{Fields: []string{"Retry-After", "Date", "X-Ratelimit*"}, Status: true}}
@@ -32,8 +32,8 @@ func TestProxiesThatChangeNothingAreNeverAccused(t *testing.T) {
 	}
 }
 
-// twoBursts returns a burst of one client at the origin, and one of another through a proxy that changes
-// nothing.
+// twoBursts returns a burst of one client at the origin, and one of another client through a proxy that
+// changes nothing.
 func twoBursts(r *rand.Rand, lim reference.Limiter) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_700_000_000,
 		r.Int64N(int64(time.Second)))}}

@@ -17,7 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// whatIsTold are the claims on what answers say.
+// whatIsTold are the claims about what answers say.
 var whatIsTold = Expect{
 	Fields:     []fields.Group{fields.RateLimit, fields.Date},
 	RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true},
@@ -26,7 +26,7 @@ var whatIsTold = Expect{
 		Fresh: true},
 }
 
-// tellings are the sets of dialects, each of which a limiter may use alone.
+// tellings are sets of dialects that a limiter may use alone.
 var tellings = [][]target.Dialect{
 	{target.XRateLimit, target.RetryAfterField}, {target.XRateLimitDelta, target.RetryAfterField},
 	{target.RateLimitDraft, target.RetryAfterField}, {target.RateLimitLegacy, target.RetryAfterField},
@@ -34,8 +34,8 @@ var tellings = [][]target.Dialect{
 	{target.XRateLimit, target.RateLimitDraft, target.RateLimitLegacy, target.RetryAfterField},
 }
 
-// TestRightTargetsAreNeverAccused: our own target of a random SPEC, in each dialect, form of Retry-After
-// and body of a denial, passes all that is claimed of what it says.
+// TestRightTargetsAreNeverAccused: our own target of a random SPEC passes all claims about what it says. It
+// uses each dialect, each form of Retry-After and each body of a denial.
 func TestRightTargetsAreNeverAccused(t *testing.T) {
 	passed := map[string]int{}
 	synctest.Test(t, func(t *testing.T) {
@@ -68,11 +68,11 @@ func TestRightTargetsAreNeverAccused(t *testing.T) {
 	}
 }
 
-// askTarget returns 40 requests of one client to a target, the first ones as a burst, others after a pause
-// or on the way for a while.
+// askTarget returns 40 requests of one client to a target. The first ones come as a burst. Others come after
+// a pause, or are on their way for a while.
 func askTarget(t *testing.T, r *rand.Rand, o target.Options, burst int) *timeline.Timeline {
 	t.Helper()
-	time.Sleep(time.Duration(r.Int64N(int64(2 * time.Second)))) // another phase of a second, and of windows
+	time.Sleep(time.Duration(r.Int64N(int64(2 * time.Second)))) // another phase of seconds and windows
 	h, err := target.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -117,12 +117,12 @@ func askTarget(t *testing.T, r *rand.Rand, o target.Options, burst int) *timelin
 	return tl
 }
 
-// TestLiesAreToldInEachDialect: a fault of what is told is found whatever dialect tells it, alone.
+// TestLiesAreToldInEachDialect: a fault in what is told is found in every dialect that tells it, used alone.
 func TestLiesAreToldInEachDialect(t *testing.T) {
 	for _, c := range []struct {
 		fault string
 		kind  verdict.ClaimKind
-		// dialects are those that can show it; nil for all that tell a quota.
+		// dialects are those that can show the fault, nil for all that tell a quota.
 		dialects []target.Dialect
 		body     target.DenyBody
 	}{
@@ -146,7 +146,7 @@ func TestLiesAreToldInEachDialect(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					o := target.Options{Limit: parse(t, text), Fault: c.fault, DenyBody: c.body,
 						Dialect: []target.Dialect{d}}
-					// A wait in a body is compared with Retry-After.
+					// A wait in a body is compared with Retry-After, and needs that field.
 					if c.fault == "body-wait-in-ms" && d != target.RetryAfterField {
 						o.Dialect = append(o.Dialect, target.RetryAfterField)
 					}

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTokenBucketGCRAAndLeakyBucketAreOne checks that the three buckets give the same decisions for matched
-// parameters, all their members: outcome, Remaining, RetryAfter and Reset.
+// TestTokenBucketGCRAAndLeakyBucketAreOne checks that the three buckets give the same decisions for matching
+// parameters: outcome, Remaining, RetryAfter and Reset.
 func TestTokenBucketGCRAAndLeakyBucketAreOne(t *testing.T) {
 	var allowed, denied int
 	rapid.Check(t, func(rt *rapid.T) {
@@ -46,8 +46,7 @@ func TestTokenBucketGCRAAndLeakyBucketAreOne(t *testing.T) {
 	wantBoth(t, allowed, denied)
 }
 
-// admitted sends requests of cost 1 at the times, which ascend, and returns the times of those that are
-// admitted.
+// admitted sends requests of cost 1 at the times, which ascend. It returns the times of the admitted ones.
 func admitted(t rapidOrTest, spec string, times []time.Duration) []time.Duration {
 	s := newSubject(t, spec)
 	var all []time.Duration
@@ -60,8 +59,8 @@ func admitted(t rapidOrTest, spec string, times []time.Duration) []time.Duration
 	return all
 }
 
-// mostWithin returns the largest number of times, which ascend, that lie in one half-open stretch of the
-// length d.
+// mostWithin returns the largest number of times that lie in one half-open interval of length d. The times
+// ascend.
 func mostWithin(times []time.Duration, d time.Duration) int {
 	most, from := 0, 0
 	for to := range times {
@@ -73,8 +72,8 @@ func mostWithin(times []time.Duration, d time.Duration) int {
 	return most
 }
 
-// TestBoundaryDoubleBurst checks what a burst before and a burst after a window boundary get: twice the quota
-// from a fixed window that is aimed at, and no more than the quota from a log or a bucket.
+// TestBoundaryDoubleBurst checks what a burst before and a burst after a window boundary get. A fixed window
+// whose boundary is known gives twice the quota. A log or a bucket gives no more than the quota.
 func TestBoundaryDoubleBurst(t *testing.T) {
 	const quota, window = 100, time.Minute
 	var times []time.Duration
@@ -95,7 +94,7 @@ func TestBoundaryDoubleBurst(t *testing.T) {
 		{"fixed-window,rate=100/1m,align=first", times, 100},     // The window opens with the first burst.
 		{"fixed-window,rate=100/1m,align=first", first, 200 - 1}, // It opened 1m before the second burst.
 		{"sliding-window-log,rate=100/1m", times, 100},
-		// After 1 ns of the window a little less than 100 weigh.
+		// 1 ns into the window a little less than 100 units weigh.
 		{"sliding-window-counter,rate=100/1m", times, 101},
 		{"sliding-window-counter,rate=100/1m,rounding=up", times, 100},
 		{"token-bucket,rate=100/1m,burst=100", times, 100},
@@ -107,8 +106,9 @@ func TestBoundaryDoubleBurst(t *testing.T) {
 	}
 }
 
-// TestMostAdmittedWithinAWindow checks the bound of each algorithm on what it admits in any half-open stretch
-// of a window, and that random traffic comes to it, or over the quota where the bound is over it.
+// TestMostAdmittedWithinAWindow checks the bound of each algorithm on what it admits in any half-open
+// interval as long as a window. Random traffic must come near the bound, and exceed the quota where the bound
+// does.
 func TestMostAdmittedWithinAWindow(t *testing.T) {
 	for _, c := range []struct {
 		spec  string
@@ -119,12 +119,12 @@ func TestMostAdmittedWithinAWindow(t *testing.T) {
 		{"sliding-window-log,rate=5/100ns,boundary=closed", 5, 5},
 		{"sliding-window-log,rate=5/100ns,count=all", 5, 5},
 		{"fixed-window,rate=5/100ns", 10, 8},
-		// The request that opened a window is a whole window before the next.
+		// The request that opened a window lies a whole window before the next window.
 		{"fixed-window,rate=5/100ns,align=first", 9, 7},
-		// It forgets when in the window before requests came.
+		// It does not know when the requests of the window before came.
 		{"sliding-window-counter,rate=5/100ns", 10, 6},
 		{"sliding-window-counter,rate=5/100ns,rounding=up", 9, 6},
-		// A request at the end of 100 ns is outside: less than 5 came back.
+		// A request at the end of the 100 ns is outside, so that fewer than 5 units came back.
 		{"token-bucket,rate=5/100ns,burst=5", 9, 8},
 		{"gcra,rate=5/100ns,burst=1", 5, 5},
 		{"leaky-bucket-queue,rate=5/100ns,queue=3", 8, 7},
@@ -152,8 +152,9 @@ func TestMostAdmittedWithinAWindow(t *testing.T) {
 	}
 }
 
-// TestQueueReleases checks the queue by its releases: each one T after the one before or at its arrival,
-// whichever is later, and a request is denied exactly when more than its places are waiting or in service.
+// TestQueueReleases checks the queue by its releases. Each request is released a service time after the one
+// before, or at its arrival if that is later. A request is denied exactly when more requests than the places
+// are waiting or in service.
 func TestQueueReleases(t *testing.T) {
 	var waited, denied int
 	rapid.Check(t, func(rt *rapid.T) {
@@ -206,7 +207,7 @@ func TestQueueReleases(t *testing.T) {
 	}
 }
 
-// TestBoth checks a combined limit against its parts stepped alone: charged together or not at all.
+// TestBoth compares a combined limit with its parts stepped alone: all are charged, or none.
 func TestBoth(t *testing.T) {
 	const a, b = "token-bucket,rate=3/100ns,burst=3", "sliding-window-log,rate=8/400ns"
 	rapid.Check(t, func(rt *rapid.T) {
@@ -260,7 +261,7 @@ var hugeSpecs = []string{
 	"sliding-window-counter,rate=4611686018427387904/1ns,rounding=nearest",
 }
 
-// FuzzStep steps limiters at and beyond every ceiling, at any times and costs, and holds them to the
+// FuzzStep steps limiters at and beyond every ceiling, at any times and costs. It compares them with the
 // definition.
 func FuzzStep(f *testing.F) {
 	for i := range hugeSpecs {
@@ -276,7 +277,7 @@ func FuzzStep(f *testing.F) {
 		s := newSubject(t, hugeSpecs[int(spec)%len(hugeSpecs)])
 		for i, step := range []struct{ gap, cost int64 }{{0, cost1}, {gap1, cost2}, {gap2, cost1}, {0, cost2},
 			{gap1, 1}} {
-			at += step.gap // It may wrap around: then time runs backwards.
+			at += step.gap // it may wrap around, so that time runs backwards
 			cost := max(1, step.cost)
 			if cost < 0 || i == 4 && s.quota() > 1000 {
 				break
@@ -292,17 +293,17 @@ func FuzzStep(f *testing.F) {
 	})
 }
 
-// TestCounterForgetsAfterTwoWindows checks the instants around 2W after a window began: until then the count
-// of that window still matters for where windows begin, from then on nothing does.
+// TestCounterForgetsAfterTwoWindows checks the instants around 2W after a window began. Until then the count
+// of that window matters for where windows begin. From then on nothing does.
 func TestCounterForgetsAfterTwoWindows(t *testing.T) {
 	for _, align := range []string{"first", "clock"} {
 		for _, c := range []struct {
 			at    time.Duration
-			reset time.Duration // of the request at that time: two windows after the one it falls into began
+			reset time.Duration // of the request at that time, until two windows after its own window began
 		}{
 			{199, 101},
 			{200, 200},
-			// A window of its own, or one of the grid.
+			// The request opens a window of its own, or falls into one of the grid.
 			{201, map[string]time.Duration{"first": 200, "clock": 199}[align]},
 		} {
 			s := newSubject(t, "sliding-window-counter,rate=4/100ns,align="+align)

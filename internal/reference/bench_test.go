@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// BenchmarkStep measures one decision of each algorithm, at ten times the limit, so that one in ten is
-// admitted.
+// BenchmarkStep measures one decision of each algorithm. The load is ten times the limit, so that one request
+// in ten is admitted.
 func BenchmarkStep(b *testing.B) {
 	for _, spec := range []string{
 		"token-bucket,rate=100/s,burst=20",

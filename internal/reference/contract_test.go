@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// contractSpecs are the limiters that the contract is held against: every algorithm, every axis, and limits
-// together. Quotas are small, so that the definition can be computed anew for every question.
+// contractSpecs are the limiters under the contract: every algorithm, every axis, and combined limits. Quotas
+// are small, so that the definition can be computed anew for every question.
 var contractSpecs = []string{
 	"token-bucket,rate=10/s,burst=5",
 	"token-bucket,rate=3/7ns,burst=4",
@@ -127,7 +127,7 @@ func newSubject(t rapidOrTest, text string) *subject {
 		define: definition{limit: limit}}
 }
 
-// scales returns times that matter to the limit: each window, cell time, tick and ban.
+// scales returns the times that matter to the limit: each window, cell time, tick and ban.
 func (s *subject) scales() []time.Duration {
 	var all []time.Duration
 	for _, p := range s.limit {
@@ -151,7 +151,7 @@ func (s *subject) quota() int64 {
 	return most
 }
 
-// ask steps once, checks the decision against the definition, and keeps the new state.
+// ask steps once, compares the decision with the definition, and keeps the new state.
 func (s *subject) ask(t rapidOrTest, at time.Duration, cost int64) Decision {
 	before := s.state
 	next, d := s.limiter.Step(before, at, cost)
@@ -180,8 +180,8 @@ func (s *subject) ask(t rapidOrTest, at time.Duration, cost int64) Decision {
 	return d
 }
 
-// completeSome completes some of the requests in flight, at the instant at, and checks that a time that runs
-// backwards is taken as the largest seen. It does nothing for limits that are not told.
+// completeSome completes some of the requests in flight at the instant at. It checks that a time that runs
+// backwards is taken as the largest seen. It does nothing for limits that are not told of completions.
 func (s *subject) completeSome(t *rapid.T, at time.Duration) {
 	if !s.limit.Completes() {
 		return
@@ -203,12 +203,12 @@ func (s *subject) completeSome(t *rapid.T, at time.Duration) {
 	}
 }
 
-// rapidOrTest is what a check needs of a test.
+// rapidOrTest is the part of a test that a check needs.
 type rapidOrTest interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkAfter checks Remaining and RetryAfter of the decision just taken against the definition.
+// checkAfter compares Remaining and RetryAfter of the last decision with the definition.
 func (s *subject) checkAfter(t rapidOrTest, d Decision, cost int64) {
 	if want := s.define.remaining(s.last); d.Remaining != want {
 		t.Fatalf("after %+v: got remaining %d, want %d", s.define.past, d.Remaining, want)
@@ -252,8 +252,8 @@ func (s *subject) checkAfter(t rapidOrTest, d Decision, cost int64) {
 // epochs are instants at which recordings may begin: zero, before it, the Unix time of 2027 in nanoseconds.
 var epochs = []time.Duration{0, -12345, 1_800_000_000_123_456_789}
 
-// TestContract holds every limiter to the definitions on random requests: purity, comparable states, times
-// that run backwards, the outcome, Remaining and RetryAfter.
+// TestContract compares every limiter with the definitions on random requests. It checks purity, comparable
+// states, times that run backwards, the outcome, Remaining and RetryAfter.
 func TestContract(t *testing.T) {
 	for _, spec := range contractSpecs {
 		t.Run(spec, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// gap draws the time to the next request: mostly none or around a scale, seldom backwards or many scales
+// gap draws the time to the next request. It is mostly zero or near a scale, seldom negative or many scales
 // long.
 func gap(rt *rapid.T, scales []time.Duration) time.Duration {
 	scale := rapid.SampledFrom(scales).Draw(rt, "scale")
@@ -306,12 +306,12 @@ func gap(rt *rapid.T, scales []time.Duration) time.Duration {
 	}
 }
 
-// TestReset checks Reset: at that time a full cost is admitted again and not a nanosecond before, the
-// counter's by its own rule, and where a ban ends later, then.
+// TestReset checks Reset: a full cost is admitted again at that time, and not a nanosecond before. A counter
+// has a rule of its own. A ban that ends later extends Reset to its end.
 func TestReset(t *testing.T) {
 	for _, spec := range contractSpecs {
 		if strings.Contains(spec, "+") {
-			continue // The parts are checked alone, TestBoth what is made of them.
+			continue // the parts are checked alone, and TestBoth checks their combination
 		}
 		t.Run(spec, func(t *testing.T) {
 			t.Parallel()
@@ -405,7 +405,7 @@ func TestDenialsLeaveNoTrace(t *testing.T) {
 					if len(all.define.past) == 0 {
 						few.state, _ = few.limiter.Step(few.state, at, 1)
 						all.ask(rt, at, 1)
-						continue // The first request creates the partition, denied or not.
+						continue // the first request creates the partition, even if it is denied
 					}
 					next, d := all.limiter.Step(all.state, at, 1)
 					all.state = next
@@ -426,7 +426,7 @@ func TestDenialsLeaveNoTrace(t *testing.T) {
 func TestRecovery(t *testing.T) {
 	for _, text := range contractSpecs {
 		s := newSubject(t, text)
-		// that one does not recover by itself
+		// a combined limit or a limit on requests in flight does not recover by itself
 		if len(s.limit) > 1 || s.limit[0].Algorithm == spec.Concurrency {
 			continue
 		}

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// definition decides by the definitions of the algorithms: each question is computed anew from the list of
-// all requests that came before, in rational numbers. It shares no arithmetic and no state with the limiters.
+// definition decides by the definitions of the algorithms. It computes each question anew, in rational
+// numbers, from the list of all requests that came before. It shares no arithmetic and no state with the
+// limiters.
 type definition struct {
 	limit spec.Limit
 	past  []asked
@@ -18,18 +19,18 @@ type definition struct {
 type asked struct {
 	at   time.Duration
 	cost int64
-	// allow is the outcome; refused tells for each policy whether it would have denied the request by itself,
-	// and banned whether its ban did so.
+	// allow is the outcome. refused tells for each policy whether it alone would have denied the request, and
+	// banned whether its ban did.
 	allow           bool
 	refused, banned []bool
-	// units are what was charged to each policy, nil for nothing.
+	// units are what was charged to each policy, nil if nothing was.
 	units []*big.Rat
-	// doneAt is when an admitted request was complete, if done.
+	// doneAt is when an admitted request was complete; done says whether it is.
 	done   bool
 	doneAt time.Duration
 }
 
-// event is what a request means to one algorithm: its time on the limiter's own clock, and the units charged.
+// event is what a request means to one algorithm: its time by the limiter's clock, and the units charged.
 type event struct {
 	at    *big.Rat
 	units *big.Rat
@@ -37,7 +38,7 @@ type event struct {
 
 func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 
-// floor returns the largest whole number that is not over x.
+// floor returns the largest whole number that is at most x.
 func floor(x *big.Rat) *big.Int {
 	q := new(big.Int)
 	return q.Div(x.Num(), x.Denom()) // Euclidean division; denominators are positive.
@@ -76,13 +77,13 @@ func (d *definition) ask(at time.Duration, cost int64) bool {
 	return a.allow
 }
 
-// complete notes that the request i of the past is complete, and charges it where that is when it is counted.
+// complete notes that request i is complete, and charges it if the policy charges at completion.
 func (d *definition) complete(i int, at time.Duration) {
 	d.past[i].done = true
 	d.charge(i, at)
 }
 
-// charge counts the request i of the past where it was not counted at its decision.
+// charge charges request i to the policies that did not charge it at its decision.
 func (d *definition) charge(i int, at time.Duration) {
 	d.past[i].doneAt = at
 	for k, p := range d.limit {
@@ -92,13 +93,13 @@ func (d *definition) charge(i int, at time.Duration) {
 	}
 }
 
-// whole returns the units that a bucket, a window or a log takes whatever is left.
+// whole returns the units that policy k takes even if fewer are left.
 func (d *definition) whole(k int, at time.Duration, cost int64) *big.Rat {
 	p, units := d.limit[k], rat(cost)
 	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
 		return units
 	}
-	// A bucket: no more than is left.
+	// A bucket takes no more than is left.
 	if left := new(big.Rat).Sub(rat(p.Full()), d.level(k, at)); left.Cmp(units) < 0 {
 		return left
 	}
@@ -110,13 +111,13 @@ func (d *definition) remaining(at time.Duration) (n int64) {
 	copied := definition{limit: d.limit, past: append([]asked(nil), d.past...)}
 	for copied.ask(at, 1) {
 		n++
-		copied.charge(len(copied.past)-1, at) // else there would be no end of what is charged later
+		copied.charge(len(copied.past)-1, at) // otherwise there is no end of what is charged later
 	}
 	return n
 }
 
-// inBan tells whether policy k bans at the instant at: less than its ban ago it refused a request outside a
-// ban.
+// inBan tells whether policy k bans at the instant at: less than its ban ago, it refused a request that was
+// outside a ban.
 func (d *definition) inBan(k int, at time.Duration) bool {
 	p := d.limit[k]
 	now := clock(p, at)
@@ -130,7 +131,7 @@ func (d *definition) inBan(k int, at time.Duration) bool {
 	return false
 }
 
-// charged returns the units that a request is charged to policy k, nil for nothing.
+// charged returns the units that a request is charged to policy k, nil for none.
 func (d *definition) charged(k int, a asked) *big.Rat {
 	p := d.limit[k]
 	own := p.Count == spec.CountOwn && !a.refused[k]
@@ -146,8 +147,8 @@ func (d *definition) charged(k int, a asked) *big.Rat {
 	return d.whole(k, a.at, a.cost)
 }
 
-// alive returns the requests that policy k has not forgotten at the instant at: those after the last time
-// that nothing was asked for as long as its time to live.
+// alive returns the requests that policy k has not forgotten at the instant at. These are the ones after the
+// last silence as long as its time to live.
 func (d *definition) alive(k int, at time.Duration) []asked {
 	p := d.limit[k]
 	if p.TTL == 0 {
@@ -156,7 +157,7 @@ func (d *definition) alive(k int, at time.Duration) []asked {
 	now := clock(p, at)
 	for i := len(d.past) - 1; i >= 0; i-- {
 		if d.past[i].banned[k] {
-			continue // it was not seen
+			continue // the policy did not see it
 		}
 		then := clock(p, d.past[i].at)
 		if new(big.Rat).Sub(now, then).Cmp(rat(int64(p.TTL))) >= 0 {
@@ -167,7 +168,7 @@ func (d *definition) alive(k int, at time.Duration) []asked {
 	return d.past
 }
 
-// events returns what was charged to policy k and is not forgotten at the instant at.
+// events returns what was charged to policy k and not forgotten at the instant at.
 func (d *definition) events(k int, at time.Duration) []event {
 	p, past := d.limit[k], d.alive(k, at)
 	var events []event
@@ -197,8 +198,8 @@ func (d *definition) held() (units int64) {
 	return units
 }
 
-// delay returns how long an admitted request waits: until each queue's clock shows that its backlog has sunk
-// to the places that are let through at once.
+// delay returns how long an admitted request waits. It waits until each queue's clock shows that its backlog
+// has sunk to the places that are let through at once.
 func (d *definition) delay(at time.Duration) time.Duration {
 	var longest time.Duration
 	for k, p := range d.limit {
@@ -246,8 +247,8 @@ func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 	}
 }
 
-// level returns how full the meter of a bucket is at the instant at: by Reich's formula the most that any
-// stretch of time ending now brought in more than drained in it.
+// level returns how full the meter of a bucket is at the instant at. By Reich's formula this is a maximum
+// over all intervals that end now: what came in minus what drained.
 func (d *definition) level(k int, at time.Duration) *big.Rat {
 	if _, level := d.limit[k].StartLevels(); len(d.alive(k, at)) == 0 {
 		return rat(d.limit[k].Full() - level)
@@ -264,9 +265,9 @@ func (d *definition) level(k int, at time.Duration) *big.Rat {
 	return most
 }
 
-// drained returns the units that drain between two times: the rate times their difference, or, for a refill
-// in intervals, the fill times the number of multiples of the interval since the creation that lie in (from,
-// to].
+// drained returns the units that drain in (from, to]. That is the rate times the difference. For a refill in
+// intervals it is fill times the number of multiples of the interval, counted from the creation, that lie in
+// it.
 func (d *definition) drained(k int, past []asked, from, to *big.Rat) *big.Rat {
 	p := d.limit[k]
 	perNano := big.NewRat(p.Rate.N, int64(p.Rate.Per))
@@ -296,8 +297,8 @@ func (d *definition) logged(k int, at time.Duration) *big.Rat {
 	return sum
 }
 
-// windows returns the units charged in the window before the one of the instant at and in that window, and
-// how far at is into it.
+// windows returns the units charged in the window before that of the instant at, and in that window itself. x
+// is how far at is into its window.
 func (d *definition) windows(k int, at time.Duration) (prev, cur, x *big.Rat) {
 	p := d.limit[k]
 	now, window := clock(p, at), rat(int64(p.Rate.Per))
@@ -321,8 +322,7 @@ func (d *definition) windows(k int, at time.Duration) (prev, cur, x *big.Rat) {
 	return prev, cur, new(big.Rat).Sub(now, begin)
 }
 
-// refreshed returns the units charged since the last time that no request refreshed the window for as long as
-// it lasts.
+// refreshed returns the units charged since the window was last without a refresh for as long as it lasts.
 func (d *definition) refreshed(k int, at time.Duration) *big.Rat {
 	p, window := d.limit[k], rat(int64(d.limit[k].Rate.Per))
 	var last *big.Rat // none open
@@ -351,8 +351,8 @@ func (d *definition) refreshed(k int, at time.Duration) *big.Rat {
 	return sum
 }
 
-// slotted returns the units charged in the slot of the instant at and in those before it that belong to the
-// same ring.
+// slotted returns the units charged in the slot of the instant at and in the slots before it in the same
+// ring.
 func (d *definition) slotted(k int, at time.Duration) *big.Rat {
 	p, sum := d.limit[k], new(big.Rat)
 	slot := func(t *big.Rat) int64 {
@@ -368,8 +368,9 @@ func (d *definition) slotted(k int, at time.Duration) *big.Rat {
 	return sum
 }
 
-// joined tells whether the window that begins at begin directly follows the one that an event fell into:
-// always on a fixed grid, and for windows opened by a request unless begin opened a series of its own.
+// joined tells whether the window that starts at begin directly follows the window of an event at the instant
+// at. It always does on a fixed grid. It does for windows opened by a request unless begin opened a series of
+// its own.
 func (d *definition) joined(k int, events []event, at, begin *big.Rat) bool {
 	p := d.limit[k]
 	if p.Align != spec.AlignFirst {
@@ -379,9 +380,9 @@ func (d *definition) joined(k int, events []event, at, begin *big.Rat) bool {
 	return new(big.Rat).Add(own, rat(int64(p.Rate.Per))).Cmp(begin) == 0
 }
 
-// firstWindow returns where the window begins that the instant now lies in, or now where none is open. A
-// fixed window ends after W. A counter's windows follow W apart, until an event 2W or more after the last one
-// with an event began.
+// firstWindow returns where the window of the instant now begins, or now if none is open. A fixed window ends
+// after W. The windows of a counter follow each other W apart. That ends with an event that comes 2W or more
+// after the last window with an event began.
 func firstWindow(p spec.Policy, events []event, now *big.Rat) *big.Rat {
 	window := rat(int64(p.Rate.Per))
 	lasts := window
@@ -406,7 +407,7 @@ func firstWindow(p spec.Policy, events []event, now *big.Rat) *big.Rat {
 	return begin
 }
 
-// weighted returns the rounded weight of the window before, x into this one.
+// weighted returns the weight of the window before, rounded, at x into this window.
 func weighted(p spec.Policy, prev, x *big.Rat) *big.Rat {
 	window := rat(int64(p.Rate.Per))
 	v := new(big.Rat).Sub(window, x)

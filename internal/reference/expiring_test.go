@@ -8,7 +8,7 @@ import (
 )
 
 // TestAFreshBucketThatIsNotFull: RetryAfter is the first time at which a request is admitted if nothing else
-// arrives; Never where the partition is forgotten before, and begins with less again.
+// arrives. It is Never if the partition is forgotten before that, and begins with less again.
 func TestAFreshBucketThatIsNotFull(t *testing.T) {
 	for _, text := range []string{"token-bucket,rate=1/100ns,burst=5,start=empty,ttl=30ns",
 		"gcra,rate=1/20ns,burst=5,start=2,ttl=30ns",

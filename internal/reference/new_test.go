@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestNewRefuses checks that policies made without Parse are held to the same rules.
+// TestNewRefuses checks that policies made without Parse obey the same rules.
 func TestNewRefuses(t *testing.T) {
 	second := spec.Rate{N: 10, Per: time.Second}
 	for name, p := range map[string]spec.Policy{
@@ -64,7 +64,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// FuzzNew makes a limiter of whatever can be read as a SPEC, and asks it once.
+// FuzzNew makes a limiter of any text that Parse accepts, and asks it once.
 func FuzzNew(f *testing.F) {
 	for _, text := range contractSpecs {
 		f.Add(text)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestUnroundedCounters: a limiter that does not round is none if it admits while weighted + count < quota,
-// up if while weighted + count + cost <= quota. Half of the next window after 5 of 10 units, 2.5 of them
-// weigh.
+// TestUnroundedCounters: a limiter that does not round is declared as none if it admits while weighted +
+// count < quota. It is declared as up if it admits while weighted + count + cost <= quota. After 5 of 10
+// units, 2.5 of them weigh half-way through the next window.
 func TestUnroundedCounters(t *testing.T) {
 	const weighted, quota = 2.5, 10
 	below, within := 0, 0

@@ -43,9 +43,9 @@ func (s *handClock) CompareAndSwapWithTTL(_ context.Context, _ string, old, v in
 }
 
 // TestGCRADecidesAsThrottled compares the outcome, Remaining, RetryAfter and Reset with the GCRA of
-// throttled/throttled, to the nanosecond. Its cell time is cut to whole nanoseconds, so the rates here have
-// whole ones; for a cost over the burst it gives no wait, and a Reset that is not one: only the outcome is
-// compared.
+// throttled/throttled, to the nanosecond. Its cell time is cut to whole nanoseconds, so that the rates here
+// have whole ones. For a cost over the burst it gives no wait and no meaningful Reset, so that only the
+// outcome is compared.
 func TestGCRADecidesAsThrottled(t *testing.T) {
 	var allowed, denied int
 	rapid.Check(t, func(rt *rapid.T) {

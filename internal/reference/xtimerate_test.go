@@ -10,7 +10,7 @@ import (
 )
 
 // TestTokenBucketDecidesAsXTimeRate compares with golang.org/x/time/rate at instants that are exact in its
-// floating point: multiples of 1/512 s with whole rates, so that each of its sums is a whole number of 1/512
+// floating point. These are multiples of 1/512 s at whole rates, so that each sum is a whole number of 1/512
 // tokens.
 func TestTokenBucketDecidesAsXTimeRate(t *testing.T) {
 	const grain = time.Second / 512
@@ -39,8 +39,8 @@ func TestTokenBucketDecidesAsXTimeRate(t *testing.T) {
 }
 
 // TestTokenBucketDecidesAsXTimeRateNearly compares at any nanosecond, often just beside the instant of the
-// next admission. A request that lies within 3 ns of both answers is moved by a microsecond: x/time/rate
-// truncates a wait below 1 ns to none, and loses the rest to floating point.
+// next admission. A request within 3 ns of both answers is moved by a microsecond. The reason is that
+// x/time/rate truncates a wait below 1 ns to none, and loses the rest to floating point.
 func TestTokenBucketDecidesAsXTimeRateNearly(t *testing.T) {
 	const lost = 3
 	var allowed, denied, moved int
@@ -75,7 +75,7 @@ func TestTokenBucketDecidesAsXTimeRateNearly(t *testing.T) {
 	t.Logf("%d of %d requests moved", moved, allowed+denied)
 }
 
-// count adds a decision to the number of its kind.
+// count counts a decision as allowed or denied.
 func count(d Decision, allowed, denied *int) {
 	if d.Allow {
 		*allowed++
@@ -84,7 +84,7 @@ func count(d Decision, allowed, denied *int) {
 	}
 }
 
-// wantBoth reports a comparison in which one of the outcomes never came.
+// wantBoth fails if one of the outcomes never came.
 func wantBoth(t *testing.T, allowed, denied int) {
 	t.Helper()
 	if allowed == 0 || denied == 0 {

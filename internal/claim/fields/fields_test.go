@@ -18,7 +18,7 @@ const ms = time.Millisecond
 
 var req, with, record = sample.Request, sample.With, sample.Recording
 
-// one judges a group of fields, of a target that promised some things.
+// one judges a group of fields of a target that promised some things.
 func one(t *testing.T, tl *timeline.Timeline, g Group, promised []verdict.Promise) verdict.Claim {
 	t.Helper()
 	c := Judge(recorded.New(tl, recorded.Terms{Promised: promised}, sample.NoWaits), g, nil)
@@ -86,8 +86,8 @@ func TestRetryAfterField(t *testing.T) {
 	})
 }
 
-// TestADenialWithoutAnAnswerLacksNothing: a target that declares to deny by closing the connection has no
-// answer there that a field, a body or a status could be missing of.
+// TestADenialWithoutAnAnswerLacksNothing: a target that declares to deny by closing the connection sends no
+// answer. So no field, body or status is missing.
 func TestADenialWithoutAnAnswerLacksNothing(t *testing.T) {
 	const quota = "X-Ratelimit-Limit: 5"
 	dropped := with(req(2, 2, 3, 0), func(o *timeline.Observation) {
@@ -242,7 +242,8 @@ func TestDenialsAreNotStored(t *testing.T) {
 	}
 }
 
-// TestWhatIsSentIsHeldToItsRules: who sends a field once, or a broken one, is asked for it everywhere.
+// TestWhatIsSentIsHeldToItsRules: a target that sends a field once, or a broken one, is asked for it wherever
+// it belongs.
 func TestWhatIsSentIsHeldToItsRules(t *testing.T) {
 	const wait = "Retry-After: 1"
 	denied := req(2, 2, 3, 429, someDate)

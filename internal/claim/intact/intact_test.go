@@ -25,9 +25,9 @@ func one(t *testing.T, tl *timeline.Timeline, e Expect) verdict.Claim {
 	return c
 }
 
-// pairOf is the same burst at the origin and through the proxy: two admissions and three denials each, the
-// origin's from seq 0 and 0 ms on partition o, the proxy's from seq 10 and 5000 ms on partition p. edit may
-// change each answer.
+// pairOf is the same burst at the origin and through the proxy, of two admissions and three denials each. The
+// origin's begins at seq 0 and 0 ms on partition o, the proxy's at seq 10 and 5000 ms on partition p. edit
+// may change each answer.
 func pairOf(edit func(o *timeline.Observation)) *timeline.Timeline {
 	tl := sample.Recording()
 	tl.Header.Started = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -56,7 +56,7 @@ func pairOf(edit func(o *timeline.Observation)) *timeline.Timeline {
 	return tl
 }
 
-// set sets or, with an empty value, takes away a field of the answers with the seqs.
+// set returns an edit that sets a field of the answers with the seqs, or removes it if value is empty.
 func set(name, value string, seqs ...int) func(*timeline.Observation) {
 	return func(o *timeline.Observation) {
 		if !slices.Contains(seqs, o.Seq) {
@@ -167,7 +167,7 @@ func TestIntact(t *testing.T) {
 	}
 }
 
-// check1 judges one recording against everything, and wants kinds of findings, pass, or a reason.
+// check1 judges one recording against everything. It wants kinds of findings, pass, or a reason.
 func check1(t *testing.T, name string, tl *timeline.Timeline, limit spec.Limit, waits map[int]time.Duration,
 	want, text string) {
 	t.Helper()
@@ -267,7 +267,7 @@ func TestIntactNotesOnce(t *testing.T) {
 	}
 }
 
-// TestDatesOfAClockThatDrifts: ten hours later it is 7.2 s ahead, at 200 ppm.
+// TestDatesOfAClockThatDrifts: at 200 ppm, a clock is 7.2 s ahead after ten hours.
 func TestDatesOfAClockThatDrifts(t *testing.T) {
 	for ppm, want := range map[int64]verdict.Verdict{0: verdict.Fail, 200: verdict.Pass} {
 		tl := pairOf(func(o *timeline.Observation) {
@@ -285,7 +285,7 @@ func TestDatesOfAClockThatDrifts(t *testing.T) {
 
 func TestIntactDatesOfTwoClocks(t *testing.T) {
 	for clock, want := range map[time.Duration]verdict.Verdict{0: verdict.Fail, 100 * ms: verdict.Pass} {
-		tl := pairOf(set("Date", "Fri, 20 Nov 2026 12:00:08 GMT", 12)) // 3 s ahead, a millisecond too much
+		tl := pairOf(set("Date", "Fri, 20 Nov 2026 12:00:08 GMT", 12)) // 3 s ahead: a millisecond too much
 		tl.Header.ClockError = clock
 		if got := one(t, tl, everything); got.Verdict != want {
 			t.Errorf("clocks %v apart: got %s (%s), want %s", clock, got.Verdict, got.Text, want)
@@ -293,7 +293,7 @@ func TestIntactDatesOfTwoClocks(t *testing.T) {
 	}
 }
 
-// TestIntactComparesWhatIsExpected: each difference counts only where it is asked for.
+// TestIntactComparesWhatIsExpected: each difference counts only where the Expect asks for it.
 func TestIntactComparesWhatIsExpected(t *testing.T) {
 	differ := both(set("Retry-After", "10, 10", 12), set("Ratelimit-Limit", "9", 12),
 		set("Date", "Fri, 20 Nov 2026 13:00:05 GMT", 12), body("<html>", 12),
@@ -360,7 +360,7 @@ func TestIntactWaits(t *testing.T) {
 	}
 	const lateDate = "Fri, 20 Nov 2026 13:00:05 GMT"
 	until := func(s int) string { return fmt.Sprintf("Fri, 20 Nov 2026 12:00:%02d GMT", s) }
-	dated := func(s int) func(*timeline.Observation) { // 10 s after the Date, but for one
+	dated := func(s int) func(*timeline.Observation) { // 10 s after the Date, except one
 		return both(set("Retry-After", until(10), 2, 3, 4), set("Retry-After", until(15), 12, 14),
 			set("Retry-After", until(s), 13))
 	}
@@ -448,8 +448,8 @@ func TestIntactWaits(t *testing.T) {
 	}
 }
 
-// TestWaitsOfUsedPartitionsAreNotCompared: what others, or an earlier run, took from a partition shortens or
-// lengthens its waits.
+// TestWaitsOfUsedPartitionsAreNotCompared: requests of others, or of an earlier run, shorten or lengthen the
+// waits of a partition.
 func TestWaitsOfUsedPartitionsAreNotCompared(t *testing.T) {
 	log := sample.Limit(t, "sliding-window-log,rate=2/10s")
 	e := Expect{Fields: []string{"Retry-After"}}
@@ -467,7 +467,7 @@ func TestWaitsOfUsedPartitionsAreNotCompared(t *testing.T) {
 	}
 }
 
-// TestIntactComparesPhasesOfOneLimit: another limit tells other numbers and waits, through a proxy or not.
+// TestIntactComparesPhasesOfOneLimit: under another limit numbers and waits differ, with or without a proxy.
 func TestIntactComparesPhasesOfOneLimit(t *testing.T) {
 	limit, other := sample.Limit(t, "sliding-window-log,rate=2/10s"),
 		sample.Limit(t, "sliding-window-log,rate=2/1h")

@@ -13,7 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// A right date.
+// someDate is a valid Date field.
 const someDate = "Date: Fri, 20 Nov 2026 12:00:00 GMT"
 
 const ms = time.Millisecond
@@ -48,7 +48,7 @@ func run(t *testing.T, promised []verdict.Promise, e Expect, rows []row) {
 	}
 }
 
-// told is a request that is told a limit of 5 and what remains, in both dialects.
+// told5 is a request whose answer tells, in both dialects, a limit of 5 and what remains.
 func told5(seq, sent, first, status, left int) timeline.Observation {
 	return req(seq, sent, first, status, "X-Ratelimit-Limit: 5", fmt.Sprint("X-Ratelimit-Remaining: ", left),
 		"X-Ratelimit-Reset: 1",
@@ -120,7 +120,7 @@ func TestLimitsAreStable(t *testing.T) {
 	})
 }
 
-// A bucket of 5 that gets one unit back in 100 ms.
+// slowBucket is a bucket of 5 that gets one unit back every 100 ms.
 const slowBucket = "token-bucket,rate=10/s,burst=5"
 
 func TestRemainingUnitsFitTheRequestsBefore(t *testing.T) {
@@ -188,7 +188,8 @@ func TestRemainingUnitsFitTheRequestsBefore(t *testing.T) {
 	}
 }
 
-// An alignment to the clock is known as well as the clock is.
+// TestWindowsOfAKnownClockGiveNothingBack: windows that are aligned to the clock are known as exactly as the
+// clock is.
 func TestWindowsOfAKnownClockGiveNothingBack(t *testing.T) {
 	tl := record(told5(1, 100, 101, 200, 4), told5(2, 102, 103, 200, 4))
 	tl.Header.Started = time.Unix(1_700_000_000, 0)

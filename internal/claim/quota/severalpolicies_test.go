@@ -11,8 +11,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestAnswersMayTellOneOfSeveralPolicies: limiters in a row each write their own limit over that of the one
-// before; the one that denies is the last. What remains of one is not compared with what remains of another.
+// TestAnswersMayTellOneOfSeveralPolicies: each limiter in a row overwrites the limit told by the one before.
+// The last to write is the one that denies. What remains under one policy is not compared with what remains
+// under another.
 func TestAnswersMayTellOneOfSeveralPolicies(t *testing.T) {
 	limit := parse(t, "fixed-window,rate=5/1m,align=first + fixed-window,rate=100/1h,align=first")
 	type told struct{ at, status, limit, left int }
@@ -55,8 +56,8 @@ func TestAnswersMayTellOneOfSeveralPolicies(t *testing.T) {
 	}
 }
 
-// TestLimitsThatAreToldMayBeOfSeveralPolicies: one limiter in a row writes this field, another one that; and
-// phases may have limits of their own. Of one policy, one limit is told.
+// TestLimitsThatAreToldMayBeOfSeveralPolicies: the limiters in a row may each write another field, and phases
+// may have limits of their own. For one policy, only one limit may be told.
 func TestLimitsThatAreToldMayBeOfSeveralPolicies(t *testing.T) {
 	one, two := "fixed-window,rate=5/1m", "fixed-window,rate=5/1m + fixed-window,rate=100/1h"
 	both := func(seq, status, legacy, draft int) timeline.Observation {

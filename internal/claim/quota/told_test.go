@@ -49,16 +49,16 @@ func TestToldLimitIsTheDeclaredOne(t *testing.T) {
 	}
 }
 
-// TestPoliciesByNumberAreDeclared: RateLimit-Limit, or the limit of draft 07, and the policies beside it are
-// both of the declared limit, each in its own unit.
+// TestPoliciesByNumberAreDeclared: the limit in RateLimit-Limit, or in the field of draft 07, and the
+// policies listed beside it all belong to the declared limit. Each has a unit of its own.
 func TestPoliciesByNumberAreDeclared(t *testing.T) {
 	for _, x := range []struct{ policy, want, text string }{
 		{"5;w=1", "pass", ""},
 		{"10;w=1", "pass", ""},
-		{"600;w=60", "pass", ""}, // the rate in the unit that w names
+		{"600;w=60", "pass", ""}, // the rate, in the unit that w names
 		{"5", "pass", ""},
-		{"5;w=1, 1000;w=3600", "pass", ""}, // another policy beside it
-		{"no number", "pass", ""},          // fields-ratelimit has it
+		{"5;w=1, 1000;w=3600", "pass", ""}, // another policy is listed beside it
+		{"no number", "pass", ""},          // the rules for fields report this one
 		{"600;w=3600", "fail", "states a limit of 600 (ratelimit-policy), but the declared limit has 5"},
 		{"9000;w=60, 8000", "fail", "states a limit of 9000 (ratelimit-policy)"},
 		{"36000", "fail", "(it is the rate in an hour, which no field says)"},
@@ -98,7 +98,7 @@ func TestResetsThatCanBe(t *testing.T) {
 			"at the latest"},
 		{"an hour early", slowBucket, []timeline.Observation{req(1, 0, 1, 200, at(-3600), date)}, "fail",
 			"that is past"},
-		// it came to an end while the target, which had decided, stood still before it wrote the Date
+		// the window ended while the target stood still, after its decision and before it wrote the Date
 		{"past by less than the answer took", first, []timeline.Observation{req(1, 0, 1, 200, at(60)),
 			req(2, 59_000, 66_000, 429, at(60), "Date: Tue, 14 Nov 2023 22:14:25 GMT")}, "pass", ""},
 		{"past by more than the answer took", first, []timeline.Observation{req(1, 0, 1, 200, at(60)),
@@ -132,8 +132,8 @@ func TestResetsThatCanBe(t *testing.T) {
 	}
 }
 
-// TestResetsOfPoliciesThatAreNotDeclared: an answer may tell of policies beside the declared one, whose
-// windows are their own; of one that is declared it tells what can be.
+// TestResetsOfPoliciesThatAreNotDeclared: an answer may tell of policies beside the declared one, which have
+// windows of their own. For the declared policy it tells only what is possible.
 func TestResetsOfPoliciesThatAreNotDeclared(t *testing.T) {
 	state := func(second, day int) []string {
 		return []string{`Ratelimit-Policy: "s";q=5;w=1, "d";q=1000;w=86400`,
@@ -175,7 +175,7 @@ func TestBodiesTellWhatFieldsTell(t *testing.T) {
 		{`{"reset_at":"2023-11-14T22:13:21Z"}`, "pass", ""},
 		{`{"reset_at":1700000001000}`, "pass", ""}, // an instant is right in any unit
 		{`{"resetAt":"2023-11-14T23:13:21Z"}`, "fail", "which is 3601.000 s from its Date"},
-		{`{"retry_after":60,"of":[{"retry_after":2}]}`, "pass", ""}, // two that differ tell nothing
+		{`{"retry_after":60,"of":[{"retry_after":2}]}`, "pass", ""}, // two values that differ say nothing
 		{`{"retry_after":60,"message":"and then it is cut of`, "fail", "60"},
 		{`{"of":[1,{"limit":5},"limit",9]}`, "pass", "bodies of 1 denial"},
 		{`<p>retry_after: 60</p>`, "pass", "no denial states"},
@@ -190,8 +190,8 @@ func TestBodiesTellWhatFieldsTell(t *testing.T) {
 	}
 }
 
-// TestAWaitThatABodyTellsAlone: without Retry-After, a wait is held against the limit, which needs
-// 2 s at most, and against the denials that follow it.
+// TestAWaitThatABodyTellsAlone: without Retry-After, a wait in the body is compared with the limit, which
+// needs 2 s at most, and with the denials that follow.
 func TestAWaitThatABodyTellsAlone(t *testing.T) {
 	longest := func(*timeline.Timeline, spec.Limit) map[int]time.Duration {
 		return map[int]time.Duration{1: 2 * time.Second}
@@ -203,7 +203,7 @@ func TestAWaitThatABodyTellsAlone(t *testing.T) {
 		want, text  string
 	}{
 		{`{"retry_after":2}`, slowBucket, nil, "pass", ""},
-		{`{"retry_after":60}`, slowBucket, nil, "pass", ""}, // it may count milliseconds
+		{`{"retry_after":60}`, slowBucket, nil, "pass", ""}, // it may be milliseconds
 		{`{"retry_after":60}`, slowBucket, []timeline.Observation{again(50, 429)}, "pass", ""},
 		{`{"retry_after":60}`, slowBucket, []timeline.Observation{again(100, 429)}, "fail",
 			"its body says retry_after: 60, and at most 2.000 s could be needed"},
