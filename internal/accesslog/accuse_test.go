@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// traffic is what a limiter decided, by the wall clock, in the order in which requests ended: arrivals in
-// bursts, answers that take up to longest.
+// traffic is what a limiter decided, by the wall clock, in the order in which requests ended. Arrivals come
+// in bursts. Answers take up to longest.
 func traffic(t *testing.T, rng *rand.Rand, limit spec.Limit, n int, longest time.Duration) []request {
 	t.Helper()
 	lim, err := reference.NewLimit(limit)
@@ -50,8 +50,8 @@ func traffic(t *testing.T, rng *rand.Rand, limit spec.Limit, n int, longest time
 	return all
 }
 
-// TestNoLogAccusesARightLimiter: whatever server logs the traffic of a right limiter, and wherever the log is
-// cut out of it, no verdict is FAIL; and a limit that is far off is refuted by most of them.
+// TestNoLogAccusesARightLimiter: no log of a right limiter's traffic is judged FAIL, whichever server wrote
+// it and wherever it was cut. Most of the logs refute a limit that is far off.
 func TestNoLogAccusesARightLimiter(t *testing.T) {
 	times := 24
 	if testing.Short() {
@@ -85,7 +85,7 @@ func TestNoLogAccusesARightLimiter(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// The minute that a log leaves open at its end would leave nothing of this one.
+				// A log leaves its last minute open, which would be all of this short one.
 				l.Header.CompleteUntil = l.Timeline().End() - 3*time.Second - time.Duration(usualLag)
 				l.Header.Tick = time.Millisecond
 				if l.Lossy {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkRead reads the samples over and over: lines a second, and memory a line.
+// BenchmarkRead reads the samples over and over. It reports lines a second and memory for each line.
 func BenchmarkRead(b *testing.B) {
 	for _, c := range samples {
 		b.Run(c.file, func(b *testing.B) {

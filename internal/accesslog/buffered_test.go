@@ -12,8 +12,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestLinesOfWorkersThatBufferTheirs: of two workers that write their lines each ten seconds, five apart, one
-// has written the first ones to the file before. What it admitted explains denials near the beginning.
+// TestLinesOfWorkersThatBufferTheirs: two workers each write their lines every ten seconds, five seconds
+// apart. One wrote its first lines to the file before. The requests that it admitted there explain denials
+// near the beginning.
 func TestLinesOfWorkersThatBufferTheirs(t *testing.T) {
 	limit, err := spec.Parse("sliding-window-log,rate=4/4s")
 	if err != nil {
@@ -29,11 +30,11 @@ func TestLinesOfWorkersThatBufferTheirs(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := lim.Init()
-	for i := range 400 { // two a second, in turn
+	for i := range 400 { // two requests a second, to the workers in turn
 		at := float64(i) / 2
 		for w, every := 0, 10.0; w < 2; w++ {
 			if next := at - float64(5*w); next >= 0 && next == every*float64(int(next/every)) { // it writes
-				if at > 5 { // the file before ended there
+				if at > 5 { // until then: the file before
 					file.WriteString(strings.Join(flushed[w], ""))
 				}
 				flushed[w] = nil

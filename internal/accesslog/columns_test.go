@@ -2,8 +2,8 @@ package accesslog
 
 import "testing"
 
-// TestNamesThatCollide: a name that the user gives goes before one that the format has, every time, and means
-// one value.
+// TestNamesThatCollide: a name given by the user takes precedence over one of the format, every time. It then
+// means one value only.
 func TestNamesThatCollide(t *testing.T) {
 	for range 50 {
 		tab, err := newTable(nginxNames, map[string]string{"request_time": "msec"})

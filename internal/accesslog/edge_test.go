@@ -13,15 +13,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// ms returns an instant of the minute that the edge cases happen in.
+// ms returns an instant in the minute of the edge cases, from milliseconds.
 func ms(t float64) time.Time {
 	return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC).Add(time.Duration(t * float64(time.Millisecond)))
 }
 
 const combined = `10.0.0.1 - - [20/Nov/2026:10:00:07 +0000] "GET /a HTTP/1.1" 200 3 "-" "ua"`
 
-// edges are single lines and what is read of them: the interval, in milliseconds since 10:00:00, the
-// partition and the status; or the error, after the name and the line.
+// edgeCases are single lines and what is read from each. After the name and the line comes the interval, in
+// milliseconds since 10:00:00, with the partition and the status; or the error.
 var edgeCases = []struct {
 	name, line string
 	o          Options
@@ -248,7 +248,7 @@ func TestEdgeCases(t *testing.T) {
 			sound(t, l)
 			o, zero := l.Timeline().Observations[0], l.Header.Started
 			within := func(what string, got, want time.Time) {
-				// the wants are floating point
+				// the wants are floating point, so that a nanosecond may differ
 				if d := got.Sub(want); d < -time.Nanosecond || d > time.Nanosecond {
 					t.Errorf("%s: got %s, want %s", what, got, want)
 				}
@@ -315,7 +315,8 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestBadLines: all problems of a log at once, up to ten; or counted, and then the log accuses no denial.
+// TestBadLines: all problems of a log are reported at once, up to ten. If they are only counted, the log
+// accuses no denial.
 func TestBadLines(t *testing.T) {
 	good := combined + " request_time=0.001\n"
 	text := good + strings.Repeat("bad\n", 12) + good
@@ -368,8 +369,8 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// TestOrderAndCounts: requests ascend by their beginning though logs are in the order of their ends, and
-// every line is accounted for.
+// TestOrderAndCounts: requests ascend by their beginning, though logs are in the order of their ends. Every
+// line is accounted for.
 func TestOrderAndCounts(t *testing.T) {
 	line := func(at, took string, path string) string {
 		return `10.0.0.1 - - [20/Nov/2026:10:00:07 +0000] "GET ` + path +
@@ -398,7 +399,7 @@ func TestOrderAndCounts(t *testing.T) {
 		t.Errorf("got %v, %d lines, %d unmatched, want lines 2, 1, 5", seqs, l.Lines, l.Unmatched)
 	}
 	h := l.Header
-	// of all lines, also those that do not match
+	// This counts all lines, including those that do not match.
 	if got := h.Started.Add(h.CompleteFrom); !got.Equal(ms(7201)) {
 		t.Errorf("complete from %s, want the end of the first request", got)
 	}
@@ -408,8 +409,8 @@ func TestOrderAndCounts(t *testing.T) {
 	}
 }
 
-// TestTheEndOfALogIsOpen: of the requests that had not ended when the log did, none began earlier than the
-// longest one took.
+// TestTheEndOfALogIsOpen: requests may still have been in flight when the log ended. None of them is assumed
+// to have begun earlier than the longest one of the log took.
 func TestTheEndOfALogIsOpen(t *testing.T) {
 	line := func(clock, took string) string {
 		return `10.0.0.1 - - [20/Nov/2026:` + clock +
@@ -421,7 +422,7 @@ func TestTheEndOfALogIsOpen(t *testing.T) {
 		want float64
 	}{
 		{"0.001", 0, 300_000 - 60_000 - 1000},
-		{"90.000", 0, 300_000 - 91_100 - 1000}, // the longest of the log, with its step and lag
+		{"90.000", 0, 300_000 - 91_100 - 1000}, // the longest of the log, plus its step and the lag
 		{"90.000", 2 * time.Minute, 300_000 - 120_000 - 1000},
 	} {
 		l, err := Read(strings.NewReader(line("10:00:01", "0.001")+line("10:05:00", c.took)), "x",
@@ -435,7 +436,7 @@ func TestTheEndOfALogIsOpen(t *testing.T) {
 	}
 }
 
-// TestLocalTime: without a zone a change of local time would displace all that follows.
+// TestLocalTime: a log in local time needs a zone, as a change of local time would displace all that follows.
 func TestLocalTime(t *testing.T) {
 	line := func(clock string) string {
 		return "10.0.0.1:1 [25/Oct/2026:" + clock +

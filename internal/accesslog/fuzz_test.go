@@ -11,15 +11,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 )
 
-// fuzzed are the ways to read that are fuzzed: those of the samples, and each with lines skipped.
+// fuzzed are the options that are fuzzed: those of the samples, and the same with lines skipped.
 func fuzzed(i uint8) Options {
 	o := samples[int(i)%len(samples)].o
 	o.SkipBad = i >= 128
 	return o
 }
 
-// FuzzRead: no text makes a reader panic; it is refused with a line inside the file, or all of its lines are
-// accounted for, and it is the same when it is read twice.
+// FuzzRead: no text makes a reader panic. It is refused with the number of a line in the file, or all of its
+// lines are accounted for. Reading it twice gives the same.
 func FuzzRead(f *testing.F) {
 	for i, c := range samples {
 		text, err := os.ReadFile(filepath.Join("testdata", c.file+".log"))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The samples of all formats are known by their first line, but for layouts of one's own; no recording is
-// taken for a log.
+// TestFormatsAreGuessed: the first line of a sample shows its format, unless its layout is the user's own. No
+// recording is taken for a log.
 func TestFormatsAreGuessed(t *testing.T) {
 	logs, err := filepath.Glob(filepath.Join("testdata", "*.log"))
 	if err != nil || len(logs) < len(Formats()) {
@@ -23,7 +23,7 @@ func TestFormatsAreGuessed(t *testing.T) {
 		want := Format("")
 		for _, f := range Formats() {
 			if strings.HasPrefix(name, string(f)) && name != "nginx-own" {
-				want = f // the longest: nginx-json is no nginx
+				want = f // the longest name: nginx-json is not nginx
 			}
 		}
 		if got := Guess(text); got != want {

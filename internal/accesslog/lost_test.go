@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPartitionsThatAreNotWhole: a log that has less of a value than clients sent cannot tell them apart by
-// it. It is refused, for all of them together would be accused of what is right of each.
+// TestPartitionsThatAreNotWhole: a log that keeps only a part of a value cannot tell clients apart by it. It
+// is refused: taken together, they would be accused of what is right for each.
 func TestPartitionsThatAreNotWhole(t *testing.T) {
 	const caddy = `{"logger":"http.log.access","ts":1795168807.9,"duration":0.25,"status":200,"request":{"client_ip":"a","headers":` +
 		`{"Authorization":["REDACTED"],"X-Api-Key":["REDACTED"]}}}`
@@ -37,7 +37,7 @@ func TestPartitionsThatAreNotWhole(t *testing.T) {
 	}
 }
 
-// TestALastLineWithoutEnd: the beginning of a name is a name, and may be that of somebody else.
+// TestALastLineWithoutEnd: the beginning of a name is itself a name, maybe that of another client.
 func TestALastLineWithoutEnd(t *testing.T) {
 	o := Options{Format: Nginx, Layout: "$msec $request_time $status $http_x_api_key",
 		PartitionBy: "X-Api-Key"}

@@ -11,7 +11,7 @@ import (
 )
 
 // TestPathsWrittenInOtherWays: nginx limits //api/a in location /api/, and does not limit /api/../health
-// there. Neither is held against it by a condition on the path as it is written.
+// there. A condition on the path as it is written must not hold either against it.
 func TestPathsWrittenInOtherWays(t *testing.T) {
 	limit := mustParse(t, "token-bucket,rate=1/10s,burst=2")
 	for _, c := range []struct {
@@ -68,7 +68,7 @@ func TestPathsWrittenInOtherWays(t *testing.T) {
 	}
 }
 
-// TestAPatternInAnotherWay: a pattern with escapes means those paths.
+// TestAPatternInAnotherWay: a pattern with escapes matches the paths that they stand for.
 func TestAPatternInAnotherWay(t *testing.T) {
 	o := Options{Format: Nginx, Layout: "$msec $request_time $remote_addr $status $request_uri",
 		Match: []Match{{"path", "/a%20b/*", false}}}
@@ -118,7 +118,7 @@ func TestHostsWrittenInOtherWays(t *testing.T) {
 	}
 }
 
-// TestNoTwoValuesHaveOneName: two clients are never one partition.
+// TestNoTwoValuesHaveOneName: two clients never become one partition.
 func TestNoTwoValuesHaveOneName(t *testing.T) {
 	names := map[string]string{}
 	for _, value := range []string{"a", `a\b`, "\xff", `\xff`, "\\\xff", `\x5cxff`, "\uFFFD", `\xef\xbf\xbd`,

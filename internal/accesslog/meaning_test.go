@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// request is what truly happened.
+// request is what happened in truth.
 type request struct {
 	began, decided, ended time.Time
 	status                int
 	key                   string
 }
 
-// writers log a request as each server does: with clocks that are cut off, and between readings of them the
+// writers log a request as each server does. Their clocks are cut off, and between two readings lie the
 // delays that the layouts allow for.
 var writers = map[string]struct {
 	o     Options
@@ -50,8 +50,8 @@ var writers = map[string]struct {
 		}},
 	"haproxy": {Options{Format: HAProxy, PartitionBy: "capture1", Zone: time.UTC},
 		func(r request, rng *rand.Rand) string {
-			// %tr is the accept date and the idle time before the request, Ta the time since the accept date
-			// less the idle time, each cut off.
+			// %tr is the accept date plus the idle time before the request. Ta is the time since the accept
+			// date minus the idle time. Both are cut off.
 			idle := time.Duration(rng.Int64N(int64(time.Second)))
 			accepted := r.began.Add(-idle)
 			shown := accepted.Add(idle.Truncate(time.Millisecond)).Truncate(time.Millisecond)
@@ -86,8 +86,8 @@ var writers = map[string]struct {
 	}},
 }
 
-// nginxClock are the readings of a clock in whole milliseconds when a request began and ended, at most the
-// usual lag late.
+// nginxClock reads a clock in whole milliseconds, when a request began and when it ended. The second reading
+// is late by at most the usual lag.
 func nginxClock(r request, rng *rand.Rand) (began, ended int64) {
 	lag := time.Duration(rng.Int64N(int64(min(usualLag, r.ended.Sub(r.began)) + 1)))
 	return r.began.UnixMilli(), max(r.ended.Add(-lag).UnixMilli(), r.began.UnixMilli())
@@ -124,8 +124,8 @@ func plainOf(key string) string {
 	return "x"
 }
 
-// TestEveryIntervalHoldsItsDecision: whatever a server logs of a request, the interval that is read of it
-// holds the true decision, and the key is the one that was sent.
+// TestEveryIntervalHoldsItsDecision: whatever a server logs of a request, the interval read from it holds the
+// true decision. Its key is the one that was sent.
 func TestEveryIntervalHoldsItsDecision(t *testing.T) {
 	keys := []string{"alice", "a b", `q"u\o{t|e}# `, "é", "日本", `{"a":1}`, "x\ty", "|", `\x41`, "#41",
 		"a=b c=d"}

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// samples are logs as the servers write them, and how each is read. Those of nginx and HAProxy were written
-// by nginx 1.22 and HAProxy 2.6; the others are the examples of the documentation, with lines added.
+// samples are logs as the servers write them, with the options to read each. Those of nginx and HAProxy were
+// written by nginx 1.22 and HAProxy 2.6. The others are examples of the documentation, with lines added.
 var samples = []struct {
 	file string
 	o    Options
@@ -67,7 +67,7 @@ func TestSamplesAreReadAsTheyWere(t *testing.T) {
 	}
 }
 
-// dump prints what was read: a line a request, and what became of the other lines.
+// dump prints what was read: a line for each request, and what became of the other lines.
 func dump(l *Log) string {
 	var b strings.Builder
 	h := l.Header
@@ -83,7 +83,7 @@ func dump(l *Log) string {
 	return b.String()
 }
 
-// sound checks what must be true of every log that was read.
+// sound checks what must be true of every log.
 func sound(t testing.TB, l *Log) {
 	t.Helper()
 	if n := l.Len() + l.Foreign + l.Skipped + l.Unmatched + l.Keyless; n != l.Lines {

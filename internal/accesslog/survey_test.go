@@ -17,7 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// surveyed reads a log twice.
+// surveyed reads a log in two passes.
 func surveyed(t testing.TB, text []byte, o Options) (*Log, []timeline.Observation, error) {
 	t.Helper()
 	l, err := Survey(bytes.NewReader(text), "x", o)
@@ -29,7 +29,7 @@ func surveyed(t testing.TB, text []byte, o Options) (*Log, []timeline.Observatio
 	return l, got, err
 }
 
-// equalToRead checks that a log read twice is the one read once, and tells whether it could be read.
+// equalToRead checks that two passes read a log as one pass does. It tells whether the log could be read.
 func equalToRead(t testing.TB, text []byte, o Options) bool {
 	t.Helper()
 	want, wantErr := Read(bytes.NewReader(text), "x", o)
@@ -70,7 +70,7 @@ func TestALogReadTwiceIsThatReadOnce(t *testing.T) {
 	}
 }
 
-// logLine is a line of JSON of a request that took so many milliseconds and ended at a millisecond.
+// logLine is a line of JSON for a request that ended at the millisecond end and took took milliseconds.
 func logLine(end, took int) string {
 	return fmt.Sprintf(`{"time_iso8601":"%s","request_time":"%d.%03d","status":"200","remote_addr":"10.0.0.%d"}`+"\n",
 		time.UnixMilli(1_800_000_000_000+int64(end)).UTC().Format("2006-01-02T15:04:05-07:00"), took/1000,
@@ -79,7 +79,7 @@ func logLine(end, took int) string {
 
 var jsonOptions = Options{Format: NginxJSON}
 
-// TestOrderOfAnyDisorder: whatever the order of the lines, the requests come in that of their beginnings.
+// TestOrderOfAnyDisorder: whatever the order of the lines, requests come in the order of their beginnings.
 func TestOrderOfAnyDisorder(t *testing.T) {
 	for round := range 60 {
 		rng := rand.New(rand.NewPCG(11, uint64(round)))
@@ -95,7 +95,7 @@ func TestOrderOfAnyDisorder(t *testing.T) {
 	}
 }
 
-// TestALogThatChanges: what is written behind it is left out, other changes are told.
+// TestALogThatChanges: lines appended between the passes are left out. Other changes are reported.
 func TestALogThatChanges(t *testing.T) {
 	lines := ""
 	for i := range 50 {
@@ -144,7 +144,7 @@ func TestALogThatChanges(t *testing.T) {
 	}
 }
 
-// TestInFlightHoldsNoMore: of a long log only the requests in flight are held.
+// TestInFlightHoldsNoMore: of a long log, only the requests in flight are held in memory.
 func TestInFlightHoldsNoMore(t *testing.T) {
 	var text bytes.Buffer
 	const n = 100_000

@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestTheHourThatComesTwice: five requests before the clocks are set back and five after are ten in 105
-// minutes, though their times say that they are 45 minutes apart.
+// TestTheHourThatComesTwice sends five requests before the clocks are set back and five after. They lie 105
+// minutes apart, though by their local times it is 45 minutes.
 func TestTheHourThatComesTwice(t *testing.T) {
 	berlin, err := Zone("Europe/Berlin")
 	if err != nil {

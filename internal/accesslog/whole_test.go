@@ -11,9 +11,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// inFlightTraffic is what a limiter of places decided, in the order in which requests ended: each admitted
-// request holds its place for 1 to 1.4 s from its decision, and its last byte is not sent before the first
-// second is over; a client that goes away ends it, and gives the place back, at any time.
+// inFlightTraffic is what a concurrency limiter decided, in the order in which requests ended. An admitted
+// request holds its place for 1 to 1.4 s from its decision. Its last byte is sent after at least 1 s. A
+// client that goes away ends its request at any time, and its place also comes back at any time. It returns
+// for each request whether its client went away.
 func inFlightTraffic(rng *rand.Rand, places, n int) (all []request, gone []bool) {
 	all, gone = make([]request, n), make([]bool, n)
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -56,7 +57,7 @@ func inFlightTraffic(rng *rand.Rand, places, n int) (all []request, gone []bool)
 	return sorted, left
 }
 
-// wholeWriters log how requests ended.
+// wholeWriters log requests, and how they ended.
 var wholeWriters = map[string]struct {
 	o     Options
 	write func(r request, gone bool, rng *rand.Rand) string
@@ -85,7 +86,7 @@ var wholeWriters = map[string]struct {
 }
 
 // TestWholeAnswersShowHowManyAreInFlight: a log that tells which answers were whole refutes a limit that is
-// too low, and accuses no right one, also where clients went away; one that does not tell it refutes none.
+// too low. It accuses no right limit, even if clients went away. A log without that refutes none.
 func TestWholeAnswersShowHowManyAreInFlight(t *testing.T) {
 	for name, w := range wholeWriters {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +133,7 @@ func TestWholeAnswersShowHowManyAreInFlight(t *testing.T) {
 	}
 }
 
-// TestWhole: what the server says of the end counts; what it leaves open does not.
+// TestWhole: what the server says about the end counts. What it leaves open does not.
 func TestWhole(t *testing.T) {
 	const nginx = `10.0.0.1 - - [20/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 0 "-" "-" msec=1795168800.000 request_time=0.300`
 	const proxy = `10.0.0.1:5 [20/Nov/2026:10:00:00.000] f b/s 0/0/0/0/%s 200 0 - - %s 1/1/1/1/0 0/0 "GET / HTTP/1.1"`

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// TestZonesAreInTheBinary: a machine without a data base of zones, as a container of nothing but the binary,
-// knows them as well. -update writes those of this Go.
+// TestZonesAreInTheBinary: zones are known also on a machine without a zone data base, such as a container
+// with nothing but the binary. -update writes the zones of the Go in use.
 func TestZonesAreInTheBinary(t *testing.T) {
 	if *update {
 		writeZones(t)
 	}
-	for name, hours := range map[string][2]float64{ // in January and in July
+	for name, hours := range map[string][2]float64{ // hours from UTC in January and in July
 		"Europe/Berlin": {1, 2}, "America/New_York": {-5, -4}, "Asia/Kolkata": {5.5, 5.5}, "Zulu": {0, 0},
 		"Africa/Abidjan": {0, 0}, "Australia/Lord_Howe": {11, 10.5},
 	} {
@@ -54,7 +54,7 @@ func writeZones(t *testing.T) {
 	}
 	defer z.Close()
 	var out bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is one
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
 	for _, f := range z.File {
 		in, err := f.Open()
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestDialects lists which fields each dialect has, on an answer and on a denial.
+// TestDialects lists the fields that each dialect has on an answer and on a denial.
 func TestDialects(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -47,7 +47,7 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// told returns the fields of an answer about its quota.
+// told returns the fields of an answer that tell its quota.
 func told(r *http.Response) string {
 	var fields []string
 	for _, name := range []string{
@@ -61,8 +61,8 @@ func told(r *http.Response) string {
 	return strings.Join(fields, " ")
 }
 
-// TestPolicyField writes each kind of limit as RateLimit-Policy. A window that is no whole number of seconds
-// is left away.
+// TestPolicyField writes each kind of limit as RateLimit-Policy. A window that is not a whole number of
+// seconds is left out.
 func TestPolicyField(t *testing.T) {
 	for spec, want := range map[string]string{
 		"fixed-window,rate=100/1m":             `"default";q=100;w=60`,
@@ -81,7 +81,7 @@ func TestPolicyField(t *testing.T) {
 	}
 }
 
-// TestSeveralPoliciesTellTheTightest names the policy with the smallest quota.
+// TestSeveralPoliciesTellTheTightest: fields name the policy with the smallest quota.
 func TestSeveralPoliciesTellTheTightest(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, "sliding-window-log,rate=100/1m + gcra,rate=10/s,burst=10")})
 	r := ask(target, request{})
@@ -92,8 +92,8 @@ func TestSeveralPoliciesTellTheTightest(t *testing.T) {
 	}
 }
 
-// TestRetryAfterDate rounds the date up, and tells it relative to Date: at 0.4 s into a second, with 1.7 s to
-// wait, the window opens at 2.1 s and the date is that of 3 s.
+// TestRetryAfterDate: the date is rounded up, relative to Date. At 0.4 s into a second, with 1.7 s to wait,
+// the window opens at 2.1 s. The date is then that of 3 s.
 func TestRetryAfterDate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := open(t, Options{Limit: parse(t, "sliding-window-log,rate=1/2100ms"),
@@ -148,7 +148,7 @@ func TestProblemBody(t *testing.T) {
 	}
 }
 
-// TestHeadHasTheFieldsOfGet asks both ways on a real connection.
+// TestHeadHasTheFieldsOfGet compares HEAD with GET on a real connection.
 func TestHeadHasTheFieldsOfGet(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first")})
 	server := httptest.NewServer(target)
@@ -183,7 +183,7 @@ func TestHeadHasTheFieldsOfGet(t *testing.T) {
 			}
 			fields, bodies = append(fields, answer.Status+string(text)), append(bodies, string(b))
 		}
-		// The seconds in the problem's detail may differ by one, and their digits.
+		// the seconds in the detail of the problem, and so their digits, may differ by one
 		if fields[0] != fields[1] || bodies[0] == "" || bodies[1] != "" {
 			t.Errorf("%s: got %s with %q, %s with %q, want equal fields and a body for GET only", key,
 				fields[0], bodies[0], fields[1], bodies[1])
@@ -191,7 +191,7 @@ func TestHeadHasTheFieldsOfGet(t *testing.T) {
 	}
 }
 
-// TestHeadHasNoBody asks without a server, which would drop a body by itself.
+// TestHeadHasNoBody asks without a server, which would drop a body itself.
 func TestHeadHasNoBody(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first")})
 	if got := run(target, by(http.MethodHead), one, body, says("Content-Length"), one, body,
@@ -200,7 +200,7 @@ func TestHeadHasNoBody(t *testing.T) {
 	}
 }
 
-// TestCostIsRefused answers a cost that is no positive integer with 400, and does not count it.
+// TestCostIsRefused: a cost that is no positive integer is answered with 400 and not counted.
 func TestCostIsRefused(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first"), CostHeader: "x-units",
 		PartitionHeader: "authorization"})
@@ -220,7 +220,7 @@ func TestCostIsRefused(t *testing.T) {
 	}
 }
 
-// TestOptionErrors names what is wrong with options.
+// TestOptionErrors: errors name what is wrong with options.
 func TestOptionErrors(t *testing.T) {
 	limit := parse(t, window)
 	for want, o := range map[string]Options{

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 )
 
-// clientOf is a request of another client, in turn.
+// clientOf makes each request one of another client: name.1, name.2 and so on.
 func clientOf(name string) func(*http.Request) {
 	n := 0
 	return func(r *http.Request) {
@@ -31,8 +31,8 @@ func at(to string) func(*http.Request) {
 	return func(r *http.Request) { r.URL.Path = to }
 }
 
-// capSights show faults of targets with caps: each client under its limit of 10, all of an address under 25,
-// all under 40, and those on a route under 15. The first ones show a right target.
+// capSights show faults of targets with caps. Each client has a limit of 10, an address one of 25, all
+// together one of 40, and a route one of 15. The first sights show a right target.
 var capSights = []sight{
 	{steps: do(altered(90, plainly), altered(50, clientOf("u"))), right: "10, 15"},
 	{steps: do(altered(20, both(clientOf("u"), at("/reports"))),
@@ -54,7 +54,7 @@ var capSights = []sight{
 // plainly leaves a request as it is.
 func plainly(*http.Request) {}
 
-// TestCapsCountManyTogether holds right targets, and those with faults, to capSights.
+// TestCapsCountManyTogether compares right targets, and those with faults, with capSights.
 func TestCapsCountManyTogether(t *testing.T) {
 	for i, s := range capSights {
 		t.Run(fmt.Sprint(i, s.fault), func(t *testing.T) {
@@ -79,7 +79,7 @@ var tokenSights = []sight{
 	{fault: "auth-before-limit", steps: do(guessed(20)), right: "10", wrong: "20"},
 }
 
-// guessed sends n guesses of a password and says how many were looked at.
+// guessed sends n guesses of a password and returns how many of them were checked.
 func guessed(n int) step {
 	return func(s *session) string {
 		wrong := 0
@@ -92,7 +92,8 @@ func guessed(n int) step {
 	}
 }
 
-// TestTokensOfAnOwnerAreOneClient: unless the fault counts each apart; and a login answers 401 to a guess.
+// TestTokensOfAnOwnerAreOneClient: the tokens of one owner count together unless the fault counts each apart.
+// A login answers 401 to a guess.
 func TestTokensOfAnOwnerAreOneClient(t *testing.T) {
 	for _, s := range tokenSights {
 		for fault, want := range map[string]string{"": s.right, s.fault: s.wrong} {

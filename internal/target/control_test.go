@@ -38,7 +38,7 @@ func TestParseRule(t *testing.T) {
 	}
 }
 
-// ordering sends an event to the control of the target of a session, and says the status of its answer.
+// ordering sends an event to the control of the target, and returns the status of the answer.
 func ordering(method, path string) step {
 	return func(s *session) string {
 		return ask(NewControl(s.h.(*Target)), request{method: method, path: path}).Status[:3]

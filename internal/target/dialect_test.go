@@ -13,12 +13,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 )
 
-// TestDialectsReadBack has every dialect read back by the parser of the fields: what is left after one of
-// two, and then of a denial, 0.4 s into a second.
+// TestDialectsReadBack reads each dialect back with the parser of the fields, 0.4 s into a second. It reads
+// what is left after one of two requests, and then a denial.
 func TestDialectsReadBack(t *testing.T) {
 	said := map[Dialect][2]string{
 		None: {"", ""},
-		// An epoch is a whole second that is not too early.
+		// An epoch is a whole second, and never too early.
 		XRateLimit: {"x-ratelimit: left 1 of 2 in 4s (epoch-seconds)",
 			"x-ratelimit: left 0 of 2 in 4s (epoch-seconds)"},
 		XRateLimitDelta: {"x-ratelimit: left 1 of 2 in 3s (delta-seconds)",
@@ -44,7 +44,7 @@ func TestDialectsReadBack(t *testing.T) {
 	}
 }
 
-// readBack says what the parser of the fields reads of an answer.
+// readBack returns what the parser of the fields reads from an answer.
 func readBack(t *testing.T, r *http.Response) string {
 	t.Helper()
 	get := func(name string) (string, bool) {
@@ -77,7 +77,7 @@ func readBack(t *testing.T, r *http.Response) string {
 	return strings.Join(said, ", ")
 }
 
-// quotaText says what one quota is.
+// quotaText prints one quota.
 func quotaText(q headers.Quota) string {
 	text := fmt.Sprintf("%s: left %d of %d in %v (%s)", q.Dialect, q.Remaining, q.Limit, q.Reset, q.Form)
 	if q.Window > 0 {
@@ -86,7 +86,7 @@ func quotaText(q headers.Quota) string {
 	return text
 }
 
-// TestDenialsReadBack has every body and status of a denial read back, and the date form of Retry-After.
+// TestDenialsReadBack reads every body and status of a denial back, and Retry-After as a date.
 func TestDenialsReadBack(t *testing.T) {
 	for _, body := range []DenyBody{"", DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyText,
 		DenyEmpty} {
@@ -165,7 +165,7 @@ func textOf(t *testing.T, r *http.Response) string {
 	return string(b)
 }
 
-// TestDialectsThatContradict refuses two dialects that write the same fields.
+// TestDialectsThatContradict: two dialects that write the same fields are refused.
 func TestDialectsThatContradict(t *testing.T) {
 	for _, ds := range [][]Dialect{{XRateLimit, XRateLimitDelta}, {None, XRateLimit}, {"x-ratelimits"}} {
 		if _, err := New(Options{Limit: parse(t, window), Dialect: ds}); err == nil {

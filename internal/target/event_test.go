@@ -23,7 +23,7 @@ func rulesOf(t *testing.T) []Rule {
 	}
 }
 
-// happens lets something happen to the target of a session.
+// happens makes something happen to the target of the session.
 func happens(what func(*Target) error) step {
 	return func(s *session) string {
 		if err := what(s.h.(*Target)); err != nil {
@@ -40,7 +40,7 @@ var (
 	storeUp   = happens((*Target).StoreUp)
 )
 
-// reloadWith reads a configuration with another limit.
+// reloadWith loads a configuration with another limit.
 func reloadWith(text string) step {
 	return happens(func(t *Target) error {
 		limit, err := spec.Parse(text)
@@ -51,7 +51,7 @@ func reloadWith(text string) step {
 	})
 }
 
-// alternating sends n requests over connections from two ports in turn, and says how many were allowed.
+// alternating sends n requests over connections from two ports in turn, and returns how many were allowed.
 func alternating(n int) step {
 	return func(s *session) string {
 		allowed := 0
@@ -69,7 +69,7 @@ func alternating(n int) step {
 	}
 }
 
-// eventSights shows the faults of events, rules and methods.
+// eventSights show the faults of events, rules and methods.
 var eventSights = []sight{
 	{fault: "restart-forgets", spec: window, steps: do(burst(20), restart, burst(20)), right: "10, 0",
 		wrong: "10, 10"},
@@ -126,7 +126,8 @@ var eventSights = []sight{
 		right: `10, 10, "default";r=0;t=10`, wrong: "10, none, none"},
 }
 
-// TestReloadCarriesWhatWasUsed: a smaller quota is used up, a larger one has what it is larger by.
+// TestReloadCarriesWhatWasUsed: units used before a reload count after it. A smaller quota is then used up,
+// and a larger one has the difference left.
 func TestReloadCarriesWhatWasUsed(t *testing.T) {
 	for _, c := range []struct{ to, want string }{
 		{"fixed-window,rate=3/10s", "6, 0, 3"},
@@ -142,7 +143,8 @@ func TestReloadCarriesWhatWasUsed(t *testing.T) {
 	}
 }
 
-// TestRulesAreCountedApart: the first rule that fits counts, and one store keeps the partitions of all apart.
+// TestRulesAreCountedApart: the first rule that matches counts. One store keeps the partitions of all rules
+// apart.
 func TestRulesAreCountedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, Options{Limit: parse(t, window), Rules: rulesOf(t)})

@@ -25,19 +25,19 @@ const (
 	late   = "fixed-window,rate=10/10s,charge=completion,hold=50ms..1s"
 )
 
-// sight is what a client does and sees: of a right target, and of one with the fault.
+// sight is what a client does, and what it sees from a right target and from one with the fault.
 type sight struct {
 	fault, spec  string
 	steps        []step
 	right, wrong string
 	date         bool // Retry-After as a date
-	ruled        bool // with rulesOf
+	ruled        bool // with the rules of rulesOf
 }
 
 // do is the list of steps of a sight.
 func do(steps ...step) []step { return steps }
 
-// decisionSights shows the faults that decide wrongly. Virtual time begins at 2000-01-01T00:00:00Z, where
+// decisionSights show the faults that decide wrongly. Virtual time begins at 2000-01-01T00:00:00Z, where
 // windows begin.
 var decisionSights = []sight{
 	{fault: "burst-off-by-one", spec: bucket, steps: do(burst(30)), right: "20", wrong: "21"},
@@ -182,7 +182,7 @@ var decisionSights = []sight{
 		right: "10, 10", wrong: "10, 20"},
 }
 
-// answerSights shows the faults that say it wrongly.
+// answerSights show the faults that tell a decision wrongly.
 var answerSights = []sight{
 	{fault: "retry-after-too-short", spec: window, steps: do(burst(11), says("Retry-After")), right: "10, 10",
 		wrong: "10, 5"},
@@ -274,7 +274,7 @@ var answerSights = []sight{
 		wrong: "10, 0s, 300ms"},
 }
 
-// hungUp sends a request and says whether it got an answer.
+// hungUp sends a request and returns whether it got an answer.
 func hungUp(s *session) string {
 	if s.send(); s.last.StatusCode == 0 {
 		return "hung up"
@@ -299,7 +299,7 @@ func inObject(name string) func(*session) string {
 	}
 }
 
-// problemStatus compares the status of the last answer with that in its body.
+// problemStatus compares the status of the last answer with the status in its body.
 func problemStatus(s *session) string {
 	told := regexp.MustCompile(`"status":(\d+)`).FindStringSubmatch(body(s))
 	if told == nil {
@@ -308,7 +308,7 @@ func problemStatus(s *session) string {
 	return status(s) + " says " + told[1]
 }
 
-// TestFaultsShowFromOutside has a client see the difference that each fault makes.
+// TestFaultsShowFromOutside: a client sees the difference that each fault makes.
 func TestFaultsShowFromOutside(t *testing.T) {
 	shown := map[string]bool{}
 	for _, s := range slices.Concat(decisionSights, answerSights, eventSights, attributeSights) {
@@ -348,7 +348,7 @@ func TestFaultsShowFromOutside(t *testing.T) {
 	}
 }
 
-// TestFaultsAreDescribed holds the catalogue to its form.
+// TestFaultsAreDescribed checks the form of the catalogue.
 func TestFaultsAreDescribed(t *testing.T) {
 	all := Faults()
 	if len(all) < 60 {
@@ -374,7 +374,7 @@ func TestFaultsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestFaultsThatFitRunOnEveryLimit serves every limit with every fault that it can show: no fault breaks the
+// TestFaultsThatFitRunOnEveryLimit serves every limit with every fault that it can show. No fault breaks the
 // target.
 func TestFaultsThatFitRunOnEveryLimit(t *testing.T) {
 	fitting, share := 0, 1
@@ -401,7 +401,7 @@ func TestFaultsThatFitRunOnEveryLimit(t *testing.T) {
 					clients.Go(func() { ask(target, q) })
 				}
 				time.Sleep(limit[0].Recovery())
-				// Where a fault holds requests back without bound their clients give up.
+				// Some faults hold requests back without bound, so that their clients give up.
 				leave()
 				clients.Wait()
 			})
@@ -412,7 +412,7 @@ func TestFaultsThatFitRunOnEveryLimit(t *testing.T) {
 	}
 }
 
-// TestFaultErrors names what there is, and what was meant.
+// TestFaultErrors: errors name the known faults, and the one that was probably meant.
 func TestFaultErrors(t *testing.T) {
 	for _, c := range []struct{ fault, spec, want string }{
 		{"burst-of-by-one", bucket, `did you mean "burst-off-by-one"?`},
@@ -434,8 +434,7 @@ func TestFaultErrors(t *testing.T) {
 	}
 }
 
-// TestFaultsThatALimitDeclaresDoNotFitIt: a target that does what its limit says, or all that it allows, has
-// no fault.
+// TestFaultsThatALimitDeclaresDoNotFitIt: a target that does only what its limit says or allows has no fault.
 func TestFaultsThatALimitDeclaresDoNotFitIt(t *testing.T) {
 	for _, x := range []struct {
 		fault, limit string

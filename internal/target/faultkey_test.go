@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/httpd"
 )
 
-// altered sends n requests, each altered, and says how many were allowed.
+// altered sends n requests, each altered, and returns how many were allowed.
 func altered(n int, alter func(*http.Request)) step {
 	return func(s *session) string {
 		allowed := 0
@@ -28,7 +28,7 @@ func altered(n int, alter func(*http.Request)) step {
 	}
 }
 
-// written is a request whose header block has an odd line.
+// written adds an odd line to the header block of a request.
 func written(line string) func(*http.Request) {
 	return func(r *http.Request) {
 		odd := []string{strings.ReplaceAll(line, "KEY", r.Header.Get("X-Api-Key"))}
@@ -36,7 +36,7 @@ func written(line string) func(*http.Request) {
 	}
 }
 
-// attributeSights shows the faults that take a client for another one.
+// attributeSights show the faults that take a client for another one.
 var attributeSights = func() (out []sight) {
 	path := func(path string) func(*http.Request) {
 		return func(r *http.Request) { r.URL, _ = r.URL.Parse(path) }

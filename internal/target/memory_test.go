@@ -13,7 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// TestMemoryUnderConcurrency asks one partition and many from many goroutines: each admits its quota exactly.
+// TestMemoryUnderConcurrency asks for one partition, and for many, from many goroutines. Each partition
+// admits exactly its quota.
 func TestMemoryUnderConcurrency(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, "sliding-window-log,rate=100/1d")})
 	var one, many atomic.Int64
@@ -36,7 +37,7 @@ func TestMemoryUnderConcurrency(t *testing.T) {
 	}
 }
 
-// TestClockStepsBack runs a target on a clock that goes back: the largest time counts.
+// TestClockStepsBack runs a target on a clock that goes back. The largest time counts.
 func TestClockStepsBack(t *testing.T) {
 	steps := []time.Duration{0, 0, 0, -time.Hour, time.Second}
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -48,14 +49,14 @@ func TestClockStepsBack(t *testing.T) {
 		r := ask(target, request{})
 		got += fmt.Sprint(r.StatusCode, " ", r.Header.Get("X-RateLimit-Reset"), " ")
 	}
-	// 1795168800 is ten o'clock, where time stands still until the clock has caught up.
+	// 1795168800 is ten o'clock. Time stands still there until the clock has caught up.
 	if want := "200 1795168860 200 1795168920 429 1795168860 429 1795168860 429 1795168860 "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-// TestQueueHoldsRequestsBack lets a full queue through at its rate, and gives up those whose clients leave,
-// at once.
+// TestQueueHoldsRequestsBack: a full queue is let through at its rate. A request whose client leaves is given
+// up at once.
 func TestQueueHoldsRequestsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := open(t, Options{Limit: parse(t, "leaky-bucket-queue,rate=10/s,queue=5")})
@@ -80,7 +81,7 @@ func TestQueueHoldsRequestsBack(t *testing.T) {
 		time.Sleep(250 * time.Millisecond)
 		leave()
 		wg.Wait()
-		// A request that was left is not answered; the recorder shows that as 200 at the time of leaving.
+		// A request whose client left is not answered. The recorder shows it as 200 at the time of leaving.
 		want := "[0:200@0s 6:429@0s 7:429@0s 1:200@100ms 2:200@200ms 3:200@250ms 4:200@400ms 5:200@500ms]"
 		if got := fmt.Sprint(done); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -88,7 +89,7 @@ func TestQueueHoldsRequestsBack(t *testing.T) {
 	})
 }
 
-// TestKeysDoNotMeet keeps a key that reads like an address apart from the address.
+// TestKeysDoNotMeet: a key that reads like an address is another client than the address.
 func TestKeysDoNotMeet(t *testing.T) {
 	target := open(t, Options{Limit: parse(t, "fixed-window,rate=1/1d,align=first")})
 	for _, key := range []string{"", "192.0.2.1", "\t192.0.2.1"} {
@@ -108,7 +109,7 @@ func (d discard) Header() http.Header         { return d.h }
 func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 
-// BenchmarkServe measures an answer without a connection: mostly denials of one of 64 partitions.
+// BenchmarkServe measures an answer without a connection. Most are denials of one of 64 partitions.
 func BenchmarkServe(b *testing.B) {
 	limit, err := spec.Parse(bucket)
 	if err != nil {

@@ -29,7 +29,7 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 // originURL is the upstream of tests without a network.
 var originURL = &url.URL{Scheme: "http", Host: "origin.test"}
 
-// proxied returns a proxy with a fault before h.
+// proxied returns a proxy with a fault in front of h.
 func proxied(t *testing.T, h http.Handler, fault string, o proxy.Options) http.Handler {
 	t.Helper()
 	o.Upstream, o.Transport = originURL, inProcess{h}
@@ -40,7 +40,7 @@ func proxied(t *testing.T, h http.Handler, fault string, o proxy.Options) http.H
 	return p
 }
 
-// proxySights shows the faults of proxies, before a right target.
+// proxySights show the faults of proxies in front of a right target.
 var proxySights = []sight{
 	{fault: "proxy-strips-retry-after", spec: window,
 		steps: do(burst(11), says("Retry-After"), says("X-RateLimit-Limit")),
@@ -63,7 +63,7 @@ var proxySights = []sight{
 		wrong: "10, 0, 7"},
 }
 
-// TestProxyFaultsShowFromOutside has a client see the difference that each fault of a proxy makes.
+// TestProxyFaultsShowFromOutside: a client sees the difference that each fault of a proxy makes.
 func TestProxyFaultsShowFromOutside(t *testing.T) {
 	shown := map[string]bool{}
 	for _, s := range proxySights {
@@ -93,7 +93,7 @@ func TestProxyFaultsShowFromOutside(t *testing.T) {
 	}
 }
 
-// TestProxyPassesUnchanged sends a request with every kind of field through a proxy on real connections, and
+// TestProxyPassesUnchanged sends a request with every kind of field through a proxy on real connections. It
 // compares what arrives at both ends.
 func TestProxyPassesUnchanged(t *testing.T) {
 	var got http.Header
@@ -167,7 +167,7 @@ func flat(h http.Header) string {
 	return b.String()
 }
 
-// TestProxyRewrites strips by name and by prefix, sets fields and replaces statuses.
+// TestProxyRewrites: fields are stripped by name and by prefix, fields are set, and statuses are replaced.
 func TestProxyRewrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		target := open(t, Options{Limit: parse(t, window),
@@ -189,8 +189,8 @@ func TestProxyRewrites(t *testing.T) {
 	})
 }
 
-// TestProxyDate passes the Date of the origin, adds one where the origin has none, and sends none where it is
-// stripped.
+// TestProxyDate: the Date of the origin is passed on. One is added where the origin sends none. None is sent
+// where it is stripped.
 func TestProxyDate(t *testing.T) {
 	const old = "Sat, 01 Jan 2000 00:00:00 GMT"
 	for _, c := range []struct {
@@ -223,12 +223,12 @@ func TestProxyDate(t *testing.T) {
 	}
 }
 
-// failing is a transport that does not reach its origin.
+// failing is a transport that cannot reach its origin.
 type failing struct{}
 
 func (failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("no route") }
 
-// TestProxyWithoutOrigin answers 502.
+// TestProxyWithoutOrigin: the answer is 502.
 func TestProxyWithoutOrigin(t *testing.T) {
 	p, err := NewProxy("", proxy.Options{Upstream: originURL, Transport: failing{}})
 	if err != nil {
@@ -239,7 +239,7 @@ func TestProxyWithoutOrigin(t *testing.T) {
 	}
 }
 
-// TestProxyErrors names what is wrong with options, all at once.
+// TestProxyErrors: errors name all that is wrong with options, at once.
 func TestProxyErrors(t *testing.T) {
 	for _, c := range []struct {
 		fault string

@@ -14,7 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// recorder records requests to a target with o into file.
+// recorder records requests to a target with options o into file.
 func recorder(t *testing.T, file *bytes.Buffer, o Options) *Recorder {
 	t.Helper()
 	r, err := NewRecorder(open(t, o), file)
@@ -49,7 +49,7 @@ func TestRecorderKeepsWhatCameAndWhatWasAnswered(t *testing.T) {
 		time.Sleep(time.Second)
 		ask("a", "2\xff")
 		r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-		tl := recorded(t, file.Bytes()) // whole before it is closed
+		tl := recorded(t, file.Bytes()) // whole even before it is closed
 		if len(tl.Observations) != 3 {
 			t.Fatalf("observations: got %d, want 3\n%s", len(tl.Observations), file.Bytes())
 		}
@@ -76,7 +76,7 @@ func TestRecorderKeepsWhatCameAndWhatWasAnswered(t *testing.T) {
 	})
 }
 
-// TestRecorderWritesInOrder: what is answered late stands where it arrived, and what is never answered too.
+// TestRecorderWritesInOrder: a request that is answered late, or never, stands where it arrived.
 func TestRecorderWritesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var file bytes.Buffer
@@ -105,7 +105,7 @@ func TestRecorderWritesInOrder(t *testing.T) {
 	})
 }
 
-// TestRecorderOfAbandonedConnections: a target that drops a denial has not answered.
+// TestRecorderOfAbandonedConnections: a target that drops a denied connection has not answered.
 func TestRecorderOfAbandonedConnections(t *testing.T) {
 	var file bytes.Buffer
 	r := recorder(t, &file, Options{Limit: parse(t, "token-bucket,rate=1/1h,burst=1"), Fault: "denial-drops"})

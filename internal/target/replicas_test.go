@@ -14,8 +14,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// TestReplicas counts what three replicas admit of a limit of five at once, and once more after half a second
-// and after two.
+// TestReplicas counts what three replicas admit of a limit of five at once, half a second later and two
+// seconds later.
 func TestReplicas(t *testing.T) {
 	for name, c := range map[string]struct {
 		options Options
@@ -24,7 +24,7 @@ func TestReplicas(t *testing.T) {
 		"shared":  {Options{Counters: state.CountersShared}, "5, 0, 0"},
 		"default": {Options{}, "5, 0, 0"},
 		"private": {Options{Counters: state.CountersPrivate}, "15, 0, 0"},
-		// After the exchange every replica knows of fifteen.
+		// after the exchange every replica knows of fifteen
 		"synced":       {Options{Counters: state.CountersSynced}, "15, 0, 0"},
 		"synced often": {Options{Counters: state.CountersSynced, SyncEvery: time.Millisecond}, "7, 0, 0"},
 	} {
@@ -45,9 +45,9 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestReplicasByConnection asks private replicas over two connections, through our server and through that of
-// net/http: each connection has a quota, however many requests it carries; by request both share those of two
-// replicas.
+// TestReplicasByConnection asks private replicas over two connections, through our server and through
+// net/http. By connection, each has a quota, however many requests it carries. By request, both share the
+// quotas of two replicas.
 func TestReplicasByConnection(t *testing.T) {
 	for balance, want := range map[state.Balance]string{state.BalanceConnection: "[5 5]",
 		state.BalanceRequest: "[10 0]"} {
@@ -103,7 +103,7 @@ func overOne(t *testing.T, addr string, n int) int {
 	return allowed
 }
 
-// TestReplicasRefuse names options that do not fit.
+// TestReplicasRefuse: errors name options that do not go together.
 func TestReplicasRefuse(t *testing.T) {
 	for name, o := range map[string]Options{
 		"counters":   {Counters: "own"},

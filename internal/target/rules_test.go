@@ -2,7 +2,8 @@ package target
 
 import "testing"
 
-// The limit of a rule may be a preset, with spaces in it too: its name is not taken for a header field.
+// TestARuleTakesAPreset: the limit of a rule may be a preset, even one with spaces. Its name is not taken for
+// a header field.
 func TestARuleTakesAPreset(t *testing.T) {
 	for text, want := range map[string]string{
 		"/x nginx:rate=10r/s":                "leaky-bucket,rate=10/s,burst=1",

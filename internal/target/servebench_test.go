@@ -19,14 +19,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/httpd"
 )
 
-// servedVariable makes TestServe a server in a process of its own, of the limit that it holds; servedPlain
+// servedVariable makes TestServe a server, in a process of its own, for the limit that it holds. servedPlain
 // puts net/http in front of it.
 const (
 	servedVariable = "RLCHECK_TEST_SERVE"
 	servedPlain    = "RLCHECK_TEST_SERVE_PLAIN"
 )
 
-// TestServe is the process of a target under measurement: it prints its address and ends with its input.
+// TestServe is the process of a target under measurement. It prints its address and ends when its input does.
 func TestServe(t *testing.T) {
 	spec := os.Getenv(servedVariable)
 	if spec == "" {
@@ -120,7 +120,7 @@ uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s; server { listen %[2]s; location
 	return s
 }
 
-// closedLoop sends n requests over each of 64 connections, the next one after an answer.
+// closedLoop sends n requests over each of 64 connections. Each sends the next request after an answer.
 func closedLoop(b *testing.B, addr string, n int) time.Duration {
 	var wg sync.WaitGroup
 	var wrong atomic.Int64
@@ -157,7 +157,7 @@ func closedLoop(b *testing.B, addr string, n int) time.Duration {
 }
 
 // BenchmarkServer measures the processor time of our target for a request, allowed and denied, with 64
-// connections in a closed loop, and prints the ratio to nginx's `return 200` in the same run: 2 is the goal.
+// connections in a closed loop. It prints the ratio to nginx's `return 200` in the same run; the goal is 2.
 // plain is the same target behind net/http.
 func BenchmarkServer(b *testing.B) {
 	const each = 1500
@@ -185,7 +185,7 @@ func BenchmarkServer(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// accepts waits until an address takes connections, or ended is closed.
+// accepts waits until an address accepts connections or ended is closed.
 func accepts(addr string, ended <-chan struct{}) bool {
 	for range 500 {
 		select {

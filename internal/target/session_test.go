@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// session is a client in virtual time. Its steps say what it saw; run joins that.
+// session is a client in virtual time. Its steps return what it saw, which run joins.
 type session struct {
 	h       http.Handler
 	request request
-	// last is the last answer, took how long it was waited for.
+	// last is the last answer, took the time until it came.
 	last *http.Response
 	took time.Duration
 }
 
-// step is one thing that a client does; "" is nothing worth saying.
+// step is one action of a client. It returns what was seen, or "".
 type step func(*session) string
 
 // run does all steps, one after the other.
@@ -43,7 +43,7 @@ func (s *session) send() bool {
 	return s.last.StatusCode == http.StatusOK
 }
 
-// pace sends n requests, a gap before each, and says how many were allowed.
+// pace sends n requests, a gap before each, and returns how many were allowed.
 func pace(n int, gap time.Duration) step {
 	return func(s *session) string {
 		allowed := 0
@@ -57,10 +57,10 @@ func pace(n int, gap time.Duration) step {
 	}
 }
 
-// burst sends n requests one after the other in no time, and says how many were allowed.
+// burst sends n requests one after the other without any time in between. It returns how many were allowed.
 func burst(n int) step { return pace(n, 0) }
 
-// together sends n requests at once, and says how many were allowed.
+// together sends n requests at once, and returns how many were allowed.
 func together(n int) step {
 	return func(s *session) string {
 		var allowed atomic.Int64
@@ -78,7 +78,7 @@ func together(n int) step {
 	}
 }
 
-// left sends n requests at once, and does not wait for their answers.
+// left sends n requests at once and does not wait for their answers.
 func left(n int) step {
 	return func(s *session) string {
 		for range n {
@@ -95,7 +95,7 @@ func one(s *session) string {
 	return ""
 }
 
-// wait is silent for a time.
+// wait sends nothing for a time.
 func wait(d time.Duration) step {
 	return func(*session) string {
 		time.Sleep(d)
@@ -117,8 +117,8 @@ func asking(path string) step  { return as(func(r *request) { r.path = path }) }
 func by(method string) step    { return as(func(r *request) { r.method = method }) }
 func with(name, v string) step { return as(func(r *request) { r.fields = map[string]string{name: v} }) }
 
-// jostle sends n requests, a gap between each two, without waiting for answers, and says whether more were
-// allowed than 24, the most of a bucket of 20 with 10/s in 400 ms.
+// jostle sends n requests, a gap between each two, without waiting for answers. It returns whether more than
+// 24 were allowed. A bucket of 20 with 10/s admits at most 24 in 400 ms.
 func jostle(n int, gap time.Duration) step {
 	return func(s *session) string {
 		var allowed atomic.Int64
@@ -139,7 +139,7 @@ func jostle(n int, gap time.Duration) step {
 	}
 }
 
-// others sends a request of each of n other partitions.
+// others sends one request for each of n other partitions.
 func others(n int) step {
 	return func(s *session) string {
 		for i := range n {

@@ -15,7 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// vanishing is a store in memory that does not answer any more once it is gone.
+// vanishing is a store in memory that stops answering once it is gone.
 type vanishing struct{ gone *atomic.Bool }
 
 func (v vanishing) Decider(limit spec.Limit) (state.Decider, error) {
@@ -31,15 +31,15 @@ func (v vanishing) Decider(limit spec.Limit) (state.Decider, error) {
 
 func (vanishing) Close() error { return nil }
 
-// decides is a decider.
+// decides is a decider made of a function.
 type decides func(context.Context, string, int64) (state.Ruling, error)
 
 func (d decides) Decide(ctx context.Context, key string, cost int64) (state.Ruling, error) {
 	return d(ctx, key, cost)
 }
 
-// TestStoreTakenAway takes the store from under targets with each choice: what they answer says so in its
-// body and tells of no quota; and a target can still be closed.
+// TestStoreTakenAway takes the store away from targets with each choice. Their answers say so in the body and
+// tell no quota. A target can still be closed.
 func TestStoreTakenAway(t *testing.T) {
 	var gone atomic.Bool
 	type choice struct {

@@ -104,8 +104,8 @@ var toldSpecs = []string{
 	"concurrency,limit=4,hold=30ms.. + gcra,rate=10/s,burst=5",
 }
 
-// TestRightTargetEqualsReference holds a target without a fault against the reference: requests of several
-// partitions and costs at random times, decision by decision, with what the fields say.
+// TestRightTargetEqualsReference compares a target without a fault with the reference, decision by decision
+// and with its fields. Requests of several partitions and costs come at random times.
 func TestRightTargetEqualsReference(t *testing.T) {
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestRightTargetEqualsReference(t *testing.T) {
 				allowed, denied := 0, 0
 				for i := range 3000 {
 					time.Sleep(gap(random, limit))
-					// Few partitions stay in use; the many others must not disturb them, nor stay for ever.
+					// Few partitions stay in use. The many others must not disturb them, nor stay for ever.
 					key := fmt.Sprintf("k%d", random.IntN(3))
 					if random.IntN(8) == 0 {
 						key = fmt.Sprintf("once%d", i)
@@ -139,7 +139,7 @@ func TestRightTargetEqualsReference(t *testing.T) {
 					} else {
 						denied++
 					}
-					// A queue holds requests back, so each is sent by a goroutine of its own.
+					// A queue holds requests back, so that each needs a goroutine of its own.
 					go func() { compareAnswer(t, ask(target, q), d, at, limit) }()
 					synctest.Wait()
 					if t.Failed() {
@@ -156,7 +156,7 @@ func TestRightTargetEqualsReference(t *testing.T) {
 	}
 }
 
-// gap returns a random time between two requests, so that about half are denied.
+// gap returns a random time between two requests such that about half are denied.
 func gap(random *rand.Rand, l spec.Limit) time.Duration {
 	slowest := l[0]
 	each := float64(slowest.Rate.Per) / float64(slowest.Rate.N)
@@ -170,7 +170,7 @@ func gap(random *rand.Rand, l spec.Limit) time.Duration {
 	}
 }
 
-// compareAnswer compares an answer with the decision at a time.
+// compareAnswer compares an answer with the decision at an instant.
 func compareAnswer(t *testing.T, got *http.Response, d reference.Decision, at time.Duration,
 	limit spec.Limit) {
 	t.Helper()
@@ -224,7 +224,7 @@ func compareAnswer(t *testing.T, got *http.Response, d reference.Decision, at ti
 	}
 }
 
-// hangsUp lets h answer r and tells whether it ended the connection instead.
+// hangsUp lets h answer r and tells whether h ended the connection instead.
 func hangsUp(h http.Handler, w http.ResponseWriter, r *http.Request) (ended bool) {
 	defer func() {
 		switch reason := recover(); reason {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// BenchmarkStore measures decisions a second by a real server, with 64 callers over 1,000 partitions, and
-// prints the ratio to an exchange for every decision, in the same run.
+// BenchmarkStore measures decisions a second on a real server, with 64 callers over 1,000 partitions. It also
+// prints the ratio to one exchange for each decision, measured in the same run.
 func BenchmarkStore(b *testing.B) {
 	const callers, n = 64, 30_000
 	url, _ := startRedis(b)

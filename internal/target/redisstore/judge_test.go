@@ -22,7 +22,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// judgedSpecs are one limit for each algorithm and each axis that the judge knows.
+// judgedSpecs are limits of each algorithm and each axis that the judge knows.
 var judgedSpecs = []string{
 	"token-bucket,rate=400/s,burst=20",
 	"gcra,rate=700/3s,burst=7",
@@ -43,13 +43,13 @@ var judgedSpecs = []string{
 	"token-bucket,rate=400/s,burst=9 + sliding-window-log,rate=20/50ms + fixed-window,rate=40/200ms",
 }
 
-// record asks d from several goroutines, over two partitions, and keeps what a client could see: the clock
-// before and after each decision, and for a delayed one after its release.
+// record asks d from several goroutines, over two partitions, and keeps what a client could see. That is the
+// clock before and after each decision; for a delayed one, after its release.
 func record(t *testing.T, d state.Decider, workers, each int) *timeline.Timeline {
 	t.Helper()
 	start := time.Now()
-	// The server is on this machine and reads its clock in whole microseconds. A window is placed by wall
-	// time, which may be stepped in the time of a test: a millisecond is more than it is slewed by.
+	// The server is on this machine and reads its clock in whole microseconds. Windows are placed by wall
+	// time, which may be stepped during a test. A millisecond is more than it is slewed by.
 	tl := &timeline.Timeline{Header: timeline.Header{Started: start, WallError: time.Millisecond,
 		Tick: time.Microsecond}}
 	all := make([][]timeline.Observation, workers)
@@ -63,7 +63,7 @@ func record(t *testing.T, d state.Decider, workers, each int) *timeline.Timeline
 				o.Sent = time.Since(start)
 				r, err := d.Decide(t.Context(), o.Partition, o.Cost)
 				switch {
-				case stoodStill(err): // decided or not, nobody knows
+				case stoodStill(err): // nobody knows whether it was decided
 					o.Outcome = timeline.Unknown
 				case err != nil:
 					t.Errorf("Decide: %v", err)
@@ -94,18 +94,19 @@ func record(t *testing.T, d state.Decider, workers, each int) *timeline.Timeline
 	return tl
 }
 
-// stoodStill tells whether an answer did not come within redisTimeout: the machine, not the store, is that
-// slow.
+// stoodStill tells whether no answer came within redisTimeout. Then the machine was too slow, not the store.
 func stoodStill(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// recordings is how often a store is recorded, each time for clients it does not know, until enough was seen:
-// how much a recording shows depends on when the machine lets its requests run.
+// recordings is how often a store is recorded at most, until enough was seen. Each time it is asked for
+// clients that it does not know. How much a recording shows depends on when the machine lets its requests
+// run.
 const recordings = 20
 
-// passes records d until a recording with at least ten admissions and ten denials passes. None may fail.
+// passes records d until one recording with at least ten admissions and ten denials passes. No recording may
+// fail.
 func passes(t *testing.T, d state.Decider, limit spec.Limit, workers, each int) {
 	t.Helper()
 	said := ""
@@ -134,7 +135,7 @@ func judge(t *testing.T, tl *timeline.Timeline, limit spec.Limit) *verdict.Judge
 	return j
 }
 
-// explain says what a judgement found.
+// explain prints what a judgement found.
 func explain(j *verdict.Judgement) string {
 	text := fmt.Sprint(j.Verdict, " ", j.Reason, " ", j.Detail)
 	for _, p := range j.Partitions {
@@ -145,7 +146,7 @@ func explain(j *verdict.Judgement) string {
 	return text
 }
 
-// TestJudgePassesStores records decisions of a store under concurrency and has them judged.
+// TestJudgePassesStores records decisions of a store under concurrent requests and judges them.
 func TestJudgePassesStores(t *testing.T) {
 	store := stores["server"](t)
 	for _, spec := range judgedSpecs {
@@ -164,8 +165,8 @@ func TestJudgePassesStores(t *testing.T) {
 	}
 }
 
-// TestJudgeFailsWrongStores judges stores that keep another limit than they declare, and one that reads,
-// decides and writes in three exchanges.
+// TestJudgeFailsWrongStores judges stores that keep another limit than they declare. It also judges one that
+// reads, decides and writes in three exchanges.
 func TestJudgeFailsWrongStores(t *testing.T) {
 	store := stores["server"](t)
 	for kept, declared := range map[string]string{
@@ -196,7 +197,7 @@ func TestJudgeFailsWrongStores(t *testing.T) {
 	})
 }
 
-// failsWithin records d until the judge can prove that limit was broken.
+// failsWithin records d until the judge proves that limit was broken.
 func failsWithin(t *testing.T, limit spec.Limit, d state.Decider, workers, each int) {
 	t.Helper()
 	for n := range recordings {
@@ -208,7 +209,7 @@ func failsWithin(t *testing.T, limit spec.Limit, d state.Decider, workers, each 
 	t.Errorf("%d recordings passed, want one that fails", recordings)
 }
 
-// renamed asks d about other clients than it is asked about.
+// renamed asks d with other client names than it is given.
 type renamed struct {
 	state.Decider
 	prefix string
@@ -218,7 +219,7 @@ func (r renamed) Decide(ctx context.Context, key string, cost int64) (state.Ruli
 	return r.Decider.Decide(ctx, r.prefix+key, cost)
 }
 
-// threeExchanges is a fixed window that is never over: it reads, decides and writes without a lock.
+// threeExchanges is a fixed window that never ends. It reads, decides and writes without a lock.
 type threeExchanges struct {
 	client redis.UniversalClient
 	quota  int

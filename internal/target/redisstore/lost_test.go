@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// deafRedis is a Redis, a cluster of one node, that runs scripts and hangs up instead of answering. It counts
-// them.
+// deafRedis is a Redis, as a cluster of one node, that runs scripts but hangs up instead of answering. It
+// counts the scripts.
 type deafRedis struct {
 	listener net.Listener
 	ran      atomic.Int64
@@ -36,7 +36,7 @@ func startDeafRedis(t *testing.T) *deafRedis {
 	return d
 }
 
-// serve answers commands, each an array of strings.
+// serve answers commands. Each is an array of strings.
 func (d *deafRedis) serve(c net.Conn) {
 	defer c.Close()
 	r := bufio.NewReader(c)
@@ -79,7 +79,7 @@ func (d *deafRedis) serve(c net.Conn) {
 	}
 }
 
-// TestLostAnswersAreNotAskedForAgain has a server run a script and hang up: a second script would charge the
+// TestLostAnswersAreNotAskedForAgain: the server runs a script and hangs up. A second script would charge the
 // request twice.
 func TestLostAnswersAreNotAskedForAgain(t *testing.T) {
 	for _, scheme := range []string{"redis://", "redis-cluster://"} {
@@ -103,7 +103,7 @@ func TestLostAnswersAreNotAskedForAgain(t *testing.T) {
 				t.Errorf("%s: together: got no error", scheme)
 			}
 		}
-		// Of those sent together the server reads the first one.
+		// Of the scripts sent together, the server reads only the first one.
 		if n := deaf.ran.Load(); n != 2 {
 			t.Errorf("%s: the server ran %d scripts, want 2", scheme, n)
 		}

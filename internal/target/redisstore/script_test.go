@@ -15,15 +15,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// TestScriptsAtExactInstants sets the server's clock to the very instants at which a unit comes back or a
-// window ends, to the microsecond around them, and to one microsecond several times, and holds each ruling
-// against the reference.
+// TestScriptsAtExactInstants compares each ruling with the reference at chosen instants of the server's
+// clock. These are the instants at which a unit comes back or a window ends, and the microsecond around them.
+// Some requests come in the same microsecond.
 func TestScriptsAtExactInstants(t *testing.T) {
 	server := miniredis.RunT(t)
 	s, err := Open("redis://" + server.Addr() + "/0")
 	store := opened(t, s, err)
-	// In windows of a few microseconds weighted counts often equal a bound; a long silence of the last two is
-	// worth more grains than a double counts.
+	// In windows of a few microseconds weighted counts often equal a bound. For the last two specs a long
+	// silence is worth more grains than a double can count.
 	specs := append(redisSpecs[:len(redisSpecs):len(redisSpecs)],
 		"sliding-window-counter,rate=5/20us,rounding=nearest",
 		"sliding-window-counter,rate=5/20us,rounding=up", "sliding-window-counter,rate=5/20us",
@@ -68,8 +68,8 @@ func TestScriptsAtExactInstants(t *testing.T) {
 	}
 }
 
-// instant returns the time to the next request: none, or that at which the last decision promised room, up to
-// a microsecond around it, or a random one.
+// instant returns the time to the next request. It is zero, a random one, or the wait that the last decision
+// promised, up to a microsecond more or less.
 func instant(random *rand.Rand, last reference.Decision, p spec.Policy) time.Duration {
 	wait := p.Rate.Per / time.Duration(min(p.Rate.N, 1000))
 	switch n := random.IntN(10); {
@@ -86,7 +86,7 @@ func instant(random *rand.Rand, last reference.Decision, p spec.Policy) time.Dur
 	return max(0, wait.Round(time.Microsecond))
 }
 
-// TestScriptsWhenTheClockStepsBack sets the server's clock back by an hour: what was used up stays used up,
+// TestScriptsWhenTheClockStepsBack sets the server's clock back by an hour. What was used up stays used up,
 // and nothing is an error.
 func TestScriptsWhenTheClockStepsBack(t *testing.T) {
 	server := miniredis.RunT(t)
@@ -110,7 +110,8 @@ func TestScriptsWhenTheClockStepsBack(t *testing.T) {
 				t.Fatalf("%s: %v", spec, err)
 			}
 			got += fmt.Sprint(r.Allow, " ")
-			// These two keep to the largest time that they have seen, the others to the time they were told.
+			// The sliding windows keep to the largest time that they have seen, the others to the time that
+			// they were told.
 			if strings.HasPrefix(spec, "sliding") && r.RetryAfter > 2*time.Minute {
 				t.Errorf("%s: told to wait %v, want no more than two windows", spec, r.RetryAfter)
 			}

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// startRedis starts a redis-server on a free loopback port and returns its URL and what stops it.
+// startRedis starts a redis-server on a free loopback port. It returns its URL and a function that stops it.
 func startRedis(t testing.TB) (url string, stop func()) {
 	t.Helper()
 	addr, stop := startServer(t, "--save", "", "--appendonly", "no")
 	return "redis://" + addr + "/0", stop
 }
 
-// startServer starts a redis-server with more arguments on a free loopback port and returns its address and
-// what stops it.
+// startServer starts a redis-server with more arguments on a free loopback port. It returns its address and a
+// function that stops it.
 func startServer(t testing.TB, args ...string) (addr string, stop func()) {
 	t.Helper()
 	program := redisServer(t)
-	// Between asking the kernel for a port and using it another program may take it; then the server ends at
-	// once.
+	// Another program may take the port between asking the kernel for it and using it. The server then ends
+	// at once.
 	for range 5 {
 		port := freePort(t)
 		all := append(slices.Clone(args), "--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir())
@@ -43,8 +43,8 @@ func startServer(t testing.TB, args ...string) (addr string, stop func()) {
 	return "", nil
 }
 
-// redisServer returns the program. Without it the test is skipped, as it is in a short run, or fails where
-// servers are required.
+// redisServer returns the path of the program. Without it the test fails where servers are required, and is
+// skipped otherwise. It is also skipped in a short run.
 func redisServer(t testing.TB) string {
 	t.Helper()
 	required := os.Getenv("CI") == "true" || os.Getenv("RLCHECK_REQUIRE_SERVERS") == "1"
@@ -64,8 +64,8 @@ func redisServer(t testing.TB) string {
 // busPort stands for a free port among the arguments of startServer.
 const busPort = "BUS-PORT"
 
-// launch starts a server and returns what stops it when the server itself, not another one that was faster,
-// has the port and says that it is ready; nil where it ends before.
+// launch starts a server and returns a function that stops it. It waits until this server has the port and
+// says that it is ready. The result is nil if the server ends before, as where another one took the port.
 func launch(t testing.TB, c *exec.Cmd) (stop func()) {
 	t.Helper()
 	out, err := c.StdoutPipe()
@@ -78,14 +78,14 @@ func launch(t testing.TB, c *exec.Cmd) (stop func()) {
 	ready, ended := make(chan bool, 1), make(chan struct{})
 	go func() {
 		said, told := "", false
-		// reads on, so that the server does not wait for a reader
+		// it reads on, so that the server need not wait for a reader
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if said += lines.Text() + "\n"; !told && isReady.MatchString(lines.Text()) {
 				told = true
 				ready <- true
 			}
 		}
-		// It is killed: the error says so and nothing else.
+		// The server is killed, and the error says only that.
 		_ = c.Wait()
 		if !told {
 			t.Logf("redis-server ended: %s", said)
@@ -111,7 +111,7 @@ func launch(t testing.TB, c *exec.Cmd) (stop func()) {
 	return nil
 }
 
-// isReady is the line by which a server, or a sentinel, says so.
+// isReady matches the line by which a server or a sentinel says that it is ready.
 var isReady = regexp.MustCompile(`Ready to accept connections|Sentinel ID is`)
 
 func freePort(t testing.TB) string {

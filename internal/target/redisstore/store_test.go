@@ -22,7 +22,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
-// stores are the stores under test; each opens one and closes it with the test.
+// stores are the stores under test. Each function opens one and closes it with the test.
 var stores = map[string]func(t *testing.T) *store{
 	"server": func(t *testing.T) *store {
 		url, _ := startRedis(t)
@@ -88,15 +88,15 @@ var redisSpecs = []string{
 		"leaky-bucket-queue,rate=400/s,queue=12",
 }
 
-// taken is one ruling and what was asked.
+// taken is one ruling and what was asked for.
 type taken struct {
 	key  string
 	cost int64
 	state.Ruling
 }
 
-// hammer asks d from several goroutines, over a few keys, and returns the rulings in the order in which they
-// were taken; none where one was lost because the machine stood still.
+// hammer asks d from several goroutines, over a few keys. It returns the rulings in the order in which they
+// were taken. The result is nil if an answer was lost because the machine stood still.
 func hammer(t *testing.T, d state.Decider, workers, each int) []taken {
 	t.Helper()
 	all := make([][]taken, workers)
@@ -136,9 +136,9 @@ func hammer(t *testing.T, d state.Decider, workers, each int) []taken {
 	return flat
 }
 
-// TestStoreEqualsReference asks each script from several goroutines at once and holds every ruling, taken at
-// a time of the server's clock, against the reference at that time: what is decided, what is left, and both
-// times to the nanosecond.
+// TestStoreEqualsReference asks each script from several goroutines at once. It compares every ruling with
+// the reference at the same time of the server's clock: what is decided, what is left, and both times to the
+// nanosecond.
 func TestStoreEqualsReference(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -165,9 +165,9 @@ func TestStoreEqualsReference(t *testing.T) {
 	}
 }
 
-// equalsReference compares rulings of d with the reference until at least ten admitted and two denied: a slow
-// machine, or the embedded server, is asked at a rate that a limit mostly allows, and a slower one at one
-// that it allows always.
+// equalsReference compares rulings of d with the reference until at least ten were admitted and two denied.
+// That may take several rounds: a slow machine or the embedded server may ask so slowly that the limit admits
+// most or all.
 func equalsReference(t *testing.T, d state.Decider, limit spec.Limit, workers, each int) {
 	t.Helper()
 	allowed, denied := 0, 0
@@ -206,7 +206,7 @@ func compareRulings(t *testing.T, all []taken, limit spec.Limit) (allowed, denie
 	return allowed, len(all) - allowed
 }
 
-// TestStoreWithinBounds asks a store for one partition from many clients at once: it admits as many as the
+// TestStoreWithinBounds asks a store for one partition from many clients at once. It admits as many as the
 // reference does at the instants of its decisions, however long they took.
 func TestStoreWithinBounds(t *testing.T) {
 	for name, open := range stores {
@@ -276,8 +276,8 @@ func parse(t testing.TB, text string) spec.Limit {
 	return limit
 }
 
-// TestStoreServesReplicas has two targets before one store: together they admit one quota, and a third with
-// another limit another one.
+// TestStoreServesReplicas puts two targets in front of one store. Together they admit one quota. A third
+// target with another limit has a quota of its own.
 func TestStoreServesReplicas(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestStoreServesReplicas(t *testing.T) {
 	}
 }
 
-// TestStoreReloadsScripts forgets the scripts on the server between two decisions.
+// TestStoreReloadsScripts makes the server forget the scripts between two decisions.
 func TestStoreReloadsScripts(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -324,7 +324,7 @@ func TestStoreReloadsScripts(t *testing.T) {
 	}
 }
 
-// TestStoreKeepsStateLongEnough compares the time to live of each state with what the state needs.
+// TestStoreKeepsStateLongEnough compares the time to live of each state with the time for which it is needed.
 func TestStoreKeepsStateLongEnough(t *testing.T) {
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -342,7 +342,7 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// The second one is denied, and begins a ban where there is one.
+				// the second one is denied, and begins a ban if there is one
 				var r state.Ruling
 				for range 2 {
 					if r, err = d.Decide(t.Context(), "k", 3); err != nil {
@@ -362,8 +362,8 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 					left := func() time.Duration { return r.Reset - time.Since(time.Unix(0, int64(r.At))) }
 					most := left()
 					ttl, err := store.client.PTTL(t.Context(), key).Result()
-					// The state is a second older than it needs to be; less of it has passed, or the machine
-					// stood still.
+					// The state is kept a second longer than needed. Either less than that has passed, or the
+					// machine stood still.
 					need := left()
 					switch {
 					case err != nil:
@@ -383,7 +383,7 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 	}
 }
 
-// TestStoreGone stops the server: a decision then ends with an error, also for a client that has left.
+// TestStoreGone stops the server. A decision then ends with an error, even for a client that has left.
 func TestStoreGone(t *testing.T) {
 	url, stop := startRedis(t)
 	s, err := Open(url)
@@ -404,7 +404,7 @@ func TestStoreGone(t *testing.T) {
 	}
 }
 
-// TestStoreRefuses names what the stores cannot keep, and where there is none.
+// TestStoreRefuses: errors name what the stores cannot keep, and a store that is not there.
 func TestStoreRefuses(t *testing.T) {
 	store := stores["embedded"](t)
 	for spec, want := range map[string]string{

@@ -23,8 +23,8 @@ import (
 // trustedURL is the variable with the URL that TestRedisOverTLSTrusts connects to in a process of its own.
 const trustedURL = "RLCHECK_TEST_REDISS"
 
-// TestRedisOverTLS: a store by rediss:// keeps the limit, a certificate that nobody signed is refused unless
-// the URL says otherwise, and one that SSL_CERT_FILE vouches for is believed.
+// TestRedisOverTLS: a store at a rediss:// URL keeps the limit. A certificate that nobody signed is refused
+// unless the URL says otherwise. One that SSL_CERT_FILE vouches for is accepted.
 func TestRedisOverTLS(t *testing.T) {
 	addr, ca := startSecureRedis(t)
 	if got := secureBurst(t, "rediss://"+addr+"/0?skip_verify=true"); got != "10 0" {
@@ -37,7 +37,7 @@ func TestRedisOverTLS(t *testing.T) {
 			t.Errorf("%s%s: got %v, want an error that says %q", url, addr, err, want)
 		}
 	}
-	// A process reads what it trusts once.
+	// A process reads the trusted certificates only once.
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRedisOverTLSTrusts$", "-test.v")
 	c.Env = append(os.Environ(), "SSL_CERT_FILE="+ca, trustedURL+"=rediss://"+addr+"/1")
 	if out, err := c.CombinedOutput(); err != nil ||
@@ -72,7 +72,7 @@ func secureBurst(t *testing.T, url string) string {
 	return fmt.Sprint(admitted(target, 10), admitted(target, 10))
 }
 
-// startSecureRedis starts a redis-server that speaks TLS only, and returns its address and the file of the
+// startSecureRedis starts a redis-server that speaks only TLS. It returns its address and the file of the
 // authority that signed its certificate.
 func startSecureRedis(t *testing.T) (addr, ca string) {
 	t.Helper()
@@ -95,8 +95,8 @@ func startSecureRedis(t *testing.T) (addr, ca string) {
 	return "", ""
 }
 
-// certify writes an authority, and a certificate for 127.0.0.1 signed by it, into dir, and returns the file
-// of the authority.
+// certify writes an authority, and a certificate for 127.0.0.1 signed by it, into dir. It returns the file of
+// the authority.
 func certify(t *testing.T, dir string) string {
 	t.Helper()
 	write := func(name, kind string, der []byte, err error) string {

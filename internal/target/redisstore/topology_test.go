@@ -64,8 +64,8 @@ func (n node) must(t *testing.T, words ...any) string {
 	return fmt.Sprint(v)
 }
 
-// tells runs a command on a node that may be changing its part, and hang up on its clients: then it tells
-// nothing.
+// tells runs a command on a node. It returns "" if the node hangs up, which it may do while it changes its
+// role.
 func (n node) tells(t *testing.T, words ...any) string {
 	t.Helper()
 	v, err := n.Do(t.Context(), words...).Result()
@@ -75,7 +75,7 @@ func (n node) tells(t *testing.T, words ...any) string {
 	return fmt.Sprint(v)
 }
 
-// eventually waits for something that servers agree on by themselves.
+// eventually waits for something on which servers agree by themselves.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for range 2400 {
@@ -87,12 +87,13 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Fatalf("%s: not within two minutes", what)
 }
 
-// startCluster starts three nodes that share the slots. Each answers for its own when another one is gone.
+// startCluster starts three nodes that share the slots. Each answers for its own slots even if another one is
+// gone.
 func startCluster(t *testing.T) []node {
 	t.Helper()
 	nodes := make([]node, 3)
 	for i := range nodes {
-		// A node that a busy machine keeps waiting is not gone.
+		// a node that a busy machine keeps waiting must not count as gone
 		nodes[i] = startNode(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "60000",
 			"--cluster-port", busPort,
 			"--cluster-require-full-coverage", "no")
@@ -117,9 +118,12 @@ func startCluster(t *testing.T) []node {
 	return nodes
 }
 
-// TestStoreInCluster keeps limits in a cluster of three nodes: they equal the reference, the judge passes
-// them, all nodes have some, every name of a partition stays on one node, a slot that has moved is followed
-// without counting twice, and when a node is gone the others go on.
+// TestStoreInCluster keeps limits in a cluster of three nodes:
+//
+//   - Rulings equal the reference, and the judge passes them.
+//   - All nodes have some partitions, and every name of a partition stays on one node.
+//   - A slot that has moved is followed without counting twice.
+//   - If a node is gone, the others go on.
 func TestStoreInCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three servers agree for seconds")
@@ -166,7 +170,7 @@ func TestStoreInCluster(t *testing.T) {
 	})
 }
 
-// admits asks n times and compares how often it is admitted.
+// admits asks n times and checks how often it is admitted.
 func admits(t *testing.T, d state.Decider, key string, n, want int) {
 	t.Helper()
 	got := 0
@@ -184,7 +188,7 @@ func admits(t *testing.T, d state.Decider, key string, n, want int) {
 	}
 }
 
-// moveSlot gives the slot of a partition, which is empty, to another node, without telling the client.
+// moveSlot gives the slot of a partition, which is empty, to another node. The client is not told.
 func moveSlot(t *testing.T, nodes []node, d *decider) {
 	const key = "moved"
 	slot := nodes[0].must(t, "cluster", "keyslot", d.call(key, 1).args[0])
@@ -200,8 +204,8 @@ func moveSlot(t *testing.T, nodes []node, d *decider) {
 	admits(t, d, key, 5, 3)
 }
 
-// TestStoreBehindSentinel has a sentinel make the replica of a master the master: what was used up stays used
-// up.
+// TestStoreBehindSentinel: a sentinel makes the replica of a master the new master. What was used up stays
+// used up.
 func TestStoreBehindSentinel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a sentinel watches for ten seconds")
@@ -229,7 +233,7 @@ func TestStoreBehindSentinel(t *testing.T) {
 	}
 	admits(t, d, "k", 3, 3)
 	eventually(t, "what the master has", func() bool { return master.tells(t, "wait", 1, 1000) == "1" })
-	// A sentinel refuses as long as it has not seen the replica for long enough.
+	// A sentinel refuses until it has seen the replica for long enough.
 	eventually(t, "the order to fail over",
 		func() bool { return sentinel.Do(t.Context(), "sentinel", "failover", "main").Err() == nil })
 	eventually(t, "the new master", func() bool {

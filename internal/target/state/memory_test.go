@@ -39,8 +39,8 @@ func (m *Memory) partitions() int {
 }
 
 // TestMemoryFollowsPartitionsInUse asks for many partitions once, over a time in which they recover: few are
-// kept. Others are used up again and again just before they have recovered: what is forgotten meanwhile never
-// changes a decision.
+// kept. Others are used up again and again just before they have recovered. Forgetting the former never
+// changes a decision about the latter.
 func TestMemoryFollowsPartitionsInUse(t *testing.T) {
 	for _, spec := range []string{bucket, "fixed-window,rate=10/1s", "sliding-window-counter,rate=10/1s",
 		"gcra,rate=10/s,burst=3,ban=1s"} {
@@ -64,7 +64,8 @@ func TestMemoryFollowsPartitionsInUse(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// 5,000 a second, each kept for at least its recovery and at most until its shard has doubled.
+			// 5,000 come a second. Each is kept for at least its recovery, and at most until its shard has
+			// doubled.
 			kept, most := m.partitions(), 2*5000*8
 			if kept < 5000 || kept > most {
 				t.Errorf("%s: got %d partitions kept, want 5000 to %d", spec, kept, most)
@@ -73,7 +74,7 @@ func TestMemoryFollowsPartitionsInUse(t *testing.T) {
 	}
 }
 
-// useUp asks n times for each of the partitions whose states the reference has, and compares the decisions.
+// useUp asks n times for each of the partitions whose states the reference has. It compares the decisions.
 func useUp(t *testing.T, m *Memory, states []reference.State, n int) {
 	t.Helper()
 	for k := range states {
@@ -92,8 +93,8 @@ func useUp(t *testing.T, m *Memory, states []reference.State, n int) {
 	}
 }
 
-// TestMemoryKeepsRequestsInFlight does not forget a partition with a request in flight, however long that
-// takes, and does once it is complete.
+// TestMemoryKeepsRequestsInFlight: a partition with a request in flight is not forgotten, however long that
+// takes. It is once the request is complete.
 func TestMemoryKeepsRequestsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := keeping(t, "concurrency,limit=1,hold=1s..2s")
@@ -118,7 +119,8 @@ func TestMemoryKeepsRequestsInFlight(t *testing.T) {
 			t.Error("while a request is in flight: got a second one admitted, want 1 place")
 		}
 		slow.Complete()
-		// how full its shard is depends on the seed; it is swept when it has twice what the last sweep left
+		// How full its shard is depends on the seed. A shard is swept when it holds twice what the last sweep
+		// left.
 		for range 8 {
 			if crowd(); !m.Knows("slow") {
 				break
@@ -133,8 +135,8 @@ func TestMemoryKeepsRequestsInFlight(t *testing.T) {
 	})
 }
 
-// TestMemoryKeepsWhatIsNotAsGoodAsNew does not evict buckets that would start again empty, or with another
-// rhythm.
+// TestMemoryKeepsWhatIsNotAsGoodAsNew: a bucket is not evicted if a new one would be empty, or would refill
+// at other times.
 func TestMemoryKeepsWhatIsNotAsGoodAsNew(t *testing.T) {
 	for _, spec := range []string{"token-bucket,rate=9/s,burst=9,start=empty",
 		"token-bucket,rate=9/s,burst=9,refill=interval,fill=3",
