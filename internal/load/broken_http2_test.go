@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -347,5 +349,45 @@ func TestADeafTargetOfHTTP2HoldsUpNothingForever(t *testing.T) {
 	}
 	if tl.Header.Ended > time.Minute {
 		t.Errorf("it took %v", tl.Header.Ended)
+	}
+}
+
+// Where missing answers are denials, an end that several requests waited for denies none of them: the answers
+// to those that were admitted may be lost with the connection.
+func TestAnEndForSeveralStreamsDeniesNone(t *testing.T) {
+	answering := func(then func(p *peer, id uint32)) func(net.Conn) {
+		return func(c net.Conn) {
+			p := speak(c)
+			for id := uint32(1); id != 0; id = p.next() {
+				if id <= 5 {
+					p.answer(id, true)
+				} else {
+					then(p, id)
+				}
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		requests, denied int
+		then             func(p *peer, id uint32)
+	}{
+		"closed":         {10, 0, func(p *peer, _ uint32) { p.c.Close() }},
+		"closed for one": {4, 1, func(p *peer, _ uint32) { p.c.Close() }},
+		"silent":         {10, 0, func(*peer, uint32) {}},
+		"silent for one": {4, 1, func(*peer, uint32) {}},
+		"gone away":      {4, 0, func(p *peer, _ uint32) { p.WriteGoAway(5, http2.ErrCodeNo, nil) }},
+		"each is reset":  {10, 7, func(p *peer, id uint32) { p.WriteRSTStream(id, http2.ErrCodeCancel) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := Options{URL: loopback(t, answering(tt.then)), HTTP2: true, SilentDenials: true,
+				Timeout: 3 * time.Second}
+			tl := mustRecord(t, schedule(timeline.Phase{Name: "b", Shape: timeline.AtOnce,
+				Arrivals: each(tt.requests, 0, "k", 0)}), o)
+			c, noted := tl.Counts(), slices.Contains(tl.Header.Notes, cause.Blurred)
+			if c.Allowed != 3 || c.Denied != tt.denied || noted != (tt.denied == 0) {
+				t.Errorf("got %+v, notes %q", c, tl.Header.Notes)
+			}
+		})
 	}
 }

@@ -77,6 +77,9 @@ func Remedy(tl *timeline.Timeline) string {
 	if word != "" && slices.Contains(tl.Header.Notes, NoCertificate) {
 		return Certify
 	}
+	if word != "" && slices.Contains(tl.Header.Notes, Blurred) {
+		return Apart
+	}
 	return causes[word].mend
 }
 
@@ -87,6 +90,13 @@ const NoCertificate = timeline.OfTarget + "the target asked for a client certifi
 
 // Certify is what helps with NoCertificate.
 const Certify = "send a certificate that the target accepts: --cert FILE and --key FILE"
+
+// Blurred is the note of a recording in which missing answers are denials, but not all that are missing.
+const Blurred = timeline.OfTarget + "connections of HTTP/2 ended, or gave no answer in time, while " +
+	"several requests waited: which of them were denied is not known"
+
+// Apart is what helps with Blurred.
+const Apart = "leave --http2 out: a connection of HTTP/1.1 that ends loses no other answer"
 
 // commonest returns the commonest error where nothing was answered, and how often it was met.
 func commonest(tl *timeline.Timeline) (word string, count int) {

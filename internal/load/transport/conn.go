@@ -270,11 +270,12 @@ func (c *Conn) fail(s *Shot, early bool, err error) {
 		}
 	}
 	if c.t.o.SilentDenials && timeline.NoAnswer(w) {
-		if !early {
+		if early {
+			c.tooEarly()
+		} else if c.denies(err) {
 			c.t.deny(s)
 			return
 		}
-		c.tooEarly()
 	}
 	c.t.fail(s, w, err)
 }

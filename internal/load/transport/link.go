@@ -41,6 +41,9 @@ type link struct {
 	names map[string]string
 	// scratch is where the fields of an answer are gathered; the reader's.
 	scratch timeline.Fields
+	// blurred tells that answers may have been lost: the connection ended, or a time ran out, while several
+	// requests waited. The reader's.
+	blurred bool
 }
 
 // slot is what a conn has that is a stream of a link.
@@ -153,14 +156,45 @@ func (l *link) serve() {
 	l.closing.Store(true)
 	l.mu.Unlock()
 	l.raw.Close()
-	for _, c := range l.all() {
+	streams := l.all()
+	l.blur(streams)
+	for _, c := range streams {
 		c.giveUp(err)
 	}
 }
 
+// blur is called before requests are ended to which no answer came. A target that ends or forgets the
+// connection for one of several loses its answers to the others, too.
+func (l *link) blur(streams []*Conn) {
+	waiting := 0
+	for _, c := range streams {
+		if c.inflight.Load() != nil && (c.open || !c.headed) {
+			waiting++
+		}
+	}
+	l.blurred = l.blurred || waiting > 1
+}
+
+// denies tells whether the missing answer to a request that ended with err means that it was denied, where
+// missing answers are denials.
+func (c *Conn) denies(err error) bool {
+	switch {
+	case c.link == nil || errors.Is(err, http2.ErrReset):
+		return true
+	case errors.Is(err, http2.ErrGoneAway) || c.link.blurred:
+		c.t.once("blurred", cause.Blurred)
+		return false
+	}
+	return true
+}
+
 // reap ends the streams that were cut. The reader calls it.
 func (l *link) reap() {
-	for _, c := range l.all() {
+	streams := l.all()
+	if slices.ContainsFunc(streams, func(c *Conn) bool { return c.cut.Load() && c.inflight.Load() != nil }) {
+		l.blur(streams)
+	}
+	for _, c := range streams {
 		if c.cut.Load() {
 			if s := c.inflight.Load(); s != nil && s.state.Load() == sent {
 				l.h2.Cancel(&c.stream)
