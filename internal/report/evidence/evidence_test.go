@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -28,9 +29,14 @@ func TestMendOfARecordingCutOutOfTraffic(t *testing.T) {
 	if !strings.Contains(told(), "find out why 140 requests got no answer") {
 		t.Errorf("where nothing was denied: got %q", told())
 	}
-	if s.Counts.Denied = 1; !strings.Contains(told(), "send more requests") {
+	if s.Counts.Denied = 1; told() != "find out why 140 requests got no answer" {
 		t.Errorf("where a denial was answered: got %q", told())
 	}
+	s.Header.Notes = []string{cause.Blurred}
+	if told() != cause.Apart {
+		t.Errorf("where answers are lost with a connection: got %q", told())
+	}
+	s.Header.Notes = nil
 	for i := range s.Timeline.Observations {
 		o := &s.Timeline.Observations[i]
 		o.FirstByte = o.Sent + time.Minute

@@ -53,12 +53,24 @@ func recordedMend(s *result.Scenario, r verdict.Reason) string {
 // unheardMend returns the mend of a run that admitted requests, denied none, and left some without an answer.
 // Empty for others.
 func unheardMend(s *result.Scenario, r verdict.Reason) string {
-	n := s.Latency.Unanswered
-	if r != verdict.TooFew || n == 0 || s.Counts.Allowed == 0 || s.Counts.Denied > 0 {
+	lost := lostMend(s, r)
+	switch {
+	case lost != "" && slices.Contains(s.Header.Notes, cause.Blurred):
+		return cause.Apart
+	case lost == "" || s.Counts.Allowed == 0 || s.Counts.Denied > 0:
 		return ""
 	}
-	return "find out why " + quantity.Plural(int(n), "request") + " got no answer; if the target " +
-		"denies by not answering, declare denied: {unanswered: true} (--set denied.unanswered=true)"
+	return lost + "; if the target denies by not answering, declare denied: {unanswered: true} " +
+		"(--set denied.unanswered=true)"
+}
+
+// lostMend is the mend of a run that showed too little where requests got no answer; empty for others.
+func lostMend(s *result.Scenario, r verdict.Reason) string {
+	n := s.Latency.Unanswered
+	if r != verdict.TooFew || n == 0 {
+		return ""
+	}
+	return "find out why " + quantity.Plural(int(n), "request") + " got no answer"
 }
 
 // wentAwayMend returns the mend of a run whose target answered at first and then did not. Empty for others.
@@ -113,7 +125,7 @@ func Mend(s *result.Scenario, r verdict.Reason) string {
 			"affects another"
 	}
 	if text := cmp.Or(recordedMend(s, r), unheardMend(s, r), wentAwayMend(s, r), slowMend(s, r),
-		unalikeMend(s, r)); text != "" {
+		unalikeMend(s, r), lostMend(s, r)); text != "" {
 		return text
 	}
 	if s.Timeline == nil {
