@@ -416,10 +416,11 @@ const mostPinned = 200
 
 // pinned returns a policy of what is left that explains the recording, the roundest about the first one that
 // is found: what is live is divided, into most parts, and then what is doubtful. It reports false where none
-// is found.
-func (r *region) pinned(tl *timeline.Timeline, most int, explains func(box) bool) (box, bool) {
+// is found, or late tells that the time is over.
+func (r *region) pinned(tl *timeline.Timeline, most int, late func() bool,
+	explains func(box) bool) (box, bool) {
 	for _, open := range [][]box{slices.Clone(r.live), slices.Clone(r.doubtful)} {
-		for i := 0; i < min(most, len(open)); i++ {
+		for i := 0; i < min(most, len(open)) && !late(); i++ {
 			for _, p := range []box{open[i].point(), open[i].middle()} {
 				if explains(p) {
 					return r.rounded(p, explains), true

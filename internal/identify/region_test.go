@@ -67,12 +67,25 @@ func TestWhatIsLeftIsDividedUntilSomeOfItExplains(t *testing.T) {
 		from, to, want time.Duration
 	}{{1_234_560 * us, 1_244_560 * us, 1_240_000 * us}, {1_600_100 * us, 1_609_100 * us, 1_601_000 * us},
 		{3 * s, 4 * s, 0}} {
-		got, ok := r.pinned(&timeline.Timeline{}, mostPinned, func(b box) bool {
+		explains := func(b box) bool {
 			return b.q1 == 5 && b.t1 == b.t2 && b.t1 >= tt.from && b.t1 <= tt.to
-		})
+		}
+		got, ok := r.pinned(&timeline.Timeline{}, mostPinned, func() bool { return false }, explains)
 		if got.t1 != tt.want || ok != (tt.want > 0) {
 			t.Errorf("%s to %s: got %s, %v, want %s", tt.from, tt.to, got.t1, ok, tt.want)
 		}
+	}
+}
+
+// TestNothingIsDividedOnceTheTimeIsOver: whoever had interrupted identify waited for a judge who could name
+// nothing any more.
+func TestNothingIsDividedOnceTheTimeIsOver(t *testing.T) {
+	r := &region{kind: kinds()[3], live: []box{{q1: 5, q2: 5, t1: time.Second, t2: 2 * time.Second}}}
+	asked := 0
+	over := func() bool { return asked >= 6 }
+	no := func(box) bool { asked++; return false }
+	if _, ok := r.pinned(&timeline.Timeline{}, mostPinned, over, no); ok || asked != 6 || r.left < -6 {
+		t.Errorf("got %v after %d questions, %d to the judge, want none after 6", ok, asked, -r.left)
 	}
 }
 

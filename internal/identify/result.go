@@ -398,7 +398,7 @@ func (x *search) explained(r *region) box {
 			return p
 		}
 	}
-	if p, ok := r.pinned(x.shown(), mostPinned, explains); ok {
+	if p, ok := r.pinned(x.shown(), mostPinned, x.overdue, explains); ok {
 		return p
 	}
 	return best

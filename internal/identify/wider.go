@@ -358,7 +358,7 @@ func (x *search) both(a, r *region) Candidate {
 			return try
 		}
 		explains := func(c box) bool { return !x.overdue() && !x.fails(at(c)) }
-		if c, ok := rest.pinned(x.shown(), parts, explains); ok {
+		if c, ok := rest.pinned(x.shown(), parts, x.overdue, explains); ok {
 			return at(c)
 		}
 	}
