@@ -162,6 +162,9 @@ var closedLists = []entry{
 	{"tls", "error", "The TLS handshake failed."},
 	{"tls-certificate", "error", "The certificate of the target was not accepted (--cacert, --host, " +
 		"--insecure)."},
+	{"tls-client", "error", "The target did not accept the certificate of the client, or its absence " +
+		"(--cert, --key)."},
+	{"tls-host", "error", "The target serves no host of that name (--host)."},
 	{"no-tls", "error", "The target does not speak TLS: write http://."},
 	{"wants-tls", "error", "The target asks for TLS: write https://."},
 	{"http2", "error", "The answer breaks HTTP/2."},

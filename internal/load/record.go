@@ -52,6 +52,7 @@ type recorder struct {
 //
 //	refused, no-route, dns, forbidden, tls   no connection could be made (Options.Guard: forbidden)
 //	tls-certificate, no-tls                  nor here: a certificate that is not trusted, a port without TLS
+//	tls-client, tls-host                     nor here: the target wants another certificate, or host name
 //	wants-tls, http2, no-http2               the port speaks TLS, HTTP/2 only, or no HTTP/2
 //	proxy                                    the proxy opened no tunnel
 //	reset, eof, closed                       the connection or stream ended before an answer; closed: it

@@ -127,6 +127,69 @@ func TestACertificateThatIsMissingIsNamed(t *testing.T) {
 	}
 }
 
+// A target that ends a TLS connection says by an alert what it does not accept. With TLS 1.3 the handshake of
+// the client is over when one about its certificate comes.
+func TestAlertsAreNamed(t *testing.T) {
+	certify := tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool()}
+	old := certify
+	old.MaxVersion = tls.VersionTLS12
+	nameless := tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return nil, nil
+	}}
+	for _, x := range []struct {
+		name, word, mend string
+		http2            bool
+		target           *tls.Config
+	}{
+		{"HTTP/1.1 to no HTTP/1.1", "http2", "--http2", false, &tls.Config{NextProtos: []string{"h3"}}},
+		{"HTTP/2 to HTTP/1.1 only", "no-http2", "leave --http2 out", true,
+			&tls.Config{NextProtos: []string{"http/1.1"}}},
+		{"another client certificate", "tls-client", "--cert FILE", false, &certify},
+		{"another client certificate, HTTP/2", "tls-client", "--cert FILE", true, &certify},
+		{"another client certificate, TLS 1.2", "tls-client", "--cert FILE", false, &old},
+		{"another name", "tls-host", "--host NAME", false, &nameless},
+	} {
+		srv := httptest.NewUnstartedServer(http.HandlerFunc(ok))
+		srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+		srv.EnableHTTP2, srv.TLS = x.http2, x.target.Clone()
+		srv.StartTLS()
+		shown := srv.TLS.Certificates
+		if x.target == &nameless {
+			srv.TLS.Certificates = nil
+		}
+		tl := mustRecord(t, one(), Options{URL: must(url.Parse(srv.URL)), HTTP2: x.http2,
+			TLS: &tls.Config{InsecureSkipVerify: true, Certificates: shown}})
+		why, _ := cause.Unreachable(tl)
+		mend := cause.Remedy(tl)
+		if !strings.Contains(why, " "+x.word+": ") || !strings.Contains(mend, x.mend) {
+			t.Errorf("%s: got %q, mend %q, notes %q", x.name, why, mend, tl.Header.Notes)
+		}
+		srv.Close()
+	}
+}
+
+// What is wrong with a certificate is told: an authority, a name and a date are mended otherwise.
+func TestWhatIsWrongWithACertificateIsTold(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(ok))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	defer srv.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(srv.Certificate())
+	late := srv.Certificate().NotAfter.Add(time.Hour)
+	for want, c := range map[string]*tls.Config{
+		"trusted: x509: certificate signed by unknown authority": {RootCAs: x509.NewCertPool()},
+		"trusted: x509: certificate is valid for example.com, ":  {RootCAs: roots, ServerName: "a.test"},
+		"trusted: x509: certificate has expired or is not yet ": {RootCAs: roots,
+			Time: func() time.Time { return late }},
+	} {
+		tl := mustRecord(t, one(), Options{URL: must(url.Parse(srv.URL)), TLS: c})
+		if why, _ := cause.Unreachable(tl); !strings.Contains(why, want) {
+			t.Errorf("got %q, want %q", why, want)
+		}
+	}
+}
+
 // greeted is a connection of which first was read already.
 type greeted struct {
 	net.Conn

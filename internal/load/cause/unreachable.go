@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -17,8 +18,30 @@ func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 	if word == "" {
 		return "", false
 	}
-	return "no request was answered: " + share(count, tl.Sent(), word), true
+	return "no request was answered: " + share(count, tl.Sent(), word) + first(tl, word), true
 }
+
+// first is what the first error of a word said where the word says too little; empty elsewhere.
+func first(tl *timeline.Timeline, word string) string {
+	if !slices.Contains([]string{TLS, Certificate, Client, Proxy, Network}, word) {
+		return ""
+	}
+	for _, note := range tl.Header.Notes {
+		if text, is := strings.CutPrefix(note, First(word, "")); is {
+			for _, lead := range []string{"tls: failed to verify certificate: ", "remote error: "} {
+				_, after, found := strings.Cut(text, lead)
+				if found {
+					text = after
+				}
+			}
+			return ": " + text
+		}
+	}
+	return ""
+}
+
+// First is the note on the first error of a word.
+func First(word, text string) string { return "first " + word + ": " + text }
 
 // share says how many of all requests met an error, and what it means.
 func share(count, all int, word string) string {
@@ -67,7 +90,7 @@ func Silent(tl *timeline.Timeline) string {
 func Lasting(tl *timeline.Timeline) bool {
 	word, count := commonest(tl)
 	return count == tl.Sent() && slices.Contains([]string{Refused, NoSocket, NoProxy, HTTP2,
-		NoHTTP2, WantsTLS, NoTLS, Certificate}, word)
+		NoHTTP2, WantsTLS, NoTLS, Certificate, Client, HostName}, word)
 }
 
 // Remedy says what the reader can do about a target that is Unreachable; empty where it is not, or nothing
@@ -137,6 +160,9 @@ var causes = map[string]cause{
 		"check whether the target wants a client certificate, or another version of TLS"},
 	Certificate: {"the target's certificate is not trusted", "name its authority with --cacert FILE, " +
 		"use the host name of the certificate (--host NAME), or accept any certificate with --insecure"},
+	Client: {"the target did not accept the client", Certify},
+	HostName: {"the target serves no host of that name",
+		"name a host that the target serves (--host NAME)"},
 	NoTLS:    {"the port does not speak TLS", "write http:// in the URL"},
 	WantsTLS: {"the port speaks TLS, and the request was plain HTTP", "write https:// in the URL"},
 	HTTP2: {"the port speaks only HTTP/2",

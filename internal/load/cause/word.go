@@ -26,6 +26,8 @@ const (
 	TooLarge    word = "header-too-large"
 	TLS         word = "tls"
 	Certificate word = "tls-certificate"
+	Client      word = "tls-client"
+	HostName    word = "tls-host"
 	NoTLS       word = "no-tls"
 	WantsTLS    word = "wants-tls"
 	HTTP2       word = "http2"
@@ -66,9 +68,6 @@ func (t told) Unwrap() error      { return t.error }
 // OfGuard marks an error of the one who is asked whether an address may be connected to.
 func OfGuard(err error) error { return forbidden{err} }
 
-// OfHandshake marks an error of a TLS handshake.
-func OfHandshake(err error) error { return handshake{err} }
-
 // Told is err, whose Word is word.
 func Told(word string, err error) error { return told{word, err} }
 
@@ -82,6 +81,8 @@ func Word(err error) string {
 	switch {
 	case errors.As(err, &own):
 		return own.word
+	case alerted(err) != "":
+		return alerted(err)
 	case errors.As(err, &silent):
 		return otherThanHTTP2(silent)
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):

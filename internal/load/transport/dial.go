@@ -51,10 +51,7 @@ func (t *Transport) dialSecure(ctx context.Context, p *Pool) (nc, raw net.Conn, 
 		secure := tls.Client(raw, t.tlsConfig(u))
 		if err := secure.HandshakeContext(ctx); err != nil {
 			raw.Close()
-			if t.o.HTTP2 && errors.Is(err, noProtocol) {
-				return nil, nil, cause.Told(cause.NoHTTP2, err)
-			}
-			return nil, nil, cause.OfHandshake(err)
+			return nil, nil, cause.OfHandshake(err, t.o.HTTP2)
 		}
 		if t.o.HTTP2 && secure.ConnectionState().NegotiatedProtocol != "h2" {
 			raw.Close()
@@ -65,9 +62,6 @@ func (t *Transport) dialSecure(ctx context.Context, p *Pool) (nc, raw net.Conn, 
 	t.opened.Add(1)
 	return nc, raw, nil
 }
-
-// noProtocol is the alert of a target that speaks none of the protocols offered (RFC 7301 section 3.2).
-const noProtocol = tls.AlertError(120)
 
 func (t *Transport) dialRaw(ctx context.Context, p *Pool, addr string) (net.Conn, error) {
 	var local netip.Addr

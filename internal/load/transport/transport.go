@@ -145,7 +145,7 @@ func (t *Transport) Stop() {
 // remember keeps the first error of each word as a note.
 func (t *Transport) remember(w string, err error) {
 	if err != nil && w != cause.Interrupted {
-		t.once(w, "first "+w+": "+cause.Plain(err))
+		t.once(w, cause.First(w, cause.Plain(err)))
 	}
 }
 
