@@ -130,10 +130,10 @@ func TestACertificateThatIsMissingIsNamed(t *testing.T) {
 // A target that ends a TLS connection says by an alert what it does not accept. With TLS 1.3 the handshake of
 // the client is over when one about its certificate comes.
 func TestAlertsAreNamed(t *testing.T) {
-	certify := tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool()}
-	old := certify
+	certify := &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool()}
+	old := certify.Clone()
 	old.MaxVersion = tls.VersionTLS12
-	nameless := tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	nameless := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return nil, nil
 	}}
 	for _, x := range []struct {
@@ -144,17 +144,17 @@ func TestAlertsAreNamed(t *testing.T) {
 		{"HTTP/1.1 to no HTTP/1.1", "http2", "--http2", false, &tls.Config{NextProtos: []string{"h3"}}},
 		{"HTTP/2 to HTTP/1.1 only", "no-http2", "leave --http2 out", true,
 			&tls.Config{NextProtos: []string{"http/1.1"}}},
-		{"another client certificate", "tls-client", "--cert FILE", false, &certify},
-		{"another client certificate, HTTP/2", "tls-client", "--cert FILE", true, &certify},
-		{"another client certificate, TLS 1.2", "tls-client", "--cert FILE", false, &old},
-		{"another name", "tls-host", "--host NAME", false, &nameless},
+		{"another client certificate", "tls-client", "--cert FILE", false, certify},
+		{"another client certificate, HTTP/2", "tls-client", "--cert FILE", true, certify},
+		{"another client certificate, TLS 1.2", "tls-client", "--cert FILE", false, old},
+		{"another name", "tls-host", "--host NAME", false, nameless},
 	} {
 		srv := httptest.NewUnstartedServer(http.HandlerFunc(ok))
 		srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 		srv.EnableHTTP2, srv.TLS = x.http2, x.target.Clone()
 		srv.StartTLS()
 		shown := srv.TLS.Certificates
-		if x.target == &nameless {
+		if x.target == nameless {
 			srv.TLS.Certificates = nil
 		}
 		tl := mustRecord(t, one(), Options{URL: must(url.Parse(srv.URL)), HTTP2: x.http2,
