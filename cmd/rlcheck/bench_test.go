@@ -9,10 +9,11 @@ import (
 	"testing"
 )
 
-// BenchmarkCheck measures all of `rlcheck check -`, from NDJSON to the verdict, in a process of its own:
-// observations a second of its CPU and of the time that passed (of which some is ours, who write them), and
-// the most memory it held. The cost of an observation beside that of the shortest recording is x-shortest: 1
-// where the cost is linear, less here, since short recordings are also searched exactly and measured whole.
+// BenchmarkCheck measures all of `rlcheck check -`, from NDJSON to the verdict, in a process of its own. It
+// reports observations a second of its CPU, and of the time that passed; some of that is spent writing the
+// recording. It also reports the most memory held. Its x-shortest is the cost of an observation relative to
+// that in the shortest recording. That is 1 where the cost is linear. It is less here, since short recordings
+// are also searched exactly and measured whole.
 func BenchmarkCheck(b *testing.B) {
 	sizes := []int{10_000, 100_000, 1_000_000}
 	if os.Getenv("RLCHECK_BENCH_LARGE") != "" {
@@ -20,7 +21,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	for _, c := range []struct {
 		spec string
-		// share is how many observations a partition has; 0: all are of one.
+		// share is how many observations a partition has; 0 puts all into one partition.
 		share int
 	}{
 		{"token-bucket,rate=1000/s,burst=100", 0}, {"gcra,rate=1000/s,burst=100", 0},

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// action is what the test reads of action.yml, the composite action of GitHub.
+// action is the part of action.yml, the composite action of GitHub, that the test reads.
 type action struct {
 	Inputs map[string]struct {
 		Default  string
@@ -80,7 +80,7 @@ func TestActionRuns(t *testing.T) {
 	t.Error("action.yml has no step named run")
 }
 
-// value replaces ${{ inputs.NAME }} by what a workflow gives, or by its default.
+// value replaces ${{ inputs.NAME }} by the value that a workflow gives, or by its default.
 func (a action) value(t *testing.T, text string, with map[string]string) string {
 	t.Helper()
 	input := regexp.MustCompile(`\$\{\{ inputs\.[a-z]+ \}\}`)
@@ -97,7 +97,8 @@ func (a action) value(t *testing.T, text string, with map[string]string) string 
 	})
 }
 
-// TestKubernetesJob: the arguments of the container of the Job are understood, and nothing starts it twice.
+// TestKubernetesJob: rlcheck understands the arguments of the container of the Job, and nothing starts it
+// twice.
 func TestKubernetesJob(t *testing.T) {
 	var job struct {
 		Kind string
@@ -124,7 +125,7 @@ func TestKubernetesJob(t *testing.T) {
 	}
 }
 
-// resource is what the test reads of one object of Kubernetes.
+// resource is the part of a Kubernetes object that the test reads.
 type resource struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -140,8 +141,8 @@ type resource struct {
 	}
 }
 
-// TestKubernetesFleet: the objects of a run with several agents agree on their number, nothing starts load
-// twice, and the arguments of both are understood.
+// TestKubernetesFleet: the objects of a run with several agents agree on the number of agents. Nothing starts
+// load twice. rlcheck understands the arguments of both.
 func TestKubernetesFleet(t *testing.T) {
 	folder := filepath.Join("deploy", "kubernetes", "fleet")
 	var of struct{ Resources []string }
@@ -150,7 +151,7 @@ func TestKubernetesFleet(t *testing.T) {
 	for _, name := range of.Resources {
 		var object map[string]any
 		if name == "redis.yaml" {
-			continue // several documents, of which none sends load
+			continue // several documents, none of which sends load
 		}
 		readYAML(t, filepath.Join(folder, name), &object)
 		text, err := json.Marshal(object)
@@ -193,7 +194,7 @@ func TestKubernetesFleet(t *testing.T) {
 	}
 }
 
-// TestDockerfile: the image has what it copies and no more, and runs as a user without rights.
+// TestDockerfile: the image has the files that it copies and no others. It runs as a user without rights.
 func TestDockerfile(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "Dockerfile"))
 	if err != nil {
@@ -232,7 +233,7 @@ func TestDockerfile(t *testing.T) {
 	}
 }
 
-// checkCopy demands that a COPY finds its files: of the repository, or made by the stage that builds.
+// checkCopy demands that a COPY finds its files, either in the repository or made by the build stage.
 func checkCopy(t *testing.T, stage int, words []string, all string) {
 	t.Helper()
 	made := false
@@ -257,7 +258,7 @@ func checkCopy(t *testing.T, stage int, words []string, all string) {
 	}
 }
 
-// TestComposeWords: every key of deploy/compose.yaml is a word of Compose that the file needs.
+// TestComposeWords: every key of deploy/compose.yaml is a word of Compose, and the file needs it.
 func TestComposeWords(t *testing.T) {
 	var file map[string]any
 	readYAML(t, filepath.Join("deploy", "compose.yaml"), &file)
@@ -277,8 +278,8 @@ func TestComposeWords(t *testing.T) {
 	walk("", file)
 }
 
-// TestComposeRuns: services wait for what becomes true, rlcheck understands its arguments, and there are as
-// many agents as the run waits for.
+// TestComposeRuns: services wait for conditions that become true, and rlcheck understands its arguments.
+// There are as many agents as the run waits for.
 func TestComposeRuns(t *testing.T) {
 	var c struct {
 		Services map[string]struct {

@@ -25,7 +25,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestEveryWordOfAVerdictIsExplained: a reason, a finding or a claim that a report prints has an entry.
+// TestEveryWordOfAVerdictIsExplained: every reason, finding and claim that a report prints has an entry.
 func TestEveryWordOfAVerdictIsExplained(t *testing.T) {
 	e := &cli.Env{Getenv: os.LookupEnv}
 	entries, err := glossary(e)
@@ -96,8 +96,8 @@ var wordTypes = map[string][]string{
 	"load/cause": {"word"},
 }
 
-// TestEveryWordOfTheSourcesIsExplained: constants of the types above, members of the JSON documents,
-// formats, flags and commands.
+// TestEveryWordOfTheSourcesIsExplained covers the constants of the types above, members of the JSON
+// documents, formats, flags and commands.
 func TestEveryWordOfTheSourcesIsExplained(t *testing.T) {
 	entries, err := glossary(&cli.Env{Getenv: os.LookupEnv})
 	if err != nil {
@@ -139,7 +139,7 @@ func TestEveryWordOfTheSourcesIsExplained(t *testing.T) {
 	}
 }
 
-// constants are the values of the constants of some types of a package, those of the empty string left out.
+// constants returns the values of the constants of some types of a package, except the empty string.
 func constants(t *testing.T, folder string, types []string) (out []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "internal", folder, "*.go"))

@@ -25,7 +25,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/redis"
 )
 
-// logged is a target that admits everything and logs when it decided. Its answers name the line of the log.
+// logged is a target that admits everything and logs when it decided. Its answers tell the line of the log.
 type logged struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -65,7 +65,7 @@ expect: {conformance: upper-bound, resolution: {burst: none, rate: none}}
 safety: {max_requests: 1_000_000, max_rate: 100000/s}
 `
 
-// writeLogged writes the scenario of a test.
+// writeLogged writes the scenario for logged.
 func writeLogged(t *testing.T, dir, closed, rate, lasts string) {
 	t.Helper()
 	text := strings.NewReplacer("CLOSED", closed, "RATE", rate, "LASTS", lasts).Replace(loggedScenario)
@@ -76,10 +76,10 @@ func writeLogged(t *testing.T, dir, closed, rate, lasts string) {
 
 const bigLimit = "token-bucket,rate=1000000/s,burst=100000"
 
-// TestAgentsRecordWhatTheTargetLogs: four agents of this machine record each line of the target's log once,
-// and its decision is in the interval, for some one offset between the clock of the log and that of the
-// recording, which is as small as it is said to be. What a machine that stands still kept from being sent,
-// or answered, is counted. The soak does it for a million requests.
+// TestAgentsRecordWhatTheTargetLogs: four agents on this machine record each line of the target's log once.
+// Each decision lies in its interval, for one offset between the clocks of the log and of the recording. That
+// offset is as small as the run says. Requests that a machine standing still kept from being sent or answered
+// are counted. The soak does this for a million requests.
 func TestAgentsRecordWhatTheTargetLogs(t *testing.T) {
 	closed, rounds := 400, 1
 	if os.Getenv("RLCHECK_SOAK") == "1" {
@@ -95,8 +95,8 @@ func TestAgentsRecordWhatTheTargetLogs(t *testing.T) {
 	t.Logf("%d requests, no decision outside its interval", all)
 }
 
-// tries calls do until it is done, at longer and longer intervals: a machine that stands still for most of a
-// second parts a fleet, and may have less to do later. It fails the test with what do said last.
+// tries calls do until it is done, at longer and longer intervals. A machine that stands still for most of a
+// second parts a fleet, but may be less busy later. tries fails the test with what do said last.
 func tries(t *testing.T, do func() (why string, done bool)) {
 	t.Helper()
 	began := time.Now()
@@ -113,8 +113,8 @@ func tries(t *testing.T, do func() (why string, done bool)) {
 	}
 }
 
-// parted tells whether the machine stood still for so long that the agents lost each other, or one heard of a
-// phase too late: then what agents sent is not recorded.
+// parted tells whether the machine stood still so long that agents lost each other, or one heard of a phase
+// too late. The requests of these agents are then not recorded.
 func parted(out []byte) bool {
 	for _, why := range []string{"too late", "no sign of life", "lost the coordinator",
 		"from the coordinator for", "renew its lease", "did not answer for", "ended before the others",
@@ -141,7 +141,7 @@ func recordsTheLog(t *testing.T, closed int) (seen int) {
 	return seen
 }
 
-// recorded compares the log with the recording of a run in dir, which said out, and returns how many requests
+// recorded compares the log with the recording in dir of a run that printed out. It returns how many requests
 // have a line in both.
 func (x *logged) recorded(t *testing.T, dir string, closed int, out string) int {
 	f, missing := os.Open(filepath.Join(dir, "run", "timeline.ndjson"))
@@ -154,10 +154,10 @@ func (x *logged) recorded(t *testing.T, dir string, closed int, out string) int 
 		t.Fatal(err)
 	}
 	log, seen, lost := x.lines(), map[int]bool{}, []string{}
-	least, most := -time.Hour, time.Hour // of the offset
+	least, most := -time.Hour, time.Hour // bounds of the offset
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
-		if !o.Answered { // a machine that stands still
+		if !o.Answered { // the machine stood still
 			lost = append(lost, o.Error)
 			continue
 		}
@@ -187,8 +187,8 @@ func (x *logged) recorded(t *testing.T, dir string, closed int, out string) int 
 	return len(seen)
 }
 
-// TestFaultsAreFoundAcrossAgents: two replicas that count for themselves, and a limiter that two requests at
-// once get past, fail; a right target passes.
+// TestFaultsAreFoundAcrossAgents: two faults fail, and a right target passes. One fault is two replicas that
+// count for themselves, the other a limiter that two concurrent requests get past.
 func TestFaultsAreFoundAcrossAgents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
@@ -202,7 +202,7 @@ func TestFaultsAreFoundAcrossAgents(t *testing.T) {
 		}
 		tries(t, func() (string, bool) {
 			lead := program(t, t.TempDir(), args...)
-			out, _ := lead.CombinedOutput() // its exit status is looked at
+			out, _ := lead.CombinedOutput() // its exit status is checked below
 			got := lead.ProcessState.ExitCode()
 			if got == cli.ExitInconclusive {
 				return string(out), false
@@ -233,7 +233,7 @@ func startCluster(t *testing.T) (addrs []string) {
 			_, ports[i], _ = net.SplitHostPort(held[i].Addr().String())
 		}
 		for _, l := range held {
-			_ = l.Close() // the server takes it
+			_ = l.Close() // the server takes the port
 		}
 		begin(t, exec.Command(server, "--port", ports[0], "--cluster-port", ports[1], "--cluster-enabled",
 			"yes", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()))
@@ -264,7 +264,8 @@ func startCluster(t *testing.T) (addrs []string) {
 	return addrs
 }
 
-// TestAgentsMeetAtACluster: a run by way of a cluster passes, and one node has all of its keys.
+// TestAgentsMeetAtACluster: a run whose agents meet at a Redis cluster passes, and one node has all of its
+// keys.
 func TestAgentsMeetAtACluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
@@ -305,14 +306,14 @@ func TestAgentsMeetAtACluster(t *testing.T) {
 	}
 }
 
-// wire is a way to a Redis that can be slow, or cut.
+// wire is a connection to a Redis that can be slow, or cut.
 type wire struct {
 	addr  string
 	delay atomic.Int64
 	cut   atomic.Bool
 }
 
-// newWire returns a way to the Redis at a URL, and the URL of the way.
+// newWire returns a wire to the Redis at a URL, and the URL of the wire.
 func newWire(t *testing.T, url string) (*wire, string) {
 	t.Helper()
 	host := strings.TrimSuffix(strings.TrimPrefix(url, "redis://"), "/0")
@@ -356,7 +357,7 @@ func (w *wire) pass(to, from net.Conn) {
 	}
 }
 
-// fleetTest is a coordinator, its agents, their Redis and their target.
+// fleetTest is a coordinator with its agents, their Redis and their target.
 type fleetTest struct {
 	target  *logged
 	redis   string
@@ -364,20 +365,20 @@ type fleetTest struct {
 	wire    *wire
 	agents  []*exec.Cmd
 	lead    *exec.Cmd
-	wait    func() error // for the end of lead
-	out     bytes.Buffer // to be read then
+	wait    func() error // waits until lead has ended
+	out     bytes.Buffer // may be read after that
 	dir     string
 	control redis.Client
 }
 
-// The load of a fleet: after some requests by all clients together, steady ones.
+// The load of a fleet: first some requests by all clients together, then steady ones.
 const (
 	fleetClients = 5
-	fleetRate    = 40 // of each client, a second
+	fleetRate    = 40 // requests a second of each client
 	fleetBegin   = fleetClients * (12 + 40)
 )
 
-// startFleet starts them for a load of so many seconds; the way of the first agent can be cut.
+// startFleet starts them for a load of so many seconds. The connection of the first agent can be cut.
 func startFleet(t *testing.T, delay time.Duration, seconds int) *fleetTest {
 	t.Helper()
 	server, err := exec.LookPath("redis-server")
@@ -412,7 +413,7 @@ func startFleet(t *testing.T, delay time.Duration, seconds int) *fleetTest {
 	return x
 }
 
-// begin starts a program that is killed with the test, and returns what waits for its end.
+// begin starts a program that is killed with the test, and returns a function that waits for its end.
 func begin(t *testing.T, c *exec.Cmd) (wait func() error) {
 	t.Helper()
 	if err := c.Start(); err != nil {
@@ -427,7 +428,7 @@ func begin(t *testing.T, c *exec.Cmd) (wait func() error) {
 	return wait
 }
 
-// loaded waits until load has come for a while; false if the run ends before.
+// loaded waits until load has come for a while. It returns false if the run ends before.
 func (x *fleetTest) loaded() bool {
 	ended := make(chan error, 1)
 	go func() { ended <- x.wait() }()
@@ -441,7 +442,7 @@ func (x *fleetTest) loaded() bool {
 	return true
 }
 
-// quiet returns when the last request came, after none has come for some seconds.
+// quiet returns when the last request came, once none has come for some seconds.
 func (x *fleetTest) quiet() time.Time {
 	for n := -1; n != len(x.target.lines()); time.Sleep(2 * time.Second) {
 		n = len(x.target.lines())
@@ -450,7 +451,7 @@ func (x *fleetTest) quiet() time.Time {
 	return log[len(log)-1]
 }
 
-// realFaults are what goes wrong, and what is said of it; empty: nobody is left to say it.
+// realFaults are what goes wrong, and what the run says of it: "" if no process is left to say it.
 var realFaults = map[string]struct {
 	fault func(x *fleetTest)
 	told  string
@@ -470,9 +471,9 @@ var realFaults = map[string]struct {
 	}, "agent"},
 }
 
-// TestRealFleetsStop: whatever goes wrong with real processes, the load ends long before its plan does, and
-// the run is INCONCLUSIVE and says whose requests are missing. That it ends within a second is shown in
-// virtual time (package fleet): here it ends a second after, and as much later as the machine stands still.
+// TestRealFleetsStop: whatever goes wrong with real processes, the load ends long before its plan does. The
+// run is INCONCLUSIVE and says whose requests are missing. Package fleet shows in virtual time that the load
+// ends within a second. Here that may take longer, by as much as the machine stands still.
 func TestRealFleetsStop(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a minute")
@@ -508,10 +509,10 @@ func TestRealFleetsStop(t *testing.T) {
 	}
 }
 
-// slowSeconds is how long the load goes on whose way is slow: the clocks were compared before it.
+// slowSeconds is how long the load goes on over a slow connection. The clocks are compared before that.
 const slowSeconds = 3
 
-// TestASlowWayIsRightOrRefused: a way of some milliseconds makes intervals wider, a long one is refused
+// TestASlowWayIsRightOrRefused: a delay of some milliseconds makes intervals wider. A long one is refused
 // before anything is sent.
 func TestASlowWayIsRightOrRefused(t *testing.T) {
 	if testing.Short() {
@@ -522,7 +523,7 @@ func TestASlowWayIsRightOrRefused(t *testing.T) {
 		t.Run(delay.String(), func(t *testing.T) {
 			t.Parallel()
 			x := startFleet(t, delay, slowSeconds)
-			_ = x.wait() // what it says is looked at
+			_ = x.wait() // its output is checked below
 			var r struct {
 				Scenarios []struct {
 					Reason, Detail string

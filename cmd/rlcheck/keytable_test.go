@@ -18,7 +18,7 @@ const (
 	keyTableEnds   = "<!-- end of the table of keys -->\n"
 )
 
-// TestTableOfKeys: the table of keys in docs/limit.md is made of what explain prints.
+// TestTableOfKeys: the table of keys in docs/limit.md equals what explain prints.
 func TestTableOfKeys(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "limit.md")
 	text, err := os.ReadFile(path)
@@ -40,7 +40,7 @@ func TestTableOfKeys(t *testing.T) {
 	}
 }
 
-// inCode are the pairs of a SPEC in a text.
+// inCode matches the pairs of a SPEC in a text.
 var inCode = regexp.MustCompile(`\b(` + strings.Join(spec.Keys(""), "|") + `)=[A-Za-z0-9]+`)
 
 // keyTable is the table of keys in Markdown.
@@ -62,7 +62,7 @@ func keyTable() string {
 	return b.String()
 }
 
-// ofAlgorithms names the algorithms that a key is of, or those that it is not of where they are fewer.
+// ofAlgorithms names the algorithms that have a key, or those that lack it if they are fewer.
 func ofAlgorithms(of []spec.Algorithm) string {
 	names := func(wanted bool) (out []string) {
 		for _, a := range spec.Algorithms() {

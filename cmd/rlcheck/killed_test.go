@@ -20,7 +20,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
-// killedScenarios is two scenarios: a short one and one that lasts longer than the test lets it.
+// killedScenarios are a short scenario and one that lasts longer than the test allows.
 const killedScenarios = `id: ID
 title: Admissions follow the limit
 kind: required
@@ -34,8 +34,8 @@ phases:
 expect: {conformance: exact}
 `
 
-// TestAKilledRunCanBeRead kills the real program at any moment: what it left is reported and checked each
-// time, and accuses nobody.
+// TestAKilledRunCanBeRead kills the real program at any moment. Each time, what it left can be reported and
+// checked, and accuses nobody.
 func TestAKilledRunCanBeRead(t *testing.T) {
 	t.Parallel()
 	limit, err := spec.Parse("token-bucket,rate=1/1h,burst=5")
@@ -50,7 +50,7 @@ func TestAKilledRunCanBeRead(t *testing.T) {
 	var came counter
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		came.n.Add(1)
-		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // so that some are in flight
+		time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // so that some requests are in flight
 		limited.ServeHTTP(w, r)
 	}))
 	defer srv.Close()
@@ -81,8 +81,8 @@ func TestAKilledRunCanBeRead(t *testing.T) {
 	}
 }
 
-// killed runs the program, kills it when wait returns and reads what it left. It returns whether a scenario
-// was cut. Serial: its scenarios are recorded one after the other.
+// killed runs the program, kills it when wait returns, and reads what it left. It returns whether a scenario
+// was cut. If serial is set, scenarios are recorded one after the other.
 func killed(t *testing.T, dir, url string, wait func(), serial bool) bool {
 	t.Helper()
 	rlcheck := func(args ...string) (*exec.Cmd, *bytes.Buffer, *bytes.Buffer) {
@@ -108,11 +108,11 @@ func killed(t *testing.T, dir, url string, wait func(), serial bool) bool {
 		return false
 	}
 	report, out, errs := rlcheck("report", "run", "-o", "json")
-	report.Env = os.Environ() // what the run was told is not told again
+	report.Env = os.Environ() // what the run was told is not given again
 	if err := report.Run(); err != nil {
 		info, _ := os.Stat(filepath.Join(dir, "run", rundir.ManifestName))
 		if info != nil && info.Size() == 0 {
-			return false // killed while it was written
+			return false // killed while the manifest was written
 		}
 		t.Fatalf("killed after %v: report: %v: %s", after, err, errs)
 	}

@@ -19,11 +19,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// TestCheckLarge pipes recordings that are too large to be held into check: right ones, which pass, and the
-// same against a tighter limit, which fail. RLCHECK_BENCH_LARGE=1 makes them of ten million observations.
-// What it took is logged; memory has a bound.
+// TestCheckLarge pipes recordings into check that are too large to be held in memory. Right ones pass; the
+// same ones against a tighter limit fail. RLCHECK_BENCH_LARGE=1 makes them of ten million observations. Time
+// is logged, and memory has a bound.
 func TestCheckLarge(t *testing.T) {
-	n := 210_000 // a recording of 200,000 is held
+	n := 210_000 // recordings up to 200,000 are held
 	if os.Getenv("RLCHECK_BENCH_LARGE") != "" {
 		n = 10_000_000
 	}
@@ -64,7 +64,7 @@ func TestCheckLarge(t *testing.T) {
 	}
 }
 
-// ran is what one run of check said and took.
+// ran is the output and the cost of one run of check.
 type ran struct {
 	out       string
 	code      int
@@ -72,7 +72,7 @@ type ran struct {
 	memory    int64
 }
 
-// checkMade judges a recording made by one limit against another.
+// checkMade judges a recording made under one limit against another.
 func checkMade(t testing.TB, made, declared string, n, partitions int) ran {
 	t.Helper()
 	cmd := program(t, "", "check", "-", "--limit", declared)
@@ -87,7 +87,7 @@ func checkMade(t testing.TB, made, declared string, n, partitions int) ran {
 	}
 	began := time.Now()
 	wrote := writeMade(in, made, n, partitions)
-	_ = in.Close() // the program tells what it missed
+	_ = in.Close() // the program reports what it missed
 	_ = cmd.Wait() // the exit code tells
 	if wrote != nil {
 		t.Fatalf("%v: %s", wrote, out.String())
@@ -98,8 +98,8 @@ func checkMade(t testing.TB, made, declared string, n, partitions int) ran {
 		time.Since(began), u.Maxrss << 10}
 }
 
-// writeMade writes a recording of a limiter that is asked at twice its rate, or up to four times, each
-// request about a millisecond after it was sent and answered up to four later. Now and then an answer is
+// writeMade writes a recording of a limiter under twice its rate, or up to four times. Each decision comes
+// about a millisecond after its request was sent, and each answer up to four later. Now and then an answer is
 // lost.
 func writeMade(w io.Writer, text string, n, partitions int) error {
 	limit, err := spec.Parse(text)

@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// TestPicturesOfKeys: the pictures in docs/limit.md are what the reference limiters decide, and no axis is
-// without one. A ? may be either; a limit with a range is no single limiter.
+// TestPicturesOfKeys: the pictures in docs/limit.md are what the reference limiters decide, and every axis
+// has one. A ? may be either outcome. A limit with a range is no single limiter, and not compared.
 func TestPicturesOfKeys(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "limit.md"))
 	if err != nil {
@@ -46,7 +46,7 @@ func TestPicturesOfKeys(t *testing.T) {
 	}
 }
 
-// decided compares what limit decides, where each answer takes 3 s, with what is drawn.
+// decided compares what limit decides with what is drawn. Each answer takes 3 s.
 func decided(t *testing.T, limit string, times, want []string) {
 	t.Helper()
 	l, err := spec.Parse(limit)

@@ -75,9 +75,9 @@ func readme(t *testing.T) (text string, blocks [][]readmeCommand) {
 	return string(src), blocks
 }
 
-// TestReadmeConsole runs the console blocks of README.md: a server in the background, where a block names
-// one, on a port of its own; otherwise a right server for the declared limit. Every line that README.md shows
-// must be printed, but for the numbers that are another in each run.
+// TestReadmeConsole runs the console blocks of README.md. It starts the server that a block names in the
+// background, on a port of its own. Without one it starts a right server for the declared limit. Every line
+// of README.md must be printed, except for numbers that differ between runs.
 func TestReadmeConsole(t *testing.T) {
 	_, blocks := readme(t)
 	if len(blocks) < 3 {
@@ -112,7 +112,7 @@ func TestReadmeConsole(t *testing.T) {
 	}
 }
 
-// workDir is a folder with what the commands of README.md name: scenarios, and a recording.
+// workDir is a folder with the files that the commands of README.md name: scenarios, and a recording.
 func workDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -167,9 +167,9 @@ func serveFor(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(line)
 }
 
-// compareReadme runs a command and demands the lines of README.md in its output, and the exit status that
-// they tell. What a busy machine showed too little of, or wider than README.md has it, is run again; another
-// verdict is not.
+// compareReadme runs a command and demands the lines of README.md in its output, with the exit status that
+// they tell. On a busy machine a run may show too little, or wider intervals than README.md has; it is then
+// repeated. Another verdict is a failure.
 func compareReadme(t *testing.T, dir string, args, want []string) {
 	t.Helper()
 	all := strings.Join(want, "\n")
@@ -215,16 +215,17 @@ func runReadme(t *testing.T, dir string, args []string) (out, errs string, statu
 	return stdout.String(), stderr.String(), status
 }
 
-// keyOf is the part of a line that every run prints: of a witness, up to its requests, since it may be a
-// single one.
+// keyOf is the part of a line that every run prints. For a witness it ends before the requests, since there
+// may be only one.
 var keyOf = regexp.MustCompile(`^.*partition \S+:|^\s*#|^.*`)
 
-// numbers are what differs between runs, after what does not: the burst that is declared and measured, and a
-// bound. The keys of a run begin with its start and six letters.
+// numbers matches numbers. The alternatives with words are the same in every run: the burst, measured and
+// declared, and a bound. The others differ between runs. The keys of a run begin with its start and six
+// letters.
 var numbers = regexp.MustCompile(`burst \d+\.\.\d+ \(declared \d+\)|at most \d+|= \d+ are|` +
 	`\d[-\dT]+T[-\d]+-[a-z2-7]{6}|\d[-\dT.,]*`)
 
-// steady replaces the numbers that differ between runs, and all white space by one space each.
+// steady replaces the numbers that differ between runs, and each run of white space by a space.
 func steady(text string) string {
 	text = numbers.ReplaceAllStringFunc(text, func(s string) string {
 		if s[0] >= '0' && s[0] <= '9' {
@@ -235,7 +236,7 @@ func steady(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// TestReadmeNames: every command and flag that README.md names is there, every SPEC in it parses, and its
+// TestReadmeNames: every command and flag that README.md names exists, and every SPEC in it parses. Its
 // tables of reasons and scenarios are complete.
 func TestReadmeNames(t *testing.T) {
 	text, _ := readme(t)
@@ -250,7 +251,7 @@ func TestReadmeNames(t *testing.T) {
 			t.Errorf("README.md and docs/ names a command %q", m[1])
 		}
 	}
-	flags := map[string]bool{"retry": true} // of curl
+	flags := map[string]bool{"retry": true} // a flag of curl
 	for _, c := range append([]*cobra.Command{root}, root.Commands()...) {
 		c.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
 	}
@@ -287,7 +288,7 @@ func TestReadmeNames(t *testing.T) {
 			t.Errorf("README.md and docs/ does not name the command %s", c.Name())
 		}
 	}
-	rows, _, _ := strings.Cut(text, "<!-- fault table") // which has a row for each scenario too
+	rows, _, _ := strings.Cut(text, "<!-- fault table") // it has a row for each scenario too
 	for _, name := range sources.BuiltinNames() {
 		if !strings.Contains(rows, "\n| `"+name+"` |") {
 			t.Errorf("README.md, docs/: the table of scenarios lacks %s", name)
@@ -316,7 +317,7 @@ func TestDocumentLinks(t *testing.T) {
 	}
 }
 
-// TestReadmeCI: the command of the CI snippet is understood.
+// TestReadmeCI: rlcheck understands the command of the CI snippet.
 func TestReadmeCI(t *testing.T) {
 	text, _ := readme(t)
 	m := regexp.MustCompile(`- run: rlcheck (.*)\n\s*env: \{URL: "(.*?)", LIMIT: "(.*?)"\}`).FindStringSubmatch(text)
@@ -334,8 +335,9 @@ func TestReadmeCI(t *testing.T) {
 	}
 }
 
-// TestDocumentedCommands runs each indented command of README.md and docs/ that begins with rlcheck: run
-// shows what it would send, the other ones take their flags. Lines that end in a backslash go on.
+// TestDocumentedCommands runs each indented command of README.md and docs/ that begins with rlcheck. For run
+// it shows what would be sent. The other commands only parse their flags. A line that ends in a backslash
+// goes on in the next.
 func TestDocumentedCommands(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("the commands are written for a shell")
@@ -365,8 +367,8 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// TestRecipesTellTheirSPEC: where docs/gateways.md tells the SPEC of the preset of the next command, the
-// preset becomes that SPEC.
+// TestRecipesTellTheirSPEC: where docs/gateways.md tells the SPEC of the preset in the next command, it is
+// the SPEC that the preset becomes.
 func TestRecipesTellTheirSPEC(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "gateways.md"))
 	if err != nil {
@@ -386,7 +388,7 @@ func TestRecipesTellTheirSPEC(t *testing.T) {
 	}
 }
 
-// documentsDir is a folder with what the documented commands name, and rlcheck.
+// documentsDir is a folder with the files that the documented commands name, and rlcheck.
 func documentsDir(t *testing.T) string {
 	t.Helper()
 	dir := workDir(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestAPageOfALargeRecordingIsBounded: it draws the requests around the findings and says so; a table has
-// all of them.
+// TestAPageOfALargeRecordingIsBounded: the page draws only the requests around the findings, and says so. A
+// table lists all of them.
 func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "large.ndjson")
@@ -67,7 +67,8 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 	}
 }
 
-// TestBesideLongRun: of a long run only parts are kept in memory, which are not drawn as if they were all.
+// TestBesideLongRun: of a long run only parts are kept in memory. They are not drawn as if they were the
+// whole.
 func TestBesideLongRun(t *testing.T) {
 	part := &timeline.Timeline{Observations: make([]timeline.Observation, 3)}
 	part.Header.Judged.Limits = []timeline.PhaseLimit{{Limit: "token-bucket,rate=1/s,burst=1"}}
@@ -82,8 +83,8 @@ func TestBesideLongRun(t *testing.T) {
 	}
 }
 
-// TestAJournalThatIsEmpty: a run that was killed before it wrote the first line left an empty journal. It is
-// told as one, and not as a timeline without observations.
+// TestAJournalThatIsEmpty: a run that was killed before it wrote the first line left an empty journal. The
+// message says so, and does not call it a timeline without observations.
 func TestAJournalThatIsEmpty(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile(rundir.JournalName, nil, 0o600); err != nil {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestReleaseHasWhatItPromises builds the archive of this machine as make dist does, and looks into it.
+// TestReleaseHasWhatItPromises builds the archive for this machine as make dist does, and checks what is in
+// it.
 func TestReleaseHasWhatItPromises(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" {
 		t.Skip("builds a release")
@@ -70,7 +71,8 @@ func TestReleaseHasWhatItPromises(t *testing.T) {
 	}
 }
 
-// TestVersionTellsTheCommit: what the linker wrote into the binary goes before what Go recorded.
+// TestVersionTellsTheCommit: the commit that the linker wrote into the binary takes precedence over the one
+// that Go recorded.
 func TestVersionTellsTheCommit(t *testing.T) {
 	defer func(v, c string) { release, revision = v, c }(release, revision)
 	release, revision = "v1.2.3", "0123456789abcdef"

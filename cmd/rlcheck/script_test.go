@@ -83,8 +83,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// scripts returns the scripts that are run: all, or every third that is not long where tests are to be short,
-// or those that compare whole files where these are rewritten.
+// scripts returns the scripts to run. Usually that is all. Under -short it is every third that is not long.
+// With -update it is those that compare whole files.
 func scripts(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
@@ -112,7 +112,7 @@ func scripts(t *testing.T) []string {
 // long are scripts that take two seconds of CPU each, half as much as all others of a short run.
 var long = []string{"identify_names", "report_only", "run_abuse", "run_fresh_quota"}
 
-// condition knows [root], [devfull] (there is a device that is always full) and [mount] (a private mount is
+// condition knows [root], [devfull] (there is a device that is always full) and [mount] (private mounts are
 // allowed).
 func condition(cond string) (bool, error) {
 	switch cond {
@@ -157,7 +157,7 @@ func cmdExits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// judgings is how often a run is made that shows too little.
+// judgings is how often a run that shows too little is made.
 const judgings = 20
 
 func cmdJudged(ts *testscript.TestScript, neg bool, args []string) {
@@ -299,7 +299,7 @@ type background struct {
 
 type backgroundKey struct{}
 
-// command makes a process that runs as ts.Exec would, without its capture of the output.
+// command makes a process that runs as ts.Exec would, but does not capture the output.
 func command(ts *testscript.TestScript, name string, args []string) *exec.Cmd {
 	path := name
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {

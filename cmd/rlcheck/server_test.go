@@ -36,8 +36,8 @@ func (c *counter) reaches(n int, within time.Duration) bool {
 	return false
 }
 
-// rude are servers that answer the header block of a request in a way of their own. The connection is closed
-// when one returns.
+// rude are servers that answer the header block of a request in their own way. The connection is closed when
+// the function returns.
 var rude = map[string]func(c net.Conn){
 	"resets": func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) },
 	"hangs-up": func(net.Conn) {
@@ -50,7 +50,7 @@ var rude = map[string]func(c net.Conn){
 	"silent": func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }, // until the client gives up
 	"big-header": func(c net.Conn) {
 		_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nX-Big: ")
-		for chunk := strings.Repeat("a", 1<<16); err == nil; { // 300 MB if anybody reads that much
+		for chunk := strings.Repeat("a", 1<<16); err == nil; { // 300 MB, if anybody reads that much
 			_, err = io.WriteString(c, chunk)
 		}
 	},
@@ -193,7 +193,7 @@ func cmdServer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("URL", scheme+"://"+l.Addr().String()+"/")
 }
 
-// forwards is a proxy for requests in absolute form of whoever gives the password.
+// forwards is a proxy for requests in absolute form, for clients that give the password.
 func forwards(http.Handler) http.Handler {
 	p := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

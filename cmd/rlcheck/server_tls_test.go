@@ -63,7 +63,7 @@ func certified(ts *testscript.TestScript) *tls.Config {
 		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted}
 }
 
-// sign makes a certificate; the key of the signer is its own where none is given.
+// sign makes a certificate. Without a signer it is signed by its own key.
 func sign(
 	ts *testscript.TestScript, c, by *x509.Certificate, with *ecdsa.PrivateKey,
 ) ([]byte, *ecdsa.PrivateKey) {

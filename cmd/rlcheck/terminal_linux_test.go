@@ -14,8 +14,8 @@ import (
 )
 
 // cmdTerminal runs a program on a terminal of so many columns and rows: terminal COLSxROWS[,COLSxROWS...] N
-// [NAME=VALUE...] PROGRAM ARGS... What appears on it goes to stdout, and the exit status is demanded.
-// Each time something appears the terminal is resized to the next size.
+// [NAME=VALUE...] PROGRAM ARGS... It sends what appears on the terminal to stdout, and demands the exit
+// status N. Each time something appears, the terminal is resized to the next size.
 func cmdTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg || len(args) < 3, "terminal COLSxROWS[,COLSxROWS...] N [NAME=VALUE...] PROGRAM ARGS...")
 	sizes := strings.Split(args[0], ",")

@@ -12,7 +12,7 @@ const (
 	us = time.Microsecond
 )
 
-// crystal is a clock that runs fast by ppm millionths and was set at, so long after the start.
+// crystal is a clock that is fast by ppm millionths. It showed base at start.
 type crystal struct {
 	start time.Time
 	base  time.Duration
@@ -26,9 +26,9 @@ func (c crystal) at(t time.Time) time.Duration {
 
 func (c crystal) now() time.Duration { return c.at(time.Now()) }
 
-// TestTheOffsetIsInItsInterval: whatever the ways there and back take, however the clocks differ and drift,
-// the true offset is in the interval at every instant of the recording, and the error of one measurement is
-// half of the shortest exchange and the tick.
+// TestTheOffsetIsInItsInterval: the true offset lies in the interval at every instant of the recording. That
+// holds however long the ways there and back take, and however the clocks differ and drift. The error of one
+// measurement is at most half of the shortest exchange plus the tick.
 func TestTheOffsetIsInItsInterval(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
@@ -78,8 +78,8 @@ func TestTheOffsetIsInItsInterval(t *testing.T) {
 	}
 }
 
-// TestAClockThatWasSetIsSeen: a clock that jumps to and back between two measurements that agree widens the
-// interval, so that it has both.
+// TestAClockThatWasSetIsSeen: a clock jumps away and back between two measurements that agree. The interval
+// widens so that it holds both offsets.
 func TestAClockThatWasSetIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, start := newServer(), time.Now()

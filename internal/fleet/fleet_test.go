@@ -23,7 +23,7 @@ type target struct {
 	mu   sync.Mutex
 	at   map[int]time.Time
 	last time.Time
-	// twice counts requests that came again.
+	// twice counts requests that came more than once.
 	twice int
 }
 
@@ -43,7 +43,7 @@ func (x *target) until() time.Time {
 	return x.last
 }
 
-// sim sends its part to a target, and sees it by a clock of its own. It is a Sender.
+// sim is a Sender that sends its part to a target, and reads a clock of its own.
 type sim struct {
 	clock    crystal
 	schedule *timeline.Schedule
@@ -51,7 +51,7 @@ type sim struct {
 	digest   string
 	prepares time.Duration
 	takes    func() time.Duration
-	// prepared is the number of a request that fails when it is prepared, before all begin.
+	// prepared is the number of a request that fails while it is prepared, before all begin.
 	prepared int
 	// frozen stands still while it is set.
 	frozen *atomic.Bool
@@ -125,15 +125,15 @@ type world struct {
 	ways   []*way
 	ends   []context.CancelFunc
 	left   sync.WaitGroup
-	// do is that of the Recording, say that of the agents.
+	// say prints for the agents, and do for the Recording.
 	say func(string, ...any)
 	do  func(context.Context, timeline.Event) error
-	// served are what Serve returned.
+	// served are the errors that Serve returned.
 	served  []error
 	version []string
 }
 
-// plan is a schedule of two phases without a planned end, a silence, and one with.
+// plan is a schedule of two phases without a planned end, a silence, and a phase with a planned end.
 func plan(n int) *timeline.Schedule {
 	each := func(name string, from int, gap time.Duration) []timeline.Arrival {
 		var out []timeline.Arrival
@@ -177,7 +177,7 @@ func (w *world) serve(ctx context.Context) {
 	}
 }
 
-// record records once, with what happens meanwhile, and ends the agents.
+// record records once, runs meanwhile during it, and ends the agents.
 func (w *world) record(ctx context.Context, parts int, meanwhile func()) (*Gathered, error) {
 	return w.recordBy(ctx, w.to(100*us), parts, meanwhile)
 }
@@ -203,7 +203,7 @@ func (w *world) recordBy(ctx context.Context, conn Conn, parts int, meanwhile fu
 	return g, err
 }
 
-// spooled tells whether a recording that is too long for memory is the same.
+// spooled checks that a recording that is too long for memory is the same.
 func spooled(t *testing.T, g *Gathered, tl *timeline.Timeline) {
 	t.Helper()
 	if tl.Sent() == 0 {
@@ -224,8 +224,8 @@ func spooled(t *testing.T, g *Gathered, tl *timeline.Timeline) {
 	}
 }
 
-// sound tells whether every request of a recording was decided in its interval, once, and whether the numbers
-// add up. It returns how many there are.
+// sound checks that every request of a recording was decided once, in its interval, and that the numbers add
+// up. It returns the recording and the number of its requests.
 func (w *world) sound(t *testing.T, g *Gathered) (*timeline.Timeline, int) {
 	t.Helper()
 	tl, err := g.Timeline(nil, 0)
@@ -238,7 +238,7 @@ func (w *world) sound(t *testing.T, g *Gathered) (*timeline.Timeline, int) {
 	for i, o := range tl.Observations {
 		at, decided := w.target.at[o.Seq]
 		d := at.Sub(zero)
-		// the wall clock of the coordinator is the one of the test, but for what the header says
+		// The wall clock of the coordinator is that of the test, apart from the errors in the header.
 		from, to := o.Sent-tl.Header.ClockError-g.WallError(), o.FirstByte+tl.Header.ClockError+g.WallError()
 		switch {
 		case !decided || seen[o.Seq]:
@@ -257,8 +257,8 @@ func (w *world) sound(t *testing.T, g *Gathered) (*timeline.Timeline, int) {
 	return tl, len(seen)
 }
 
-// TestFourAgentsRecordAsOne: agents whose clocks differ by seconds and drift apart record each request of the
-// log of the target once, and its decision is in its interval. The phases begin together.
+// TestFourAgentsRecordAsOne: the clocks of the agents differ by seconds and drift apart. They record each
+// request in the log of the target once, with its decision in its interval. The phases begin together.
 func TestFourAgentsRecordAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(4, plan(200))
@@ -274,7 +274,7 @@ func TestFourAgentsRecordAsOne(t *testing.T) {
 		if e := tl.Header.ClockError; e < 100*us || e > 400*us { // ways of 100 us, and drift
 			t.Errorf("the clock error is %v", e)
 		}
-		l := latency.Summarize(tl).Allowed // no value is dropped, and none is changed: an answer takes 60 us
+		l := latency.Summarize(tl).Allowed // all values are kept as they are: an answer takes 60 us
 		if l.Service.Count != int64(n) || l.Corrected.Count != int64(n) || l.Service.Min < 59*us ||
 			l.Service.Max > 61*us {
 			t.Errorf("got %d values of %d, from %v to %v", l.Service.Count, n, l.Service.Min, l.Service.Max)
@@ -299,8 +299,8 @@ func TestFourAgentsRecordAsOne(t *testing.T) {
 	})
 }
 
-// TestARequestThatFailsBeforeTheBegin: requests that leave at once are prepared before all begin. One whose
-// connection ends then was sent before the begin, and the recording has it.
+// TestARequestThatFailsBeforeTheBegin: requests that leave at once are prepared before all begin. If the
+// connection of one ends then, it was sent before the begin, and the recording has it.
 func TestARequestThatFailsBeforeTheBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(2, plan(40))
@@ -331,7 +331,7 @@ func TestARequestThatFailsBeforeTheBegin(t *testing.T) {
 	})
 }
 
-// TestWhatIsDoneFirst: what happens to the target before the first request happens once, before it.
+// TestWhatIsDoneFirst: what is to happen to the target before the first request happens once, before it.
 func TestWhatIsDoneFirst(t *testing.T) {
 	for _, failing := range []error{nil, errors.New("no shell")} {
 		synctest.Test(t, func(t *testing.T) {
@@ -363,7 +363,7 @@ func TestWhatIsDoneFirst(t *testing.T) {
 	}
 }
 
-// TestAnAgentSaysThatItHearsOfNoRun: one that waits for a run says once that its Redis does not answer.
+// TestAnAgentSaysThatItHearsOfNoRun: an agent that waits for a run says once that its Redis does not answer.
 func TestAnAgentSaysThatItHearsOfNoRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(1, plan(20))
@@ -381,8 +381,8 @@ func TestAnAgentSaysThatItHearsOfNoRun(t *testing.T) {
 	})
 }
 
-// faults are what may go wrong. what says why requests are missing, or why nothing was begun; empty: all is
-// right.
+// faults are what may go wrong. what says why requests are missing, or why nothing was begun; "" means that
+// all is right.
 var faults = map[string]struct {
 	before, during func(w *world)
 	parts          int
@@ -437,8 +437,8 @@ func slow(w *world, d time.Duration) {
 	}
 }
 
-// TestWhatGoesWrongIsTold: whatever goes wrong, the run is right or says what is missing and whose it is,
-// what is recorded is sound, and the load ends within a second.
+// TestWhatGoesWrongIsTold: whatever goes wrong, the run is right, or says what is missing and whose it is.
+// What is recorded is sound. The load ends within a second.
 func TestWhatGoesWrongIsTold(t *testing.T) {
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -485,7 +485,7 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 	}
 }
 
-// TestNoLoadWithoutACoordinator: when the coordinator is killed, or cut off, all agents stop within a second,
+// TestNoLoadWithoutACoordinator: when the coordinator is killed or cut off, all agents stop within a second
 // and end.
 func TestNoLoadWithoutACoordinator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -515,8 +515,8 @@ func TestNoLoadWithoutACoordinator(t *testing.T) {
 	})
 }
 
-// TestLostAgentsAreNamed: each of a few, as one of them may have stood still beside the one that is looked
-// for.
+// TestLostAgentsAreNamed: if only a few are lost, each is named, since another one may have stood still
+// beside the lost one.
 func TestLostAgentsAreNamed(t *testing.T) {
 	g := &Gathered{parts: make([]part, 7)}
 	for i, want := range []string{"", "agent b: gone", "agent b: gone; agent c: gone", "", "", "",

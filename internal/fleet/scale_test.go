@@ -18,7 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// pieceRequests is how many requests are in a piece, and canned is one of the size that they take.
+// pieceRequests is the number of requests in a piece. canned is a piece of the size that they take.
 const pieceRequests = 1500
 
 var canned = strings.Repeat("0123456789abcdef", 24<<10/16)
@@ -29,14 +29,15 @@ type counted struct {
 	exchanges, commands atomic.Int64
 }
 
-// Exchange is that of a Conn.
+// Exchange implements Conn.
 func (c *counted) Exchange(ctx context.Context, commands ...[]any) ([]any, error) {
 	c.exchanges.Add(1)
 	c.commands.Add(int64(len(commands)))
 	return c.Conn.Exchange(ctx, commands...)
 }
 
-// feign takes a part and does what an agent does, but it sends nothing, and brings pieces that hold nothing.
+// feign takes a part and does what an agent does. But it sends nothing, and hands in pieces that hold
+// nothing.
 func feign(ctx context.Context, c Conn, n int, each int, lasts time.Duration) error {
 	name := fmt.Sprintf("agent-%d", n)
 	stream := keyOf("r", "shards", 1)
@@ -97,7 +98,7 @@ func feign(ctx context.Context, c Conn, n int, each int, lasts time.Duration) er
 	return say(report{Kind: saysDone, Result: r})
 }
 
-// scale runs agents that plan a total of requests, and returns what it cost the coordinator.
+// scale runs agents that plan total requests, and returns what that cost the coordinator.
 func scale(t *testing.T, agents, total int, lasts time.Duration) (memory, exchanges, news int64) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -156,8 +157,8 @@ func scale(t *testing.T, agents, total int, lasts time.Duration) (memory, exchan
 	return memory, exchanges, news
 }
 
-// TestAThousandAgents: what a run costs its coordinator grows with the agents, and by sixteen bytes a piece
-// of 1,500 requests, whatever is planned.
+// TestAThousandAgents: what a run costs its coordinator grows with the agents, and by sixteen bytes for each
+// piece of 1,500 requests. It does not depend on what is planned.
 func TestAThousandAgents(t *testing.T) {
 	agents, most := 1000, 100_000_000
 	if testing.Short() {
@@ -170,7 +171,7 @@ func TestAThousandAgents(t *testing.T) {
 	}
 }
 
-// TestMergingStreams: merging holds one request of each agent, however long the recordings are.
+// TestMergingStreams: merging holds one request of each agent in memory, however long the recordings are.
 func TestMergingStreams(t *testing.T) {
 	const agents = 20
 	held := func(each int) int64 {
@@ -227,12 +228,12 @@ func TestMergingStreams(t *testing.T) {
 	}
 	few, many := held(each/20), held(each)
 	t.Logf("%d requests: %d kB; %d requests: %d kB", agents*each/20, few>>10, agents*each, many>>10)
-	if many-few > int64(agents*each)*5 { // bytes
+	if many-few > int64(agents*each)*5 { // in bytes
 		t.Errorf("%d times as many requests took %d kB more", 20, (many-few)>>10)
 	}
 }
 
-// TestAPlanThatIsNotListedIsDealt: agents send each of its arrivals once, and nothing besides.
+// TestAPlanThatIsNotListedIsDealt: together the agents send each arrival of the plan once, and nothing else.
 func TestAPlanThatIsNotListedIsDealt(t *testing.T) {
 	for _, n := range []int{1, 2, 10, 61} {
 		names := []string{"a", "b", "c", "d"}[:min(n, 4)]
@@ -257,7 +258,7 @@ func TestAPlanThatIsNotListedIsDealt(t *testing.T) {
 				if !slices.Equal(got, want) || p.Arrivals != nil || p.Count() != planned {
 					t.Errorf("%d by %v, part %d: got %v of %d, want %v", n, deal, part, got, p.Count(), want)
 				}
-				for i := range p.Partitions { // a recorder asks for as many to open connections
+				for i := range p.Partitions { // a recorder asks for as many, to open connections
 					p.Arrival(i)
 				}
 			}

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// server is a Redis in memory that knows the commands that a run needs. It works in virtual time.
+// server is a Redis in memory, in virtual time. It knows the commands that a run needs.
 type server struct {
 	mu      sync.Mutex
 	texts   map[string]string
 	expires map[string]time.Time
 	hashes  map[string]map[string]string
 	streams map[string]*stream
-	// skew is how far its clock is from ours.
+	// skew is how far its clock is ahead of ours.
 	skew time.Duration
-	// full refuses what takes memory, down answers nothing.
+	// full refuses what takes memory. down answers nothing.
 	full, down bool
-	// exchanges counts, biggest is the most bytes that the streams held.
+	// exchanges counts the exchanges. bytes are held by the streams now, biggest is the most so far.
 	exchanges, bytes, biggest int
 }
 
@@ -31,7 +31,7 @@ type stream struct {
 	entries []stored
 	next    int
 	group   bool
-	given   int // of entries, to the group
+	given   int // number of entries given to the group
 	pending map[string]time.Time
 }
 
@@ -45,8 +45,8 @@ func newServer() *server {
 		hashes: map[string]map[string]string{}, streams: map[string]*stream{}}
 }
 
-// way is the connection of one client: an exchange takes there and back. cut tells that nothing passes; gone
-// may be set meanwhile, and nothing passes any more.
+// way is the connection of one client. An exchange takes the time there and back. Nothing passes while cut
+// returns true, or once gone is set.
 type way struct {
 	s           *server
 	there, back func() time.Duration
@@ -58,13 +58,13 @@ func (w *way) isCut() bool { return w.gone.Load() || w.cut() }
 
 var errCut = errors.New("no route")
 
-// to returns a way to s that takes d in both directions.
+// to returns a way to s that takes d in each direction.
 func (s *server) to(d time.Duration) *way {
 	same := func() time.Duration { return d }
 	return &way{s: s, there: same, back: same, cut: func() bool { return false }}
 }
 
-// Exchange is that of a Conn.
+// Exchange implements Conn.
 func (w *way) Exchange(ctx context.Context, commands ...[]any) ([]any, error) {
 	lost := func() error {
 		<-ctx.Done()
@@ -101,7 +101,7 @@ func (s *server) isDown() bool {
 	return s.down
 }
 
-// set changes the server.
+// set changes the server under its lock.
 func (s *server) set(change func(s *server)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *server) stream(name string) *stream {
 	return s.streams[name]
 }
 
-// do does one command. It knows only the forms that are used.
+// do runs one command. It knows only the forms that are in use.
 func (s *server) do(words []any) any {
 	w := make([]string, len(words))
 	for i := range words {
@@ -176,7 +176,7 @@ func (s *server) do(words []any) any {
 	return s.streamed(w)
 }
 
-// script does one of the two scripts.
+// script runs one of the two scripts.
 func (s *server) script(w []string) any {
 	t := s.time()
 	if w[1] == timeScript {
@@ -205,7 +205,7 @@ func list(all []stored, most int) []any {
 	return out
 }
 
-// streamed does the commands of streams.
+// streamed runs the commands of streams.
 func (s *server) streamed(w []string) any {
 	switch w[0] {
 	case "xadd":
@@ -250,7 +250,7 @@ func (s *server) streamed(w []string) any {
 	return s.grouped(w)
 }
 
-// grouped does the commands of groups of consumers.
+// grouped runs the commands of consumer groups.
 func (s *server) grouped(w []string) any {
 	switch w[0] {
 	case "xgroup":

@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestEachIsNext: all observations come, in their order, whatever their number is beside that of a batch.
+// TestEachIsNext: all observations come in their order, whether or not their number is a multiple of a batch.
 func TestEachIsNext(t *testing.T) {
 	for _, n := range []int{1, aheadSize - 1, aheadSize, aheadSize + 1, 7*aheadSize + 3} {
 		want := benchTimeline(n)
@@ -41,7 +41,7 @@ func TestEachStops(t *testing.T) {
 	}
 }
 
-// TestEachTellsWhatNextTells: the problems of the file, after what stands in front of them.
+// TestEachTellsWhatNextTells: the problems of the file are reported after the observations before them.
 func TestEachTellsWhatNextTells(t *testing.T) {
 	good := string(mustWrite(t, benchTimeline(aheadSize+9)))
 	for _, bad := range []string{"{\n", `{"sent_ns":-1,"status":200}` + "\n{}\n"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// benchLines is a recording of n answered requests of 16 partitions with two header fields each.
+// benchTimeline is a recording of n answered requests of 16 partitions, with two header fields each.
 func benchTimeline(n int) *timeline.Timeline {
 	t := &timeline.Timeline{Header: timeline.Header{Started: time.Unix(1_800_000_000, 0).UTC()}}
 	for i := range n {
@@ -48,7 +48,7 @@ func BenchmarkRead(b *testing.B) {
 	if err := Write(&plain, benchTimeline(n)); err != nil {
 		b.Fatal(err)
 	}
-	// An unknown object in every line keeps the fast path off.
+	// An unknown object in every line keeps the reader off the fast path.
 	slow := bytes.ReplaceAll(plain.Bytes(), []byte(`{"seq"`), []byte(`{"x":{},"seq"`))
 	for _, c := range []struct {
 		name string

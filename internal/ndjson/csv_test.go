@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// csvOf writes tl the way somebody else would, with encoding/csv.
+// csvOf writes tl with encoding/csv, as other programs do.
 func csvOf(tb testing.TB, tl *timeline.Timeline) []byte {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -146,7 +146,8 @@ x:3: column "client_id": no line has it (expected from partition)`
 	}
 }
 
-// An empty name in Options.Columns says that the file has no other one for a member.
+// TestANameThatMeansSomethingElse: an empty name in Options.Columns says that the file has no other name for
+// a member.
 func TestANameThatMeansSomethingElse(t *testing.T) {
 	columns := map[string]string{"partition": "", "cost": ""}
 	for _, read := range []func() (*timeline.Timeline, error){
@@ -166,7 +167,8 @@ func TestANameThatMeansSomethingElse(t *testing.T) {
 	}
 }
 
-// TestANameForTwoMembers: a name that is to be two members would be one of them alone, and the other lost.
+// TestANameForTwoMembers: a name given to two members would set only one of them, and the other would be
+// lost.
 func TestANameForTwoMembers(t *testing.T) {
 	o := Options{Columns: map[string]string{"sent_ns": "t", "first_byte_ns": "t"}}
 	_, ndjson := Read(strings.NewReader(`{"t":1,"outcome":"allowed"}`), "x", o)

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestEightDigits: eight bytes at a time give the number that one at a time would, and nothing but digits is
-// taken.
+// TestEightDigits: reading eight digits at a time gives the same number as one at a time. Anything but digits
+// is refused.
 func TestEightDigits(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 9))
 	for range 20_000 {
@@ -30,8 +30,8 @@ func TestEightDigits(t *testing.T) {
 	}
 }
 
-// TestKeysThatChange: members in another order, fewer or more of them, with spaces or unknown ones, are read
-// as they stand.
+// TestKeysThatChange: lines may have members in another order, fewer or more of them, spaces, or unknown
+// ones. Each is read as it stands.
 func TestKeysThatChange(t *testing.T) {
 	r := newReader(nil, "x", Options{})
 	for round := range 200 {

@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// addTables adds the files of a table of problems as seeds.
+// addTables adds the files in a table of problems as seeds.
 func addTables(f *testing.F, table string) {
 	text, err := os.ReadFile(filepath.Join("testdata/problems", table))
 	if err != nil {
@@ -24,7 +24,7 @@ func addTables(f *testing.F, table string) {
 	}
 }
 
-// linesOf is the number of lines of a file that is not compressed.
+// linesOf is the number of lines of an uncompressed file.
 func linesOf(file []byte) int {
 	n := bytes.Count(file, []byte("\n"))
 	if !bytes.HasSuffix(file, []byte("\n")) {
@@ -64,8 +64,8 @@ func FuzzReadCSV(f *testing.F) {
 	})
 }
 
-// checkRead checks that a recording that could be read is written and read the same, and the form of the
-// errors otherwise.
+// checkRead checks that a recording that could be read is written and read back the same. Otherwise it checks
+// the form of the errors.
 func checkRead(t *testing.T, file []byte, tl *timeline.Timeline, err error) {
 	t.Helper()
 	if err != nil {
@@ -102,8 +102,8 @@ func FuzzReadSchedule(f *testing.F) {
 	})
 }
 
-// FuzzReadJournal: whatever a killed run left is a recording that can be written and read again, in memory
-// and from a file alike, or an error with a line.
+// FuzzReadJournal: whatever a killed run left either is a recording, or gives an error with a line. The
+// recording can be written and read again, in memory and from a file alike.
 func FuzzReadJournal(f *testing.F) {
 	head := `{"rlcheck":"journal/v1","started":"2026-11-22T10:00:00Z","free":1}` + "\n"
 	const one = `{"seq":-1,"at_ns":1,"sent_ns":1,"outcome":"unknown","cost":1,"error":"interrupted","open":1}

@@ -14,8 +14,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// journal is one of two marks: three requests are over and one is open at the first, which is over at the
-// second.
+// journal is a journal with two marks. At the first, three requests are over and one is open. At the second,
+// that one is over too.
 func journal(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -54,7 +54,7 @@ func journal(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestJournalIsReadToItsLastMark: whatever is cut off at its end, all that stands before the last mark is
+// TestJournalIsReadToItsLastMark: whatever is cut off at its end, all that comes before the last mark is
 // read.
 func TestJournalIsReadToItsLastMark(t *testing.T) {
 	text := journal(t)
@@ -77,7 +77,7 @@ func TestJournalIsReadToItsLastMark(t *testing.T) {
 		ended = tl.Header.Ended
 		want, wantEnded, wantOpen := []int(nil), time.Duration(0), 0
 		switch {
-		case n >= len(text)-1: // without its line end the mark is whole
+		case n >= len(text)-1: // the mark is whole even without its line end
 			want, wantEnded = []int{0, 10, 1, 11, 2}, 200
 		case n >= firstEnd:
 			want, wantEnded, wantOpen = []int{0, 10, 1, 11}, 100, 1
@@ -89,7 +89,8 @@ func TestJournalIsReadToItsLastMark(t *testing.T) {
 	}
 }
 
-// TestJournalHasWhatAHeaderNeeds: it is as careful as that of a whole recording, and shows no secret.
+// TestJournalHasWhatAHeaderNeeds: a journal's header is checked as that of a whole recording, and shows no
+// secret.
 func TestJournalHasWhatAHeaderNeeds(t *testing.T) {
 	text := journal(t)
 	tl, err := ReadJournal(bytes.NewReader(text), "j", 1000, tempFile(t))
@@ -118,7 +119,7 @@ func TestJournalHasWhatAHeaderNeeds(t *testing.T) {
 	}
 }
 
-// TestJournalIsNotReadOverDamage: what is broken before a mark is no cut.
+// TestJournalIsNotReadOverDamage: damage before a mark is not taken for a cut.
 func TestJournalIsNotReadOverDamage(t *testing.T) {
 	text := string(journal(t))
 	last := text[strings.LastIndex(text, `{"mark"`):]
@@ -141,20 +142,20 @@ func TestJournalIsNotReadOverDamage(t *testing.T) {
 	}
 }
 
-// tempFile makes the files of long recordings.
+// tempFile creates the files for long recordings.
 func tempFile(t *testing.T) func() (timeline.Spill, error) {
 	return func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "spool") }
 }
 
-// TestALongJournalIsInAFile: what does not fit into memory is the same, and a file that cannot be made is an
-// error and no shorter recording.
+// TestALongJournalIsInAFile: a recording that does not fit into memory is the same from a file. If the file
+// cannot be made, that is an error and no shorter recording.
 func TestALongJournalIsInAFile(t *testing.T) {
 	var b bytes.Buffer
 	w := NewJournal(&b, nil)
 	all := benchTimeline(5000).Observations
 	err := w.Begin(timeline.Header{Started: time.Unix(1_800_000_000, 0).UTC()}, 0)
 	for i, o := range all {
-		if at := i + 7 - 2*(i%8); at < len(all) { // not in the order of their sends
+		if at := i + 7 - 2*(i%8); at < len(all) { // not in the order in which they were sent
 			o = all[at]
 		}
 		if o.Answered {
@@ -196,7 +197,7 @@ func TestALongJournalIsInAFile(t *testing.T) {
 	}
 }
 
-// largestWrite is how many bytes were written at once at most.
+// largestWrite is the largest number of bytes written at once.
 type largestWrite int
 
 func (l *largestWrite) Write(b []byte) (int, error) {
@@ -204,7 +205,7 @@ func (l *largestWrite) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAJournalHoldsLittle: what stands between two marks is written as it comes.
+// TestAJournalHoldsLittle: what lies between two marks is written as it comes.
 func TestAJournalHoldsLittle(t *testing.T) {
 	var most largestWrite
 	w := NewJournal(&most, nil)

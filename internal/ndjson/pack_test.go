@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestARecordingThatWasPackedWhileItWasMadeIsTheSame, also with a header of several blocks. Where it has
-// other numbers, was changed, or its order cost a second run, it is packed anew.
+// TestARecordingThatWasPackedWhileItWasMadeIsTheSame: it is the same, even with a header of several blocks.
+// It is packed anew if its numbers differ, if it was changed, or if its order cost a second run.
 func TestARecordingThatWasPackedWhileItWasMadeIsTheSame(t *testing.T) {
 	all := benchTimeline(25_000).Observations
 	header := timeline.Header{Notes: slices.Repeat([]string{strings.Repeat("note ", 1000)}, 20)}

@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Schedule keeps the tables narrow.
+// Schedule is a short name, to keep the tables narrow.
 type Schedule = timeline.Schedule
 
 func planExample() *Schedule {
@@ -99,7 +99,7 @@ func TestSchedulesThatCouldNotBeReadAreNotWritten(t *testing.T) {
 	}
 }
 
-// Of a phase that lists no arrivals a file has their number.
+// TestAPlanThatIsNotListedHasANumber: for a phase that lists no arrivals, the file has their number.
 func TestAPlanThatIsNotListedHasANumber(t *testing.T) {
 	var b bytes.Buffer
 	made := &Schedule{Phases: []timeline.Phase{{Name: "c", Shape: timeline.Constant, Requests: 9,

@@ -17,8 +17,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the tables of testdata/problems should expect")
 
-// TestProblems reads the files in the tables testdata/problems: === name, file, ----, what Read says, an
-// empty line.
+// TestProblems reads the files in the tables testdata/problems. A case is === with its name, the file, ----,
+// what Read says, and an empty line.
 func TestProblems(t *testing.T) {
 	readers := map[string]func(io.Reader) error{
 		"timeline": func(r io.Reader) error { _, err := Read(r, "x.ndjson", Options{}); return err },
@@ -81,7 +81,7 @@ func checkLines(t *testing.T, err error, lines int) {
 	}
 }
 
-// TestFilesInOtherForms: what is not read at all is told from a recording with mistakes.
+// TestFilesInOtherForms: the error distinguishes a file that is no recording from a recording with mistakes.
 func TestFilesInOtherForms(t *testing.T) {
 	packed := func(text string) string {
 		var b bytes.Buffer

@@ -89,7 +89,7 @@ func TestManyFieldsDoNotOverwriteThoseOfOthers(t *testing.T) {
 		tl.Observations = append(tl.Observations, o)
 	}
 	got := mustRead(t, mustWrite(t, tl))
-	for i := range got.Observations { // appending must not reach into the next one
+	for i := range got.Observations { // appending must not reach into the next observation
 		got.Observations[i].Fields = append(got.Observations[i].Fields, timeline.Field{Name: "Z",
 			Value: "z"})[:i:i]
 		if i == 0 {
@@ -150,7 +150,7 @@ func TestAnEmptyRecordingIsAnOption(t *testing.T) {
 	same(t, got, want)
 }
 
-// TestFastAndSlowAgree changes lines at random: whatever the fast path takes, the slow path reads the same.
+// TestFastAndSlowAgree changes lines at random. Whatever the fast path accepts, the slow path reads the same.
 func TestFastAndSlowAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(*seed, 2))
 	fast, slow := 0, 0

@@ -44,8 +44,8 @@ func TestDesignExampleIsReadAndWrittenToTheByte(t *testing.T) {
 	}
 }
 
-// TestEveryMemberIsKept fills every member of the types, so that one added later cannot be forgotten in the
-// files.
+// TestEveryMemberIsKept fills every member of the types, so that the files cannot lack one that is added
+// later.
 func TestEveryMemberIsKept(t *testing.T) {
 	want := &timeline.Timeline{Observations: make([]timeline.Observation, 1)}
 	fill(reflect.ValueOf(&want.Header).Elem())
@@ -57,7 +57,7 @@ func TestEveryMemberIsKept(t *testing.T) {
 	same(t, mustRead(t, mustWrite(t, want)), want)
 }
 
-// fill sets all there is to values that are not zero and differ, and gives empty slices one element.
+// fill sets everything to values that are not zero and differ. It gives empty slices one element.
 func fill(v reflect.Value) {
 	next := int64(1)
 	var walk func(v reflect.Value)
@@ -169,7 +169,7 @@ func randomTimeline(rng *rand.Rand) *timeline.Timeline {
 	return tl
 }
 
-// randomText is empty, a word, or anything that is UTF-8.
+// randomText is empty, a word, or any UTF-8 text.
 func randomText(rng *rand.Rand) string {
 	switch rng.IntN(4) {
 	case 0:
@@ -193,7 +193,7 @@ func TestAnyTextIsValidJSON(t *testing.T) {
 	for _, text := range texts {
 		quoted := appendQuoted(nil, text)
 		want := strings.Builder{}
-		for _, r := range text { // ranges over bytes that are no UTF-8 one by one
+		for _, r := range text { // yields the bytes of invalid UTF-8 one by one
 			want.WriteRune(r)
 		}
 		all := objectMembers(append(append([]byte(`{"x":`), quoted...), '}'))
@@ -218,7 +218,7 @@ func TestTheFormOfTheFileDoesNotMatter(t *testing.T) {
 	z := gzip.NewWriter(&zipped)
 	z.Write(plain[:1000])
 	z.Close()
-	z.Reset(&zipped) // a second member
+	z.Reset(&zipped) // a second gzip member
 	z.Write(plain[1000:])
 	z.Close()
 	for name, text := range map[string][]byte{
@@ -304,7 +304,7 @@ func same(t *testing.T, got, want *timeline.Timeline) {
 	}
 }
 
-// TestHowThePlanWasKeptIsRead: what a recorder says of its phases stands in the file, as it was.
+// TestHowThePlanWasKeptIsRead: what a recorder says of its phases is in the file as it was.
 func TestHowThePlanWasKeptIsRead(t *testing.T) {
 	want := []timeline.Kept{{Phase: "a", Sent: 3, Unsent: 1, LateP99: 5, LateMax: 7, Stalled: 11,
 		ReadLag: 13}, {Phase: "b"}}

@@ -78,7 +78,7 @@ func TestWriterRefusesHeadersThatCouldNotBeRead(t *testing.T) {
 	}
 }
 
-// fullDisk takes whole writes until it is full.
+// fullDisk accepts whole writes until it is full.
 type fullDisk struct {
 	b    bytes.Buffer
 	left int
@@ -122,7 +122,7 @@ func TestAWriterThatFailedGoesOnFailing(t *testing.T) {
 	}
 }
 
-// TestARecordingWhoseFileIsLostIsNotWritten: the part of it that is left would be taken for all.
+// TestARecordingWhoseFileIsLostIsNotWritten: the part that is left would be taken for the whole.
 func TestARecordingWhoseFileIsLostIsNotWritten(t *testing.T) {
 	s := timeline.NewSpool(func() (timeline.Spill, error) { return nil, errFull })
 	for i := range 40_000 {

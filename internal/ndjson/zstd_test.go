@@ -20,7 +20,7 @@ func zstdOf(t *testing.T, text string) string {
 	return string(z.EncodeAll([]byte(text), nil))
 }
 
-// What zstd made of a recording is read as the recording, also of several frames.
+// TestZstdIsRead: a recording compressed by zstd is read as the recording, even in several frames.
 func TestZstdIsRead(t *testing.T) {
 	want := benchTimeline(3000)
 	text := string(mustWrite(t, want))
@@ -31,7 +31,8 @@ func TestZstdIsRead(t *testing.T) {
 	}
 }
 
-// A long recording is written and packed as any other, also where its fields are other ones again and again.
+// TestALongRecordingIsPacked: a long recording is written and packed as any other, even if its header fields
+// change again and again.
 func TestALongRecordingIsPacked(t *testing.T) {
 	want := benchTimeline(25_000)
 	long := &timeline.Timeline{Header: want.Header, Spool: timeline.NewSpool(tempFile(t))}

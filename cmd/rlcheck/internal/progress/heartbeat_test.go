@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestHeartbeatIsRare: a line after half a minute, none soon after it, and none when all is done.
+// TestHeartbeatIsRare: a line comes after half a minute, none soon after it, and none when all is done.
 func TestHeartbeatIsRare(t *testing.T) {
 	var out bytes.Buffer
 	start := time.Now()

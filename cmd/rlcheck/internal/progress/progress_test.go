@@ -13,7 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 )
 
-// screen is a terminal that remembers what was written, a line a write.
+// screen is a terminal that keeps what was written, one line for each write.
 type screen struct {
 	mu    sync.Mutex
 	lines []string
@@ -68,7 +68,7 @@ func TestProgressText(t *testing.T) {
 	}
 }
 
-// broken is a terminal on which every write does what a test wants.
+// broken is a terminal whose writes do what the test says.
 type broken func() error
 
 func (b broken) Write(p []byte) (int, error) { return len(p), b() }
@@ -88,7 +88,7 @@ func TestNoTerminalCostsARecording(t *testing.T) {
 		for sent := range 50 {
 			m.Update(load.Progress{Sent: sent, Planned: 40})
 		}
-		m.Stop() // it returns: that is the test
+		m.Stop() // the test is that it returns
 	}
 	var none *Meter
 	none.Update(load.Progress{})

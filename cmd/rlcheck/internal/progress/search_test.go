@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 )
 
-// TestSearchSaysHowMuchIsUsed: of the requests, and of the time.
+// TestSearchSaysHowMuchIsUsed: the line tells how much of the requests and of the time is used.
 func TestSearchSaysHowMuchIsUsed(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Now()

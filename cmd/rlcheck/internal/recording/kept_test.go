@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestGarbageIsCollectedOftenWhereMuchIsKept and as usual before, and when the recording is over.
+// TestGarbageIsCollectedOftenWhereMuchIsKept: garbage is collected as usual before that, and after the
+// recording is over.
 func TestGarbageIsCollectedOftenWhereMuchIsKept(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
@@ -19,7 +20,7 @@ func TestGarbageIsCollectedOftenWhereMuchIsKept(t *testing.T) {
 		kept, g := make([]byte, tt.kept), Garbage{}
 		for range 1 << 18 {
 			if g.Seen(); g.seen == 1 {
-				runtime.GC() // which counts what lives
+				runtime.GC() // counts live memory
 			}
 		}
 		if got := percent(); got != tt.want {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSpillLeavesNothing: what was written is read, and gone when the file is closed.
+// TestSpillLeavesNothing: what was written can be read, and is gone when the file is closed.
 func TestSpillLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -30,7 +30,7 @@ func TestSpillLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestSpillNamesTheFolder that cannot be written to.
+// TestSpillNamesTheFolder: the error names the folder that cannot be written to.
 func TestSpillNamesTheFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	t.Setenv("TMPDIR", dir)

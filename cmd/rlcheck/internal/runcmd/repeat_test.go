@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestRetriesWaitForABusyMachine: not the first one, nor any where the machine was not late.
+// TestRetriesWaitForABusyMachine: a retry waits where the machine was late, except the first retry.
 func TestRetriesWaitForABusyMachine(t *testing.T) {
 	for _, x := range []struct {
 		retried int

@@ -76,7 +76,7 @@ func TestLockOfAFolder(t *testing.T) {
 }
 
 // TestAScenarioThatWasNotRecordedYet: a run that was killed between plan and journal has no recording. The
-// promises of its flags are remembered.
+// promises given by its flags are remembered.
 func TestAScenarioThatWasNotRecordedYet(t *testing.T) {
 	d := &Dir{Path: t.TempDir(), flat: true}
 	text, err := scenarios.FS.ReadFile("burst.yaml")
@@ -84,7 +84,7 @@ func TestAScenarioThatWasNotRecordedYet(t *testing.T) {
 		t.Fatal(err)
 	}
 	promises := []verdict.Promise{verdict.PromiseCost}
-	const target = "http://127.0.0.1:1/" // the embedded one promises all by itself
+	const target = "http://127.0.0.1:1/" // the embedded target promises all by itself
 	m := &Manifest{Target: target, Scenarios: []Planned{{"burst", "burst.yaml"}}, Promises: promises}
 	if err := d.KeepPlan("burst", text, &timeline.Schedule{}); err != nil {
 		t.Fatal(err)
@@ -99,8 +99,8 @@ func TestAScenarioThatWasNotRecordedYet(t *testing.T) {
 	}
 }
 
-// TestALongRecordingIsKeptPacked: nobody asked for gigabytes. What its judgement changes is written there
-// too.
+// TestALongRecordingIsKeptPacked: a long recording is compressed, as nobody asked for gigabytes. What its
+// judgement changes is written there too.
 func TestALongRecordingIsKeptPacked(t *testing.T) {
 	dir := &Dir{Path: t.TempDir(), flat: true, long: 99}
 	tl := &timeline.Timeline{Spool: timeline.NewSpool(recording.Spill)}

@@ -7,7 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
-// TestAFaultThatCannotShowIsTold: each needs something of the flags, and is silent where it has it.
+// TestAFaultThatCannotShowIsTold: each of these faults needs something from the flags. serve says so if it is
+// missing, and is silent otherwise.
 func TestAFaultThatCannotShowIsTold(t *testing.T) {
 	for _, x := range []struct {
 		with   serveFlags
