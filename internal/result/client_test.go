@@ -7,7 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestClientsAddUp: the requests of each client are counted apart, who was denied most first.
+// TestClientsAddUp: the requests of each client are counted apart. The client that was denied most comes
+// first.
 func TestClientsAddUp(t *testing.T) {
 	var tl timeline.Timeline
 	add := func(who string, o timeline.Outcome, at time.Duration) {

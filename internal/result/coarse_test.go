@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestCoarseNamesWhatHelps: where nothing was denied that comes first, and a declared tick stands in place of
-// the usual one.
+// TestCoarseNamesWhatHelps: if nothing was denied, that is told first. A declared tick replaces the usual
+// one.
 func TestCoarseNamesWhatHelps(t *testing.T) {
 	const fast = "token-bucket,rate=10000/s,burst=100"
 	for name, c := range map[string]struct {
@@ -54,7 +54,7 @@ func TestCoarseNamesWhatHelps(t *testing.T) {
 	}
 }
 
-// TestAFarTargetIsNamed: of windows, which give nothing back meanwhile, the fastest answer tells.
+// TestAFarTargetIsNamed: under windows, which give nothing back in the meantime, the fastest answer decides.
 func TestAFarTargetIsNamed(t *testing.T) {
 	l, err := spec.Parse("fixed-window,rate=5/1m")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestRemarksAreOfTheTarget: what the recorder noticed of the target is told beside the verdict, each once.
-// What it has to say of itself is not.
+// TestRemarksAreOfTheTarget: what the recorder noticed about the target is told beside the verdict, each
+// thing once. What it notes about itself is not.
 func TestRemarksAreOfTheTarget(t *testing.T) {
 	slow := timeline.OfTarget + "requests waited"
 	notes := []string{"a boundary", slow, Unverified}

@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestWorthShowsDeclaredRanges: what was declared as a range is printed as it was, beside what was measured.
+// TestWorthShowsDeclaredRanges: a declared range is printed as it was declared, beside what was measured.
 func TestWorthShowsDeclaredRanges(t *testing.T) {
 	m := verdict.Measured{Burst: verdict.Interval{Lo: 19, Hi: 20, LoSet: true, HiSet: true}}
 	for text, want := range map[string][]string{

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestEveryKeyIsExplained: each key has one explanation, with exactly the words that its reader takes.
+// TestEveryKeyIsExplained: each key has one explanation, with exactly the words that its reader accepts.
 func TestEveryKeyIsExplained(t *testing.T) {
 	docs := KeyDocs()
 	if known := len(docs) + len(Algorithms()); known != len(explained()) {
@@ -44,8 +44,8 @@ func TestEveryKeyIsExplained(t *testing.T) {
 	}
 }
 
-// TestEveryKeyIsPrinted: what a SPEC says of a key stands in the SPEC of its policy too, by which a recording
-// is judged again.
+// TestEveryKeyIsPrinted: the SPEC of a policy has all that was said of a key, since a recording is judged
+// again by it.
 func TestEveryKeyIsPrinted(t *testing.T) {
 	values := map[string]string{"N/PER": "3/7s", "N": "3", "N or A..B": "3..4", "D": "3s",
 		"D or A..B": "3s..4s", "A..B or A..": "1s..2s"}

@@ -7,7 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/preset"
 )
 
-// Every example of a product is a SPEC, and so is what it becomes.
+// TestEveryPresetIsASpec: every example of a product is a SPEC, and so is what it becomes.
 func TestEveryPresetIsASpec(t *testing.T) {
 	for _, p := range preset.All() {
 		limit, err := Parse(p.Written())

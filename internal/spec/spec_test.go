@@ -107,8 +107,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseErrors checks every refusal against testdata/errors.txt: a SPEC after ">", then its errors. Run
-// with REFERENCE_REWRITE=1 to write the file anew, and read the difference.
+// TestParseErrors compares every refusal with testdata/errors.txt: a SPEC after ">", then its errors.
+// REFERENCE_REWRITE=1 writes the file anew; read the difference.
 func TestParseErrors(t *testing.T) {
 	const file = "testdata/errors.txt"
 	data, err := os.ReadFile(file)
@@ -142,7 +142,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestBuildPlacesErrors checks that each mistake of separate pairs is found at its pair.
+// TestBuildPlacesErrors checks that each mistake in separate pairs is reported at its pair.
 func TestBuildPlacesErrors(t *testing.T) {
 	_, wrong := Build("gcra", []Pair{{"rate", "10"}, {"brust", "5"}, {"rounding", "up"}, {"tick", "1"},
 		{"tick", "1s"}})
@@ -168,7 +168,7 @@ func TestBuildPlacesErrors(t *testing.T) {
 	}
 }
 
-// TestParseDuration checks the durations that are read and those that are refused.
+// TestParseDuration checks which durations are read and which are refused.
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0s": 0, "1ns": 1, "1.5s": 1500 * time.Millisecond, "1m30s": 90 * time.Second, "7d": 7 * day,
@@ -198,7 +198,7 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
-// TestMendsMend checks that every mend that says what to write instead is accepted.
+// TestMendsMend checks that every mend that says what to write instead is a SPEC that is accepted.
 func TestMendsMend(t *testing.T) {
 	mends := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -280,7 +280,7 @@ func drawPolicy(rt *rapid.T) Policy {
 	return p
 }
 
-// drawCharge lets some of the policies that can be be charged at the completion.
+// drawCharge makes some of the policies that allow it charge at completion.
 func drawCharge(rt *rapid.T, p *Policy) {
 	if p.Algorithm == LeakyBucketQueue || p.Count == CountAll || p.Ban > 0 || p.Align == AlignFirst ||
 		p.Slots > 1 || p.Refill == RefillInterval ||
@@ -298,8 +298,8 @@ func drawHold(rt *rapid.T, p *Policy) {
 	p.LingerSet = p.Linger > 0 || rapid.Bool().Draw(rt, "linger set")
 }
 
-// TestPrintAndParse checks that what is printed is read back as it was, that it has no default and is printed
-// the same again, and that New takes every policy that can be written.
+// TestPrintAndParse checks that a printed policy is read back as it was, has no default, and is printed the
+// same again. New must accept every policy that can be written.
 func TestPrintAndParse(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var limit Limit
@@ -340,8 +340,8 @@ func TestPrintAndParse(t *testing.T) {
 	})
 }
 
-// FuzzParse reads anything: no panic; every error has a column inside the SPEC and says why; what is read is
-// printed and read back as it was.
+// FuzzParse reads any text without a panic. Every error has a column inside the SPEC and says why. What is
+// read is printed and read back as it was.
 func FuzzParse(f *testing.F) {
 	for _, a := range Algorithms() {
 		f.Add(string(a) + ",rate=10/s,burst=20")

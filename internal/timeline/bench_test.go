@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// BenchmarkSpool is what a long recording costs where it waits to be judged: the time and the bytes of a
-// request of a closed loop, and the time to read it again.
+// BenchmarkSpool measures what a long recording costs until it is judged. It reports the time and the bytes
+// of a request of a closed loop, and the time to read it again.
 func BenchmarkSpool(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const n = 100_000

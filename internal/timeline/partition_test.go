@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// numbered is n observations of 16 partitions.
+// numbered makes n observations of 16 partitions.
 func numbered(n int) *Timeline {
 	t := &Timeline{Observations: make([]Observation, n)}
 	for i := range t.Observations {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSortBySentIsStable: any recording is put into the order of a stable sort by BySent.
+// TestSortBySentIsStable: any recording is put into the same order as a stable sort by BySent gives.
 func TestSortBySentIsStable(t *testing.T) {
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 1))

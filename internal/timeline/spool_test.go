@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// tempFile makes the files of spools.
+// tempFile creates the files of spools.
 func tempFile(t *testing.T) func() (Spill, error) {
 	return func() (Spill, error) { return os.CreateTemp(t.TempDir(), "spool") }
 }
 
-// manyObservations are n random observations, ascending by Sent.
+// manyObservations returns n random observations, ascending by Sent.
 func manyObservations(n int, random *rand.Rand) []Observation {
 	sets := []Fields{nil, {{"Date", "today"}}, {{"Date", "today"}, {"X-Ratelimit-Remaining", "3"}}}
 	out := make([]Observation, n)
@@ -42,7 +42,7 @@ func manyObservations(n int, random *rand.Rand) []Observation {
 	return out
 }
 
-// taken are the observations of a spool.
+// taken returns the observations of a spool.
 func taken(s *Spool) (out []Observation) {
 	s.Each(func(o *Observation) bool {
 		out = append(out, *o)
@@ -51,12 +51,13 @@ func taken(s *Spool) (out []Observation) {
 	return out
 }
 
-// A spool gives back what was put in, in its file and in memory, and again as often as it is asked.
+// TestASpoolKeepsWhatItWasGiven: a spool gives back what was put in, from its file and from memory, as often
+// as it is asked.
 func TestASpoolKeepsWhatItWasGiven(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 700, 15_000} {
 		s, want := NewSpool(tempFile(t)), manyObservations(n, random)
-		if n > 0 { // a member that is added to the type later must not be forgotten
+		if n > 0 { // so that a member that is added to the type cannot be forgotten
 			fill(t, &want[n-1])
 		}
 		for i := range want {
@@ -104,8 +105,8 @@ func sameObservation(a, b Observation) bool {
 	return same && fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b)
 }
 
-// However late some of them end, observations come out of a sorter in their order, and those without a number
-// get it by that.
+// TestASorterOrders: however late some of them end, observations come out of a sorter in their order. Those
+// without a number are numbered in that order.
 func TestASorterOrders(t *testing.T) {
 	for seed := range uint64(6) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -152,12 +153,12 @@ func TestASorterOrders(t *testing.T) {
 
 var errFull = errors.New("disk full")
 
-// full is a file that takes nothing.
+// full is a file that accepts no write.
 type full struct{ *os.File }
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
-// A file that cannot be written is an error, and no shorter
+// TestASpoolTellsThatItsFileIsFull: if the file cannot be written, that is an error and no shorter recording.
 func TestASpoolTellsThatItsFileIsFull(t *testing.T) {
 	s := NewSpool(func() (Spill, error) {
 		f, err := os.CreateTemp(t.TempDir(), "spool")
@@ -179,7 +180,7 @@ func TestASpoolTellsThatItsFileIsFull(t *testing.T) {
 	s.Close()
 }
 
-// twin takes observations until it has most of them.
+// twin takes observations until it has the most that it may have.
 type twin struct {
 	taken  []Observation
 	most   int
@@ -193,8 +194,8 @@ func (w *twin) Add(o *Observation) bool {
 func (w *twin) End() bool { return true }
 func (w *twin) Close()    { w.closed = true }
 
-// TestASorterHasATwinAsLongAsItHasOneRun: it takes all observations in their order. Where that costs a second
-// run, it takes no more, or the view is another one, there is none.
+// TestASorterHasATwinAsLongAsItHasOneRun: the twin takes all observations in their order. There is no twin if
+// the order costs a second run, if it takes no more, or if the view is another one.
 func TestASorterHasATwinAsLongAsItHasOneRun(t *testing.T) {
 	all := manyObservations(1000, rand.New(rand.NewPCG(1, 6)))
 	swapped := slices.Concat(all[1:301], all[:1], all[301:])

@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// One status may be taken for two things: a scenario may call 200 an admission on one route alone.
+// TestStatusesAreCounted: one status may mean two things, since a scenario may call 200 an admission on one
+// route only.
 func TestStatusesAreCounted(t *testing.T) {
 	tl := &Timeline{}
 	add := func(status int, o Outcome, location string) {

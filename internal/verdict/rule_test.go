@@ -7,7 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 )
 
-// TestRulesAreInTheRulebook: a rule that findings name by the kind of their claim is one that claims judge.
+// TestRulesAreInTheRulebook: a rule that findings name by the kind of their claim is a rule that claims are
+// judged by.
 func TestRulesAreInTheRulebook(t *testing.T) {
 	for kind, of := range rules {
 		for _, name := range of {
