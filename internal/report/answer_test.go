@@ -9,8 +9,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// What identify answers stands where other reports have a verdict, also in a report that was read back: a
-// limit that was found passes its own recording, which says nothing.
+// TestAnswersStandForVerdicts: what identify answers is shown where other reports have a verdict, even in a
+// report that was read back. A limit that was found always passes its own recording, so that this verdict
+// would say nothing.
 func TestAnswersStandForVerdicts(t *testing.T) {
 	for answer, v := range map[string]verdict.Verdict{
 		"identified": verdict.Pass, "open": verdict.Inconclusive, "none": verdict.Inconclusive,

@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestWhatACacheAnsweredIsToldOnce: the mend is to ask past the cache, and nobody is told to name a status.
+// TestWhatACacheAnsweredIsToldOnce: the advice is to ask past the cache. No advice to name a status is given.
 func TestWhatACacheAnsweredIsToldOnce(t *testing.T) {
 	s := result.Scenario{ID: "burst", Reason: verdict.TooFew, Detail: "answers came from a cache: 2 of 2",
 		Header: timeline.Header{Notes: []string{result.FromCaches + ": 2 of 2"}},

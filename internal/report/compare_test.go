@@ -11,7 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// sideOf are n runs of a scenario, each slower than the one before by a hundredth, all by a factor.
+// sideOf makes n runs of a scenario. Each is slower than the one before by a hundredth, and all are slower by
+// a factor.
 func sideOf(name string, n, factor int, of func() result.Scenario) compare.Side {
 	side := compare.Side{Name: name}
 	for i := range n {

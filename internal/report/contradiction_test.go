@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestAContradictionIsAFailureOfItsOwn: every format for readers tells of two recordings that no one limiter
-// made, though no scenario failed, and JSON keeps it.
+// TestAContradictionIsAFailureOfItsOwn: two recordings contradict each other if no single limiter can have
+// made both. Every format for readers says so, though no scenario failed, and JSON keeps it.
 func TestAContradictionIsAFailureOfItsOwn(t *testing.T) {
 	const text = "no burst explains both: at most 18 in low, at least 21 in high"
 	limit, err := spec.Parse("token-bucket,rate=10/s,burst=18..22")

@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestDiagnosisComesFirst: every format says what a recording shows as a whole before it says what is
-// wrong with a request.
+// TestDiagnosisComesFirst: every format tells what a recording shows as a whole before what is wrong with a
+// request.
 func TestDiagnosisComesFirst(t *testing.T) {
 	const said, finding = "all clients seem to share one quota", "a client was denied"
 	r := &result.Run{Scenarios: []result.Scenario{{ID: "burst", Kind: result.Required, Verdict: verdict.Fail,

@@ -69,7 +69,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// unstyled returns a page with its style sheet, which it must contain, cut out.
+// unstyled returns a page without its style sheet, which the page must contain.
 func unstyled(t *testing.T, page []byte) []byte {
 	t.Helper()
 	before, after, ok := bytes.Cut(page, []byte(pageStyle))

@@ -14,7 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// Every format but the recordings, on texts that try to be something else.
+// TestHostileTextsStayText prints texts that try to be something else, in every format but the recordings.
 func TestHostileTextsStayText(t *testing.T) {
 	r := sample.Run(sample.Hostile(t))
 	r.ID, r.Version, r.Command = "r\x1b[2J", "v</title><script>", []string{"<!--", "\u202e"}

@@ -61,8 +61,8 @@ func TestPageAsksNothingOfAnyone(t *testing.T) {
 	}
 }
 
-// The elements of a page are those of the template and the charts: each is closed, and no text has become
-// one.
+// TestPageIsWellFormed: a page has only elements of the template and the charts. Each is closed, and no text
+// has become an element.
 func TestPageIsWellFormed(t *testing.T) {
 	known := regexp.MustCompile(`^(html|head|meta|title|style|body|header|main|footer|section|p|h1|h2|span|` +
 		`small|br|b|i|a|code|div|dl|dt|dd|table|caption|thead|tbody|tr|th|td|` +
@@ -128,8 +128,8 @@ func TestChartsTellWhatTheyShow(t *testing.T) {
 	}
 }
 
-// TestChartsAccuseNoRightLimiter: a partition is drawn against the limit that counts it, its ranges at their
-// loose ends, or not at all.
+// TestChartsAccuseNoRightLimiter: a partition is drawn against the limit that counts it, with ranges at their
+// loose ends. Otherwise it is not drawn.
 func TestChartsAccuseNoRightLimiter(t *testing.T) {
 	tl := sample.Record(1, 40, 100) // a burst of 40 at 10/s
 	right, none := sample.Limit(t, "token-bucket,rate=10/s,burst=40"), spec.Limit(nil)
@@ -178,7 +178,7 @@ func BenchmarkPageOfAMillion(b *testing.B) {
 	}
 }
 
-// An instant far from the recording is told in days and hours.
+// TestInstants: an instant far from the recording is told in days and hours.
 func TestInstants(t *testing.T) {
 	for _, c := range []struct {
 		d    time.Duration
@@ -194,7 +194,8 @@ func TestInstants(t *testing.T) {
 	}
 }
 
-// Where windows begin is measured, not declared: no row may say that it was not measured.
+// TestPageTellsWhereWindowsBegin: where windows begin is measured, not declared. No row may say that it was
+// not measured.
 func TestPageTellsWhereWindowsBegin(t *testing.T) {
 	s := sample.Passing(t)
 	s.Limit = sample.Limit(t, "fixed-window,rate=100/1m")
@@ -214,7 +215,7 @@ func TestPageTellsWhereWindowsBegin(t *testing.T) {
 	}
 }
 
-// A search that was capped is told beside what was measured, as no parameter.
+// TestACappedSearchIsTold: a search that was capped is told beside what was measured, but not as a parameter.
 func TestACappedSearchIsTold(t *testing.T) {
 	s := sample.Passing(t)
 	s.Judgement.Partitions[0].Search.Capped = true
@@ -225,7 +226,8 @@ func TestACappedSearchIsTold(t *testing.T) {
 	}
 }
 
-// Failures that count come first, passes last and folded; each that did not pass leads to the next.
+// TestFailuresComeFirst: failures that count come first, passes last and folded. Each scenario that did not
+// pass links to the next.
 func TestFailuresComeFirst(t *testing.T) {
 	recommended := sample.Failing(t)
 	recommended.Kind, recommended.ID = result.Recommended, "second"
@@ -248,7 +250,8 @@ func TestFailuresComeFirst(t *testing.T) {
 	}
 }
 
-// The page begins with the verdict, what was measured, and each thing to act on once, as the table does.
+// TestPageBeginsWithWhatNeedsAction: the page begins, as the table does, with the verdict, what was measured,
+// and each thing to act on once.
 func TestPageBeginsWithWhatNeedsAction(t *testing.T) {
 	one := sample.Failing(t)
 	page := string(render(t, "html", sample.Run(sample.Passing(t), one, sample.Unreachable(t)), Options{}))
@@ -267,7 +270,8 @@ func TestPageBeginsWithWhatNeedsAction(t *testing.T) {
 	}
 }
 
-// Of many that fail the first few are open, and the others folded: else the page is as tall as they are many.
+// TestManyFailuresAreFolded: of many failures the first few are open and the others folded. Otherwise the
+// page grows with their number.
 func TestManyFailuresAreFolded(t *testing.T) {
 	one := sample.Failing(t)
 	page := string(render(t, "html", sample.Run(one, one, one, one, one), Options{}))
@@ -278,7 +282,7 @@ func TestManyFailuresAreFolded(t *testing.T) {
 	}
 }
 
-// Which statuses came is told, and why requests had none.
+// TestStatusesAreTold: the page tells which statuses came, and why requests had none.
 func TestStatusesAreTold(t *testing.T) {
 	tl := sample.Load(300)
 	for i := range 7 {

@@ -14,7 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// parsedSuites reads JUnit as other programs do, by its element names only.
+// parsedSuites reads JUnit as other programs do, by the names of the elements only.
 type parsedSuites struct {
 	Tests    int `xml:"tests,attr"`
 	Failures int `xml:"failures,attr"`
@@ -37,7 +37,7 @@ type parsedSuites struct {
 	} `xml:"testsuite"`
 }
 
-// TestJUnitCountsWhatTheRunCounts: what is open in an informative scenario makes no run fail, so that it is
+// TestJUnitCountsWhatTheRunCounts: an open claim in an informative scenario makes no run fail, so that it is
 // no error.
 func TestJUnitCountsWhatTheRunCounts(t *testing.T) {
 	for kind, want := range map[string]int{result.Required: 1, result.Recommended: 1, result.Informative: 0} {
@@ -58,8 +58,8 @@ func TestJUnitCountsWhatTheRunCounts(t *testing.T) {
 	}
 }
 
-// junitSchema has the attributes that each element may have, and which it must (junit-10.xsd of Jenkins'
-// xunit plugin).
+// junitSchema has the attributes that each element may have, and those that it must have (junit-10.xsd of
+// Jenkins' xunit plugin).
 var junitSchema = map[string]struct{ must, may string }{
 	"testsuites": {"", "name time tests failures errors"},
 	"testsuite": {"name tests failures errors",
@@ -69,7 +69,7 @@ var junitSchema = map[string]struct{ must, may string }{
 	"failure":  {"", "type message"}, "error": {"", "type message"}, "skipped": {"", "type message"},
 }
 
-// TestJUnitFollowsTheSchema: a reader that holds a file to its schema refuses all of it for one attribute.
+// TestJUnitFollowsTheSchema: a reader that validates a file refuses all of it for one wrong attribute.
 func TestJUnitFollowsTheSchema(t *testing.T) {
 	for name, r := range fixtures(t) {
 		d := xml.NewDecoder(bytes.NewReader(render(t, "junit", r, Options{})))
@@ -120,7 +120,7 @@ func TestJUnitReadsBack(t *testing.T) {
 		{"interrupted", Options{}, 1, 0, 0, 1},
 		{"empty", Options{}, 0, 0, 0, 0},
 		{"hostile", Options{}, 3, 2, 0, 1},
-		{"mixed", Options{}, 7, 0, 1, 3}, // its failures are only recommended: skipped
+		{"mixed", Options{}, 7, 0, 1, 3}, // its failures are only recommended, and so skipped
 		{"mixed", Options{Strict: true}, 7, 2, 1, 1},
 	} {
 		var got parsedSuites
@@ -177,7 +177,8 @@ func TestJUnitFailureHasTheWitness(t *testing.T) {
 	}
 }
 
-// A verdict that no claim explains must not vanish: a suite of passing cases would be green.
+// TestJUnitShowsAVerdictThatNoClaimExplains: such a verdict must not vanish, since a suite of passing cases
+// would be green.
 func TestJUnitShowsAVerdictThatNoClaimExplains(t *testing.T) {
 	s := sample.Unreachable(t)
 	s.Claims = nil
@@ -199,7 +200,8 @@ func TestJUnitShowsAVerdictThatNoClaimExplains(t *testing.T) {
 	}
 }
 
-// TestGitHubShowsTenOfAKind: GitHub drops the eleventh without a word, so that the tenth tells of it.
+// TestGitHubShowsTenOfAKind: GitHub drops the eleventh annotation silently, so that the tenth mentions the
+// rest.
 func TestGitHubShowsTenOfAKind(t *testing.T) {
 	for _, n := range []int{10, 11, 30} {
 		var all []result.Scenario

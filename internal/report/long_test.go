@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Of a recording that is too long for memory the formats with each request have all of them, though a page
-// draws a part.
+// TestALongRecordingIsWrittenWhole: for a recording that is too long for memory, the formats with each
+// request list all of them. A page draws only a part.
 func TestALongRecordingIsWrittenWhole(t *testing.T) {
 	short := &timeline.Timeline{Observations: make([]timeline.Observation, 3)}
 	file := func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "s") }

@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// unpromising is a run at a target without Retry-After: one scenario is not judged, one in part, and one
-// needs a proxy.
+// unpromising is a run at a target without Retry-After. One scenario is not judged, one is judged in part,
+// and one needs a proxy.
 func unpromising(t testing.TB) *result.Run {
 	const none = verdict.NeedsFailed
 	claims := []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
@@ -45,7 +45,7 @@ func TestNotesSayWhatWasNotJudged(t *testing.T) {
 	}
 }
 
-// TestWhatWasNeverPromisedIsNamedInEveryFormat: it is said, and it is neither a failure nor an error.
+// TestWhatWasNeverPromisedIsNamedInEveryFormat: every format names it, and as neither a failure nor an error.
 func TestWhatWasNeverPromisedIsNamedInEveryFormat(t *testing.T) {
 	r := unpromising(t)
 	for _, format := range []string{"table", "json", "markdown", "github"} {
@@ -72,8 +72,8 @@ func TestWhatWasNeverPromisedIsNamedInEveryFormat(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotJudgedIsNoDoubt: beside what was judged it stands last, in other words, and unfolds nothing.
-// What sent nothing is named in a note alone.
+// TestWhatWasNotJudgedIsNoDoubt: it is listed after what was judged, in other words, and unfolds nothing. A
+// scenario that sent nothing is named only in a note.
 func TestWhatWasNotJudgedIsNoDoubt(t *testing.T) {
 	r := unpromising(t)
 	r.Scenarios[1].Counts = r.Scenarios[0].Counts

@@ -15,8 +15,8 @@ var (
 	suffixes   = regexp.MustCompile(`_(info|count|sum)$`)
 )
 
-// The grammar of OpenMetrics 1.0 as far as this format uses it: families in one piece, no series twice, the
-// end marked.
+// TestOpenMetricsFollowsItsGrammar checks the grammar of OpenMetrics 1.0 as far as this format uses it.
+// Families are in one piece, no series comes twice, and the end is marked.
 func TestOpenMetricsFollowsItsGrammar(t *testing.T) {
 	for name, r := range fixtures(t) {
 		text := string(render(t, "openmetrics", r, Options{}))
@@ -53,8 +53,8 @@ func TestOpenMetricsFollowsItsGrammar(t *testing.T) {
 	}
 }
 
-// TestOpenMetricsMeasuresNothingWhereNoValueFits: the interval of a parameter of which every value is refuted
-// has no ends.
+// TestOpenMetricsMeasuresNothingWhereNoValueFits: if every value of a parameter is refuted, its interval has
+// no ends.
 func TestOpenMetricsMeasuresNothingWhereNoValueFits(t *testing.T) {
 	s := sample.Failing(t)
 	s.Judgement.Measured = verdict.Measured{Burst: sample.Between(21, 21), Rate: sample.Between(80, 10.98)}

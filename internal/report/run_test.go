@@ -145,7 +145,8 @@ func TestRecordingsReadBack(t *testing.T) {
 	}
 }
 
-// A report read back prints as before, but for what only the recording tells.
+// TestReportReadBackPrintsTheSame: a report that was read back prints as before, apart from what only the
+// recording tells.
 func TestReportReadBackPrintsTheSame(t *testing.T) {
 	r := fixtures(t)["mixed"]
 	back, err := document.Read(bytes.NewReader(render(t, "json", r, Options{})))

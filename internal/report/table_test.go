@@ -16,7 +16,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Nothing is wider than the terminal, but for a command to copy and a single long word.
+// TestTableFitsTheTerminal: no line is wider than the terminal, apart from a command to copy and a single
+// long word.
 func TestTableFitsTheTerminal(t *testing.T) {
 	for name, r := range fixtures(t) {
 		if name == "hostile" {
@@ -91,7 +92,7 @@ func TestMeasuredIntervals(t *testing.T) {
 		want string
 	}{
 		{sample.Between(20, 20), "measured 20..20/s"},
-		// outwards: the printed interval holds the measured one
+		// rounded outwards: the printed interval holds the measured one
 		{sample.Between(9.9712, 10.0388), "measured 9.97..10.04/s"},
 		{sample.Between(99.12, 100.39), "measured 99.1..100.4/s"},
 		{sample.Between(0.016666, 0.016667), "measured 0.0166..0.0167/s"},
@@ -109,8 +110,8 @@ func TestMeasuredIntervals(t *testing.T) {
 	}
 }
 
-// A long id and times of many digits leave less room for quantiles: the median, the 99th percentile and the
-// longest stay.
+// TestLatenciesFitTheTerminal: a long id and times of many digits leave less room for quantiles. The median,
+// the 99th percentile and the longest latency stay.
 func TestLatenciesFitTheTerminal(t *testing.T) {
 	s := sample.Passing(t)
 	s.ID = "forged-client-address-of-nobody"
@@ -130,8 +131,8 @@ func TestLatenciesFitTheTerminal(t *testing.T) {
 	}
 }
 
-// TestManyScenariosFitOneScreen: 36 that pass take a line each and few more; of as many causes some are
-// shown.
+// TestManyScenariosFitOneScreen: 36 scenarios that pass take one line each and a few more. Of 36 causes only
+// some are shown, and the rest is counted.
 func TestManyScenariosFitOneScreen(t *testing.T) {
 	var pass, fail []result.Scenario
 	for i := range 36 {

@@ -9,8 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestStormsAreTold: who reads a report in a terminal, or in a step summary, sees what each way to retry
-// costs.
+// TestStormsAreTold: a terminal and a step summary show what each way to retry costs.
 func TestStormsAreTold(t *testing.T) {
 	r := &result.Run{Scenarios: []result.Scenario{{ID: "retry-storm", Kind: result.Informative,
 		Verdict: verdict.Pass, Claims: []verdict.Claim{

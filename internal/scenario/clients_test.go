@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestIssuedKeys: each client has a key of its own, scenarios take turns, keys are secrets and not new, and a
-// scenario with more clients than keys is not judged.
+// TestIssuedKeys: each client has a key of its own, and scenarios take turns in using the keys. Keys are
+// secrets, and not new to the target. A scenario with more clients than keys is not judged.
 func TestIssuedKeys(t *testing.T) {
 	keys := []string{"alpha", "bravo", "charlie"}
 	parse := func(count string) *scenario.Scenario {
@@ -41,7 +41,8 @@ func TestIssuedKeys(t *testing.T) {
 	}
 }
 
-// TestIssuedKeysAreForgottenFirst: a scenario with issued keys begins with a silence, if it is a short one.
+// TestIssuedKeysAreForgottenFirst: a scenario with issued keys begins with a silence, if a short one is
+// enough.
 func TestIssuedKeysAreForgottenFirst(t *testing.T) {
 	for limit, want := range map[string]timeline.Shape{
 		"token-bucket,rate=10/s,burst=20": timeline.Silence,

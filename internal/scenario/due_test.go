@@ -34,7 +34,7 @@ func TestRampFollowsItsIntegral(t *testing.T) {
 			To:       spec.Rate{N: rapid.Int64Range(1, 5000).Draw(t, "to"), Per: time.Second},
 			Duration: time.Duration(rapid.Int64Range(1e7, 1e11).Draw(t, "duration"))}
 		n := int(rampCount(p.From, p.To, p.Duration))
-		// The mean rate times the duration, rounded up.
+		// the mean rate times the duration, rounded up
 		if mean := float64(p.From.N+p.To.N) / 2 * p.Duration.Seconds(); math.Abs(float64(n)-mean) > 1.001 {
 			t.Fatalf("%s to %s for %s: got %d requests, want about %.1f", p.From, p.To, p.Duration, n, mean)
 		}

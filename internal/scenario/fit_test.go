@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
-// sized reads a bundled scenario for a limit and a target of somebody else.
+// sized reads a bundled scenario for a limit and a target given from outside.
 func sized(t *testing.T, id, limit, longest string) *scenario.Scenario {
 	t.Helper()
 	return read(t, id+".yaml", grammar.Options{Limit: limit, Target: "http://127.0.0.1:1/",
@@ -33,8 +33,8 @@ func read(t *testing.T, name string, opts grammar.Options) *scenario.Scenario {
 	return s
 }
 
-// TestNoSizeOfALimitIsAMistake: a bundled scenario is never refused for the size of a limit that was said
-// from outside. It keeps to its ceilings, or says what it would take.
+// TestNoSizeOfALimitIsAMistake: a bundled scenario is never refused because of the size of a limit given from
+// outside. It keeps to its ceilings, or says what it would take.
 func TestNoSizeOfALimitIsAMistake(t *testing.T) {
 	names, err := fs.Glob(scenarios.FS, "*.yaml")
 	if err != nil {
@@ -61,8 +61,8 @@ func TestNoSizeOfALimitIsAMistake(t *testing.T) {
 	}
 }
 
-// TestWhatALargeLimitTakes: a large quota is spent by clients in a closed loop, what would wait longer than
-// it may is left out with all that follows, and what then shows nothing is not run.
+// TestWhatALargeLimitTakes: clients in a closed loop use a large quota up. A rest longer than allowed is left
+// out, with all that follows. A scenario that then shows nothing is not run.
 func TestWhatALargeLimitTakes(t *testing.T) {
 	s := sized(t, "burst", "fixed-window,rate=1000/1h", "10m")
 	p := s.Phases[0]

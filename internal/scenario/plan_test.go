@@ -57,7 +57,8 @@ func TestClientPhases(t *testing.T) {
 		a.Duration != 5*time.Second {
 		t.Errorf("closed: got %+v", a)
 	}
-	// Twice what 20 and 10/s for 3 s admit, and 20 for each of 4 clients; for each of 2 partitions.
+	// This is twice what 20 and 10/s for 3 s admit, plus 20 for each of 4 clients; all that for each of 2
+	// partitions.
 	if b.Requests != 2*(2*(20+30)+80) || b.Clients != 4 {
 		t.Errorf("honor-retry-after: got %+v", b)
 	}
@@ -87,7 +88,7 @@ func TestPlanIsRepeatableAndFresh(t *testing.T) {
 	if _, err := s.Plan("run", 3); err == nil || !strings.HasPrefix(err.Error(), want+"\nx.yaml: b: ") {
 		t.Errorf("a plan over its ceiling: got %v, want %s, and the same of b", err, want)
 	}
-	s.Safety.MaxRequests = 34 // each phase keeps to it, and both together have 35
+	s.Safety.MaxRequests = 34 // each phase keeps to it, but both together have 35
 	const sum = "x.yaml: all phases: 35 requests, over the limit of 34 " +
 		"(shorten a phase, or raise safety.max_requests)"
 	if _, err := s.Plan("run", 3); err == nil || err.Error() != sum {
@@ -95,8 +96,8 @@ func TestPlanIsRepeatableAndFresh(t *testing.T) {
 	}
 }
 
-// TestAPlanThatIsNotListedIsTheSame: arrivals that are made one by one are those that a list has, whatever
-// the shape, and the plan is as long.
+// TestAPlanThatIsNotListedIsTheSame: arrivals made one by one are the same as those in a list, whatever the
+// shape. The plan is also as long.
 func TestAPlanThatIsNotListedIsTheSame(t *testing.T) {
 	s, want := sample.PlanOf(t, 3, "token-bucket,rate=10/s,burst=3",
 		"{name: a, shape: at-once, requests: 4}",

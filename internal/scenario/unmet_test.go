@@ -28,7 +28,7 @@ func TestUnmetTellsAProxyWithoutItsOrigin(t *testing.T) {
 	}
 }
 
-// What the embedded target has, another one is not accused of lacking.
+// TestExamplesAreOfTheEmbeddedTarget: another target is not accused of lacking what the embedded one has.
 func TestExamplesAreOfTheEmbeddedTarget(t *testing.T) {
 	names, err := fs.Glob(scenarios.FS, "*.yaml")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// drawn are all pictures of some scenarios, and why partitions are not drawn.
+// drawn returns all pictures of some scenarios, and why partitions are not drawn.
 func drawn(scenarios ...result.Scenario) string {
 	var b strings.Builder
 	for i := range scenarios {
@@ -91,7 +91,8 @@ func TestWitnessChartLeavesOutTheMiddle(t *testing.T) {
 	}
 }
 
-// A phase that begins at the right edge, as a last burst does, has its name before its line.
+// TestTheLastPhaseHasAName: a phase that begins at the right edge, as a last burst does, has its name left of
+// its line.
 func TestTheLastPhaseHasAName(t *testing.T) {
 	s := sample.Passing(t)
 	last := &s.Timeline.Observations[len(s.Timeline.Observations)-1]

@@ -43,8 +43,8 @@ func TestPrefixMaxIsThatOfASlice(t *testing.T) {
 	}
 }
 
-// observed plays random requests against the reference limiter of spec: decided somewhere in their intervals,
-// in the order of the decisions.
+// observed sends random requests to the reference limiter of spec. Each is decided somewhere in its interval.
+// They are decided in that order.
 func observed(t *testing.T, text string, d *sample.Dice, started time.Time) (spec.Limit, *timeline.Timeline) {
 	t.Helper()
 	limit := sample.Limit(t, text)
@@ -92,8 +92,8 @@ var chartedSpecs = []string{
 	"token-bucket,rate=20/s,burst=9 + sliding-window-log,rate=8/700ms",
 }
 
-// What the charts call the most possible must hold for every right limiter, whatever the latency: else they
-// accuse it.
+// TestRightLimitersStayBelowTheDrawnBounds: the bound that a chart calls the most possible must hold for
+// every right limiter, whatever the latency. Otherwise the chart accuses it.
 func TestRightLimitersStayBelowTheDrawnBounds(t *testing.T) {
 	d := sample.Dice(20)
 	started := time.Date(2026, 11, 20, 10, 0, 0, 123_456_789, time.UTC)
@@ -128,8 +128,8 @@ func TestRightLimitersStayBelowTheDrawnBounds(t *testing.T) {
 	}
 }
 
-// A batch that arrives between two requests lets more through at once than the bucket holds: the bound must
-// allow it.
+// TestABatchIsWithinTheBound: a batch that arrives between two requests lets more through at once than the
+// bucket holds. The bound must allow that.
 func TestABatchIsWithinTheBound(t *testing.T) {
 	limit := sample.Limit(t, "token-bucket,rate=10/s,burst=5,refill=interval,fill=3")
 	limiter, err := reference.NewLimit(limit)
@@ -150,15 +150,16 @@ func TestABatchIsWithinTheBound(t *testing.T) {
 	}
 }
 
-// reaches tells whether requests so even come near the drawn bound: not where the bound is that of two
-// windows, nor where the bucket starts empty.
+// reaches tells whether such even traffic comes near the drawn bound. It does not where the bound is that of
+// two windows, or where the bucket starts empty.
 func reaches(text string) bool {
 	l, _ := spec.Parse(text)
 	return l[0].Start != spec.StartEmpty &&
 		(!l[0].Windowed() || l[0].Align == spec.AlignClock || l[0].Align == spec.AlignPhase)
 }
 
-// The units in use, held against their definitions: the largest excess over all spans that end at y.
+// TestUnitsInUseFollowTheirDefinition compares the units in use with their definition: the largest excess
+// over all spans that end at y.
 func TestUnitsInUseFollowTheirDefinition(t *testing.T) {
 	d := sample.Dice(5)
 	limit, tl := observed(t, "token-bucket,rate=10/s,burst=5", &d, time.Time{})
@@ -194,7 +195,7 @@ func TestUnitsInUseFollowTheirDefinition(t *testing.T) {
 	}
 }
 
-// lastAt is the value of a line right after t.
+// lastAt is the value of a line just after t.
 func lastAt(points []point, t time.Duration) float64 {
 	v := 0.0
 	for _, p := range points {
@@ -216,7 +217,7 @@ func TestWindowsAreCountedApart(t *testing.T) {
 			t.Errorf("in use at %v: got %v, want %v", at, got, want)
 		}
 	}
-	// A phase known to 10 ms leaves open in which window the second one was decided.
+	// A phase known to 10 ms leaves open in which window the second request was decided.
 	if got := lastAt(inWindow(all, 100*ms, -10*ms, 0), 99*ms); got != 0 {
 		t.Errorf("with an open phase: got %v in use at 99 ms, want 0", got)
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// windowed is a scenario under a limit of windows, with what a target that holds it answers, and a finding
-// in its first 20 ms.
+// windowed is a scenario under a limit with windows, with the answers of a target that keeps it. It has a
+// finding in its first 20 ms.
 func windowed(t *testing.T, spec string) result.Scenario {
 	t.Helper()
 	d := sample.Dice(4)
@@ -67,7 +67,7 @@ func TestWhereWindowsBeginIsDrawn(t *testing.T) {
 	}
 }
 
-// The line that nothing may cross is the quota, wherever windows begin.
+// TestTheLineOfTheBoundIsTheQuota: the line that nothing may cross is the quota, wherever windows begin.
 func TestTheLineOfTheBoundIsTheQuota(t *testing.T) {
 	for _, spec := range chartedSpecs {
 		if l := sample.Limit(t, spec); len(l) > 1 || !l[0].Windowed() {
@@ -89,7 +89,7 @@ func TestTheLineOfTheBoundIsTheQuota(t *testing.T) {
 	}
 }
 
-// The fullest window, held against its definition at many phases.
+// TestTheFullestWindowFollowsItsDefinition compares the fullest window with its definition at many phases.
 func TestTheFullestWindowFollowsItsDefinition(t *testing.T) {
 	d := sample.Dice(11)
 	_, tl := observed(t, "fixed-window,rate=8/700ms,align=unknown", &d, time.Time{})
@@ -123,8 +123,8 @@ func TestTheFullestWindowFollowsItsDefinition(t *testing.T) {
 	}
 }
 
-// A right limiter whose windows requests open keeps its quota in each of them, and the chart sees that one
-// did not.
+// TestOpenedWindowsAreCountedApart: requests open the windows. A right limiter keeps its quota in each of
+// them, and the chart shows that one did not.
 func TestOpenedWindowsAreCountedApart(t *testing.T) {
 	const w = 100 * time.Millisecond
 	at := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
@@ -140,7 +140,7 @@ func TestOpenedWindowsAreCountedApart(t *testing.T) {
 	}
 }
 
-// What is not drawn is told.
+// TestWhatIsLeftOutIsTold: the page names what is not drawn.
 func TestWhatIsLeftOutIsTold(t *testing.T) {
 	for spec, want := range map[string]string{
 		"token-bucket,rate=10/s,burst=40,ttl=1s":            "when the limiter forgot a client (ttl)",
@@ -167,7 +167,8 @@ func TestWhatIsLeftOutIsTold(t *testing.T) {
 	}
 }
 
-// A witness of 20 ms in a recording of seconds is drawn near too, and its numbers are those of the recording.
+// TestAShortWitnessIsDrawnNear: a witness of 20 ms in a recording of seconds is also drawn enlarged, with the
+// numbers of the recording.
 func TestAShortWitnessIsDrawnNear(t *testing.T) {
 	s := windowed(t, "fixed-window,rate=8/700ms,phase=200ms")
 	s.Timeline.Header.Ended, s.Header.Ended = time.Minute, time.Minute
@@ -189,13 +190,13 @@ func TestAShortWitnessIsDrawnNear(t *testing.T) {
 	}
 }
 
-// Every text of a picture is inside of it, and none runs into another.
+// TestTextsOfPicturesStayApart: every text of a picture lies inside it, and no two overlap.
 func TestTextsOfPicturesStayApart(t *testing.T) {
 	runs := sample.Runs(t)
 	for i, spec := range append(slices.Clone(chartedSpecs), "fixed-window,rate=8/2s,align=unknown") {
 		runs[fmt.Sprint("windowed", i)] = sample.Run(windowed(t, spec))
 	}
-	tail := sample.Load(300) // the median far to the left, the slowest to the right
+	tail := sample.Load(300) // the median lies far to the left, the slowest to the right
 	for i := range tail.Observations {
 		tail.Observations[i].FirstByte = tail.Observations[i].Sent + 1200*time.Microsecond
 		if i%100 == 0 {
@@ -219,7 +220,7 @@ func TestTextsOfPicturesStayApart(t *testing.T) {
 	}
 }
 
-// written is a text of a picture and about where it stands.
+// written is a text of a picture and about where it lies.
 type written struct {
 	text        string
 	from, to, y float64
@@ -230,7 +231,7 @@ type pictured struct {
 	texts []written
 }
 
-// drawingsOf reads the pictures of a page. A letter is taken to be 5.3 units wide.
+// drawingsOf reads the pictures of a page. It takes a letter to be 5.3 units wide.
 func drawingsOf(t *testing.T, page string) (out []pictured) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(page))

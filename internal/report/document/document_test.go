@@ -54,8 +54,8 @@ func TestVerdictJSONIsThatOfTheDesign(t *testing.T) {
 	}
 }
 
-// An interval whose ends have passed each other holds no value: it is printed as one without ends, and read
-// back as empty.
+// TestAnEmptyIntervalHasNoEnds: an interval whose ends have passed each other holds no value. It is printed
+// without ends, and read back as empty.
 func TestAnEmptyIntervalHasNoEnds(t *testing.T) {
 	got, err := Verdict(&verdict.Judgement{Measured: verdict.Measured{Burst: sample.Between(632, 348),
 		Rate: sample.Between(20, 20)}})
@@ -78,7 +78,7 @@ func TestAnEmptyIntervalHasNoEnds(t *testing.T) {
 	}
 }
 
-// An end that is not finite is not known.
+// TestAnInfiniteEndIsNull: an end that is not finite is written as unknown.
 func TestAnInfiniteEndIsNull(t *testing.T) {
 	if j := toInterval(verdict.Interval{Lo: math.Inf(-1), LoSet: true}); j[0] != nil {
 		t.Errorf("an infinite end: got %v, want null", *j[0])
@@ -106,7 +106,7 @@ func TestJSONReadsBack(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if name == "hostile" { // bytes that are no UTF-8 do not come back, nor does a password
+		if name == "hostile" { // invalid UTF-8 does not come back, nor does a password
 			continue
 		}
 		d := cmp.Diff(r, back, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(result.Scenario{}, "Timeline"),

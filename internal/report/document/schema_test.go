@@ -16,11 +16,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// schemas are the schemas and the committed copies of them.
+// schemas are the functions that make the schemas. Their committed copies are compared with these.
 var schemas = map[string]func() ([]byte, error){"report": ReportSchema, "verdict": VerdictSchema,
 	"compare": CompareSchema, "identity": IdentitySchema}
 
-// compiled returns a schema, as a validator reads it.
+// compiled returns a schema as a validator reads it.
 func compiled(t *testing.T, name string) *jsonschema.Schema {
 	t.Helper()
 	text, err := schemas[name]()
@@ -42,7 +42,7 @@ func compiled(t *testing.T, name string) *jsonschema.Schema {
 	return s
 }
 
-// text is a run as a document.
+// text prints a run as a JSON document.
 func text(t *testing.T, r *result.Run) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -149,7 +149,8 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestEveryMemberIsDescribed: schema.txt and the structs have the same members, and times tell their unit.
+// TestEveryMemberIsDescribed: schema.txt and the structs have the same members. Members that are times name
+// their unit.
 func TestEveryMemberIsDescribed(t *testing.T) {
 	w := schemaWriter{}
 	met := append(w.met(reflect.TypeFor[jsonRun]()), w.met(reflect.TypeFor[jsonJudgement]())...)
@@ -179,7 +180,7 @@ func TestEveryMemberIsDescribed(t *testing.T) {
 	}
 }
 
-// met are the structs in a struct, and itself, those that were met before left out.
+// met returns t and the structs inside it, except those met before.
 func (w schemaWriter) met(t reflect.Type) (out []reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:

@@ -13,7 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// causeLines prints causes in short: who, and what.
+// causeLines prints causes in short: the scenarios, and what happened.
 func causeLines(r *result.Run) []string {
 	var out []string
 	all := Causes(r, plain.Run(r), false)
@@ -23,8 +23,8 @@ func causeLines(r *result.Run) []string {
 	return out
 }
 
-// TestOneCauseIsToldOnce: what differs in numbers alone is one cause; another kind, claim or sentence is
-// another one.
+// TestOneCauseIsToldOnce: findings that differ only in numbers have one cause. Another kind, claim or
+// sentence is another cause.
 func TestOneCauseIsToldOnce(t *testing.T) {
 	r := sample.Run(
 		sample.Claimed("a", "quota", "remaining-too-high", "#0 is told that 20 remain; 19 do"),
@@ -42,8 +42,8 @@ func TestOneCauseIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestOneHintIsOneCause: recordings that one other policy explains have one cause. Where none is known, those
-// that measured something else have another.
+// TestOneHintIsOneCause: recordings that one other policy explains have one cause. Where no such policy is
+// known, recordings with other measured values have another cause.
 func TestOneHintIsOneCause(t *testing.T) {
 	with := func(id, hint string, burst float64) result.Scenario {
 		s := sample.Claimed(id, Conformance, verdict.OverAdmission, "21 requests allowed within "+id)
@@ -64,7 +64,8 @@ func TestOneHintIsOneCause(t *testing.T) {
 	}
 }
 
-// TestOneHintOfAllIsOneCause: what explains all recordings of a run stands with the run, not with them.
+// TestOneHintOfAllIsOneCause: a policy that explains all recordings of a run is told with the run, not with
+// each.
 func TestOneHintOfAllIsOneCause(t *testing.T) {
 	of := func(id string, burst float64) result.Scenario {
 		s := sample.Claimed(id, Conformance, verdict.OverAdmission, "21 requests allowed within "+id)
@@ -85,8 +86,9 @@ func TestOneHintOfAllIsOneCause(t *testing.T) {
 	}
 }
 
-// TestTheNearestPolicyIsTheCause: what else would explain a recording depends on how much it shows, and
-// makes no cause of its own. Of several recordings the policy is offered that explains each of them.
+// TestTheNearestPolicyIsTheCause: how many other policies explain a recording depends on how much it shows,
+// and makes no cause of its own. For several recordings the report offers the policy that explains each of
+// them.
 func TestTheNearestPolicyIsTheCause(t *testing.T) {
 	with := func(id, more string) result.Scenario {
 		s := sample.Claimed(id, Conformance, verdict.OverAdmission, "21 requests allowed within "+id)
@@ -116,7 +118,7 @@ func TestTheNearestPolicyIsTheCause(t *testing.T) {
 	}
 }
 
-// TestTheClearestWitnessIsShown: that of the fewest requests, of a scenario that counts.
+// TestTheClearestWitnessIsShown: that is the one with the fewest requests, in a scenario that counts.
 func TestTheClearestWitnessIsShown(t *testing.T) {
 	long := sample.Claimed("long", "x", "k", "2 requests")
 	long.Claims[0].Findings[0].Observations = []int{1, 2}
@@ -130,8 +132,8 @@ func TestTheClearestWitnessIsShown(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsIsNoCause: a recording that was not made as planned shows too little, too. To send more is
-// no mend of that.
+// TestWhatFollowsIsNoCause: a recording that was not made as planned also shows too little. To send more
+// would not mend that.
 func TestWhatFollowsIsNoCause(t *testing.T) {
 	s := sample.Unknown(t)
 	s.Reason, s.Detail = verdict.ScheduleMissed, "it stood still"

@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestMendOfARecordingCutOutOfTraffic: where an earlier run may explain what was seen, or nothing that should
-// be denied was answered, more requests would not help.
+// TestMendOfARecordingCutOutOfTraffic: more requests do not help if an earlier run may explain what was seen.
+// Nor do they if no request that should be denied was answered.
 func TestMendOfARecordingCutOutOfTraffic(t *testing.T) {
 	s := sample.Passing(t)
 	s.Verdict, s.Reason, s.Detail = verdict.Inconclusive, verdict.TooFew,
@@ -46,8 +46,8 @@ func TestMendOfARecordingCutOutOfTraffic(t *testing.T) {
 	}
 }
 
-// A witness without its recording (a report read back) names no request as first or last that it cannot know
-// to be so.
+// TestSpanTextWithoutARecording: a report that was read back has a witness without its recording. It names no
+// request as the first or last, since it cannot know that.
 func TestSpanTextWithoutARecording(t *testing.T) {
 	s := sample.Failing(t)
 	f := &s.Claims[0].Findings[0]
@@ -61,7 +61,7 @@ func TestSpanTextWithoutARecording(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	other := *f
-	other.Observations = []int{2, 99999} // of another recording
+	other.Observations = []int{2, 99999} // request numbers of another recording
 	if got, want := spanText(s.Timeline, &other),
 		"partition k1: 2 requests (#2 .. #99999), first sent 0.002021 s, last first byte "+
 			"0.003247 s; rule AL-UPPER"; got != want {
@@ -74,7 +74,7 @@ func TestSpanTextWithoutARecording(t *testing.T) {
 	}
 }
 
-// TestMendOfAttributesThatAreNotShown: more requests do not help where the declared limit does not hold.
+// TestMendOfAttributesThatAreNotShown: more requests do not help if the declared limit does not hold.
 func TestMendOfAttributesThatAreNotShown(t *testing.T) {
 	s := &result.Scenario{ID: "fresh-quota", Target: "http://127.0.0.1/", Claims: []verdict.Claim{
 		{ID: string(verdict.ClaimAttributes), Kind: verdict.ClaimAttributes, Reason: verdict.TooFew}}}

@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestHeadlineTellsFailuresApart: one that does not count is no reason for a FAIL of the run, and is said to
-// be none.
+// TestHeadlineTellsFailuresApart: a failure that does not count is no reason for a FAIL of the run, and the
+// headline says so.
 func TestHeadlineTellsFailuresApart(t *testing.T) {
 	one := func(id, kind string, v verdict.Verdict) result.Scenario {
 		return result.Scenario{ID: id, Kind: kind, Verdict: v}
@@ -40,7 +40,8 @@ func TestHeadlineTellsFailuresApart(t *testing.T) {
 	}
 }
 
-// TestPolicyLines: what is not measured, refuted or contradictory is said, not printed as an interval.
+// TestPolicyLines: a value that was not measured, is refuted or is contradictory is described in words. It is
+// not printed as an interval.
 func TestPolicyLines(t *testing.T) {
 	of := func(id string, m verdict.Measured) result.Scenario {
 		return result.Scenario{ID: id, Limit: sample.Limit(t, "token-bucket,rate=10/s,burst=20"),
@@ -89,7 +90,7 @@ func TestPolicyLines(t *testing.T) {
 	}
 }
 
-// oneOf adds a scenario to a run whose policy was not measured by it.
+// oneOf adds a scenario to a run. The policy of the run was not measured by it.
 func oneOf(r *result.Run, s result.Scenario) *result.Run {
 	r.Scenarios = append(r.Scenarios, s)
 	return r

@@ -59,8 +59,8 @@ func TestRemarksOnTheRoute(t *testing.T) {
 	}
 }
 
-// TestACertificateIsMissing: a target that asked for one, and answers what it would not to a client that it
-// knows, is not missing a field.
+// TestACertificateIsMissing: a target may ask for a certificate and answer as it does to a client that it
+// does not know. Then a certificate is missing, not a field.
 func TestACertificateIsMissing(t *testing.T) {
 	for status, want := range map[int]bool{400: true, 403: true, 496: true, 404: false} {
 		s := &result.Scenario{Verdict: verdict.Inconclusive,
@@ -75,7 +75,7 @@ func TestACertificateIsMissing(t *testing.T) {
 	}
 }
 
-// A target that denies nothing may not be the limited route; one that denies at all is.
+// TestNeverDenied: a target that denies nothing may not be the limited route. One that denies at all is.
 func TestNeverDenied(t *testing.T) {
 	s := sample.Failing(t)
 	s.Statuses = []timeline.StatusCount{{Status: 200, Outcome: timeline.Allowed, Answers: 680}}

@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
-// compiled returns the committed schema, as an editor reads it.
+// compiled returns the committed schema as an editor reads it.
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	src, err := os.ReadFile(schemaPath)
@@ -39,7 +39,7 @@ var (
 	coreFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 )
 
-// value is what an editor with the core schema of YAML 1.2 sees in n.
+// value is what an editor sees in n with the core schema of YAML 1.2.
 func value(n *tree.Node) any {
 	switch n.Form {
 	case tree.Mapping:
@@ -93,7 +93,8 @@ func TestSchemaAcceptsWhatParses(t *testing.T) {
 	}
 }
 
-// Mistakes that are none of the form: the schema cannot know them.
+// TestSchemaRefusesWhatDoesNotParse: the schema refuses every bad file, apart from those whose mistakes are
+// not of form. It cannot know these.
 func TestSchemaRefusesWhatDoesNotParse(t *testing.T) {
 	beyond := map[string]string{
 		"ceilings.yaml": "sums", "sums.yaml": "sums", "limits.yaml": "references between phases",
@@ -116,8 +117,9 @@ func TestSchemaRefusesWhatDoesNotParse(t *testing.T) {
 	}
 }
 
-// Each row changes one value of testdata/good/full.yaml; decoder and schema must say the same of it. (They do
-// not of 1e3, which is the integer 1000 to JSON Schema and refused by the decoder.)
+// TestSchemaAndDecoderAgree: each row changes one value of testdata/good/full.yaml, and the decoder and the
+// schema must agree about it. (They do not agree about 1e3. That is the integer 1000 to JSON Schema, and the
+// decoder refuses it.)
 func TestSchemaAndDecoderAgree(t *testing.T) {
 	schema := compiled(t)
 	src := testdata(t, "good/full.yaml")["full.yaml"]

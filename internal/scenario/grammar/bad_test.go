@@ -49,14 +49,14 @@ func TestEveryMistakeIsReportedWithItsPlaceAndAMend(t *testing.T) {
 	}
 }
 
-// yamlBreak ends a line of YAML.
+// yamlBreak matches the end of a line of YAML.
 var yamlBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
-// checkPlace wants a problem inside the file, with a rule.
+// checkPlace demands that a problem lies inside the file and names a rule.
 func checkPlace(t *testing.T, src []byte, p tree.Problem) {
 	t.Helper()
 	lines := yamlBreak.Split(string(src), -1)
-	if last := len(lines) - 1; last > 0 && lines[last] == "" { // a break at the end begins no further line
+	if last := len(lines) - 1; last > 0 && lines[last] == "" { // a break at the end begins no new line
 		lines = lines[:last]
 	}
 	switch {

@@ -30,7 +30,7 @@ func bundled(t *testing.T) map[string][]byte {
 	return all
 }
 
-// limits are one of each kind, and what real limiters were measured to be.
+// limits are one limit of each kind, and limits measured of real limiters.
 func limits() []string {
 	return []string{"", "token-bucket,rate=10/s,burst=1", "gcra,rate=100/1m,burst=5",
 		"leaky-bucket,rate=10/s,burst=21", "leaky-bucket-queue,rate=10/s,queue=50",
@@ -111,7 +111,8 @@ func TestBurstSuitsNginx(t *testing.T) {
 	}
 }
 
-// What a scenario claims to show follows from its numbers: these are the sums.
+// TestBundledScenariosCanShowWhatTheyClaim: what a scenario claims to show follows from its numbers. The test
+// does the sums.
 func TestBundledScenariosCanShowWhatTheyClaim(t *testing.T) {
 	for _, limit := range limits() {
 		parse := func(name string) *scenario.Scenario {
@@ -123,8 +124,8 @@ func TestBundledScenariosCanShowWhatTheyClaim(t *testing.T) {
 		}
 		s := parse("sustained")
 		b, above := boundsOf(s.Limit), s.Phases[1]
-		// A bucket is drained after burst/(1.5r - r); what comes then must resolve the rate to 10 %: ten
-		// units or more.
+		// A bucket is drained after burst/(1.5r - r). What comes then must resolve the rate to 10 %, so that
+		// ten units or more are needed.
 		after := b.rate.PerSecond()*above.Duration.Seconds() - 2*float64(b.full)
 		if after < 20 {
 			t.Errorf("sustained with limit %q: %.1f units come back after the bucket is drained, want at "+

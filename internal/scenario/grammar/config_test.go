@@ -7,7 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
-// FuzzParseConfig wants no panic, and every problem inside the file.
+// FuzzParseConfig demands that nothing panics, and that every problem lies inside the file.
 func FuzzParseConfig(f *testing.F) {
 	for _, seed := range []string{
 		"target: ${TARGET}\nlimit: token-bucket,rate=1/s,burst=2\npartition: query:key\nfail-on: fail\n",

@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
-// FuzzParse wants no panic, and every problem inside the file. The seeds of testdata/fuzz are joined by all
-// other files.
+// FuzzParse demands that nothing panics, and that every problem lies inside the file. Its seeds are those of
+// testdata/fuzz and all other files.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/bad/*.yaml", "testdata/good/*.yaml",
 		"../../../scenarios/*.yaml"} {
@@ -52,7 +52,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkParsed wants what every scenario that parses promises.
+// checkParsed checks what every scenario that parses promises.
 func checkParsed(t *testing.T, s *scenario.Scenario) {
 	t.Helper()
 	sum := s.Summary()
@@ -62,7 +62,7 @@ func checkParsed(t *testing.T, s *scenario.Scenario) {
 			sum.Connections, s.Safety)
 	}
 	if sum.Requests > 50_000 {
-		return // planning them only takes longer
+		return // planning them takes longer and shows nothing else
 	}
 	plan, err := s.Plan("r", 1)
 	if err != nil {

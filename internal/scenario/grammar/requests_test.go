@@ -80,7 +80,7 @@ func TestRetriesAndEventsAreComplete(t *testing.T) {
 	}
 }
 
-// A storm must drain only where the limit has room for it.
+// TestStormsDrainWhereThereIsRoom: a storm must drain only if the limit has room for it.
 func TestStormsDrainWhereThereIsRoom(t *testing.T) {
 	for limit, want := range map[string]bool{"token-bucket,rate=10/s,burst=5": true,
 		"token-bucket,rate=9/s,burst=5":            false,
@@ -109,7 +109,7 @@ func TestSecretsOfPhasesAreKnown(t *testing.T) {
 }
 
 // TestWhoElseUsesThePartitions: claims are told whether others may use the partitions, or an earlier run may
-// have.
+// have used them.
 func TestWhoElseUsesThePartitions(t *testing.T) {
 	const src = "id: x\ntitle: x\nkind: required\ntarget: {url: builtin}\nlimit: " +
 		"\"token-bucket,rate=1/s,burst=2\"\nphases:\n  - {name: a, shape: at-once, requests: " +
@@ -130,7 +130,7 @@ func TestWhoElseUsesThePartitions(t *testing.T) {
 	}
 }
 
-// TestAnswersToHEADHaveNoBody: whichever way a phase came to its method.
+// TestAnswersToHEADHaveNoBody: that holds however a phase came to its method.
 func TestAnswersToHEADHaveNoBody(t *testing.T) {
 	const src = "id: x\ntitle: x\nkind: required\ntarget: {url: builtin, method: TARGET}\nlimit: " +
 		"\"token-bucket,rate=1/s,burst=2\"\nphases:\n  - {name: a, shape: at-once, requests: 3}\n  - " +
@@ -147,8 +147,8 @@ func TestAnswersToHEADHaveNoBody(t *testing.T) {
 	}
 }
 
-// TestLatencyIsBoundByTheSlowestLimit: a queue delays what it admits by as long as it takes to empty, also
-// that of one phase.
+// TestLatencyIsBoundByTheSlowestLimit: a queue delays what it admits by at most the time that it takes to
+// empty. That includes the queue of a single phase.
 func TestLatencyIsBoundByTheSlowestLimit(t *testing.T) {
 	const head = "id: x\ntitle: x\nkind: required\nlimit: " +
 		"\"leaky-bucket-queue,rate=10/s,queue=9\"\nexpect: {latency: {allowed_max: 2x}}\nphases:\n" +

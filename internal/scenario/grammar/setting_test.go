@@ -20,7 +20,7 @@ phases:
   - {name: second, shape: constant, rate: 2x, duration: 1s}
 `
 
-// environment is an Env of pairs NAME=VALUE.
+// environment is an Env made of pairs NAME=VALUE.
 func environment(pairs ...string) tree.Env {
 	return func(name string) (string, bool) {
 		for _, p := range pairs {
@@ -54,7 +54,7 @@ func TestFlagsWinOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	}{
 		{Options{}, "builtin"},
 		{Options{Env: env}, "http://env/"},
-		// empty counts as unset where there is a default
+		// an empty variable counts as unset if there is a default
 		{Options{Env: environment("TARGET=")}, "builtin"},
 		{Options{Env: env, Set: set(t, "target.url=http://set/")}, "http://set/"},
 		{Options{Env: env, Set: set(t, "target.url=http://set/"), Target: "http://flag/"},
@@ -178,7 +178,8 @@ func TestVariablesMayBeNumbers(t *testing.T) {
 	}
 }
 
-// TestASettingLeavesAKeyOut: an empty list or null stands for no key at all; what must be there is missed.
+// TestASettingLeavesAKeyOut: an empty list or null means that the key is missing. A key that must be there is
+// reported.
 func TestASettingLeavesAKeyOut(t *testing.T) {
 	src := "id: x\ntitle: x\nkind: required\ntags: [quick]\nlimit: 'fixed-window,rate=5/1m'\nphases:\n" +
 		"  - {name: a, shape: at-once, requests: 2x}\n  - {name: b, shape: at-once, requests: 2x}\n" +

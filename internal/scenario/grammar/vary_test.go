@@ -28,7 +28,7 @@ func varying(t *testing.T, url, partition, vary, more string, keys ...string) (*
 	return Parse([]byte(src), "x.yaml", Options{Keys: keys})
 }
 
-// TestTwoSidesAreOneClient: a phase with vary has twice its requests, of two partitions with one key.
+// TestTwoSidesAreOneClient: a phase with vary has twice its requests, in two partitions with one key.
 func TestTwoSidesAreOneClient(t *testing.T) {
 	for _, partition := range []string{"header: X-Api-Key", "none: true"} {
 		s, err := varying(t, "builtin", partition, "user-agent", "")
@@ -52,7 +52,8 @@ func TestTwoSidesAreOneClient(t *testing.T) {
 	}
 }
 
-// TestWhatCannotDifferIsMoot: a row that would send the same two times, or another client's key, says why.
+// TestWhatCannotDifferIsMoot: a row that would send the same twice, or the key of another client, says why it
+// is moot.
 func TestWhatCannotDifferIsMoot(t *testing.T) {
 	for _, tt := range []struct{ url, partition, vary, want string }{
 		{"builtin", "header: X-Api-Key", "path-case", ""},
@@ -77,7 +78,8 @@ func TestWhatCannotDifferIsMoot(t *testing.T) {
 	}
 }
 
-// TestWhatIsExpectedOfAttributes: shared, unless it is declared; whose key KEY is, is known of issued ones.
+// TestWhatIsExpectedOfAttributes: the default is one quota unless something else is declared. Whether KEY
+// belongs to another client is known only for issued keys.
 func TestWhatIsExpectedOfAttributes(t *testing.T) {
 	for _, tt := range []struct {
 		vary, more string
@@ -120,8 +122,8 @@ func TestWhatIsExpectedOfAttributes(t *testing.T) {
 	}
 }
 
-// TestALimitMayBeAPartOfAnother: in whole units, a part of one is rounded up; a bucket refills as exactly as
-// its rate can be written.
+// TestALimitMayBeAPartOfAnother: a part of a number of units is rounded up to a whole one. A bucket refills
+// as exactly as its rate can be written.
 func TestALimitMayBeAPartOfAnother(t *testing.T) {
 	for _, tt := range []struct{ limit, times, want string }{
 		{"token-bucket,rate=100/s,burst=20", "0.1x", "token-bucket,rate=10/s,burst=2"},
@@ -151,7 +153,7 @@ func TestALimitMayBeAPartOfAnother(t *testing.T) {
 	}
 }
 
-// TestWhoNamesManyClientsNeedsToBeKnown: tokens are those of one owner only where somebody says so.
+// TestWhoNamesManyClientsNeedsToBeKnown: tokens belong to one owner only if somebody says so.
 func TestWhoNamesManyClientsNeedsToBeKnown(t *testing.T) {
 	for _, tt := range []struct {
 		url, mint, example, partition string
@@ -180,7 +182,8 @@ func TestWhoNamesManyClientsNeedsToBeKnown(t *testing.T) {
 	}
 }
 
-// TestALimitOfAddressesIsSaid: that another target limits addresses is for somebody to say.
+// TestALimitOfAddressesIsSaid: somebody has to say that a target other than the embedded one limits
+// addresses.
 func TestALimitOfAddressesIsSaid(t *testing.T) {
 	src := "id: x\ntitle: x\nkind: required\nlimit: 'fixed-window,rate=5/1m'\n" +
 		"target: {url: \"${TARGET:-builtin}\"}\npartition: {address: true}\nphases:\n" +

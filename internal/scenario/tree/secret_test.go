@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestWhatATargetMayRepeat: all of a secret, and each part of it that is long enough.
+// TestWhatATargetMayRepeat lists what is looked for in answers: all of a secret, and each part of it that is
+// long enough.
 func TestWhatATargetMayRepeat(t *testing.T) {
 	for _, x := range []struct {
 		text string
