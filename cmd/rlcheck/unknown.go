@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
@@ -62,13 +65,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "":
 		return cli.Usagef("-%s: there is no such flag (%s)", unknown.GetSpecifiedName(), help)
 	case errors.As(err, &unknown):
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		hint := help
-		if near := spell.Suggest(unknown.GetSpecifiedName(), names); near != "" {
-			hint = strings.Replace(near, `"`, `"--`, 1)
-		}
-		return cli.Usagef("--%s: there is no such flag (%s)", unknown.GetSpecifiedName(), hint)
+		return cli.Usagef("--%s: there is no such flag (%s)", unknown.GetSpecifiedName(),
+			cmp.Or(nearFlag(cmd.Flags(), unknown.GetSpecifiedName()), help))
 	case errors.As(err, &bare):
 		return cli.Usagef("--%s: it needs a value: %s", bare.GetFlag().Name, bare.GetFlag().Usage)
 	case errors.As(err, &value):
@@ -76,6 +74,27 @@ func flagError(cmd *cobra.Command, err error) error {
 	default:
 		return cli.Usagef("%w (%s)", err, help)
 	}
+}
+
+// nearFlag suggests a flag for one that is misspelt, cut short (--ca) or a format of -o (--junit); empty for
+// others.
+func nearFlag(flags *pflag.FlagSet, name string) string {
+	var names, longer []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if names = append(names, f.Name); strings.HasPrefix(f.Name, name) {
+			longer = append(longer, f.Name)
+		}
+	})
+	near := spell.Suggest(name, names)
+	switch {
+	case near != "":
+		return strings.Replace(near, `"`, `"--`, 1)
+	case len(longer) == 1:
+		return fmt.Sprintf(`did you mean "--%s"?`, longer[0])
+	case flags.Lookup("output") != nil && slices.Contains(report.Formats(), name):
+		return fmt.Sprintf(`did you mean "-o %s=FILE"?`, name)
+	}
+	return ""
 }
 
 // badValue says what belongs in place of an invalid value. where is the flag or the variable.
