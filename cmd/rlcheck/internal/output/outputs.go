@@ -18,7 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// Output is one -o FORMAT[=PATH]. An empty path is standard output.
+// Output is one -o FORMAT[=PATH]. An empty path is standard output, as is "-" on the command line.
 type Output struct{ Format, Path string }
 
 // Shows tells whether a format of check shows more than the verdict.
@@ -42,8 +42,13 @@ func Parse(values, formats []string, fallback string) ([]Output, error) {
 		if withPath && path == "" {
 			return nil, cli.Usagef("-o %q: the path is empty (write %s=FILE)", v, format)
 		}
+		if path == "-" {
+			path = ""
+		}
 		if path == "" {
 			spoken++
+		} else if slices.ContainsFunc(out, func(o Output) bool { return o.Path == path }) {
+			return nil, cli.Usagef("-o %q: another format is written to that file (name another one)", v)
 		}
 		out = append(out, Output{format, path})
 	}
