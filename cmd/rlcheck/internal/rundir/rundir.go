@@ -52,7 +52,7 @@ func New(path string, m *Manifest) (d *Dir, replaced string, err error) {
 	}
 	d = &Dir{Path: path, flat: len(m.Scenarios) == 1, lock: lock}
 	if replaced, err = d.clear(m); err == nil {
-		err = m.write(lock)
+		err = d.begin(m)
 	}
 	if err != nil {
 		d.abandon()
@@ -107,6 +107,14 @@ func (d *Dir) clear(m *Manifest) (replaced string, err error) {
 		replaced = "an unfinished run"
 	}
 	return replaced, nil
+}
+
+// begin writes the manifest.
+func (d *Dir) begin(m *Manifest) error {
+	if err := m.write(d.lock); err != nil {
+		return unusable(d.Path, err)
+	}
+	return nil
 }
 
 // abandon releases the folder. An empty manifest was made for this run.

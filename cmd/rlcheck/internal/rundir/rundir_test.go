@@ -125,3 +125,20 @@ func TestALongRecordingIsKeptPacked(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
+
+// A disk that is full names the folder, and what helps.
+func TestAManifestThatCannotBeWrittenNamesItsFolder(t *testing.T) {
+	name := filepath.Join(t.TempDir(), ManifestName)
+	if err := os.WriteFile(name, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name) // whoever reads cannot write
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	d := Dir{Path: "full", lock: f}
+	if err := d.begin(&Manifest{}); err == nil || !strings.HasPrefix(err.Error(), "full: no run can be") {
+		t.Errorf("got %v", err)
+	}
+}
