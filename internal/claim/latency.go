@@ -94,11 +94,11 @@ func (r *recording) way() time.Duration {
 	return fastest
 }
 
-// standstills returns times in which the target answered nothing, whatever the requests were. For longer than
-// most there was no answer at all. Then answers came at once to requests sent over some time. A standstill
-// lasts until everything that came meanwhile is answered. A process that does not run looks so, while a slow
-// limiter lets each request wait. A target that hangs looks so too, so there are standstills only if the
-// machine of the recorder was busy.
+// standstills returns times in which the target answered nothing, whatever the requests were. For a fifth of
+// most or longer there was no answer at all. Then answers came at once to requests sent over some time. A
+// standstill lasts until everything that came meanwhile is answered. A process that does not run, or only now
+// and then, looks so, while a slow limiter lets each request wait. A target that hangs looks so too, so there
+// are standstills only if the machine of the recorder was busy.
 //
 //	sent       | | | | | |
 //	answered                ||||||
@@ -114,8 +114,9 @@ func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall
 		return nil
 	}
 	var stood []stall
+	width := most / 5
 	for i, o := range heard {
-		if i == 0 || o.FirstByte-heard[i-1].FirstByte <= most || !atOnce(heard[i:], most/5) {
+		if i == 0 || o.FirstByte-heard[i-1].FirstByte <= width || !atOnce(heard[i:], width) {
 			continue
 		}
 		s := stall{heard[i-1].FirstByte, o.FirstByte}

@@ -186,7 +186,12 @@ func TestLatencyWithoutStandstills(t *testing.T) {
 		tl.Observations[70].Outcome = timeline.Allowed
 		return tl
 	}
+	starved := func(i int) time.Duration { // answers come together each 8 ms, less than the bound
+		return from(i, time.Duration((i+19)/8*8-i)*ms)
+	}
 	run(t, bound(0.9, 10*ms), []row{
+		{"short standstills, again and again", answered(starved), "schedule-missed", ""},
+		{"the same beside a quiet recorder", quiet(answered(starved)), "fail", ""},
 		{"a standstill", answered(func(i int) time.Duration { return from(i, time.Duration(70-i)*ms) }),
 			"schedule-missed", "sent late, the recorder stood still, or nothing was answered"},
 		{"a target that hangs beside a quiet recorder", quiet(answered(func(i int) time.Duration {
