@@ -85,3 +85,15 @@ func TestMendOfAttributesThatAreNotShown(t *testing.T) {
 		t.Errorf("got the mend %q where attributes are shown", Mend(s, verdict.TooFew))
 	}
 }
+
+// A status that no rule classifies is named, and what it mostly means: few 502 beside many answers are no
+// denials to declare.
+func TestMendOfAStrangeStatusNamesIt(t *testing.T) {
+	s := result.Scenario{Target: "http://127.0.0.1:1/", Statuses: []timeline.StatusCount{
+		{Status: 200, Outcome: timeline.Allowed, Answers: 90}, {Status: 404, Answers: 1},
+		{Status: 502, Answers: 9}}}
+	want := "502 Bad Gateway: read its log; if it is a denial, declare it with --set denied.status=[502]"
+	if got := Mend(&s, verdict.UnclassifiedStatus); got != want {
+		t.Errorf("got %q", got)
+	}
+}

@@ -2,12 +2,15 @@ package evidence
 
 import (
 	"cmp"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -106,6 +109,21 @@ func unalikeMend(s *result.Scenario, r verdict.Reason) string {
 		"more requests"
 }
 
+// strangeMend is the mend of a run by the commonest status that no rule classifies; empty for others.
+func strangeMend(s *result.Scenario, r verdict.Reason) string {
+	most := timeline.StatusCount{}
+	for _, x := range s.Statuses {
+		if x.Outcome == timeline.Unknown && x.Answers > most.Answers {
+			most = x
+		}
+	}
+	if r != verdict.UnclassifiedStatus || most.Answers == 0 {
+		return ""
+	}
+	_, mend := strangeStatus("", most, s.Header.Notes)
+	return strings.TrimSpace(fmt.Sprintf("%d %s", most.Status, http.StatusText(most.Status))) + ": " + mend
+}
+
 // ofOurClock tells whether a note says that a recording fails only if the target has our clock.
 func ofOurClock(note string) bool { return strings.HasPrefix(note, result.OurClock) }
 
@@ -125,15 +143,13 @@ func Mend(s *result.Scenario, r verdict.Reason) string {
 			"affects another"
 	}
 	if text := cmp.Or(recordedMend(s, r), unheardMend(s, r), wentAwayMend(s, r), slowMend(s, r),
-		unalikeMend(s, r), lostMend(s, r)); text != "" {
+		unalikeMend(s, r), lostMend(s, r), strangeMend(s, r)); text != "" {
 		return text
 	}
 	if s.Timeline == nil {
 		return mends[r]
 	}
 	switch h := &s.Timeline.Header; {
-	case r == verdict.UnclassifiedStatus && slices.Contains(h.Notes, cause.NoCertificate):
-		return cause.Certify
 	case r == verdict.TooFew && h.Interrupted:
 		return mends[verdict.Interrupted]
 	case r == verdict.TooFew && h.CompleteFrom > 0:
