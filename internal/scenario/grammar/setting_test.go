@@ -124,6 +124,9 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 		{Options{Target: "127.0.0.1:80"},
 			`--target: "127.0.0.1:80": a url begins with http:// or https://, or is "builtin" ` +
 				`(write "http://127.0.0.1:80")`},
+		{Options{Target: "http://::1:80/"},
+			`--target: "http://::1:80/": an IPv6 address stands in brackets (write "http://[::1]:8080/")`},
+		{Options{Target: "http://a:80b/"}, `--target: "http://a:80b/": invalid port ":80b" after host`},
 		{Options{Limit: "token-bucket,rate=10,burst=2"},
 			`--limit: rate "10": a bare number needs a unit, a rate is N/PER (write "10/s")`},
 		{Options{Partition: "cookie"},

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -138,9 +139,15 @@ func parseURL(s string) (string, string, string) {
 		return s, "", ""
 	}
 	u, err := url.Parse(s)
+	var bad *url.Error
+	web := strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
 	switch {
 	case strings.ContainsAny(s, " \t\r\n"):
 		return "", "a url has no spaces", ""
+	case web && errors.As(err, &bad) && strings.Contains(bad.Err.Error(), "::"):
+		return "", "an IPv6 address stands in brackets", `write "http://[::1]:8080/"`
+	case web && errors.As(err, &bad):
+		return "", bad.Err.Error(), ""
 	case !strings.Contains(s, "://") && strings.ContainsAny(s, ".:"):
 		return "", form, fmt.Sprintf("write %q", "http://"+strings.TrimPrefix(s, "//"))
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
