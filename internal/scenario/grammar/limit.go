@@ -13,6 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
 // limitKind is the kind of a limit: a SPEC, a mapping with an algorithm and its parameters, or a list of such
@@ -70,7 +71,13 @@ func (d *decoder) policy(n *tree.Node) (spec.Policy, bool) {
 	}
 	algorithm := n.Get("algorithm")
 	if algorithm == nil {
-		d.add(n, `no "algorithm"`, "a limit names one of "+strings.Join(algorithms(), ", "), "")
+		mend := ""
+		for _, k := range n.Keys {
+			if spell.Suggest(k.Text, []string{"algorithm"}) != "" {
+				mend = "is that " + tree.Quote(k.Text) + "?"
+			}
+		}
+		d.add(n, `no "algorithm"`, "a limit names one of "+strings.Join(algorithms(), ", "), mend)
 		return spec.Policy{}, false
 	}
 	before := len(d.problems)
