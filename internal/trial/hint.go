@@ -81,7 +81,7 @@ func waiting(recorded []result.Scenario) *result.Hint {
 		}
 		p := g.limit[0]
 		if len(g.limit) > 1 || open < 2 || 2*open < len(g.of) || !p.Refills() || p.Queued() ||
-			!g.measured.Burst.HiSet {
+			!g.measured.Burst.HiSet || slowToDeny(g.of) {
 			continue
 		}
 		l, err := spec.Parse(fmt.Sprintf("leaky-bucket-queue,rate=%s,queue=%d", p.RateText(),
@@ -94,6 +94,25 @@ func waiting(recorded []result.Scenario) *result.Hint {
 		}
 	}
 	return nil
+}
+
+// slowToDeny tells whether denials took half as long as admissions, or longer. A queue denies at once: such a
+// target is slow with all.
+func slowToDeny(of []*result.Scenario) bool {
+	var took [3][]time.Duration // by outcome
+	for _, s := range of {
+		for o := range s.Timeline.All() {
+			if o.Answered && !o.Origin {
+				took[o.Outcome] = append(took[o.Outcome], o.FirstByte-o.Sent)
+			}
+		}
+	}
+	middle := func(d []time.Duration) time.Duration {
+		slices.Sort(d)
+		return d[len(d)/2]
+	}
+	allowed, denied := took[timeline.Allowed], took[timeline.Denied]
+	return len(allowed) > 0 && len(denied) > 0 && 2*middle(denied) >= middle(allowed)
 }
 
 // hintWork is the ceiling on requests that are judged for one hint, summed over recordings and limits.

@@ -204,7 +204,8 @@ func TestRareBucketsAreOffered(t *testing.T) {
 // wait as theirs do; not for a bucket whose answers are slow, nor where all was measured.
 func TestAQueueThatIsDeclaredAsABucket(t *testing.T) {
 	const declared, queue = "token-bucket,rate=10/s,burst=5", "leaky-bucket-queue,rate=10/s,queue=4"
-	waits := func(id string, wait func(place int) time.Duration, unresolved bool) result.Scenario {
+	waits := func(id string, wait func(place int) time.Duration, deny time.Duration,
+		unresolved bool) result.Scenario {
 		s := made(t, id, declared, declared, 8, time.Microsecond, 2*time.Second)
 		place := 0
 		for i := range s.Timeline.Observations {
@@ -214,6 +215,8 @@ func TestAQueueThatIsDeclaredAsABucket(t *testing.T) {
 			}
 			if o.Outcome == timeline.Allowed {
 				o.FirstByte, place = o.Sent+wait(place), place+1
+			} else {
+				o.FirstByte += deny
 			}
 		}
 		exactly := check.Resolution{BurstExact: true}
@@ -229,15 +232,17 @@ func TestAQueueThatIsDeclaredAsABucket(t *testing.T) {
 	slow := func(int) time.Duration { return 300 * time.Millisecond }
 	for name, x := range map[string]struct {
 		wait       func(int) time.Duration
+		deny       time.Duration
 		unresolved bool
 		want       string
 	}{
-		"waits as in a queue":   {asQueue, true, queue},
-		"slow alike":            {slow, true, ""},
-		"measured all the same": {asQueue, false, ""},
+		"waits as in a queue":   {asQueue, 0, true, queue},
+		"slow alike":            {slow, 0, true, ""},
+		"slow to deny, too":     {asQueue, 300 * time.Millisecond, true, ""},
+		"measured all the same": {asQueue, 0, false, ""},
 	} {
-		h, _ := Explain(t.Context(), []result.Scenario{waits("a", x.wait, x.unresolved),
-			waits("b", x.wait, x.unresolved)}, 0)
+		h, _ := Explain(t.Context(), []result.Scenario{waits("a", x.wait, x.deny, x.unresolved),
+			waits("b", x.wait, x.deny, x.unresolved)}, 0)
 		got := ""
 		if h != nil {
 			got = h.Limits[0].String()
