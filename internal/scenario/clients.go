@@ -21,11 +21,15 @@ func (s *Scenario) MergeClients() {
 	if s.Partition.Kind == ByBody && s.Target.Method == "GET" {
 		s.Target.Method = "POST" // it has a body
 	}
+	shared := ", and all clients share one quota (partition none)"
 	if s.Partition.Kind == ByAddress && !manyAddresses(s.Target.URL) {
 		s.Partition.Kind = ByNone
+		shared = ", and only a target on 127.0.0.0/8 sees many addresses (partition address)"
 	}
 	if s.Partition.Kind == ByNone {
-		s.Lacks = s.needsClients()
+		if s.Lacks = s.needsClients(); s.Lacks != "" {
+			s.Lacks += shared
+		}
 		s.Partition.Fresh, s.Partition.Count = false, 1
 	}
 }
@@ -43,12 +47,11 @@ func manyAddresses(target string) bool {
 
 // needsClients says why a scenario needs several clients, each with a quota of its own. Empty: it does not.
 func (s *Scenario) needsClients() string {
-	const shared = ", and all clients share one quota (partition none)"
 	if s.Partition.Count > 1 {
-		return fmt.Sprintf("it needs %d clients", s.Partition.Count) + shared
+		return fmt.Sprintf("it needs %d clients", s.Partition.Count)
 	}
 	if i := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Mint != "" }); i >= 0 {
-		return "each request has another client (" + s.Phases[i].Name + ")" + shared
+		return "each request has another client (" + s.Phases[i].Name + ")"
 	}
 	var apart []string
 	for i := range s.Phases {
@@ -57,7 +60,7 @@ func (s *Scenario) needsClients() string {
 		}
 	}
 	if len(apart) > 0 {
-		return "it leaves out the key of a client (" + strings.Join(apart, ", ") + ")" + shared
+		return "it leaves out the key of a client (" + strings.Join(apart, ", ") + ")"
 	}
 	return ""
 }

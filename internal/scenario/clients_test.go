@@ -55,3 +55,21 @@ func TestIssuedKeysAreForgottenFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestWhySeveralClientsAreLacking: a target that sees one address is not one whose clients share a quota.
+func TestWhySeveralClientsAreLacking(t *testing.T) {
+	for _, x := range []struct{ partition, target, want string }{
+		{"none", "http://127.0.0.1:80/", "it needs 3 clients, and all clients share one quota " +
+			"(partition none)"},
+		{"address", "http://127.0.0.1:80/", ""},
+		{"address", "http://[::1]:80/", "it needs 3 clients, and only a target on 127.0.0.0/8 sees many " +
+			"addresses (partition address)"},
+	} {
+		s := read(t, "burst.yaml", grammar.Options{Partition: x.partition, Target: x.target,
+			Limit: "token-bucket,rate=10/s,burst=20",
+			Set:   []tree.Setting{{Path: "partition.count", Value: "3"}}})
+		if s.Lacks != x.want {
+			t.Errorf("%s, %s: got %q, want %q", x.partition, x.target, s.Lacks, x.want)
+		}
+	}
+}
