@@ -70,8 +70,9 @@ func switches(all map[string]option) {
 	names(all, does(func(p *parser) { p.r.Method = http.MethodHead }), "-I", "--head")
 	names(all, option{note: "left out, rlcheck asks for no compression"}, "--compressed")
 	names(all, option{note: "left out, rlcheck follows no redirect"}, "-L", "--location")
-	names(all, option{note: "left out, rlcheck sends HTTP/1.1"},
-		"--http2", "--http2-prior-knowledge", "--http3", "-0", "--http1.0")
+	names(all, option{note: "left out, rlcheck sends HTTP/1.1"}, "--http3", "-0", "--http1.0")
+	names(all, option{note: "left out, rlcheck sends HTTP/1.1 (give --http2 to rlcheck for HTTP/2)"},
+		"--http2", "--http2-prior-knowledge")
 	names(all, option{}, "-s", "--silent", "-S", "--show-error", "-i", "--include", "-v", "--verbose",
 		"-f", "--fail", "--fail-with-body", "-N", "--no-buffer", "-#", "--progress-bar", "-g", "--globoff",
 		"--http1.1", "-O", "--remote-name")
