@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -175,12 +176,14 @@ func trouble(tl *timeline.Timeline) string {
 		seen = fmt.Sprintf("status %d", last.Status)
 	}
 	return fmt.Sprintf("%s neither admitted nor denied (%s): %s",
-		quantity.Plural(max(unknown, errors), "request"), seen, unclear(&last))
+		quantity.Plural(max(unknown, errors), "request"), seen, unclear(tl, &last))
 }
 
 // unclear asks what may be wrong with a request that was neither admitted nor denied.
-func unclear(o *timeline.Observation) string {
+func unclear(tl *timeline.Timeline, o *timeline.Observation) string {
 	switch {
+	case o.Answered && slices.Contains(tl.Header.Notes, cause.NoCertificate):
+		return cause.Certify
 	case o.Answered && (o.Status == http.StatusUnauthorized || o.Status == http.StatusForbidden):
 		return fmt.Sprintf("is the key right (-H 'NAME: VALUE'), or is this a denial (--denied %d)?",
 			o.Status)
