@@ -473,6 +473,17 @@ const undenied = "no request was denied"
 // undenied says which limits a recording without a denial would not have shown.
 func (r *Result) undenied() string {
 	b := r.unseen()
-	return fmt.Sprintf(undenied+": a limit above %s in %s, or of more than %d in flight, would not "+
+	text := fmt.Sprintf(undenied+": a limit above %s in %s, or of more than %d in flight, would not "+
 		"have been seen", quantity.Plural(int(b.requests), "request"), quantity.Brief(b.within), r.crowd())
+	lost, word := 0, ""
+	for o := range r.Timeline.All() {
+		if !o.Answered && timeline.NoAnswer(o.Error) {
+			lost, word = lost+1, o.Error
+		}
+	}
+	if lost > 0 {
+		text += fmt.Sprintf(", but %s got no answer (%s), which may be a way to deny (rlcheck run judges "+
+			"that with --set denied.unanswered=true)", quantity.Plural(lost, "request"), word)
+	}
+	return text
 }

@@ -3,13 +3,14 @@ package identify
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestTroubleNamesWhatIsMissing: a target that asked for a certificate and answers 400 does not have the wrong
-// URL.
+// TestTroubleNamesWhatIsMissing: where a target asked for a certificate and answers 400, the URL may well be
+// right.
 func TestTroubleNamesWhatIsMissing(t *testing.T) {
 	tl := &timeline.Timeline{Observations: []timeline.Observation{{Answered: true, Status: 400}}}
 	if got := trouble(tl); !strings.Contains(got, "(status 400): is it the right URL") {
@@ -18,5 +19,21 @@ func TestTroubleNamesWhatIsMissing(t *testing.T) {
 	tl.Header.Notes = []string{cause.NoCertificate}
 	if got := trouble(tl); !strings.HasSuffix(got, "(status 400): "+cause.Certify) {
 		t.Errorf("asked for a certificate: got %q", got)
+	}
+}
+
+// TestLostRequestsAreToldWhereNothingIsDenied: a target that resets what it denies has a limit of two, not
+// one above all that was asked.
+func TestLostRequestsAreToldWhereNothingIsDenied(t *testing.T) {
+	const ms = time.Millisecond
+	ok := timeline.Observation{Outcome: timeline.Allowed, Answered: true, FirstByte: ms}
+	reset := timeline.Observation{Error: cause.Reset}
+	res := Result{Timeline: &timeline.Timeline{Observations: []timeline.Observation{ok, ok}}}
+	if got := res.undenied(); strings.Contains(got, "no answer") {
+		t.Errorf("nothing was lost: got %q", got)
+	}
+	res.Timeline.Observations = append(res.Timeline.Observations, reset, reset, reset)
+	if got := res.undenied(); !strings.Contains(got, ", but 3 requests got no answer (reset), which may be") {
+		t.Errorf("got %q", got)
 	}
 }
