@@ -23,7 +23,7 @@ func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 
 // first is what the first error of a word said where the word says too little; empty elsewhere.
 func first(tl *timeline.Timeline, word string) string {
-	if !slices.Contains([]string{TLS, Certificate, Client, Proxy, Network}, word) {
+	if !slices.Contains([]string{TLS, Certificate, Client, Proxy, Network, Malformed}, word) {
 		return ""
 	}
 	for _, note := range tl.Header.Notes {

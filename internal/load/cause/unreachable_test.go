@@ -24,3 +24,12 @@ func TestAStopTellsNothingOfTheTarget(t *testing.T) {
 		t.Errorf("refused, then stopped: got %q, %v", why, gone)
 	}
 }
+
+// TestWhatIsMalformedIsTold: the word alone does not say what broke.
+func TestWhatIsMalformedIsTold(t *testing.T) {
+	tl := &timeline.Timeline{Observations: []timeline.Observation{{Error: Malformed}},
+		Header: timeline.Header{Notes: []string{First(Reset, "no"), First(Malformed, "a push")}}}
+	if why, _ := Unreachable(tl); !strings.HasSuffix(why, "the answers are not HTTP: a push") {
+		t.Errorf("got %q", why)
+	}
+}
