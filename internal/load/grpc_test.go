@@ -79,6 +79,24 @@ func TestStatusesOfGRPC(t *testing.T) {
 	}
 }
 
+// A page is no answer to a call: a server of other things admits nothing.
+func TestAPageIsNoAnswerToGRPC(t *testing.T) {
+	u := loopback(t, func(c net.Conn) {
+		p := speak(c)
+		p.header = block(":status", "200", "content-type", "text/html")
+		p.answer(1, true)
+		p.listen()
+	})
+	for name, header := range map[string]http.Header{"page": nil, "call": grpcHeader()} {
+		tl := mustRecord(t, one(), Options{URL: u, HTTP2: true, Header: header})
+		want := map[string]timeline.Outcome{"page": timeline.Allowed, "call": timeline.Unknown}[name]
+		o, notes := tl.Observations[0], strings.Join(tl.Header.Notes, "; ")
+		if o.Outcome != want || o.Status != 200 || strings.Contains(notes, "not gRPC") != (name == "call") {
+			t.Errorf("%s: got %+v, notes %q", name, o, notes)
+		}
+	}
+}
+
 // An answer of gRPC that ends before its trailers is none: nobody knows what was decided.
 func TestAnAnswerOfGRPCWithoutItsEndIsNone(t *testing.T) {
 	u := loopback(t, func(c net.Conn) {

@@ -131,7 +131,7 @@ func (o Options) Complete() (*Options, error) {
 	if o.Method == "" {
 		o.Method = http.MethodGet
 	}
-	if o.speaksGRPC() {
+	if o.SpeaksGRPC() {
 		o.asGRPC()
 	}
 	if o.Timeout == 0 {
@@ -156,8 +156,8 @@ func (o Options) Complete() (*Options, error) {
 	return &o, nil
 }
 
-// speaksGRPC tells whether the requests of o are those of gRPC: HTTP/2, with its Content-Type.
-func (o *Options) speaksGRPC() bool {
+// SpeaksGRPC tells whether the requests of o are those of gRPC: HTTP/2, with its Content-Type.
+func (o *Options) SpeaksGRPC() bool {
 	return o.HTTP2 && grpc.Is(o.Header.Get("Content-Type"))
 }
 

@@ -306,11 +306,19 @@ func (c *Conn) Answer(a http2.Answer) {
 	o.Status, o.Outcome, o.Error = a.Status, c.t.o.Outcome(a.Status, marks), ""
 	c.headed, c.body = true, c.body[:0]
 	c.open = a.Status == http.StatusOK && grpc.Is(http2.Value(a.Fields, "content-type"))
-	if c.open && c.conclude(o, a.Fields) {
+	switch {
+	case c.open && c.conclude(o, a.Fields):
 		c.open = false
+	case !c.open && a.Status == http.StatusOK && c.t.o.SpeaksGRPC():
+		o.Outcome = timeline.Unknown
+		c.t.once("no grpc", notGRPC)
 	}
 	o.Fields = c.link.fields(a.Fields)
 }
+
+// notGRPC is the note on what a gateway or a server of other things answers to a call of gRPC.
+const notGRPC = timeline.OfTarget + "answers of status 200 were not gRPC, so nothing is known of the calls " +
+	"(check the path and the host)"
 
 // Body keeps the beginning of a denial's body.
 func (c *Conn) Body(p []byte) bool {

@@ -110,6 +110,8 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 		return text + ": is this the limited route?", notFollowed
 	case x.Status == http.StatusUnauthorized:
 		return text + ": is a key missing?", "send it: --set target.header.Authorization='Bearer ...'"
+	case x.Status >= 200 && x.Status < 300:
+		return text + ": is this the limited route?", "check the path and the host of --target"
 	case x.Status == http.StatusProxyAuthRequired:
 		return text + ": does the proxy want a password?", "name it: --proxy http://USER:PASSWORD@HOST:PORT"
 	case x.Status == http.StatusNotFound, x.Status == http.StatusGone:

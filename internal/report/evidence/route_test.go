@@ -35,6 +35,8 @@ func TestRemarksOnTheRoute(t *testing.T) {
 		{"404 beside admissions", answers{ok(1), lost(3), one(429, timeline.Denied, 20)}, open, ""},
 		{"404 that is called a denial", answers{ok(1), one(404, timeline.Denied, 9)}, verdict.Fail, ""},
 		{"no key", answers{unknown(401)}, open, "the route answers 401 Unauthorized: is a key missing?"},
+		{"a page to a call of gRPC", answers{unknown(200)}, open, "the route answers 200 OK: is this the " +
+			"limited route?"},
 		{"no password", answers{unknown(407)}, open, "the route answers 407 Proxy Authentication Required: " +
 			"does the proxy want a password?"},
 		{"the wrong method", answers{unknown(405)}, open,
