@@ -16,7 +16,7 @@ var (
 	errUnanswered = errors.New("a request was not answered")
 )
 
-// question is the driver of one request that is waited for.
+// question is the driver of one request whose answer the sender waits for.
 type question struct {
 	p    *phase
 	over chan struct{}
@@ -65,21 +65,21 @@ func (a *aim) ask(due time.Duration, wishes ...message.Wish) []*timeline.Observa
 	return out
 }
 
-// probe is a request on a partition that nothing else uses.
 func (a *aim) probe() message.Wish {
 	o := &a.p.obs[0]
 	return message.Wish{Origin: o.Origin, Partition: o.Partition + "-probe", Cost: 1, Own: &a.p.plan.Request}
 }
 
-// wallClock is what is known of the target's clock: its Unix time is ours plus something in [lo, hi].
+// wallClock is what is known about the target's clock: its Unix time is the clock of the recording plus
+// something in [lo, hi].
 type wallClock struct {
 	lo, hi time.Duration
 	known  bool
 }
 
-// see takes in an answer: its Date, cut to the second, was read between sent and first. It reports false if
-// that contradicts what was known by more than slack, as where a cache or a second server answers. Servers
-// that make the Date once a second are late by a little.
+// see takes in an answer. Its Date, cut to the second, was read between sent and first. see reports false if
+// that contradicts what was known by more than slack. A cache or a second server causes such contradictions.
+// Servers that compute the Date once a second are a little late, which slack allows.
 func (w *wallClock) see(date time.Time, sent, first, slack time.Duration) bool {
 	d := time.Duration(date.UnixNano())
 	lo, hi := d-first, d+time.Second-sent
@@ -94,8 +94,8 @@ func (w *wallClock) see(date time.Time, sent, first, slack time.Duration) bool {
 	return w.lo <= w.hi
 }
 
-// flip returns the next time from now on at which the second of the target's clock turns, in the middle of
-// what is possible: an answer to a request sent then halves the rest.
+// flip returns the next time from now on at which the second of the target's clock turns. It takes the middle
+// of what is possible: the answer to a request sent then halves the uncertainty.
 func (w *wallClock) flip(now time.Duration) time.Duration {
 	offset := w.middle()
 	return (now+offset+time.Second-1)/time.Second*time.Second - offset
@@ -103,11 +103,11 @@ func (w *wallClock) flip(now time.Duration) time.Duration {
 
 func (w *wallClock) middle() time.Duration { return w.lo + (w.hi-w.lo)/2 }
 
-// clockAsks is the most requests that are spent on the target's clock.
+// clockAsks is the most requests that read the target's clock.
 const clockAsks = 12
 
-// byClock reads the target's clock from its Date fields, where it is not known to go with ours. Windows begin
-// at the multiples of their length since the Unix epoch.
+// byClock reads the target's clock from its Date fields, unless it is known to agree with ours (WallError).
+// Windows begin at the multiples of their length since the Unix epoch.
 func (a *aim) byClock() (boundary, off time.Duration, err error) {
 	var w wallClock
 	if e := a.r.o.WallError; e > 0 && 2*e <= a.goal() {

@@ -8,16 +8,18 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// retries is what the clients of a backoff phase decide together: random waits, a budget, a circuit breaker.
+// retries is the retry policy that the clients of a backoff phase share: random waits, a budget, a circuit
+// breaker.
 type retries struct {
 	k    *recorder
 	plan timeline.Retry
 
 	mu     sync.Mutex
 	random *rand.Rand
-	// left is how many retries the budget still has, negative for no budget.
+	// left is how many retries the budget still has; negative without a budget.
 	left int
-	// denials counts them in a row; while it is at the breaker, nobody sends before closed.
+	// denials counts failures in a row. Once it has reached the breaker's threshold, nobody sends before
+	// closed.
 	denials int
 	closed  time.Duration
 }
@@ -31,7 +33,8 @@ func newRetries(p *phase) *retries {
 	return r
 }
 
-// next returns when the client of o retries, and whether it does: not after an admission, nor without budget.
+// next returns when the client of o retries, and whether it does. It does not after an admission, nor when
+// the budget is used up.
 func (r *retries) next(c *client, o *timeline.Observation) (due time.Duration, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,13 +65,13 @@ func (r *retries) wait(c *client, o *timeline.Observation) time.Duration {
 	return r.plan.Wait(c.failures, told, isTold, r.share)
 }
 
-// share returns a random part of d.
+// share returns a random part of d, between 0 and d.
 func (r *retries) share(d time.Duration) time.Duration {
 	return time.Duration(r.random.Int64N(int64(d) + 1))
 }
 
-// breaker returns before when nobody sends: a breaker that has opened lets one client through each time it
-// closes.
+// breaker counts a failure and returns the time before which nobody sends, 0 while the breaker is closed. An
+// open breaker lets one client through each time it closes.
 func (r *retries) breaker(now time.Duration) time.Duration {
 	if r.denials++; r.denials < r.plan.Breaker {
 		return 0

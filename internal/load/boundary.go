@@ -11,26 +11,26 @@ import (
 
 // aim finds the window boundary of a boundary phase and then runs the gate around it.
 //
-//	           boundary
-//	    group 0    |    group 1
-//	-------||||----+----||||-------> time
-//	       At < 0       At >= 0
+//	          boundary
+//	   group 0    |    group 1
+//	------||||----+----||||-------> time
+//	      At < 0       At >= 0
 //
-// Every request it needs for that is recorded in the phase NAME-aim.
+// The requests that find the boundary are recorded in the phase NAME-aim.
 type aim struct {
 	p    *phase
 	r    *recorder
 	gate *gate
 	name string
-	// reach is the smallest distance of a group from the boundary: a boundary known to a quarter of it is
-	// known well enough.
+	// reach is the smallest distance of a group from the boundary, at most an eighth of the window. Aiming
+	// ends when the boundary is known to a quarter of reach.
 	reach time.Duration
 }
 
 // finest is the smallest uncertainty that aiming asks for.
 const finest = 250 * time.Microsecond
 
-// armTime is kept free before the first group to write the withheld requests and let them settle.
+// armTime is the time before the first group in which withheld requests are written and settle.
 const armTime = 3 * settle
 
 func newAim(p *phase) *aim {
@@ -40,8 +40,7 @@ func newAim(p *phase) *aim {
 			a.reach = min(a.reach, at)
 		}
 	}
-	// Connections that wait for the boundary without a request would keep a target with few threads from
-	// answering.
+	// Idle connections would keep a target with few threads from answering.
 	a.r.net.Retire()
 	return a
 }
@@ -72,7 +71,7 @@ func (a *aim) run(begin time.Duration) time.Duration {
 	return a.p.finish(begin)
 }
 
-// find returns a boundary, which may be past, and how far off it may be.
+// find returns a boundary and how far off it may be. The boundary may be past.
 func (a *aim) find() (boundary, off time.Duration, err error) {
 	switch a.p.plan.Aim {
 	case timeline.AimClock:
@@ -86,9 +85,9 @@ func (a *aim) find() (boundary, off time.Duration, err error) {
 	}
 }
 
-// next returns the first boundary from which on there is time to open the connections and to arm the gate.
-// A window that the first request opened repeats at no known time: its boundary counts while there is time
-// to arm the gate.
+// next returns the first boundary that leaves enough time to open the connections and to arm the gate. Later
+// boundaries are whole windows apart. Under AimFirst the window of the first request repeats at no known
+// time. So that boundary counts only if there is still time to arm the gate.
 func (a *aim) next(boundary time.Duration) (time.Duration, error) {
 	earliest := a.r.clock.Now() + armTime + settle - min(0, a.gate.groups[0].at)
 	if a.p.plan.Aim != timeline.AimFirst {
@@ -105,8 +104,8 @@ func (a *aim) next(boundary time.Duration) (time.Duration, error) {
 	return boundary + (earliest-boundary+w-1)/w*w, nil
 }
 
-// byFirst sends one request on each partition of the phase; one window after the first of them was sent is
-// the boundary.
+// byFirst sends one request on each partition of the phase. The boundary is one window after the first of
+// them was sent.
 func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 	seen := map[string]bool{}
 	var wishes []message.Wish
@@ -132,8 +131,8 @@ func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 	return got[0].Sent + a.p.plan.Window, last - got[0].Sent, nil
 }
 
-// byProbe drains a partition of its own and asks until it is admitted again: a boundary lay between the last
-// denial and that admission.
+// byProbe drains a partition of its own and then asks until it is admitted again. The boundary lies between
+// the last denial and that admission.
 func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 	n := a.p.plan.ProbeRequests
 	drain := make([]message.Wish, n)
@@ -175,8 +174,9 @@ func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 // resetAsks is the most requests that refine an announced reset. They cost quota of the partition.
 const resetAsks = 6
 
-// byReset takes the reset that the partition announces. A wait in whole seconds is refined by asking again
-// when it is about to fall; an announced instant stays what it is.
+// byReset takes the reset that the partition announces. An announced wait in whole seconds is refined: it
+// asks again when the announced number is about to fall. An announced instant cannot be refined: its second
+// answer names the same instant.
 func (a *aim) byReset() (boundary, off time.Duration, err error) {
 	o := &a.p.obs[0]
 	w := message.Wish{Origin: o.Origin, Partition: o.Partition, Cost: 1, Own: &a.p.plan.Request}
@@ -213,7 +213,7 @@ func (a *aim) byReset() (boundary, off time.Duration, err error) {
 	return lo + (hi-lo)/2, (hi - lo) / 2, nil
 }
 
-// announced returns the wait that an answer announces, counted from its first byte, and the step of its
+// announced returns the wait that an answer announces, counted from its first byte. unit is the step of its
 // notation.
 func (r *recorder) announced(o *timeline.Observation) (wait, unit time.Duration, ok bool) {
 	if !o.Answered {

@@ -11,21 +11,23 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// afterLoss is how long a client waits after a request that was not answered, so that a target that is down
-// is not asked in a tight loop.
+// afterLoss is how long a client waits after a request that was not answered. Without it, a target that is
+// down would be asked in a tight loop.
 const afterLoss = 100 * time.Millisecond
 
-// crowd runs the clients of a closed or honoring phase. A client has one request in flight; its next one is
-// sent from the goroutine that read the answer, on the same connection, unless it has to wait.
+// crowd runs the clients of a closed, honoring or backoff phase. A client has one request in flight. The
+// goroutine that read the answer sends the next request on the same connection, unless the client has to
+// wait.
 type crowd struct {
 	p     *phase
 	r     *recorder
 	honor bool
-	// retries is the policy of a backoff phase, nil for the other shapes.
+	// retries is the policy of a backoff phase; nil for the other shapes.
 	retries *retries
-	// left is how many requests may still be begun, where there is a ceiling.
+	// left is how many requests may still begin, if the phase has a number of requests.
 	left atomic.Int64
-	// end is the clock at which no more are begun, 0 for never; set before the first is submitted.
+	// end is the clock from which on no request begins; 0 for never. It is set before the first request is
+	// submitted.
 	end time.Duration
 
 	mu     sync.Mutex
@@ -33,18 +35,18 @@ type crowd struct {
 	closed bool
 }
 
-// client is one client, its shot used again for each request. It belongs to the goroutine that handles its
+// client is one client. Its shot is used again for each request. It belongs to the goroutine that handles its
 // request.
 type client struct {
 	shot      transport.Shot
 	partition string
 	due       time.Duration
-	// sent counts its requests, turn, too, from its number on; failures are the denials since the last
-	// admission.
+	// sent counts the requests of the client. turn counts them too, but starts at the number of the client.
+	// failures counts the requests of a backoff phase since the last admission.
 	sent, turn, failures int
 }
 
-// queue is a heap of clients that wait, the first due first.
+// queue is a heap of waiting clients: the first is due first.
 type queue []*client
 
 func (q queue) Len() int           { return len(q) }
@@ -75,7 +77,7 @@ func newCrowd(p *phase) *crowd {
 		want[c.shot.Pool]++
 	}
 	k.left.Store(int64(p.plan.Requests))
-	if p.plan.Duration == 0 { // else most of them are not sent
+	if p.plan.Duration == 0 { // a phase that ends by its duration may send far fewer
 		p.ledger.most = min(p.plan.Requests, LongRecording)
 	}
 	p.r.net.Lean(want, false)
@@ -129,7 +131,7 @@ func (k *crowd) endsEarly() bool {
 	return p.Shape.EndsEarly(last)
 }
 
-// earliest returns when the pacer has to look again: the first client that is due, or the end.
+// earliest returns when the pacer has to look again: when the first client is due, or at the end.
 func (k *crowd) earliest() time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -178,7 +180,7 @@ func (k *crowd) start(c *client, at time.Duration) {
 	k.r.net.Submit(&c.shot)
 }
 
-// next makes the observation of the next request of c, due at. It reports false if there is none any more.
+// next makes the observation of the next request of c, due at. It reports false if there is no next request.
 func (k *crowd) next(c *client, at time.Duration) bool {
 	if k.p.plan.Requests > 0 && (k.spent(c) || k.left.Add(-1) < 0) {
 		return false
@@ -202,7 +204,8 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 	return true
 }
 
-// place returns where the next observation of c goes: to the one before, where the journal keeps them.
+// place returns the place of the next observation of c. In a long recording that is the place of the one
+// before, which the journal has already copied.
 func (k *crowd) place(c *client) *timeline.Observation {
 	if k.r.long && c.shot.Obs != nil {
 		*c.shot.Obs = timeline.Observation{}
@@ -211,14 +214,14 @@ func (k *crowd) place(c *client) *timeline.Observation {
 	return k.p.ledger.next()
 }
 
-// spent tells whether c has sent its part of the requests of a phase with two sides: the faster one must not
-// take those of the other.
+// spent tells whether c has sent its part of the requests of a phase with two sides. So the faster side does
+// not take the requests of the other.
 func (k *crowd) spent(c *client) bool {
 	part := (k.p.plan.Requests + k.p.plan.Clients - 1) / k.p.plan.Clients
 	return k.p.plan.Request.Vary != "" && c.sent >= part
 }
 
-// stopped counts a client that would have gone on, where the run was halted before the phase was over.
+// stopped counts a client that would have gone on, if the run was halted before the end of the phase.
 func (k *crowd) stopped() {
 	if k.r.net.Halted() && k.r.clock.Now() < k.end {
 		k.p.cut.Add(1)
@@ -272,7 +275,7 @@ func (k *crowd) Ended(s *transport.Shot, conn *transport.Conn) {
 	}
 }
 
-// proceed sends the next request of c at once, on the connection its last answer came on.
+// proceed sends the next request of c at once, on the connection that its last answer came on.
 func (k *crowd) proceed(c *client, conn *transport.Conn) {
 	if !k.next(c, k.r.clock.Now()) {
 		if conn != nil {

@@ -10,20 +10,20 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// gate releases the requests of a phase in groups: those that are due at the same time leave together.
-// Everything but the last two bytes of every header block is written before, on connections that are open:
+// gate releases the requests of a phase in groups: requests that are due at the same time leave together.
+// Before that, all but the last two bytes of every header block are written, on open connections:
 //
 //	arm      GET / HTTP/1.1 ... \r\n        to each connection
 //	settle   the target takes it in
 //	fire                             \r\n   to each connection, in one tight loop
 //
-// Requests for which there was no connection follow as connections get free.
+// A request for which there was no connection follows when a connection becomes free.
 type gate struct {
 	p      *phase
 	groups []group
 }
 
-// group is the shots of a gate that are due at once: those of fixed[from:to].
+// group is the shots of a gate that are due at the same time: fixed[from:to].
 type group struct {
 	at       time.Duration
 	from, to int
@@ -32,7 +32,7 @@ type group struct {
 	armed    bool
 }
 
-// armedApart is how far apart groups may be and still be armed before the first of them is released.
+// armedApart is how far apart two groups may be and still be armed together, before the first is released.
 const armedApart = 500 * time.Millisecond
 
 func newGate(p *phase) *gate {
@@ -48,8 +48,8 @@ func newGate(p *phase) *gate {
 	return g
 }
 
-// warm opens a connection for every request, as far as there may be so many; where there may not, every group
-// gets its share.
+// warm opens a connection for every request, up to MaxConnections. If that is too few, every group gets its
+// share.
 func (g *gate) warm() {
 	want := map[*transport.Pool]int{}
 	left := g.p.r.o.MaxConnections
@@ -68,7 +68,7 @@ func (g *gate) warm() {
 	g.p.r.net.Warm(want)
 }
 
-// prepare opens the connections, arms the first group, and waits for it to settle.
+// prepare opens the connections, arms the first group, and waits for the requests to settle.
 func (g *gate) prepare() runner {
 	g.warm()
 	if len(g.groups) > 0 {
@@ -83,7 +83,7 @@ func (g *gate) run(begin time.Duration) time.Duration {
 	return g.p.finish(begin)
 }
 
-// release arms and fires one group after the other; their times count from begin.
+// release arms and fires one group after the other. Their times count from begin.
 func (g *gate) release(begin time.Duration) {
 	r := g.p.r
 	g.p.add(1)
@@ -108,7 +108,7 @@ func (g *gate) release(begin time.Duration) {
 	g.p.done()
 }
 
-// arm arms a group and those that are due soon after it.
+// arm arms a group and those that are due at most armedApart after it.
 func (g *gate) arm(first int) {
 	last := first
 	for last+1 < len(g.groups) && g.groups[last+1].at-g.groups[first].at <= armedApart {
@@ -130,11 +130,11 @@ func (g *gate) arm(first int) {
 	}
 }
 
-// turn is a shot of a group, both by their places in the gate.
+// turn is a shot of a group, both as indices in the gate.
 type turn struct{ group, shot int }
 
-// turns returns in which order the shots of some groups get their connections. Where there are enough, the
-// first group comes first: a target that serves few connections at a time serves those that came first.
+// turns returns the order in which the shots of some groups get their connections. If there are enough
+// connections, the first group comes first: a target that serves few at a time serves the earliest first.
 // Otherwise every group gets its share.
 func (g *gate) turns(first, last int) []turn {
 	var out []turn
@@ -150,7 +150,7 @@ func (g *gate) turns(first, last int) []turn {
 	return out
 }
 
-// fire releases a group and records how far apart its first and last release were.
+// fire releases a group and records the time between its first and its last release.
 func (g *gate) fire(i int, due time.Duration) {
 	gr, r := &g.groups[i], g.p.r
 	for k := gr.from; k < gr.to; k++ {
@@ -169,7 +169,7 @@ func (g *gate) fire(i int, due time.Duration) {
 	}
 }
 
-// disarm gives up the groups that are not released.
+// disarm gives up the groups that were not released.
 func (g *gate) disarm() {
 	for i := range g.groups {
 		g.p.r.net.Disarm(g.groups[i].ready)

@@ -8,7 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// gather makes the timeline of all observations, after every goroutine has ended. spoken is for cause.Reword.
+// gather makes the timeline of all observations, after every goroutine has ended. spoken is the argument of
+// cause.Reword.
 func (r *recorder) gather(spoken string) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
 		Started: r.clock.Start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick,
@@ -38,7 +39,7 @@ func (r *recorder) gather(spoken string) *timeline.Timeline {
 	return tl
 }
 
-// missing is how many of its planned requests a phase did not send.
+// missing returns how many planned requests of a phase were not sent.
 func (p *phase) missing() int {
 	own := 0
 	for i := range p.clients {
@@ -47,9 +48,9 @@ func (p *phase) missing() int {
 	return unsent(p.plan, int(p.over.Load()), own, int(p.cut.Load()), p.r.net.Halted())
 }
 
-// all are the observations, each with its number. They are gathered in one slice: of a long recording there
-// is no room for a second copy, and where one phase has them all they stay where they are. Those that are
-// numbered by their sends come behind the others.
+// all returns the observations, each with its number, ascending by Sent. It gathers them in one slice: a long
+// recording leaves no memory for a second copy. If one phase has them all, they stay where they are.
+// Observations that are numbered by their sends come after the others, until the final sort.
 func (r *recorder) all() []timeline.Observation {
 	var all []timeline.Observation
 	most := 0
@@ -83,7 +84,8 @@ func (p *phase) most() int {
 	return len(p.fixed) + len(p.loose) + p.ledger.n
 }
 
-// takeFixed appends the observations of planned arrivals to out.
+// takeFixed appends the observations of planned arrivals to out. If the target answered any gated request
+// early, the intervals of all gated ones begin when they were armed.
 func (p *phase) takeFixed(out []timeline.Observation) []timeline.Observation {
 	for i := range p.fixed {
 		if !p.fixed[i].Over() {
@@ -98,7 +100,7 @@ func (p *phase) takeFixed(out []timeline.Observation) []timeline.Observation {
 	return out
 }
 
-// takeFree appends the observations that are numbered by their sends to out.
+// takeFree appends to out the observations that are numbered by their sends.
 func (p *phase) takeFree(out []timeline.Observation) []timeline.Observation {
 	out = p.ledger.takeTo(out)
 	for _, s := range p.loose {
@@ -112,7 +114,7 @@ func (p *phase) takeFree(out []timeline.Observation) []timeline.Observation {
 	return out
 }
 
-// Unsent returns how many requests of a plan a recording misses that was cut, at least.
+// Unsent returns how many requests of a plan are missing, at least, from a recording that was cut short.
 func Unsent(s *timeline.Schedule, tl *timeline.Timeline) (n int) {
 	sent := map[string]int{}
 	for o := range tl.All() {
@@ -126,8 +128,8 @@ func Unsent(s *timeline.Schedule, tl *timeline.Timeline) (n int) {
 }
 
 // unsent returns how many requests of a phase were planned and not sent. A phase whose clients send until its
-// duration is over has no plan to fall short of, but where it was cut short each client that would have gone
-// on has one more to send.
+// duration is over has no planned number. If it was cut short, each client that would have gone on counts as
+// one unsent request.
 func unsent(p *timeline.Phase, planned, own, cut int, halted bool) int {
 	switch {
 	case p.Shape != timeline.Closed && p.Shape != timeline.HonorRetryAfter && p.Shape != timeline.Backoff:

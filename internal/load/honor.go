@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	// backOff is how long an honoring client waits after a denial that says nothing.
+	// backOff is how long an honoring client waits after a denial without a readable Retry-After.
 	backOff = time.Second
-	// endless is the wait after which a client of a phase without a duration is not expected back.
+	// endless is the wait after which a client of a phase without a duration gives up.
 	endless = time.Hour
 )
 
 // wait returns when the client of o sends its next request, 0 for at once, and whether it sends one at all.
 //
-// An honoring client waits as long as a denial says, counted from its first byte, also when it says 0, and
-// one tick of the target's clock more: a limiter that reads a coarse clock may see less than the time that
-// passed, and a denial after just the wait would prove nothing.
+// An honoring client waits as long as a denial says, counted from its first byte, also when it says 0. It
+// adds one tick of the target's clock. A limiter with a coarse clock may see less time than has passed, so a
+// denial after the bare wait would prove nothing.
 func (k *crowd) wait(c *client, o *timeline.Observation) (due time.Duration, more bool) {
 	switch {
 	case k.retries != nil:
@@ -35,8 +35,8 @@ func (k *crowd) wait(c *client, o *timeline.Observation) (due time.Duration, mor
 	return o.FirstByte + min(w, 2*endless), true
 }
 
-// told returns the wait that a denial announces: the seconds, or the time from its Date (else from our clock)
-// to the announced one; backOff where it announces none that can be read.
+// told returns the wait that a denial announces. A number of seconds is that wait. A date is taken relative
+// to the Date of the answer, or to our clock without a Date. told returns backOff if no wait can be read.
 func (r *recorder) told(o *timeline.Observation) time.Duration {
 	v, ok := o.Fields.Get("Retry-After")
 	if !ok {

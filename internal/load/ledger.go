@@ -8,19 +8,20 @@ import (
 )
 
 // ledger has the observations of the clients of a phase, in chunks that never move. They stand in the order
-// in which their requests were begun. One event loop sends requests in that order: they need no sorting.
+// in which their requests began. A single event loop sends requests in that order, so its observations need
+// no sorting.
 //
-// If the most that there may be is known, one chunk holds all, and they stay there.
+// If the largest possible number is known, one chunk holds all of them, and they are not copied.
 type ledger struct {
 	mu     sync.Mutex
 	chunks [][]timeline.Observation
-	// most is how many there may be, 0 for unknown. n is how many there are, void how many of them were
-	// dropped.
+	// most is how many observations there may be, 0 for unknown. n is how many there are, void how many of
+	// those were dropped.
 	most, n, void int
 }
 
-// leastChunk and mostChunk are how many observations are allocated at once where it is not known how many
-// there will be: each time as many as there are.
+// leastChunk and mostChunk bound how many observations are allocated at once while their number is unknown:
+// as many as there are already.
 const leastChunk, mostChunk = 64, 1024
 
 // next returns the place of a new observation.
@@ -50,10 +51,10 @@ func (l *ledger) drop(o *timeline.Observation) {
 	l.void++
 }
 
-// takeTo appends the observations to out, and forgets them. One chunk is not copied if out is nil.
+// takeTo appends the observations to out, and forgets them. If out is nil, a single chunk is not copied.
 func (l *ledger) takeTo(out []timeline.Observation) []timeline.Observation {
 	for i, c := range l.chunks {
-		if l.void > 0 { // an observation costs at least one
+		if l.void > 0 { // a dropped place has cost 0, an observation at least 1
 			c = slices.DeleteFunc(c, func(o timeline.Observation) bool { return o.Cost == 0 })
 		}
 		if out == nil && len(l.chunks) == 1 {

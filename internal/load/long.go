@@ -8,12 +8,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// LongRecording is the number of requests up to which a recording is in memory. A longer one is in a
-// timeline.Spool, if there is Options.Spill, and a quarter of that stands for its beginning.
+// LongRecording is the number of requests up to which a recording stays in memory. A longer one goes to a
+// timeline.Spool, if there is Options.Spill. A quarter of LongRecording then stands for its beginning.
 const LongRecording = 200_000
 
-// PackedRecording is the most requests of a recording that is kept as text: a gigabyte of it. One that may
-// have more is compressed while it is made.
+// PackedRecording is the most requests of a recording that is kept as text: about a gigabyte. A recording
+// that may have more is compressed while it is made.
 const PackedRecording = 2_000_000
 
 // atMost is how many requests a schedule may send.
@@ -35,8 +35,8 @@ func atMost(s *timeline.Schedule, o *Options) int {
 	return most
 }
 
-// gated are the names of the phases with requests that were answered and had been held back by a gate. The
-// left ends of their intervals cannot be moved here: a long recording is sorted while it is made.
+// gated returns the names of the phases in which a gated request was answered. A long recording is sorted
+// while it is made, so the left ends of intervals cannot be moved here.
 func (r *recorder) gated() map[string]bool {
 	names := map[string]bool{}
 	for _, p := range r.phases {

@@ -2,7 +2,7 @@ package load
 
 import "github.com/rlcheck/rlcheck/internal/load/options"
 
-// What a recording is asked to do; package options says more of each.
+// Options, Partition, Progress and Share are the types of package options, which describes them.
 type (
 	Options   = options.Options
 	Partition = options.Partition

@@ -11,33 +11,32 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// phase is one phase that has been prepared: its shots that are not over, and the observations it made.
+// phase is a prepared phase: its shots that are not over, and the observations that it made.
 type phase struct {
 	*tally
 	r    *recorder
 	plan *timeline.Phase
-	// fixed are the shots of planned arrivals, obs their observations, in the order of the plan; nil where
-	// each is made when it is due.
+	// fixed are the shots of planned arrivals, obs their observations, in the order of the plan. Both are nil
+	// in a long open-loop phase, which makes each shot when it is due.
 	fixed []transport.Shot
 	obs   []timeline.Observation
-	// over counts the planned arrivals that are observations.
+	// over counts the planned arrivals that have become observations.
 	over atomic.Int64
 	// loose are the shots that aimed a boundary.
 	loose []*transport.Shot
-	// clients are those of a closed or honoring phase, ledger is what they observed; cut counts those that a
-	// ceiling kept from going on before its end.
+	// clients are those of a closed, honoring or backoff phase, and ledger has their observations. cut counts
+	// the clients that a halt kept from going on until the end of the phase.
 	clients []client
 	ledger  ledger
 	cut     atomic.Int64
 }
 
-// runner runs a prepared phase from begin on and returns when it was over. Nothing of it is sent before
-// begin.
+// runner runs a prepared phase from begin on and returns when it ended. It completes no request before begin.
 type runner interface {
 	run(begin time.Duration) (end time.Duration)
 }
 
-// settle is the time a target has to take in the withheld requests of a gate before it opens.
+// settle is the time in which a target takes in the withheld requests of a gate before the gate opens.
 const settle = 20 * time.Millisecond
 
 // lead is how long before the end of a silence the next phase is prepared.
@@ -77,7 +76,8 @@ func (r *recorder) runAll() {
 	}
 }
 
-// giveUp ends the run if by the end of a phase nothing was ever answered, and nothing can be any more.
+// giveUp ends the run if nothing was ever answered by the end of a phase, and no request is in flight any
+// more.
 func (r *recorder) giveUp(p *phase) {
 	if r.net.Silent() && p.left.Load() == 0 && !r.net.Halted() {
 		r.net.Halt("stopped: no request was answered by the end of phase " + p.plan.Name)
@@ -110,7 +110,7 @@ func (r *recorder) prepare(plan *timeline.Phase) runner {
 	}
 }
 
-// silence sends nothing; runAll waits for its end.
+// silence is a phase that sends nothing; runAll waits for its end.
 type silence struct{}
 
 func (silence) run(begin time.Duration) time.Duration { return begin }
@@ -149,12 +149,12 @@ func (p *phase) fill(i int, s *transport.Shot, o *timeline.Observation) {
 	s.Pool = p.poolOf(&a)
 }
 
-// poolOf is the pool of one planned arrival.
+// poolOf returns the pool of one planned arrival.
 func (p *phase) poolOf(a *timeline.Arrival) *transport.Pool {
 	return p.r.net.Pool(a.Origin || p.plan.Origin, p.plan.Request.Key(a.Partition))
 }
 
-// shot is that of one planned arrival.
+// shot returns the shot of planned arrival i, and makes it if phase.fixed is nil.
 func (p *phase) shot(i int) *transport.Shot {
 	if p.fixed != nil {
 		return &p.fixed[i]
@@ -188,17 +188,18 @@ func (r *recorder) late(d time.Duration) {
 	}
 }
 
-// open runs the planned arrivals of a constant or ramp phase, each at its time.
+// open runs the planned arrivals of an open-loop phase, each at its time.
 type open struct{ p *phase }
 
-// ahead is how long an answer is expected to take when connections are opened before a phase.
+// ahead is the expected service time of a request, from which the number of connections before a phase
+// follows.
 const ahead = 5 * time.Millisecond
 
 func (p *phase) prepareOpen() runner {
 	want := map[*transport.Pool]int{}
 	counts := map[*transport.Pool]int{}
 	n := p.plan.Count()
-	if turns := len(p.plan.Partitions); p.plan.Arrive != nil { // each has as many
+	if turns := len(p.plan.Partitions); p.plan.Arrive != nil { // every partition has as many
 		for i := range turns {
 			a := p.plan.Arrive(i)
 			counts[p.poolOf(&a)] += (n + turns - 1) / turns
@@ -219,7 +220,7 @@ func (o open) run(begin time.Duration) time.Duration {
 	p, r := o.p, o.p.r
 	p.add(1)
 	pacer, done := o.pacer()
-	due := begin // what is planned at 0
+	due := begin // the time that the plan calls 0
 	for i := range p.plan.Count() {
 		s := p.shot(i)
 		s.Obs.At += due
@@ -241,7 +242,7 @@ func (o open) run(begin time.Duration) time.Duration {
 	return p.finish(begin)
 }
 
-// frequent is how far apart requests are on average where the sender reads the answers between them.
+// frequent is the mean time between requests up to which the sender itself reads answers while it waits.
 const frequent = 250 * time.Microsecond
 
 // pacer returns how the sender waits between two requests, and what it calls after the last one.
@@ -254,7 +255,7 @@ func (o open) pacer() (p pacing.Pacer, done func()) {
 	return pacing.Reading(r.o.Pacer, from)
 }
 
-// span is how long an open phase lasts, at least a millisecond.
+// span is how long an open-loop phase lasts, at least a millisecond.
 func (p *phase) span() time.Duration {
 	span := max(p.plan.Duration, time.Millisecond)
 	if n := p.plan.Count(); n > 0 {
@@ -263,8 +264,8 @@ func (p *phase) span() time.Duration {
 	return span
 }
 
-// finish waits for the end of a phase that began at begin: its duration, or else its last answer. What still
-// waits for a connection at the end of the duration is not sent any more.
+// finish waits for the end of a phase that began at begin: the end of its duration, or else its last answer.
+// It returns that end. Requests that still wait for a connection at the end of the duration are not sent.
 func (p *phase) finish(begin time.Duration) time.Duration {
 	if p.plan.Duration == 0 {
 		p.r.await(p)

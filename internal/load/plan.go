@@ -9,10 +9,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// check returns every reason why the schedule cannot be sent, joined, and gathers its partitions.
+// check returns every reason why the schedule cannot be sent, joined. It also gathers the partitions of the
+// schedule.
 func (r *recorder) check() error {
 	var errs []error
-	var seen map[int]bool // of a long plan it would be larger than the plan
+	var seen map[int]bool // for a long plan it would be larger than the plan itself
 	if !ascending(r.s) {
 		seen = map[int]bool{}
 	}
@@ -91,8 +92,8 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 	}
 }
 
-// checkArrivals tells whether the arrivals of p ascend, have numbers of their own, and partitions that can be
-// sent.
+// checkArrivals tells whether the arrivals of p ascend, have unique numbers, and have partitions that can be
+// sent. A nil seen means that the numbers are known to be unique.
 func (r *recorder) checkArrivals(p *timeline.Phase, seen map[int]bool) error {
 	if !p.Listed() {
 		return fmt.Errorf("%d arrivals: only their number is known (plan the scenario again)", p.Count())
@@ -125,7 +126,7 @@ func (r *recorder) checkArrivals(p *timeline.Phase, seen map[int]bool) error {
 	return nil
 }
 
-// ascending tells whether planned requests are numbered in their order: then none has the number of another.
+// ascending tells whether the planned requests are numbered in their order. Then all numbers are unique.
 func ascending(s *timeline.Schedule) bool {
 	last := -1
 	for i := range s.Phases {
@@ -149,7 +150,7 @@ func ascending(s *timeline.Schedule) bool {
 	return true
 }
 
-// checkPartition tells whether name can be sent, and takes it to the partitions.
+// checkPartition tells whether name can be sent, and adds it to the partitions.
 func (r *recorder) checkPartition(name string) error {
 	if r.known[name] {
 		return nil
@@ -163,7 +164,7 @@ func (r *recorder) checkPartition(name string) error {
 	return nil
 }
 
-// add takes a partition to those of the schedule.
+// add adds a partition to those of the schedule.
 func (r *recorder) add(name string) {
 	if !r.known[name] {
 		r.known[name] = true

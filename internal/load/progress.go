@@ -8,10 +8,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// progressEvery is how often progress is told.
+// progressEvery is the time between two reports of progress.
 const progressEvery = 100 * time.Millisecond
 
-// tell calls Options.Progress now and then, and once more at the end.
+// tell calls Options.Progress every progressEvery, and once more at the end.
 func (r *recorder) tell(ctx context.Context) {
 	planned, _ := r.s.Planned()
 	for {

@@ -17,27 +17,27 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// recorder is one run: it plays the phases of a schedule, and gathers what was seen.
+// recorder is one run: it plays the phases of a schedule and gathers what was seen.
 type recorder struct {
 	o     *Options
 	s     *timeline.Schedule
 	clock pacing.Clock
-	// partitions are those of the schedule, in the order of their first appearance; known has them, too. They
-	// are check's, and gone when it runs.
+	// partitions are those of the schedule, in the order of their first appearance; known is the same as a
+	// set. check fills them, and both are dropped when the recording starts.
 	partitions []string
 	known      map[string]bool
 	requests   *message.Requests
 	net        *transport.Transport
 	journal    *journal.Journal
-	// long tells that the recording may be too long for memory: then the journal keeps what is over.
-	// lost tells that it could not be kept.
+	// long tells that the recording may be too long for memory. The journal then keeps the observations. lost
+	// tells that it could not keep all of them.
 	long, lost bool
 	// most is LongRecording, or less in tests.
 	most int
-	// phases are those that have begun, name is that of the one that runs, nil before the first.
+	// phases are the phases that have begun. name is the name of the current one, nil before the first.
 	phases []*phase
 	name   atomic.Pointer[string]
-	// latest is the largest lateness.
+	// latest is the largest lateness, in nanoseconds.
 	latest atomic.Int64
 	lag    *audit.Lag
 	stalls audit.Stalls
@@ -46,11 +46,12 @@ type recorder struct {
 	spreads []timeline.Spread
 }
 
-// Record sends s as o says and returns what was seen, also when ctx ends (Header.Interrupted is set then) and
-// when the target is broken: a request that got no answer is an observation with outcome Unknown and the
-// reason in a word:
+// Record sends s as o says and returns what was seen. It does so, too, when ctx ends (then Header.Interrupted
+// is set) and when the target is broken. A request without an answer is an observation with outcome Unknown,
+// and with the reason as a word:
 //
 //	refused, no-route, dns, forbidden, tls   no connection could be made (Options.Guard: forbidden)
+//	no-proxy, no-socket                      nor here: nothing listens at the proxy, or at the socket
 //	tls-certificate, no-tls                  nor here: a certificate that is not trusted, a port without TLS
 //	tls-client, tls-host                     nor here: the target wants another certificate, or host name
 //	wants-tls, http2, no-http2               the port speaks TLS, HTTP/2 only, or no HTTP/2
@@ -60,17 +61,19 @@ type recorder struct {
 //	timeout                                  no answer within Options.Timeout
 //	malformed, header-too-large              the answer was not the HTTP asked for, or its header > 64 KiB
 //	surplus                                  the target sent an answer too many: whose this was is not known
+//	early                                    in a long recording: the target answers before it has the whole
+//	                                         request, so the left end of the interval is not known
 //	network                                  any other error of the network
 //	interrupted                              ctx ended first
 //
-// With Options.Spill a recording of more than LongRecording requests has a Spool, which the caller closes.
+// With Options.Spill, a recording of more than LongRecording requests has a Spool, which the caller closes.
 //
-// Observations ascend by Sent. Arrivals of open-loop phases keep their Seq; all other requests are numbered
-// in the order they were sent, from the first number above. Requests used for aiming a boundary are
-// observations of the phase "NAME-aim". A run in which nothing was answered by the end of a phase that sent
-// something ends there.
+// Observations ascend by Sent. Arrivals of open-loop phases keep their Seq. All other requests are numbered
+// in the order in which they were sent, from the first number above. Requests that aim a boundary are
+// observations of the phase "NAME-aim". A run ends early if nothing was answered by the end of a phase that
+// sent something.
 //
-// An error is returned for options or a schedule that cannot be used, and nothing was sent then.
+// Record returns an error for options or a schedule that cannot be used. Nothing was sent then.
 func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Timeline, error) {
 	done, err := o.Complete()
 	if err != nil {
@@ -84,12 +87,12 @@ func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Tim
 	for i := range s.Phases {
 		planned += s.Phases[i].Count()
 	}
-	if r.long && planned > LongRecording { // it surely needs the file
+	if r.long && planned > LongRecording { // it needs the file for certain
 		f, err := o.Spill()
 		if err != nil {
 			return nil, fmt.Errorf("load: no room for a long recording: %w", err)
 		}
-		_ = f.Close() // it is empty
+		_ = f.Close() // it only showed that there is room
 	}
 	return r.record(ctx), nil
 }
@@ -150,7 +153,7 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	spoken := r.net.Spoken(ctx)
 	stopWatching()
 	watchers.Wait()
-	r.net.Stop() // nobody knocks any more
+	r.net.Stop() // the watchers, which knock, have ended
 	tl := r.gather(spoken)
 	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted || r.lost
 	tl.Header.Audit = before.Until(audit.Now(), ended)
@@ -158,7 +161,7 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	return tl
 }
 
-// watch starts those who look after the recording while it is made, until ctx ends.
+// watch starts the goroutines that observe the recording while it is made. They end with ctx.
 func (r *recorder) watch(ctx context.Context, watchers *sync.WaitGroup) {
 	watchers.Go(func() { r.net.Watch(ctx, &r.stalls) })
 	watchers.Go(func() { r.stalls.Watch(ctx, r.clock) })
@@ -197,7 +200,7 @@ func (r *recorder) pause(due time.Duration) bool {
 	return r.o.Pacer.Wait(r.net.Sending(), r.clock, due, nil)
 }
 
-// News returns what the journal has besides requests.
+// News returns what the journal keeps beside requests.
 func (r *recorder) News() (spreads []timeline.Spread, stalls []timeline.Stall, notes []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

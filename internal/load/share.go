@@ -6,7 +6,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
-// meet returns when phase i may be prepared; false: nothing more is to be sent.
+// meet waits until phase i may be prepared. It reports false if nothing more is to be sent.
 func (r *recorder) meet(i int) bool {
 	if r.o.Share == nil || r.o.Share.Meet(r.net.Sending(), i) {
 		return true
@@ -15,9 +15,9 @@ func (r *recorder) meet(i int) bool {
 	return false
 }
 
-// beginning returns when phase i begins, which was planned for due; false: nothing more is to be sent. A
-// recorder that is alone and late begins now. One of several begins with the others, and its requests are
-// recorded late.
+// beginning returns when phase i begins, which was planned for due. It reports false if nothing more is to be
+// sent. A single recorder that is late begins now. One of several begins together with the others, and its
+// requests are recorded late.
 func (r *recorder) beginning(i int, due time.Duration) (time.Duration, bool) {
 	if r.o.Share == nil {
 		return max(due, r.clock.Now()), true

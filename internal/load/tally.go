@@ -2,7 +2,7 @@ package load
 
 import "sync/atomic"
 
-// tally counts the shots of one phase that are not over.
+// tally counts the shots of one phase that are not over. quiet gets a value when none is left.
 type tally struct {
 	left  atomic.Int64
 	quiet chan struct{}
@@ -18,7 +18,7 @@ func (t *tally) done() {
 	}
 }
 
-// wake makes the one who waits for quiet look again.
+// wake makes the goroutine that waits for quiet look again.
 func (t *tally) wake() {
 	select {
 	case t.quiet <- struct{}{}:

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// CPUTime returns the processor time of this process, user and system; 0 where it is not known.
+// CPUTime returns the processor time of this process, user and system; 0 if it is not known.
 func CPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -1,3 +1,3 @@
-// Package audit is what the generator records of itself: the processor time and the garbage collections of
-// its process, when that stood still, how late it read what had come, and how well a plan was kept.
+// Package audit is what the generator records about itself: processor time, garbage collections, stalls, read
+// lag, and how well the plan was kept.
 package audit

@@ -16,15 +16,16 @@ type lateness struct {
 	worst largest
 }
 
-// Kept returns how well the plan of each phase of s that sends was kept, in their order. tl has what was
-// sent, missing how many requests of a phase were not, by its name.
+// Kept returns how well the plan of each phase was kept, in the order of s. Phases without requests are left
+// out. tl has the requests that were sent. missing has, by the name of a phase, how many requests were not
+// sent.
 func Kept(s *timeline.Schedule, tl *timeline.Timeline, missing map[string]int, lag *Lag) []timeline.Kept {
 	var out []timeline.Kept
 	late, most := map[string]*lateness{}, tl.Sent()/100+1
 	var l *lateness
 	last := ""
 	for o := range tl.All() {
-		if l == nil || o.Phase != last { // a long recording has millions of one phase
+		if l == nil || o.Phase != last { // saves a look-up: a long recording has millions of one phase
 			if l, last = late[o.Phase], o.Phase; l == nil {
 				l = &lateness{span: timeline.Stall{From: o.At, To: o.Sent}}
 				late[o.Phase] = l
@@ -56,7 +57,7 @@ func Kept(s *timeline.Schedule, tl *timeline.Timeline, missing map[string]int, l
 	return out
 }
 
-// largest are the largest of many times: a heap, the least of them on top.
+// largest are the largest of many times: a heap with the smallest of them on top.
 type largest []time.Duration
 
 func (h largest) Len() int           { return len(h) }
@@ -65,7 +66,7 @@ func (h largest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *largest) Push(x any)        { *h = append(*h, x.(time.Duration)) }
 func (h *largest) Pop() any          { panic("audit: the largest times are not taken out") }
 
-// add takes a time, and keeps so many at most.
+// add keeps d if it is among the largest so far, up to `most` of them.
 func (h *largest) add(d time.Duration, most int) {
 	if len(*h) < most {
 		heap.Push(h, d)

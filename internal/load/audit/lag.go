@@ -10,15 +10,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 )
 
-// Lag is how late this process reads what has come: now and then a byte is written to a pipe that is read as
-// connections are: by a goroutine that sleeps in the network poller, and by each event loop.
+// Lag is how late this process reads what has arrived. Every few milliseconds a byte is written to a pipe.
+// The pipe is read as connections are: by a goroutine that sleeps in the network poller, and by each event
+// loop.
 //
 //	write            wake-up            read
 //	|--------------- lag ---------------|
 //
-// Note: the kernel stamps what comes (SO_TIMESTAMPNS), but by the wall clock, which may step between the
-// stamp and the read. An interval must not end before the decision, so its right end is the time of the
-// read.
+// Note: the kernel can stamp arriving data (SO_TIMESTAMPNS), but it uses the wall clock. That clock may step
+// between the stamp and the read. An interval must not end before the decision, so its right end is the time
+// of the read.
 type Lag struct {
 	clock pacing.Clock
 	phase *atomic.Pointer[string]
@@ -29,16 +30,16 @@ type Lag struct {
 	longest map[string]time.Duration
 }
 
-// NewLag returns a lag of the phases that phase names in turn, nil before the first.
+// NewLag returns a Lag. phase holds the name of the current phase, nil before the first.
 func NewLag(clock pacing.Clock, phase *atomic.Pointer[string]) *Lag {
 	return &Lag{clock: clock, phase: phase, longest: map[string]time.Duration{}}
 }
 
-// Listen measures until ctx ends. knock asks those for Heard who do not read the pipe.
+// Listen measures until ctx ends. knock makes readers that do not read the pipe, the event loops, call Heard.
 func (l *Lag) Listen(ctx context.Context, knock func()) {
 	from, to, err := os.Pipe()
 	if err != nil {
-		return // no descriptors are left: the connections will say so
+		return // no descriptors are left: the connections will fail and say so
 	}
 	over := make(chan struct{})
 	defer func() { <-over }()
@@ -62,8 +63,8 @@ func (l *Lag) Listen(ctx context.Context, knock func()) {
 	}
 }
 
-// Heard is called by whoever reads, when it has read what Listen wrote. It keeps the longest lag of the phase
-// that runs.
+// Heard is called by each reader when it has read what Listen wrote. It keeps the longest lag of the current
+// phase.
 func (l *Lag) Heard() {
 	lag := l.clock.Now() - time.Duration(l.called.Load())
 	name := l.phase.Load()

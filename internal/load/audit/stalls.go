@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// looks is how often this process sees whether it runs at all, and stalledFrom how long it must have been
-	// away to be told: a timer may be some 10 ms late beside a sender that spins.
+	// looks is how often this process checks whether it runs at all. stalledFrom is the shortest gap that
+	// counts as a stall: a timer may be some 10 ms late beside a sender that spins.
 	looks       = 5 * time.Millisecond
 	stalledFrom = 30 * time.Millisecond
-	// mostStalls is how many are told.
+	// mostStalls is the most stalls that are kept.
 	mostStalls = 1000
 )
 
-// Stalls are the times in which this process did not run. It may be asked from any goroutine.
+// Stalls are the times in which this process did not run. Any goroutine may use it.
 type Stalls struct {
 	mu   sync.Mutex
 	list []timeline.Stall
 }
 
-// Watch notes the stalls until ctx ends: a machine that stood still reads late what came in time, also where
-// nothing was due that would show it.
+// Watch notes the stalls until ctx ends. A process that stood still reads late what arrived in time, also
+// where no request was due that would show it.
 func (s *Stalls) Watch(ctx context.Context, clock pacing.Clock) {
 	s.feel(clock, func() bool { return pacing.Rest(ctx, looks, nil) })
 }
 
-// feel is Watch. look waits until it is time to look again, and returns false at the end.
+// feel is Watch. look waits until the next check, and returns false at the end.
 func (s *Stalls) feel(clock pacing.Clock, look func() bool) {
 	for last := clock.Now(); look(); {
 		now := clock.Now()
@@ -41,7 +41,7 @@ func (s *Stalls) feel(clock pacing.Clock, look func() bool) {
 	}
 }
 
-// Add notes a stall that came after all others, the first thousand.
+// Add notes a stall that came after all others. It keeps the first thousand.
 func (s *Stalls) Add(x timeline.Stall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,15 +50,15 @@ func (s *Stalls) Add(x timeline.Stall) {
 	}
 }
 
-// All returns those so far, in their order. It is not to be changed.
+// All returns the stalls so far, in ascending order. The caller must not change the slice.
 func (s *Stalls) All() []timeline.Stall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.list
 }
 
-// Now tells whether this process does not run as it should, or has not for less than so long: what was due
-// comes late, or the last stall is not over for long.
+// Now tells whether this process is stalled, or was stalled less than soLong ago. A check that was due and
+// comes at least 30 ms late shows a stall in progress.
 func (s *Stalls) Now(due, now, soLong time.Duration) bool {
 	all := s.All()
 	n := len(all)

@@ -7,21 +7,21 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Usage is what the process had used at one moment.
+// Usage is what the process had used up to one moment.
 type Usage struct {
 	cpu time.Duration
 	gc  debug.GCStats
 }
 
-// Now is what the process has used up to now.
+// Now returns what the process has used up to now.
 func Now() Usage {
 	u := Usage{cpu: CPUTime()}
 	debug.ReadGCStats(&u.gc)
 	return u
 }
 
-// Until returns what was used between two moments that are wall apart. Of more than 256 collections only the
-// last 256 are looked at for the longest pause.
+// Until returns what was used between two moments that are wall apart. The longest pause is taken from the
+// last 256 collections only.
 func (u Usage) Until(later Usage, wall time.Duration) timeline.Audit {
 	out := timeline.Audit{Collections: int(later.gc.NumGC - u.gc.NumGC)}
 	if wall > 0 {

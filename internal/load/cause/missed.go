@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// The notes on a ceiling that was reached.
+// The notes on a ceiling that was reached; AtCeiling and MissedRemedy read them back.
 const (
 	ceilingOfRequests = "stopped at the ceiling of %d requests"
 	ceilingOfTime     = "stopped at the ceiling of %v"
@@ -26,11 +26,12 @@ func AtCeiling(note string) bool {
 	return strings.HasPrefix(note, strings.TrimSuffix(ceilingOfTime, "%v"))
 }
 
-// slow is how long the middle answer takes of a target that keeps connections busy.
+// slow is the median time of an answer from which on a target keeps connections busy.
 const slow = 50 * time.Millisecond
 
-// MissedRemedy says what helps where the plan of tl was not kept for a reason that can be told: a ceiling, or
-// answers so slow that all connections waited for them. Empty where it is not known.
+// MissedRemedy says what helps if the plan of tl was not kept. It knows these reasons: a lost agent, a
+// ceiling, a stalled machine, and slow answers that occupied all connections. It returns "" for any other
+// reason.
 func MissedRemedy(tl *timeline.Timeline) string {
 	for _, note := range tl.Header.Notes {
 		if strings.HasPrefix(note, timeline.OfAgent) {
@@ -50,7 +51,7 @@ func MissedRemedy(tl *timeline.Timeline) string {
 		return fmt.Sprintf("this machine stood still for %v: use a machine with more idle processors, "+
 			"or repeat the run (--retries 3)", still.Round(time.Millisecond))
 	}
-	if most == 0 || middle < slow || most != tl.Header.Audit.Connections { // more: streams of HTTP/2
+	if most == 0 || middle < slow || most != tl.Header.Audit.Connections { // over HTTP/2 the two differ
 		return ""
 	}
 	return fmt.Sprintf("the median answer took %v, and all %d connections waited for answers: raise "+
@@ -59,7 +60,7 @@ func MissedRemedy(tl *timeline.Timeline) string {
 		middle.Round(time.Millisecond), most)
 }
 
-// stalled returns for how long the recorder of tl did not run.
+// stalled returns how long, in total, the recorder of tl did not run.
 func stalled(tl *timeline.Timeline) (d time.Duration) {
 	for _, s := range tl.Header.Stalls {
 		d += s.To - s.From
@@ -67,8 +68,8 @@ func stalled(tl *timeline.Timeline) (d time.Duration) {
 	return d
 }
 
-// inFlight returns how many requests waited for their answers at once at most, and how long the middle one of
-// all did; one that got none waited to the end.
+// inFlight returns the most requests that waited for answers at once, and the median wait. A request without
+// an answer waited until the end.
 func inFlight(tl *timeline.Timeline) (most int, middle time.Duration) {
 	n := len(tl.Observations)
 	if n == 0 {

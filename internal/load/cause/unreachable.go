@@ -10,9 +10,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Unreachable tells whether no request of tl was answered although some were sent, and why: the commonest
-// error. Of equally common ones the first counts. Requests that waited for an answer when the recording was
-// stopped tell nothing of it.
+// Unreachable tells whether requests of tl were sent and none was answered, and why: the commonest error. Of
+// equally common errors it takes the first. Requests that waited for an answer when the recording was stopped
+// do not count.
 func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 	word, count := commonest(tl)
 	if word == "" {
@@ -21,7 +21,7 @@ func Unreachable(tl *timeline.Timeline) (why string, unreachable bool) {
 	return "no request was answered: " + share(count, tl.Sent(), word) + first(tl, word), true
 }
 
-// first is what the first error of a word said where the word says too little; empty elsewhere.
+// first returns the text of the first error of a word, for words that say too little; "" for all others.
 func first(tl *timeline.Timeline, word string) string {
 	if !slices.Contains([]string{TLS, Certificate, Client, Proxy, Network, Malformed}, word) {
 		return ""
@@ -43,7 +43,7 @@ func first(tl *timeline.Timeline, word string) string {
 // First is the note on the first error of a word.
 func First(word, text string) string { return "first " + word + ": " + text }
 
-// share says how many of all requests met an error, and what it means.
+// share says how many of all requests met an error, and what the error means.
 func share(count, all int, word string) string {
 	text := fmt.Sprintf("%d of %d %s", count, all, word)
 	if means := causes[word].means; means != "" {
@@ -52,12 +52,13 @@ func share(count, all int, word string) string {
 	return text
 }
 
-// Silent says of which phase of tl no request was answered, and why; of several, the one that was sent first.
-// It is empty where there is none. Requests that waited when the recording was stopped tell nothing.
+// Silent says of which phase of tl no request was answered, and why. Of several phases it takes the one that
+// was sent first. It returns "" if there is none. Requests that waited when the recording was stopped do not
+// count.
 func Silent(tl *timeline.Timeline) string {
 	type phase struct {
 		sent  int
-		words map[string]int // nil where one was answered
+		words map[string]int // nil if one was answered
 	}
 	phases, order := map[string]*phase{}, []string(nil)
 	for o := range tl.All() {
@@ -85,16 +86,16 @@ func Silent(tl *timeline.Timeline) string {
 	return ""
 }
 
-// Lasting tells whether no connection could be made whenever a request of tl was to be sent, for a reason
-// that does not pass: nothing listens at the address, or what does speaks otherwise, or is not trusted.
+// Lasting tells whether every request of tl met the same error, one that does not pass by itself. Examples:
+// nothing listens at the address, the port speaks another protocol, or its certificate is not trusted.
 func Lasting(tl *timeline.Timeline) bool {
 	word, count := commonest(tl)
 	return count == tl.Sent() && slices.Contains([]string{Refused, NoSocket, NoProxy, HTTP2,
 		NoHTTP2, WantsTLS, NoTLS, Certificate, Client, HostName}, word)
 }
 
-// Remedy says what the reader can do about a target that is Unreachable; empty where it is not, or nothing
-// is known.
+// Remedy says what the reader can do about a target that is Unreachable. It returns "" if the target is
+// reachable, or nothing is known.
 func Remedy(tl *timeline.Timeline) string {
 	word, _ := commonest(tl)
 	if word != "" && slices.Contains(tl.Header.Notes, NoCertificate) {
@@ -106,22 +107,23 @@ func Remedy(tl *timeline.Timeline) string {
 	return causes[word].mend
 }
 
-// NoCertificate is the note of a recording whose target asked who the client is. Some answer nobody else:
-// nginx with status 400, others with an alert.
+// NoCertificate is the note of a recording whose target asked for a client certificate and got none. Some
+// targets answer no other client: nginx with status 400, others with an alert.
 const NoCertificate = timeline.OfTarget + "the target asked for a client certificate, and none was " +
 	"sent (--cert FILE --key FILE)"
 
 // Certify is what helps with NoCertificate.
 const Certify = "send a certificate that the target accepts: --cert FILE and --key FILE"
 
-// Blurred is the note of a recording in which missing answers are denials, but not all that are missing.
+// Blurred is the note of a recording in which missing answers are denials, but some answers are missing for
+// another reason.
 const Blurred = timeline.OfTarget + "connections of HTTP/2 ended, or gave no answer in time, while " +
 	"several requests waited: which of them were denied is not known"
 
 // Apart is what helps with Blurred.
 const Apart = "leave --http2 out: a connection of HTTP/1.1 that ends loses no other answer"
 
-// commonest returns the commonest error where nothing was answered, and how often it was met.
+// commonest returns the commonest error, and how often it was met. It returns "" if any request was answered.
 func commonest(tl *timeline.Timeline) (word string, count int) {
 	counts := map[string]int{}
 	for o := range tl.All() {

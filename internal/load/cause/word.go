@@ -65,13 +65,14 @@ func (f forbidden) Unwrap() error { return f.error }
 func (h handshake) Unwrap() error { return h.error }
 func (t told) Unwrap() error      { return t.error }
 
-// OfGuard marks an error of the one who is asked whether an address may be connected to.
+// OfGuard marks an error of Options.Guard, which forbids connections to some addresses.
 func OfGuard(err error) error { return forbidden{err} }
 
-// Told is err, whose Word is word.
+// Told returns err with a word of its own: Word returns that word for it.
 func Told(word string, err error) error { return told{word, err} }
 
-// Word says in a word why a connection could not be made or broke: Network for what has no other.
+// Word returns the word for an error: why a connection could not be made, or why it broke. It returns Network
+// if there is no better word.
 func Word(err error) string {
 	var dns *net.DNSError
 	var timeout interface{ Timeout() bool }
@@ -125,7 +126,8 @@ func Word(err error) string {
 	}
 }
 
-// Plain makes one short line of an error, which may quote the target.
+// Plain makes one line of at most about 200 bytes of an error, which may quote the target. Unprintable
+// characters become spaces.
 func Plain(err error) string {
 	s := strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) {

@@ -1,10 +1,10 @@
-// Package grpc reads what gRPC says of a request: it answers with status 200, and says in the trailers behind
-// the body what became of it:
+// Package grpc reads the outcome of a gRPC call. gRPC answers with status 200, and the trailers behind the
+// body say what became of the call:
 //
 //	HEADERS :status 200   DATA   HEADERS grpc-status 8
 //	                             |- the decision is known to have been made here, not before
 //
-// So the interval of such a request ends with its trailers. An answer without a body has them in its one
+// So the interval of such a request ends with its trailers. An answer without a body has them in its only
 // header block.
 package grpc
 
@@ -19,16 +19,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/http2"
 )
 
-// NoMessage is the body of a request with an empty message: not compressed, of length 0.
+// NoMessage is the body of a request with one empty message: not compressed, of length 0.
 var NoMessage = []byte{0, 0, 0, 0, 0}
 
-// Is tells whether a Content-Type is that of gRPC, of a request or an answer.
+// Is tells whether the Content-Type of a request or an answer is that of gRPC.
 func Is(contentType string) bool { return strings.HasPrefix(contentType, "application/grpc") }
 
 const unavailable = 14
 
-// Status returns the HTTP status that the status of trailers stands for, 0 for one that no limiter answers
-// with; ok is false where they have none.
+// Status returns the HTTP status that the grpc-status in trailers stands for. It returns 0 for a status that
+// no limiter uses; ok is false if there is none.
 func Status(trailers []http2.Field) (status int, ok bool) {
 	code, err := strconv.Atoi(http2.Value(trailers, "grpc-status"))
 	if err != nil {
@@ -40,15 +40,14 @@ func Status(trailers []http2.Field) (status int, ok bool) {
 	return ofHTTP(code), true
 }
 
-// Message returns the explanation that trailers have, which may be empty; ok is false where it cannot be
-// read.
+// Message returns the message in trailers, which may be empty. ok is false if it cannot be decoded.
 func Message(trailers []http2.Field) (text string, ok bool) {
 	text, err := url.PathUnescape(http2.Value(trailers, "grpc-message"))
 	return text, err == nil
 }
 
-// ofHTTP returns the HTTP status that a status of gRPC stands for (google/rpc/code.proto), 0 for one that
-// no limiter answers with.
+// ofHTTP returns the HTTP status that a gRPC status stands for (google/rpc/code.proto). It returns 0 for a
+// status that no limiter uses.
 func ofHTTP(code int) int {
 	switch code {
 	case 0:
@@ -66,8 +65,8 @@ func ofHTTP(code int) int {
 	}
 }
 
-// retryInfo tells whether a google.rpc.Status, as grpc-status-details-bin has it, has a
-// google.rpc.RetryInfo. Of the wire format of protocol buffers it needs no more than this:
+// retryInfo tells whether grpc-status-details-bin, a google.rpc.Status, has a google.rpc.RetryInfo. It reads
+// only this much of the wire format of protocol buffers:
 //
 //	Status   3: details, each Any
 //	Any      1: type URL
@@ -84,7 +83,7 @@ func retryInfo(details string) (found bool) {
 	return found
 }
 
-// eachText calls take for every text with a tag in a message, as far as it can be read.
+// eachText calls take for every length-delimited field with this tag, as far as the message can be read.
 func eachText(message []byte, tag uint64, take func([]byte)) {
 	number := func() (v uint64, ok bool) {
 		v, n := binary.Uvarint(message)

@@ -1,5 +1,5 @@
-// Package journal passes on what a recorder sends and what is over while it is recorded: to a file that
-// outlives the program, and to the sorter of a recording that is too long for memory.
+// Package journal passes on the events of a recording while it is made. They go to a file that outlives the
+// program, and to the sorter of a recording that is too long for memory.
 package journal
 
 import (
@@ -15,56 +15,57 @@ import (
 )
 
 const (
-	// keepEvery is how often the journal is written: so much of a recording is lost at most when the
-	// program is killed.
+	// keepEvery is how often the journal is written. A program that is killed loses at most this much of the
+	// recording.
 	keepEvery = 250 * time.Millisecond
-	// keepStep is how many events are written before the goroutines that read answers get their turn.
+	// keepStep is how many events are written before goroutines that read answers get a turn.
 	keepStep = 64
-	// keepMost is how many events are gathered at most before the journal is written.
+	// keepMost is how many events are gathered before the journal is written early.
 	keepMost = 4096
-	// keepRoom is how many there are at most: whoever sends or reads waits then. A journal that is behind
-	// would take all memory.
+	// keepRoom is the most events that are held. Then senders and readers wait: a journal that falls behind
+	// would otherwise take all memory.
 	keepRoom = 8 * keepMost
 )
 
-// Journal takes in what is sent and what is over, and writes it from a goroutine of its own (Keep). A nil one
-// does nothing. Whoever sends only copies one event under a lock that nobody holds for longer than that,
-// unless the journal is far behind:
+// Journal takes in what is sent and what is over, and writes it from a goroutine of its own (Keep). A nil
+// Journal does nothing. A sender only copies one event under a lock that nobody holds for longer. It waits
+// only if the journal is far behind.
 //
 //	Sent   before the write that lets the target decide, so that nothing decided before a mark is missing
 //	Ended  when the request is over
 type Journal struct {
-	// to is nil where nobody wants it, kept where the recording is not too long for memory.
+	// to is nil if there is no file. kept is nil if the recording fits into memory.
 	to   *ndjson.JournalWriter
 	kept *timeline.Sorter
 
 	mu     sync.Mutex
 	events []entry
 	broken bool
-	// room is told when events were taken away.
+	// room is signalled when events were taken away.
 	room *sync.Cond
-	// full wakes the goroutine where many events have been gathered.
+	// full wakes the goroutine of Keep when many events were gathered.
 	full chan struct{}
 
-	// The rest is the goroutine's. fresh are the requests in flight whose event is among the current ones,
-	// by its place; waiting are those that were in flight at a mark, by their number.
+	// The rest belongs to the goroutine of Keep. fresh has the requests in flight whose event is in the
+	// current batch, with its index. waiting has the requests that were in flight at a mark, with their
+	// numbers.
 	spare                  []entry
 	fresh                  map[*Request]int
 	waiting                map[*Request]pending
 	numbers                int
-	spreads, stalls, notes int // so many were written
+	spreads, stalls, notes int // how many of each were written
 }
 
-// Request tells a request in flight from all others, by its address, which may be used again when it is over.
+// Request identifies a request in flight by its address, which may be used again when the request is over.
 type Request struct {
-	// Free tells that it is numbered at the end, by the time of its send.
+	// Free tells that the request gets its number at the end, by the time of its send.
 	Free bool
 }
 
-// Recorder is what a journal asks of the one that records.
+// Recorder is what a journal asks of the recorder.
 type Recorder interface {
-	// News returns the spreads, stalls and notes so far, each in the order in which they came. None is
-	// changed afterwards.
+	// News returns the spreads, stalls and notes so far, each in order of arrival. Earlier elements never
+	// change.
 	News() (spreads []timeline.Spread, stalls []timeline.Stall, notes []string)
 	// Note adds a sentence to the header of the recording.
 	Note(format string, args ...any)
@@ -76,15 +77,15 @@ type pending struct {
 	sent   time.Duration
 }
 
-// entry is that a request was sent, or is over.
+// entry says that a request was sent, or that it is over.
 type entry struct {
 	request *Request
 	over    bool
 	obs     timeline.Observation
 }
 
-// New returns a journal that writes to a file and keeps all that is over; each may be nil, of both comes a
-// nil one.
+// New returns a journal that writes to a file and keeps all observations. Each argument may be nil; with both
+// nil the journal is nil.
 func New(to *ndjson.JournalWriter, kept *timeline.Sorter) *Journal {
 	if to == nil && kept == nil {
 		return nil
@@ -95,8 +96,8 @@ func New(to *ndjson.JournalWriter, kept *timeline.Sorter) *Journal {
 	return j
 }
 
-// Sent notes that r, which stands for a, is about to be sent at a time; gated: behind a gate that is closed.
-// The caller is the one who sends it.
+// Sent notes that request r for arrival a is about to be sent. gated tells that its gate is still closed. The
+// goroutine that sends the request calls it.
 func (j *Journal) Sent(r *Request, a *timeline.Arrival, gated bool, at time.Duration) {
 	if j == nil {
 		return
@@ -109,14 +110,15 @@ func (j *Journal) Sent(r *Request, a *timeline.Arrival, gated bool, at time.Dura
 	j.add(&e)
 }
 
-// Ended notes that r is over, as o says; early: before its gate opened. The caller is the one who ended it.
+// Ended notes that r is over, with observation o. early tells that it ended before its gate opened. The
+// goroutine that ended the request calls it.
 func (j *Journal) Ended(r *Request, o *timeline.Observation, early bool) {
 	if j == nil {
 		return
 	}
 	e := entry{request: r, over: true}
 	if early {
-		// Its gate may set At in this moment: all but that is copied.
+		// The gate may write At at the same time, so everything but At is copied.
 		e.obs = timeline.Observation{
 			Arrival: timeline.Arrival{
 				Seq: o.Seq, Partition: o.Partition, Phase: o.Phase, At: o.Sent, Cost: o.Cost,
@@ -149,8 +151,8 @@ func (j *Journal) add(e *entry) {
 	}
 }
 
-// Keep writes the journal of the recording that h begins now and then, until ctx ends, and once more then.
-// free is the first number of requests that are numbered at the end.
+// Keep writes the journal every keepEvery until ctx ends, and once more then. h is the header of the
+// recording. free is the first number for requests that are numbered at the end.
 func (j *Journal) Keep(ctx context.Context, clock pacing.Clock, h timeline.Header, free int, r Recorder) {
 	j.drop(r, j.to.Begin(h, free))
 	for more := true; more && !j.broken; {
@@ -160,10 +162,10 @@ func (j *Journal) Keep(ctx context.Context, clock pacing.Clock, h timeline.Heade
 	}
 }
 
-// Finish returns what was kept, after Keep, in the order of the sends.
+// Finish returns the kept observations, ascending by their sends. It is called after Keep has returned.
 func (j *Journal) Finish() *timeline.Spool { return j.kept.Finish() }
 
-// drop writes no more, for an error: what is kept besides goes on.
+// drop stops the file after an error. The sorter, if there is one, goes on.
 func (j *Journal) drop(r Recorder, err error) {
 	if err == nil {
 		return
@@ -177,12 +179,12 @@ func (j *Journal) drop(r Recorder, err error) {
 	}
 }
 
-// flush writes what happened since the last time.
+// flush writes the events since the last flush, and a mark.
 func (j *Journal) flush(clock pacing.Clock, r Recorder) error {
 	j.mu.Lock()
 	events := j.events
 	j.events = j.spare[:0]
-	m := ndjson.Mark{At: clock.Now()} // what is not among the events is sent later
+	m := ndjson.Mark{At: clock.Now()} // a request that is not among the events is sent later
 	j.room.Broadcast()
 	j.mu.Unlock()
 	for i := range events {
@@ -207,10 +209,10 @@ func (j *Journal) flush(clock pacing.Clock, r Recorder) error {
 	return j.to.Mark(m)
 }
 
-// unnoted is how long it takes at most, nearly always, until a request is noted that was sent.
+// unnoted is the longest time from the clock reading of a send to its note here, nearly always.
 const unnoted = 50 * time.Millisecond
 
-// await tells the sorter from when on those were sent that are not over at a mark.
+// await tells the sorter a lower bound for the send time of all observations that are still to come.
 func (j *Journal) await(mark time.Duration) {
 	if j.kept == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// forgery returns the invented client address of a wish in the notation of the field.
+// forgery returns the invented client address of a wish, in the notation of the field called name.
 func forgery(name string, w Wish) string {
 	a := invented(w)
 	switch {
@@ -22,9 +22,9 @@ func forgery(name string, w Wish) string {
 	}
 }
 
-// invented returns the invented address of the wish's number, of those that the phase takes them from: by
-// default one of 198.18.0.0/15, which is no one's (RFC 2544 section 7). What has to be one client has the
-// network, or the address, of its partition.
+// invented returns the invented client address for the number of a wish. By default it is in 198.18.0.0/15,
+// which is nobody's (RFC 2544 section 7). OneNetwork invents IPv6 addresses of one /64 for each partition
+// (2001:db8::/32). TwoSpellings invents one IPv4 address for each partition, in turn plain and IPv4-mapped.
 func invented(w Wish) netip.Addr {
 	n := w.number
 	h := fnv.New32a()
@@ -46,7 +46,7 @@ func invented(w Wish) netip.Addr {
 	}
 }
 
-// addresses returns what the addresses of a wish are invented out of.
+// addresses returns which addresses the phase of a wish invents.
 func (w *Wish) addresses() timeline.Addresses {
 	if w.Own == nil {
 		return ""

@@ -13,44 +13,43 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// together is the largest request that is written whole by the pacer; a longer body follows from a goroutine,
-// so that a target which does not read cannot stop the schedule.
+// together is the largest request that the pacer writes whole. A goroutine writes a longer body, so that a
+// target that does not read cannot stop the schedule.
 const together = 16 << 10
 
-// Request is one request as bytes, shared by all that send it.
+// Request is one request as bytes, shared by all sends of it.
 type Request struct {
 	// Head is the header block, followed by the body unless that is large.
 	Head []byte
-	// Cut is where a gate cuts: all but the last two bytes of the header block come before it.
+	// Cut is where a gate cuts Head: before the last two bytes of the header block.
 	Cut int
 	// Rest is a large body; nil otherwise.
 	Rest []byte
-	// H2 is all of it for HTTP/2; nil otherwise.
+	// H2 is the whole request for HTTP/2; nil otherwise.
 	H2 *http2.Request
 	// Asked tells the parser of the answer the method; nil for HTTP/2.
 	Asked *http.Request
-	// Last says that the request asks for the connection to be closed.
+	// Last says that the request asks the target to close the connection.
 	Last bool
 }
 
-// Wish is what tells one request of a run from another.
+// Wish is what distinguishes one request of a run from another.
 type Wish struct {
-	// Origin tells that it goes to the origin, not to the target.
+	// Origin tells that the request goes to the origin instead of the target.
 	Origin    bool
 	Partition string
 	Cost      int64
-	// Forge are the names of fields that carry an invented address.
+	// Forge are the names of fields that carry an invented address; may be empty.
 	Forge []string
-	// number is that of the invented address or key, and of a request that asks past caches.
+	// number selects the invented address or key. It is also the unique number of a request past caches.
 	number int
-	// Own is what a phase's requests have of their own, nil for nothing; Turn is which of its spellings is
-	// meant.
+	// Own is what a phase sets for its own requests; nil for nothing. Turn selects one of its spellings.
 	Own  *timeline.Request
 	Turn int
 }
 
-// newRequest serialises the request that o describes for one wish, both of them checked before: o by
-// Complete, Own by CheckOwn.
+// newRequest serialises the request that o describes for one wish. Complete must have checked o, and CheckOwn
+// must have checked Own.
 func newRequest(o *options.Options, w Wish) *Request {
 	u := o.URL
 	if w.Origin {
@@ -97,7 +96,7 @@ func newRequest(o *options.Options, w Wish) *Request {
 	return r
 }
 
-// keyOf returns the name that the client of a wish has on the wire.
+// keyOf returns the name of the client of a wish on the wire.
 func keyOf(o *options.Options, w Wish) string {
 	key := w.Partition
 	if w.Own != nil {
@@ -115,7 +114,7 @@ func keyOf(o *options.Options, w Wish) string {
 // pastCaches is the query parameter that makes the URL of a request one that no cache has seen.
 const pastCaches = "rlcheck-past-caches"
 
-// unseen adds the parameter of request n to a query, where requests are to get past caches.
+// unseen adds the parameter of request n to a query, if requests go past caches.
 func unseen(o *options.Options, query string, n int) string {
 	if o.PastCaches == "" {
 		return query
@@ -124,7 +123,7 @@ func unseen(o *options.Options, query string, n int) string {
 	return strings.TrimPrefix(query+"&"+own, "&")
 }
 
-// message is a request before it has the form of a protocol.
+// message is a request before it is encoded for a protocol.
 type message struct {
 	method, target, version string
 	fields                  [][2]string
@@ -132,8 +131,8 @@ type message struct {
 
 func (m *message) add(name, value string) { m.fields = append(m.fields, [2]string{name, value}) }
 
-// addFields adds the fields of every request, and then the lines by which the client names itself, which
-// replace the field called own.
+// addFields adds the fields of every request. It then adds keyed, the lines by which the client names itself.
+// They replace the field called own.
 func (m *message) addFields(header http.Header, host, own string, keyed [][2]string) {
 	m.add("Host", first(header, "Host", host))
 	m.add("User-Agent", first(header, "User-Agent", "rlcheck/1"))
@@ -149,7 +148,7 @@ func (m *message) addFields(header http.Header, host, own string, keyed [][2]str
 	m.fields = append(m.fields, keyed...)
 }
 
-// addBody returns the body for the client named key, and adds what the header says of it.
+// addBody returns the body for the client named key, and adds the fields that describe it.
 func (m *message) addBody(o *options.Options, header http.Header, key string) []byte {
 	body, media := bodyOf(o.Partition, o.Body, key)
 	if media != "" && header.Get("Content-Type") == "" {
@@ -179,7 +178,7 @@ func (m *message) plain(body []byte) *Request {
 	return r
 }
 
-// streamed makes m a request of HTTP/2: names in lower case, no field of a connection (RFC 9113 section
+// streamed encodes m for HTTP/2: names in lower case, and no field about the connection (RFC 9113 section
 // 8.2.2).
 func (m *message) streamed(scheme string, body []byte) *http2.Request {
 	r := &http2.Request{Body: body, Fields: []http2.Field{{Name: ":method", Value: m.method},
@@ -207,7 +206,8 @@ func first(h http.Header, name, otherwise string) string {
 	return otherwise
 }
 
-// names returns the extra fields in the order they are written, without those that have a place of their own.
+// names returns the names of the extra fields in ascending order. Host, User-Agent and Accept are left out:
+// they are written first.
 func names(h http.Header) []string {
 	var out []string
 	for name := range h {

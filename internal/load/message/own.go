@@ -18,7 +18,8 @@ func methodOf(own *timeline.Request, otherwise string) string {
 	return otherwise
 }
 
-// headerOf returns the extra fields of a phase's requests: those of all, replaced by its own.
+// headerOf returns the extra fields of a phase's requests: the fields of all, with the phase's own in place
+// of them.
 func headerOf(own *timeline.Request, all http.Header) http.Header {
 	if len(own.Header) == 0 && !own.Fresh {
 		return all
@@ -36,7 +37,7 @@ func headerOf(own *timeline.Request, all http.Header) http.Header {
 	return h
 }
 
-// pathOf returns path and query of the request of a phase whose turn it is, as they are written.
+// pathOf returns the path and query of a phase's request number turn, as they are written.
 func pathOf(own *timeline.Request, turn int, path, query string) (string, string) {
 	if own.Path != "" {
 		path, query, _ = strings.Cut(own.Path, "?")
@@ -47,8 +48,8 @@ func pathOf(own *timeline.Request, turn int, path, query string) (string, string
 	return path, query
 }
 
-// respell writes a path in another way; see timeline.Spelling. A path without letters is its own upper case,
-// and encoded.
+// respell writes a path in another way (see timeline.Spelling). Upper and Encoded do not change a path
+// without letters.
 func respell(s timeline.Spelling, path, query string) (string, string) {
 	if path == "" {
 		path = "/"
@@ -73,7 +74,7 @@ func respell(s timeline.Spelling, path, query string) (string, string) {
 	return path, query
 }
 
-// upper returns path with its letters in upper case; what is encoded stays.
+// upper returns path with its letters in upper case, except in percent-encodings.
 func upper(path string) string {
 	return encoded(path, func(b []byte, c byte) []byte {
 		if c >= 'a' && c <= 'z' {
@@ -107,7 +108,7 @@ func encoded(path string, put func(b []byte, c byte) []byte) string {
 	return string(b)
 }
 
-// CheckOwn tells whether what a phase's requests have of their own can be sent.
+// CheckOwn tells whether what a phase sets for its own requests can be sent.
 func CheckOwn(own *timeline.Request) error {
 	switch {
 	case own.Method != "" && !options.IsToken(own.Method):

@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
-// target returns the request target for the partition named name, made of a path and a query, and the header
-// field it adds; ok is false where it adds none. The empty name adds nothing.
+// target returns the request target for the partition named name, made of a path and a query. field is the
+// header field that names the partition; ok is false if there is none. An empty name adds nothing.
 func target(p options.Partition, path, query, name string) (target string, field [2]string, ok bool) {
 	if name == "" {
 		return join(path, query), field, false
@@ -42,9 +42,8 @@ func join(path, query string) string {
 	return path + "?" + query
 }
 
-// bodyOf returns the body of a request of the client named key, and its media type where the key is in it: a
-// JSON object, or else a form, whose field has the key for a value. Where the key is elsewhere it is as it
-// was.
+// bodyOf returns the body of a request of the client named key. If the partition stands in the body, the key
+// is in a field of a JSON object, or else of a form. media is the media type of that body, "" otherwise.
 func bodyOf(p options.Partition, body []byte, key string) (out []byte, media string) {
 	if p.Kind != options.ByBody || key == "" {
 		return body, ""
@@ -63,7 +62,7 @@ func bodyOf(p options.Partition, body []byte, key string) (out []byte, media str
 	return []byte(form.Encode()), "application/x-www-form-urlencoded"
 }
 
-// minted returns the name on the wire of request n of a phase in which each has another one.
+// minted returns the name on the wire of request n of a phase in which each request uses another name.
 func minted(o *options.Options, key string, n int) string {
 	if len(o.Minted) > 0 {
 		return o.Minted[n%len(o.Minted)]

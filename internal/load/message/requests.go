@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// key tells the requests that are made once and used again.
+// key identifies a request that is made once and used again.
 type key struct {
 	origin    bool
 	partition string
@@ -17,7 +17,7 @@ type key struct {
 	turn      int
 }
 
-// Requests are those of a recording. They may be asked for by several goroutines.
+// Requests makes the requests of a recording. Several goroutines may use it.
 type Requests struct {
 	o *options.Options
 	// numbered counts the wishes that got a number.
@@ -27,7 +27,7 @@ type Requests struct {
 	made map[key]*Request
 }
 
-// NewRequests returns those that o describes. Their numbers begin behind those of the recorders before this
+// NewRequests returns the requests that o describes. Their numbers follow those of the recorders before this
 // one.
 func NewRequests(o *options.Options) *Requests {
 	r := &Requests{o: o, made: map[key]*Request{}}
@@ -37,7 +37,8 @@ func NewRequests(o *options.Options) *Requests {
 	return r
 }
 
-// Of returns a request, made once where nothing forged or numbered is in it. The wish was checked.
+// Of returns the request for a wish that was checked. It makes each request once, unless the request has an
+// invented address or key or a unique number.
 func (r *Requests) Of(w Wish) *Request {
 	if len(w.Forge) > 0 || w.Own != nil && w.Own.Mint || r.o.PastCaches != "" {
 		w.number = int(r.numbered.Add(1))

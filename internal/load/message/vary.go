@@ -10,10 +10,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// variation is the attribute in which a request differs from the plain ones of its client; empty: in none.
+// variation is the attribute in which a request differs from the plain requests of its client; "" for none.
 type variation timeline.Attribute
 
-// varied returns in what the request of a wish differs.
+// varied returns the variation of the request of a wish.
 func varied(o *options.Options, w Wish) variation {
 	if w.Own == nil || !timeline.IsOtherSide(w.Partition) || o.HTTP2 && onlyHTTP1(w.Own.Vary) {
 		return ""
@@ -98,7 +98,7 @@ func (v variation) header(all http.Header, u *url.URL) http.Header {
 	return out
 }
 
-// otherPort returns host without its port, or with the port of the scheme.
+// otherPort returns host without its port, or, if it has none, with the port of the scheme.
 func otherPort(host, scheme string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		if strings.Contains(name, ":") {
@@ -112,7 +112,7 @@ func otherPort(host, scheme string) string {
 	return host + ":80"
 }
 
-// key returns the name that the client has on the wire.
+// key returns the name of the client on the wire.
 func (v variation) key(key string) string {
 	if v.is(timeline.KeyCase) {
 		return strings.ToUpper(key)
@@ -120,7 +120,7 @@ func (v variation) key(key string) string {
 	return key
 }
 
-// keyFields are the lines of the field by which the client names itself.
+// keyFields returns the header lines by which the client names itself: one, or two under KeyTwice.
 func (v variation) keyFields(own [2]string) [][2]string {
 	switch timeline.Attribute(v) {
 	case timeline.KeyFieldCase:
@@ -133,7 +133,7 @@ func (v variation) keyFields(own [2]string) [][2]string {
 	return [][2]string{own}
 }
 
-// again returns a request target that names the client by a query two times, where that is asked for.
+// again returns a request target that names the client twice in the query, if the variation asks for that.
 func (v variation) again(target string, p options.Partition, key string) string {
 	if !v.is(timeline.KeyTwice) || p.Kind != options.ByQuery {
 		return target
@@ -141,7 +141,7 @@ func (v variation) again(target string, p options.Partition, key string) string 
 	return target + "&" + url.QueryEscape(p.Name) + "=" + url.QueryEscape(key)
 }
 
-// The versions that the first line of a request names.
+// The versions in the first line of a request.
 const (
 	usualVersion = "HTTP/1.1"
 	oldVersion   = "HTTP/1.0"

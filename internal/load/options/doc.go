@@ -1,3 +1,3 @@
-// Package options is what a recording is asked to do: where and how a schedule is sent, what the names of
-// partitions are on the wire, and what is checked of all that before anything is sent.
+// Package options is what a recording is asked to do: where and how a schedule is sent, and what partitions
+// are called on the wire. It checks the options before anything is sent.
 package options

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// CheckHeader tells whether the extra fields can be sent as they are.
+// CheckHeader tells whether the extra fields can be sent as they are. Their names must be in canonical form.
 func CheckHeader(h http.Header) error {
 	for name, values := range h {
 		if err := CheckName(name); err != nil {
@@ -26,7 +26,7 @@ func CheckHeader(h http.Header) error {
 	return nil
 }
 
-// CheckName tells whether name is a token and does not frame the message.
+// CheckName tells whether name is a token and names no field that frames the message.
 func CheckName(name string) error {
 	if !IsToken(name) {
 		return fmt.Errorf("name %q: a field name is made of letters, digits and !#$%%&'*+-.^_`|~", name)
@@ -53,8 +53,8 @@ func IsToken(s string) bool {
 var errValue = errors.New("a field value has no control characters such as CR or LF, and no space at its " +
 	"ends")
 
-// CheckValue tells whether v is a field value (RFC 9110 section 5.5). The value is not quoted in the error:
-// it may be a secret.
+// CheckValue tells whether v is a field value (RFC 9110 section 5.5). The error does not quote the value: it
+// may be a secret.
 func CheckValue(v string) error {
 	for i := 0; i < len(v); i++ {
 		if (v[i] < ' ' && v[i] != '\t') || v[i] == 0x7f {

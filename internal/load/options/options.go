@@ -19,107 +19,112 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// DefaultMaxConnections is that of Options.MaxConnections, and defaultTimeout that of Options.Timeout.
+// DefaultMaxConnections is the default of Options.MaxConnections, and defaultTimeout that of Options.Timeout.
 const (
 	DefaultMaxConnections = 512
 	defaultTimeout        = 5 * time.Second
 )
 
-// Options say where and how a schedule is sent. The zero value of a member means its default; URL has none.
+// Options say where and how a schedule is sent. The zero value of a member means its default; only URL is
+// required.
 type Options struct {
 	// URL is the target, http or https. Origin is where phases with Phase.Origin go; nil if there are none.
 	URL, Origin *url.URL
 	// Method is GET by default.
 	Method string
-	// Header holds extra fields, names in canonical form. Host, User-Agent and Accept replace the usual ones.
+	// Header holds extra fields, with names in canonical form. Host, User-Agent and Accept replace the
+	// default ones.
 	Header http.Header
-	// Body is sent with every request, with its Content-Length.
+	// Body is sent with every request, with its Content-Length. It may be empty.
 	Body []byte
-	// CostHeader names the field in which requests of cost > 1 carry their cost; empty: they do not.
+	// CostHeader names the field that carries the cost of requests with cost > 1; "" for none.
 	CostHeader string
 	// Partition says how the name of a partition becomes part of a request.
 	Partition Partition
-	// Keys are the names of partitions that stand on the wire in place of their own. May be nil.
+	// Keys maps names of partitions to the names sent on the wire in their place. It may be nil.
 	Keys map[string]string
-	// Minted are the names that requests of phases with Mint have on the wire in turn; empty: invented ones.
+	// Minted are the names that requests of phases with Mint use in turn on the wire. If it is empty, names
+	// are invented.
 	Minted []string
-	// Timeout is the time from the send of a request to the end of its answer, and of a dial; 5 s by default.
+	// Timeout bounds the time from the send of a request to the end of its answer, and the time of a dial.
+	// The default is 5 s.
 	Timeout time.Duration
 	// TLS is used for https; nil verifies against the roots of the system. Its ServerName defaults to the
-	// host.
+	// host of the URL.
 	TLS *tls.Config
-	// HTTP2 sends over HTTP/2: with TLS where the target offers it (ALPN), else with prior knowledge. The
-	// streams of a partition share one connection as far as the target lets them. With a Content-Type of
-	// application/grpc, GET becomes POST, an empty Body an empty message, and answers of gRPC have the HTTP
-	// status that theirs stands for.
+	// HTTP2 sends over HTTP/2. An https target must offer it (ALPN); plain http uses prior knowledge. The
+	// streams of a partition share one connection as far as the target allows. With a Content-Type of
+	// application/grpc, GET becomes POST and an empty Body becomes an empty message. Answers of gRPC then get
+	// the HTTP status that their grpc-status stands for.
 	HTTP2 bool
-	// Socket is the path of the Unix socket that is connected to in place of the host of each URL; empty for
-	// none.
+	// Socket is the path of a Unix socket to connect to in place of the host of each URL; "" for none.
 	Socket string
-	// Proxy is an HTTP proxy, http://[USER:PASSWORD@]HOST[:PORT]; nil for none. Requests for https and over
-	// HTTP/2 go through a tunnel (CONNECT). The environment is never asked for one.
+	// Proxy is an HTTP proxy, http://[USER:PASSWORD@]HOST[:PORT]; nil for none. Requests for https or over
+	// HTTP/2 go through a tunnel (CONNECT). The environment is never asked for a proxy.
 	Proxy *url.URL
-	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, all else
-	// unknown.
+	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, and all
+	// others are unknown.
 	Classify func(status int) timeline.Outcome
-	// DeniedField makes an admission with this field a denial: NAME, or NAME: VALUE; empty for none.
+	// DeniedField makes an admission with this field a denial: NAME, or NAME: VALUE; "" for none.
 	DeniedField string
-	// SilentDenials: a connection that ends, or gives no answer in time, is a denial of the request on it.
+	// SilentDenials makes a denial of a request whose connection ends, or gives no answer in time.
 	SilentDenials bool
-	// PastCaches, if not empty, asks past caches: each request has a query parameter with this and a number
-	// of its own, and Cache-Control: no-cache where Header has no other.
+	// PastCaches, if not empty, sends requests past caches. Each request gets a query parameter with this
+	// value and a unique number. It also gets Cache-Control: no-cache, unless Header has that field.
 	PastCaches string
-	// Record tells which fields of an answer are kept, by canonical name. By default Retry-After, Date, Age,
-	// Cache-Control, Content-Type, Expires, Location, Via, RateLimit*, X-RateLimit*, X-Rate-Limit*,
-	// *-Reset and those by which caches say that they gave the answer.
+	// Record tells which fields of an answer are kept, by canonical name. By default these are Retry-After,
+	// Date, Age, Cache-Control, Content-Type, Expires, Location, Via, Grpc-Status, Grpc-Status-Details-Bin,
+	// RateLimit*, X-RateLimit*, X-Rate-Limit* and *-Reset. Fields by which caches say that they gave the
+	// answer are kept too.
 	Record func(name string) bool
-	// KeepBody is how many bytes are kept of the body of a denial.
+	// KeepBody is how many bytes of the body of a denial are kept.
 	KeepBody int
-	// MaxConnections is the most connections open at once in all, 512 by default; over HTTP/2 that of
+	// MaxConnections is the most connections open at once in all, 512 by default. Over HTTP/2 it bounds the
 	// streams.
 	MaxConnections int
-	// MaxRequests and MaxDuration are ceilings; 0 for none. Reaching one ends the run with a note; what was
-	// planned and not sent is counted as unsent. Requests in flight are still waited for.
+	// MaxRequests and MaxDuration are ceilings; 0 for none. Reaching one ends the run with a note. Requests
+	// that were planned and not sent are counted as unsent. Requests in flight are still waited for.
 	MaxRequests int
 	MaxDuration time.Duration
-	// Dial opens a connection; by default a net.Dialer. It must give up when ctx ends. With partitions by
+	// Dial opens a connection; nil uses a net.Dialer. It must give up when ctx ends. With partitions by
 	// source address, SourceAddress(ctx) is the address to dial from.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Guard is called with each address before it is connected to; an error keeps the connection from being
-	// made. It is asked about the address really dialled, so a name cannot move to another place. Not used
-	// with Dial.
+	// Guard is called with each address before a connection is made; an error forbids the connection. It sees
+	// the address that is really dialled, so a name cannot resolve to another one meanwhile. It is not used
+	// together with Dial.
 	Guard func(netip.Addr) error
-	// Pacer is how the sending goroutine waits: pacing.Precise() by default.
+	// Pacer is how the sending goroutine waits; nil uses pacing.Precise().
 	Pacer pacing.Pacer
-	// Economical makes the precise pacer sleep to the end of every wait, not spin.
+	// Economical makes the precise pacer sleep to the end of every wait instead of spinning.
 	Economical bool
-	// Do does what happens in a Hook phase; may be nil if there is none. An error ends the run with a note.
-	// It must give up when ctx ends.
+	// Do carries out the event of a Hook phase; it may be nil if there is none. It must give up when ctx
+	// ends. An error ends the run with a note.
 	Do func(ctx context.Context, e timeline.Event) error
-	// Next is asked when a request of an open-loop phase is due; false: the rest of the phase is not sent.
-	// It may wait: then what follows is due later too. Nil: all are sent as planned.
+	// Next is asked when a request of an open-loop phase is due. It may wait; all later requests are then due
+	// later too. If it returns false, the rest of the phase is not sent. Nil sends everything as planned.
 	Next func() bool
-	// Share makes the recorder one of several that send a schedule together; nil: it is alone.
+	// Share makes the recorder one of several that send a schedule together; nil for a single recorder.
 	Share *Share
 	// WallError and Tick are copied into the header of the timeline.
 	WallError, Tick time.Duration
-	// Journal gets the recording while it is made; nil: nobody does. The caller closes what it writes to.
+	// Journal gets the recording while it is made; nil for none. The caller closes its destination.
 	Journal *ndjson.JournalWriter
-	// Spill makes the files of a recording that is too long for memory (LongRecording); nil: none is.
+	// Spill makes the files of a recording that is too long for memory (LongRecording). Nil keeps everything
+	// in memory.
 	Spill func() (timeline.Spill, error)
-	// Progress is called from one goroutine at most every 100 ms, and once at the end; nil: not.
+	// Progress is called from one goroutine at most every 100 ms, and once at the end; nil for none.
 	Progress func(Progress)
 }
 
 // Progress is how far a recording has come.
 type Progress struct {
-	// Allowed, Denied and Unknown count the requests that are over, Sent those that were sent, Planned those
-	// that the schedule may send at most. An answer counts as it came, also one that may be another
-	// request's.
+	// Allowed, Denied and Unknown count the requests that are over. Sent counts those that were sent, Planned
+	// the most that the schedule may send. An answer counts as it came, also one that may belong to another
+	// request.
 	Allowed, Denied, Unknown, Sent, Planned int
-	// Late is the largest lateness so far of a request that has a planned time.
+	// Late is the largest lateness so far of any request with a planned time.
 	Late time.Duration
-	// Phase is the name of the phase.
+	// Phase is the name of the current phase.
 	Phase string
 }
 
@@ -156,12 +161,12 @@ func (o Options) Complete() (*Options, error) {
 	return &o, nil
 }
 
-// SpeaksGRPC tells whether the requests of o are those of gRPC: HTTP/2, with its Content-Type.
+// SpeaksGRPC tells whether the requests of o are gRPC calls: HTTP/2 with the Content-Type of gRPC.
 func (o *Options) SpeaksGRPC() bool {
 	return o.HTTP2 && grpc.Is(o.Header.Get("Content-Type"))
 }
 
-// asGRPC completes options of gRPC: a POST, with an empty message where there is no other.
+// asGRPC completes the options of gRPC calls: POST, with an empty message if there is no body.
 func (o *Options) asGRPC() {
 	if o.Method == http.MethodGet {
 		o.Method = http.MethodPost
@@ -216,7 +221,7 @@ func (o *Options) check() error {
 	return errors.Join(errs...)
 }
 
-// checkWay tells whether the way to the target can be gone.
+// checkWay tells whether the socket, the proxy and the partition can be used together.
 func (o *Options) checkWay() error {
 	switch p := o.Proxy; {
 	case o.Socket != "" && o.Partition.Kind == ByAddress:
@@ -274,7 +279,8 @@ func recorded(name string) bool {
 		strings.HasPrefix(name, "X-Rate-Limit") || strings.HasSuffix(name, "-Reset")
 }
 
-// Outcome is what an answer says: its status, and the field that marks an admission as a denial.
+// Outcome returns the outcome that an answer stands for: by its status, and by the field that marks an
+// admission as a denial.
 func (o *Options) Outcome(status int, h http.Header) timeline.Outcome {
 	out := o.Classify(status)
 	name, value, valued := strings.Cut(o.DeniedField, ":")
@@ -292,7 +298,7 @@ func (o *Options) Outcome(status int, h http.Header) timeline.Outcome {
 // sourceKey is the context key of SourceAddress.
 type sourceKey struct{}
 
-// SourceAddress returns the address that a connection is to be dialled from, and whether there is one: a Dial
+// SourceAddress returns the address that a connection is to be dialled from, and whether there is one. A Dial
 // function uses it with partitions by source address.
 func SourceAddress(ctx context.Context) (netip.Addr, bool) {
 	a, ok := ctx.Value(sourceKey{}).(netip.Addr)

@@ -10,12 +10,11 @@ import (
 
 // Partition says how the name of a partition becomes part of a request. The zero value leaves it out.
 type Partition struct {
-	// Kind is header, address, path, query, cookie or body; empty for none.
+	// Kind is header, address, path, query, cookie or body; "" for none.
 	Kind string
-	// Name is the header field, the query parameter, the cookie or the field of the body; empty for the other
-	// kinds.
+	// Name is the name of the header field, query parameter, cookie or body field; "" for the other kinds.
 	Name string
-	// Format is the value of a header field, {key} standing for the name; empty: the name alone.
+	// Format is the value of a header field in which {key} stands for the name; "" for the name alone.
 	Format string
 }
 
@@ -33,9 +32,8 @@ const (
 // inFormat stands for the name in a Format.
 const inFormat = "{key}"
 
-// ParsePartition reads header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, body:NAME, address or
-// path. The
-// name of a header field must be one that does not frame the message.
+// ParsePartition reads header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, body:NAME, address or path.
+// A header field must not frame the message. The error says what is wrong and what to write.
 func ParsePartition(s string) (Partition, error) {
 	const want = `write header:NAME, query:NAME, cookie:NAME, body:NAME, path or address`
 	format := ""
@@ -89,7 +87,7 @@ func (p Partition) String() string {
 	return p.Kind + ":" + p.Name
 }
 
-// Value returns the value of the header field that names a partition, where p is ByHeader.
+// Value returns the value of the header field that names a partition. Its Kind is ByHeader.
 func (p Partition) Value(name string) string {
 	if p.Format == "" {
 		return name

@@ -1,4 +1,4 @@
-// Package pacing is the clock of a recording, and how the one who sends waits for a due time.
+// Package pacing is the clock of a recording, and how the sender waits for a due time.
 package pacing
 
 import (
@@ -12,17 +12,17 @@ type Clock struct{ Start time.Time }
 // Now is the time since Start.
 func (c Clock) Now() time.Duration { return time.Since(c.Start) }
 
-// Pacer is how the sending goroutine waits for a due time: one of Precise and Sleep.
+// Pacer is how the sending goroutine waits for a due time. Precise and Sleep return one.
 type Pacer interface {
-	// Enter is called once on the sending goroutine before its first wait, leave after its last.
+	// Enter is called once on the sending goroutine before its first wait, and leave after its last.
 	Enter() (leave func())
-	// Wait returns true when due has come, at once if it is past, and false as soon as ctx is done or wake is
-	// readable.
+	// Wait returns true when due has come, at once if it is past. It returns false if ctx is done or wake is
+	// readable first. A precise pacer ignores both in the last 3 ms, and during a wait of at most 4 ms.
 	Wait(ctx context.Context, clk Clock, due time.Duration, wake <-chan struct{}) bool
 }
 
-// Sleep returns a pacer that waits with timers: about a millisecond late on a real clock, exact in the
-// virtual time of testing/synctest.
+// Sleep returns a pacer that waits with timers. It is about a millisecond late on a real clock, and exact in
+// the virtual time of testing/synctest.
 func Sleep() Pacer { return sleeper{} }
 
 type sleeper struct{}
@@ -36,7 +36,7 @@ func (sleeper) Wait(ctx context.Context, clk Clock, due time.Duration, wake <-ch
 	return Rest(ctx, due-clk.Now(), wake)
 }
 
-// Rest waits with a timer. It returns false if ctx or wake ended it.
+// Rest waits with a timer. It returns false if ctx or wake ended the wait.
 func Rest(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	if d <= 0 {
 		return true
@@ -52,43 +52,44 @@ func Rest(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	return false
 }
 
-// Precise returns a pacer that holds on to an operating system thread, sleeps in the kernel until
-// shortly before the due time and spins for the rest. Where the pacer of a goroutine is half a millisecond
-// late, this one is a few microseconds late. It keeps one processor busy where requests are due less than
-// 150 us apart, and needs a second one for the answers. On few processors it spins for at most half of the
-// time: the target may run on them too. It does not work in virtual time.
+// Precise returns a pacer that keeps its operating system thread. It sleeps in the kernel until shortly
+// before the due time and spins for the rest. It is a few microseconds late, where a waiting goroutine is
+// half a millisecond late. It keeps one processor busy if requests are due less than 150 us apart, and needs
+// a second one for the answers. On few processors it spins for at most half of the time, since the target may
+// run on them too. It does not work in virtual time.
 func Precise() Pacer { return precise{margin: spin} }
 
 const (
 	// spin is how long before the due time sleeping ends. A wake-up from nanosleep takes 50 to 100 us on a
 	// busy machine.
 	spin = 150 * time.Microsecond
-	// coarse is the wait from which on timers are used, which can be cut short; they fire up to about a
-	// millisecond late.
+	// coarse is the wait from which on a timer is used first, because a timer can be interrupted. Timers fire
+	// up to about a millisecond late, so this one is set to a time `early` before due.
 	coarse = 4 * time.Millisecond
 	early  = 3 * time.Millisecond
 )
 
-// manyProcessors is how many there must be for a pacer that takes one of them: the target may run on the
-// others, and starves where there are too few. At 10,000 requests a second on two busy ones, p99 of the
-// lateness at the target was 2.5 ms with a pacer that spun all the time and 0.3 ms with a sparing one (the
-// median of 60 runs of each, in turns). Up to 5,000 a second both have the same.
+// manyProcessors is how many processors there must be for a pacer that takes one of them. With fewer, a
+// target on the same machine starves. At 10,000 requests a second on two busy processors, p99 of the lateness
+// at the target was 2.5 ms with a pacer that always spun. It was 0.3 ms with a sparing one (the median of 60
+// runs of each, in turns). Up to 5,000 a second both have the same p99.
 const manyProcessors = 4
 
 type precise struct {
 	margin time.Duration
-	// sparing is nil where the pacer may spin all the time. It belongs to one recorder.
+	// sparing is nil if the pacer may spin all the time. It belongs to one recorder.
 	sparing *sparing
 }
 
-// sparing is the margin of a pacer on few processors: little more than what waking up takes here and now.
+// sparing is the spin time of a pacer on few processors: little more than a wake-up takes on this machine
+// now.
 type sparing struct{ margin time.Duration }
 
-// leastSpin is the least margin.
+// leastSpin is the shortest spin time of a sparing pacer.
 const leastSpin = 25 * time.Microsecond
 
-// Tuned is a pacer on so many processors: a precise one spins for less where they are few, and not at all
-// where it is economical. Another one is as it was.
+// Tuned returns a pacer fit for this number of processors. A precise pacer spins for less if there are few,
+// and not at all if it is economical. Other pacers are returned unchanged.
 func Tuned(p Pacer, processors int, economical bool) Pacer {
 	if x, ok := p.(precise); ok {
 		return x.on(processors, economical)
@@ -96,13 +97,14 @@ func Tuned(p Pacer, processors int, economical bool) Pacer {
 	return p
 }
 
-// Real tells whether a pacer keeps to a real clock, on which it may be late.
+// Real tells whether a pacer uses a real clock, on which it may be late.
 func Real(p Pacer) bool {
 	_, real := p.(precise)
 	return real
 }
 
-// on is p on so many processors. With one a pacer that spins would keep the readers from running.
+// on returns p for this number of processors. On a single processor a spinning pacer would keep the readers
+// from running.
 func (p precise) on(processors int, economical bool) precise {
 	switch {
 	case economical || processors < 2:
@@ -113,8 +115,8 @@ func (p precise) on(processors int, economical bool) precise {
 	return p
 }
 
-// before returns how long before the due time sleeping ends, where so long is left: on few processors at most
-// half of that, as a sleep that ends late still leaves some of the rest.
+// before returns how long before the due time sleeping ends, given the time that is left. On few processors
+// it is at most half of left: a sleep that ends late then still leaves some time to spin.
 func (p precise) before(left time.Duration) time.Duration {
 	if p.sparing == nil {
 		return p.margin
@@ -122,7 +124,8 @@ func (p precise) before(left time.Duration) time.Duration {
 	return min(p.sparing.margin, left/2)
 }
 
-// woke takes in how much later than asked for a sleep has ended.
+// woke adapts the spin time to how late a sleep ended. It grows at once to 5/4 of the lateness, up to spin,
+// and shrinks slowly.
 func (s *sparing) woke(late time.Duration) {
 	if s == nil {
 		return

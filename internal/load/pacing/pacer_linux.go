@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// prSetTimerSlack is PR_SET_TIMERSLACK of prctl(2): how late, in nanoseconds, the kernel may wake this thread
-// in order to wake several at once. 50,000 by default; 0 restores the default.
+// prSetTimerSlack is PR_SET_TIMERSLACK of prctl(2). It is how late, in nanoseconds, the kernel may wake this
+// thread in order to wake several at once. The default is 50,000; 0 restores the default.
 const prSetTimerSlack = 29
 
 func (precise) Enter() func() {
@@ -25,5 +25,5 @@ func nap(d time.Duration) {
 	_ = syscall.Nanosleep(&ts, nil) // interrupted by a signal: the caller looks at the clock
 }
 
-// yield lets another thread have the processor, if one waits for it.
+// yield lets another thread run on this processor, if one waits for it.
 func yield() { syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }

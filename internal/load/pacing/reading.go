@@ -5,44 +5,46 @@ import (
 	"time"
 )
 
-// Reader reads answers on a thread of its own, unless it is borrowed: then who borrowed it does, with Poll.
+// Reader reads answers on a thread of its own, unless it is borrowed. The borrower reads them with Poll.
 type Reader interface {
-	// Borrow reports false where it cannot be borrowed.
+	// Borrow reports false if the reader cannot be borrowed.
 	Borrow() bool
-	// Poll reads what has come, or comes first within d, and tells whether something had.
+	// Poll reads what has arrived, or waits up to d for the first arrival. It tells whether there was
+	// anything.
 	Poll(d time.Duration) bool
 	Return()
 }
 
-// reading is a sparing pacer that reads answers while it waits, so that none wakes another thread:
+// reading is a sparing pacer that reads answers while it waits, so that no answer wakes another thread:
 //
 //	send    yield, read, yield ...    spin    send
 //	|-------------------------------|-------|-|
 //
-// Whoever else wants the processor gets it with each yield: the target may run there at once, and the
-// processor never halts. To wake up one that has halted takes a virtual machine some 40 us.
+// Each yield gives the processor to any other thread that wants it. So the target may run there at once, and
+// the processor never halts. Waking a halted processor takes a virtual machine some 40 us.
 //
-// Where others keep the processor for too long it is a sparing pacer for a while, whose sleeps end soon
-// however busy the machine is.
+// If others keep the processor for too long, it becomes a sparing pacer for a while. The sleeps of that pacer
+// end soon, however busy the machine is.
 type reading struct {
 	precise
 	from     Reader
 	borrowed bool
-	// alone is from when on it may borrow again, pause how long it does not the next time.
+	// alone is the time from which on it may borrow again. pause is the length of the next pause without
+	// reading.
 	alone, pause time.Duration
 }
 
 const (
-	// guard is how long before the due time it yields no more.
+	// guard is how long before the due time it stops to yield.
 	guard = 10 * time.Microsecond
-	// robbed is how late a request is where others keep the processor busy.
+	// robbed is the lateness of a request that shows that others keep the processor busy.
 	robbed = 500 * time.Microsecond
-	// leastPause and mostPause are for how long it does not read then: twice as long each time.
+	// leastPause and mostPause bound how long it then stops reading: twice as long each time.
 	leastPause, mostPause = 50 * time.Millisecond, 10 * time.Second
 )
 
-// Reading returns p as a pacer that reads while it waits, where that helps: on few processors. Another one is
-// as it was. done is called after the last wait.
+// Reading returns p as a pacer that reads while it waits, if that helps: on few processors. Other pacers are
+// returned unchanged. done must be called after the last wait.
 func Reading(p Pacer, from Reader) (_ Pacer, done func()) {
 	x, ok := p.(precise)
 	if !ok || x.sparing == nil {
@@ -59,7 +61,7 @@ func (r *reading) giveBack() {
 	}
 }
 
-// Wait is that of a Pacer. While it reads nothing wakes it but ctx.
+// Wait is that of a Pacer. While it reads, only ctx ends the wait early, not wake.
 func (r *reading) Wait(ctx context.Context, clk Clock, due time.Duration, wake <-chan struct{}) bool {
 	if now := clk.Now(); r.borrowed && now-due > robbed {
 		r.shun(now)
@@ -69,7 +71,7 @@ func (r *reading) Wait(ctx context.Context, clk Clock, due time.Duration, wake <
 	if !r.borrowed {
 		return r.precise.Wait(ctx, clk, due, wake)
 	}
-	r.from.Poll(0) // also where each request is late
+	r.from.Poll(0) // at least once, also if every request is late
 	for left := due - clk.Now(); left > guard; left = due - clk.Now() {
 		switch {
 		case ctx.Err() != nil:
@@ -85,7 +87,7 @@ func (r *reading) Wait(ctx context.Context, clk Clock, due time.Duration, wake <
 	return ctx.Err() == nil
 }
 
-// shun lets the reader read for some time, since others keep the processor for too long.
+// shun gives the reader back for some time, since others keep the processor for too long.
 func (r *reading) shun(now time.Duration) {
 	r.giveBack()
 	if now-r.alone > r.pause {

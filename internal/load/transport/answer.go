@@ -22,7 +22,7 @@ func (c *Conn) receive(s *Shot) bool {
 	}
 	before := early || first < s.sentAt
 	if err == nil && before && !s.gated {
-		err = errUnasked // bytes that came before the request are no answer to it
+		err = errUnasked // bytes that came before the request do not answer it
 		c.surplus(resp.StatusCode != http.StatusRequestTimeout)
 	}
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Conn) receive(s *Shot) bool {
 	return again
 }
 
-// refused keeps what the target says in its first 400, which may mean that it could not read what was sent.
+// refused notes the target's first 400, which may mean that it could not read the request.
 func (c *Conn) refused(s *Shot, resp *http.Response, first time.Duration) {
 	if resp.StatusCode != http.StatusBadRequest {
 		return
@@ -65,7 +65,7 @@ func (c *Conn) refused(s *Shot, resp *http.Response, first time.Duration) {
 		(first-s.began(first)).Round(time.Microsecond), resp.Header.Get("Server"), b))
 }
 
-// buffered is what was read and is not taken yet.
+// buffered returns the bytes that were read and not taken yet.
 func (c *Conn) buffered() []byte {
 	b, _ := c.br.Peek(c.br.Buffered())
 	return b
@@ -81,7 +81,7 @@ func (c *Conn) head(s *Shot, first time.Duration, status int, out timeline.Outco
 	}
 }
 
-// serves counts an answer that came to its end or broke. idle is the field Keep-Alive, if there is one.
+// serves counts an answer, whole or broken. idle are the values of the field Keep-Alive; may be empty.
 func (c *Conn) serves(proto string, idle []string) {
 	if c.served++; c.served == 1 {
 		c.t.speaks(c.pool, c.nc, proto)
@@ -91,12 +91,12 @@ func (c *Conn) serves(proto string, idle []string) {
 	}
 }
 
-// final reads header blocks up to that of the final answer, and the clock after the read that brought its
-// first byte.
+// final reads header blocks up to that of the final answer. It returns the clock after the read that brought
+// the first byte of that answer.
 func (c *Conn) final(s *Shot) (*http.Response, time.Duration, error) {
 	for {
-		// The buffer was empty before the read that brought this byte, or that read ended the interim answer
-		// before it.
+		// Either the buffer was empty before the read that brought this byte, or that read also ended the
+		// interim answer.
 		if _, err := c.br.Peek(1); err != nil {
 			return nil, 0, err
 		}
@@ -115,8 +115,8 @@ func (c *Conn) final(s *Shot) (*http.Response, time.Duration, error) {
 	}
 }
 
-// drain reads the body up to its limit and keeps the beginning of a denial's. It reports whether it came to
-// the end and the request was written whole.
+// drain reads the body up to its limit and keeps the beginning of a denial's. It reports whether the body
+// ended and the request was written whole.
 func (c *Conn) drain(s *Shot, resp *http.Response) bool {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return false
@@ -140,8 +140,8 @@ func (c *Conn) drain(s *Shot, resp *http.Response) bool {
 	return c.written()
 }
 
-// written waits a moment for the goroutine that writes a large body to say that it is done. An answer that
-// came before the end of the body leaves a connection that cannot be used again.
+// written waits 10 ms for the goroutine that writes a large body. If an answer came before the end of the
+// request's body, the connection cannot be used again.
 func (c *Conn) written() bool {
 	t := time.NewTimer(10 * time.Millisecond)
 	defer t.Stop()
@@ -155,7 +155,7 @@ func (c *Conn) written() bool {
 
 // over ends s, which is answered.
 func (c *Conn) over(s *Shot, again bool) {
-	// The watchdog may have closed the connection in this moment.
+	// Watch may have closed the connection at this moment.
 	if c.expires.Swap(0) == expired {
 		again = false
 	}
@@ -169,8 +169,9 @@ func (c *Conn) over(s *Shot, again bool) {
 	t.ended(s, c)
 }
 
-// patience reads the time-out of a Keep-Alive field and returns how long the connection may be idle and still
-// be used without meeting the target's closing it: a second less, but at least half. 0 for no limit.
+// patience returns how long a connection may be idle and still be used, from the time-out of a Keep-Alive
+// field. It is a second less than the time-out, but at least half of it, so that the target does not close it
+// meanwhile. It returns 0 for no limit.
 func patience(values []string) time.Duration {
 	for _, part := range strings.Split(strings.Join(values, ","), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
@@ -199,7 +200,7 @@ func (c *Conn) fields(h http.Header) timeline.Fields {
 	return c.t.fields.keep(out)
 }
 
-// inserted adds a field to those that ascend by name: to the value that it has already, if it has one.
+// inserted adds a field to a list that ascends by name. A second value of a name is joined with a comma.
 func inserted(to timeline.Fields, name, value string) timeline.Fields {
 	at, again := slices.BinarySearchFunc(to, name, func(x timeline.Field, name string) int {
 		return strings.Compare(x.Name, name)

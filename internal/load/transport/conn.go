@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// maxHeader is the most bytes of an answer up to the end of its header block, interim answers included.
+	// maxHeader is the most bytes of an answer up to the end of its header block, with interim answers.
 	maxHeader = 64 << 10
-	// maxBody is the most bytes of a body that are read; a longer one costs its connection.
+	// maxBody is the most bytes of a body that are read. A longer body costs its connection.
 	maxBody = 1 << 20
-	// expired marks a connection that the watchdog closed.
+	// expired marks a connection that Watch closed.
 	expired = -1
 )
 
@@ -32,7 +32,8 @@ var (
 	errUnanswered = errors.New("a request was not answered")
 )
 
-// intake reads from a connection, at most left bytes, and remembers when it last got some and what ended it.
+// intake reads at most left bytes from a connection. It remembers when it last got some, and the error that
+// ended it.
 type intake struct {
 	from  io.Reader
 	clock pacing.Clock
@@ -57,45 +58,47 @@ func (in *intake) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Conn is one connection. An event loop (reading.go) or a goroutine reads it all the time, so a target that
-// closes it is noticed at once.
+// Conn is one connection. An event loop (reading.go) or a goroutine reads it all the time, so it notices at
+// once when the target closes it.
 //
-// With HTTP/2 it is one stream of a link, and that is read: link and slot are nil for HTTP/1.1, nc to br for
-// HTTP/2.
+// Over HTTP/2 it is one stream of a link, and the link is read. link and slot are nil for HTTP/1.1, nc to br
+// for HTTP/2.
 type Conn struct {
 	t    *Transport
 	pool *Pool
 	link *link
 	*slot
-	// nc is what is written and read; raw is what is closed: the same without TLS.
+	// nc is written and read, raw is closed. They are the same without TLS.
 	nc, raw net.Conn
-	// held is both of a connection that an event loop reads, or once did, and loop what reads it; nil for
-	// others.
+	// held is both nc and raw of a connection that an event loop reads, or once read. loop is that event
+	// loop. Both are nil for other connections.
 	held *eventloop.Conn
 	loop *reading
 	in   intake
 	br   *bufio.Reader
-	// inflight is the shot that the next answer belongs to, nil when idle. Set under Transport.mu by whoever
-	// takes the connection, or by the reader itself between two requests; cleared by the reader.
+	// inflight is the shot that the next answer belongs to; nil for an idle connection. Whoever takes the
+	// connection sets it under Transport.mu; the reader may set it between two requests. The reader clears
+	// it.
 	inflight atomic.Pointer[Shot]
-	// expires is the clock at which the request in flight times out, 0 for none.
+	// expires is the clock at which the request in flight times out; 0 for none.
 	expires atomic.Int64
-	// served counts answers, second is the left end of the second one's interval; the reader's.
+	// served counts answers. second is the left end of the second answer's interval. Both belong to the
+	// reader.
 	served int
 	second time.Duration
-	// scratch is where the fields of an answer are gathered; the reader's.
+	// scratch is where the fields of an answer are gathered. It belongs to the reader.
 	scratch timeline.Fields
-	// opening is what came first on the connection, of which bytes are known.
+	// opening has the first bytes that arrived on the connection; known is how many.
 	opening [9]byte
 	known   int
-	// idleSince, idleMax (0: for ever) and dead are guarded by Transport.mu.
+	// idleSince, idleMax (0: no limit) and dead are guarded by Transport.mu.
 	idleSince, idleMax time.Duration
 	dead               bool
-	// wrote gets the result of writing a large body.
+	// wrote receives the result of writing a large body.
 	wrote chan error
 }
 
-// close gives the connection back to the system. It never waits.
+// close closes the connection. It never waits.
 func (c *Conn) close() {
 	if c.link != nil {
 		c.link.leave(c)
@@ -114,7 +117,7 @@ func (c *Conn) hangUp() {
 	c.raw.Close()
 }
 
-// send writes the request of s, for which c was taken. Called by one goroutine at a time; after the write s
+// send writes the request of s, for which c was taken. One goroutine at a time calls it. After the write s
 // may be over.
 func (c *Conn) send(s *Shot) {
 	if c.link != nil {
@@ -136,19 +139,20 @@ func (c *Conn) send(s *Shot) {
 	c.expires.Store(int64(now + c.t.o.Timeout))
 	c.t.sent.Add(1)
 	c.t.journal.Sent(&s.Entry, &s.Obs.Arrival, s.gated, now)
-	// An error of the write ends the read too: the reader tells what became of the request.
+	// An error of the write ends the read too. So the reader decides what became of the request.
 	_, _ = c.nc.Write(req.Head)
 	if body != nil {
 		c.follow(req.Rest, body)
 	}
 }
 
-// arm writes all of the request but the last two bytes of its header block. It reports false where the
-// connection ended before. Of a stream nothing is written: all requests of its link leave in one write.
+// arm writes all of the request but the last two bytes of its header block. It reports false if the
+// connection ended before. On a stream it writes nothing: all requests of its link leave in one write.
 //
-// It writes twice. A kernel that owes an acknowledgement for one segment sends it with the next read (Linux,
-// tcp_measure_rcv_mss, ICSK_ACK_PUSHED2), which costs the target some 3 us. With two segments it is sent now,
-// with one it would be when the gate has opened: the last of 100 requests arrived a third later.
+// It writes twice, so that the kernel of the target acknowledges now. A kernel that owes an acknowledgement
+// for a single segment sends it with the next read (Linux, tcp_measure_rcv_mss, ICSK_ACK_PUSHED2). That read
+// would come when the gate has opened, and the acknowledgement costs the target some 3 us. With one segment,
+// the last of 100 requests arrived a third later.
 func (c *Conn) arm(s *Shot) bool {
 	if c.link != nil {
 		return true
@@ -162,7 +166,7 @@ func (c *Conn) arm(s *Shot) bool {
 	if !s.state.CompareAndSwap(taken, armed) {
 		return false
 	}
-	// A gate may stay closed for some time; the release sets the time-out that counts.
+	// A gate may stay closed for some time. The release sets the time-out that counts.
 	c.expires.Store(int64(now + c.t.o.Timeout + time.Minute))
 	c.t.sent.Add(1)
 	c.t.journal.Sent(&s.Entry, &s.Obs.Arrival, s.gated, now)
@@ -172,8 +176,8 @@ func (c *Conn) arm(s *Shot) bool {
 	return true
 }
 
-// fire completes an armed request, unless its connection ended or answered meanwhile. It returns the clock
-// before the write and whether there was one.
+// fire completes an armed request, unless its connection has ended or answered. It returns the clock before
+// the write and whether it wrote.
 func (c *Conn) fire(s *Shot) (time.Duration, bool) {
 	req, body := s.Request, c.wrote
 	now := c.t.clock.Now()
@@ -204,7 +208,7 @@ func (c *Conn) serve() {
 	defer c.t.wg.Done()
 	defer c.raw.Close()
 	for {
-		c.in.left = maxHeader - c.br.Buffered() // bytes that an event loop has read
+		c.in.left = maxHeader - c.br.Buffered() // an event loop may have read some bytes
 		_, err := c.br.Peek(1)
 		c.hear()
 		s := c.inflight.Load()
@@ -221,11 +225,11 @@ func (c *Conn) serve() {
 	}
 }
 
-// end gives up a connection that ended, or on which bytes came that nobody had asked for (err is nil then).
+// end gives up a connection that ended. err is nil if bytes arrived that no request had asked for.
 func (c *Conn) end(err error) {
 	s := c.t.forget(c)
 	if s == nil || s.state.CompareAndSwap(taken, lost) {
-		return // nothing was written; a sender that has just taken c will see it
+		return // nothing was written; a sender that has just taken c will notice
 	}
 	if err == nil {
 		err = errUnasked
@@ -235,7 +239,7 @@ func (c *Conn) end(err error) {
 	}
 }
 
-// fail ends s, which was claimed, without an answer; early tells that its gate had not opened.
+// fail ends s, which was claimed, without an answer. early tells that its gate had not opened.
 func (c *Conn) fail(s *Shot, early bool, err error) {
 	if early && c.t.aborted.Load() {
 		// The gate did not open: the target never had a whole request.
@@ -280,8 +284,8 @@ func (c *Conn) fail(s *Shot, early bool, err error) {
 	c.t.fail(s, w, err)
 }
 
-// deny ends s, whose connection ended without an answer, as a denial: one that the target declares to be
-// so. It was decided before that was seen.
+// deny ends s as a denial, if its connection ended without an answer and the user declared such denials
+// (SilentDenials). The target decided before the reader noticed, so the interval ends now.
 func (t *Transport) deny(s *Shot) {
 	now := t.clock.Now()
 	s.Obs.Sent, s.Obs.FirstByte = s.began(now), now
@@ -289,7 +293,7 @@ func (t *Transport) deny(s *Shot) {
 	t.ended(s, nil)
 }
 
-// fail ends s, which no answer came to.
+// fail ends s, for which no answer came.
 func (t *Transport) fail(s *Shot, w string, err error) {
 	if s.state.Load() == lost && !s.gated {
 		t.sent.Add(1)

@@ -16,7 +16,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
-// dial opens a connection of p; reading has not begun.
+// dial opens a connection of p. The connection is not read yet.
 func (t *Transport) dial(p *Pool) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, t.o.Timeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (t *Transport) dialRaw(ctx context.Context, p *Pool, addr string) (net.Conn
 	return d.DialContext(ctx, network, addr)
 }
 
-// control asks the guard about the address that is about to be connected to.
+// control asks Options.Guard about the address that is about to be connected to.
 func (t *Transport) control(network, addr string, _ syscall.RawConn) error {
 	if t.o.Guard == nil || network == "unix" {
 		return nil
@@ -121,7 +121,7 @@ func (t *Transport) tlsConfig(u *url.URL) *tls.Config {
 	return c
 }
 
-// address returns host:port of u.
+// address returns host:port of u, with the default port of the scheme.
 func address(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -7,22 +7,22 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// doubt is a time whose answers may be those of other requests: a target sent one too many.
+// doubt is a time in which answers may belong to other requests, since a target sent one too many.
 //
 //	request   1     2     3
 //	answer       1     1     2     3
 //	             |  doubt          |  it comes unasked: now it is known
 //
-// An answer of HTTP/1.1 does not say which request it belongs to. The first of a connection is the one asked
-// for. Of those that follow, each may be the one of a request before it.
+// An answer of HTTP/1.1 does not say which request it belongs to. The first answer on a connection belongs to
+// the first request. Each answer after it may belong to an earlier request.
 type doubt struct{ from, to time.Duration }
 
-// surplus is that a target, which had answered on a connection, sent more there than was asked for.
+// surplus is the note on a target that had answered on a connection and then sent more than was asked for.
 const surplus = timeline.OfTarget + "more answers came on a connection than requests were sent: " +
 	"answers there may belong to other requests"
 
-// surplus hears that something came on a connection that no request had asked for: an answer, or anything
-// else.
+// surplus is called when something arrived on a connection that no request had asked for. answer tells
+// whether that may be an answer to a request.
 func (c *Conn) surplus(answer bool) {
 	if c.served == 0 {
 		return
@@ -40,22 +40,23 @@ func (c *Conn) surplus(answer bool) {
 	t.doubt.from, t.doubt.to = min(t.doubt.from, c.second), now
 }
 
-// early says that an answer came before the last bytes of its request were written.
+// early is the note on an answer that came before the last bytes of its request were written.
 const early = timeline.OfTarget + "it answered before it had the whole request: the intervals of requests " +
 	"that were held back for a burst begin with their first bytes"
 
-// tooEarly hears of an answer that came before its gate opened.
+// tooEarly is called for an answer that came before its gate opened.
 func (c *Conn) tooEarly() {
 	c.t.hasty.Store(true)
 	c.t.once("early", early)
 }
 
 // Hasty tells whether a gated request was answered before its gate opened. Then the target may have decided
-// each gated request as early, also one that it answered later. It is asked after Wait.
+// every gated request that early, also one that it answered later. It is valid after Wait.
 func (t *Transport) Hasty() bool { return t.hasty.Load() }
 
-// another tells whether b, which came unasked, begins an answer to a request. One with status 408 is about
-// the silence of a connection that is about to be closed (RFC 9110 section 15.5.9).
+// another tells whether b, which no request asked for, begins an answer to a request. Status 408 does not: it
+// is about a silent connection that the server is about to close (RFC 9110 section 15.5.9). Interim answers
+// (1xx) do not either.
 func another(b []byte) bool {
 	const version, rest = "HTTP/1.1 ", "408"
 	if len(b) < len(version+rest) {
@@ -65,11 +66,11 @@ func another(b []byte) bool {
 	return string(b[:5]) == version[:5] && status != rest && status[0] != '1'
 }
 
-// Doubtful tells whether it is not known of some answers which requests they belong to. It is asked after
-// Wait.
+// Doubtful tells whether some answers may belong to other requests. It is valid after Wait.
 func (t *Transport) Doubtful() bool { return t.doubt != nil }
 
-// Doubt takes the answer from o, if it may be the one of another request. One of HTTP/2 names its own.
+// Doubt removes the answer from o if it may belong to another request. There is no doubt over HTTP/2, where a
+// stream names its request.
 func (t *Transport) Doubt(o *timeline.Observation) {
 	if t.doubt == nil || !o.Answered || o.Sent < t.doubt.from || o.Sent > t.doubt.to {
 		return
@@ -77,7 +78,7 @@ func (t *Transport) Doubt(o *timeline.Observation) {
 	Forget(o, cause.Surplus)
 }
 
-// Forget takes the answer from o; w is the cause.
+// Forget removes the answer from o and sets its error to w.
 func Forget(o *timeline.Observation, w string) {
 	o.Answered, o.FirstByte, o.Done, o.Status = false, 0, 0, 0
 	o.Outcome, o.Error, o.Fields, o.Body = timeline.Unknown, w, nil, ""

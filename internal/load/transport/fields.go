@@ -10,23 +10,24 @@ import (
 )
 
 const (
-	// rows times inRow sets of fields are remembered, and as many values: a newer one takes the place of the
-	// older ones of its row. The sets of a target that denies repeat, those of one that counts down do not.
+	// rows times inRow sets of fields are remembered, and as many values. A new entry replaces the oldest one
+	// of its row. The sets of a target that denies repeat. Those of a target that counts down do not.
 	rows, inRow = 1 << 10, 2
 )
 
-// fieldStore keeps one copy of the fields of answers that are alike. A recording of many requests consists of
-// little else: each answer has some seven fields, of which most never change.
+// fieldStore keeps one copy of equal answer fields. A recording of many requests consists of little else:
+// each answer has some seven fields, most of which never change.
 type fieldStore struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
 	sets   [rows][inRow]set
 	values [rows][inRow]value
-	// sums are those of the values that keep looks at.
+	// sums are the hashes of the values in the current call of keep.
 	sums []uint64
 }
 
-// set and value are what is remembered, with the sums of their texts: those of others are not read.
+// set and value are remembered entries with the hashes of their texts. An entry with another hash need not be
+// compared.
 type (
 	set struct {
 		sum    uint64
@@ -40,7 +41,7 @@ type (
 
 func newFieldStore() *fieldStore { return &fieldStore{seed: maphash.MakeSeed()} }
 
-// keep returns the fields as they are recorded: f itself is not kept, nor are its texts. nil for none.
+// keep returns the fields as they are recorded; nil for none. It does not retain f or its texts.
 func (s *fieldStore) keep(f timeline.Fields) timeline.Fields {
 	if len(f) == 0 {
 		return nil
@@ -69,7 +70,7 @@ func (s *fieldStore) keep(f timeline.Fields) timeline.Fields {
 	return out
 }
 
-// text returns the copy of a name or a value that is kept, by its sum. The lock is held.
+// text returns the kept copy of a name or a value with hash sum. The lock is held.
 func (s *fieldStore) text(v string, sum uint64) string {
 	row := &s.values[sum%rows]
 	for i := range row {

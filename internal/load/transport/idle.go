@@ -8,47 +8,47 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// A target with a thread for each connection answers nobody while connections without a request hold its
+// A target with a thread for each connection cannot answer while connections without a request hold all
 // threads:
 //
 //	threads      [idle][idle] ... [idle]      all taken
 //	waiting      request, request             no thread is left to read them
 //
-// So connections are opened when a phase needs them, those that no request of the phase needs are closed,
-// and where requests wait for long while connections idle, the idle ones are closed.
+// So connections are opened when a phase needs them, and closed when no request of the phase needs them. If
+// requests wait for long while connections are idle, the idle ones are closed.
 
 const (
-	// hush is how long a request may wait for its answer while connections idle, before the idle ones are
-	// closed; hushGate the same when the last group of a gate is released: nothing else of its phase needs
-	// them.
+	// hush is how long a request may wait for its answer while connections are idle, before those are closed.
+	// hushGate is the same once the last group of a gate is released: nothing else of its phase needs
+	// connections.
 	hush     = time.Second
 	hushGate = 100 * time.Millisecond
-	// relieved is how soon after that the answers come which the closing made possible.
+	// relieved is how soon after closing the answers arrive that it made possible.
 	relieved = 100 * time.Millisecond
-	// listens is how often the recorder looks for requests that wait.
+	// listens is how often relieve looks for requests that wait.
 	listens = 25 * time.Millisecond
 )
 
-// relief closes idle connections where requests wait. It belongs to one goroutine.
+// relief closes idle connections while requests wait. It belongs to one goroutine.
 type relief struct {
 	// waiting are the requests that had waited for long at the look before: the expiry of each, by its
-	// connection. moved is when one of them was last answered, though nothing had been closed for it.
+	// connection. moved is when one of them was last answered without any connection being closed.
 	waiting map[*Conn]int64
 	moved   time.Duration
-	// held are those that waited when connections were closed, at the clock at; nil where nothing was, or
-	// its effect is known.
+	// held are the requests that waited when connections were closed, at the clock `at`. It is nil if no
+	// closing is being observed.
 	held map[*Conn]int64
 	at   time.Duration
-	// closed is how many connections were closed, quiet how long the requests had waited at least.
+	// closed is how many connections were closed. quiet is the least time that the requests had waited.
 	closed int
 	quiet  time.Duration
-	// helped counts how often answers came as soon as connections were closed; next is when to close some
-	// again.
+	// helped counts how often answers came as soon as connections were closed. next is the earliest time to
+	// close connections again.
 	helped int
 	next   time.Duration
 }
 
-// relieve looks for requests that wait until ctx ends.
+// relieve looks for requests that wait, until ctx ends.
 func (t *Transport) relieve(ctx context.Context) {
 	x := relief{moved: -relieved}
 	for pacing.Rest(ctx, listens, nil) {
@@ -60,10 +60,10 @@ func (t *Transport) relieve(ctx context.Context) {
 	}
 }
 
-// look closes the idle connections where requests wait for long and none of those is answered. Where that
-// helps twice, the target serves few connections at a time, and none is left idle from then on. The second
-// time it waits half as long again: answers that are slow for another reason, at even times, come soon
-// after one of the two closings only.
+// look closes the idle connections if requests wait for long and none of them is answered. If that helps
+// twice, the target serves few connections at a time, and from then on none is left idle. The second closing
+// comes after 1.5 times the wait. Answers that are slow for another reason, at even times, follow soon after
+// only one of the two closings.
 func (x *relief) look(t *Transport) {
 	now := t.clock.Now()
 	if x.held != nil {
@@ -88,7 +88,7 @@ func (x *relief) look(t *Transport) {
 	}
 }
 
-// over counts the requests that were answered since they waited.
+// over counts the requests that were answered since they were seen waiting.
 func over(waiting map[*Conn]int64) int {
 	n := 0
 	for c, was := range waiting {
@@ -99,7 +99,7 @@ func over(waiting map[*Conn]int64) int {
 	return n
 }
 
-// helps counts a closing that several answers came after at once; the second is enough.
+// helps counts a closing that was followed at once by several answers. The second one is enough.
 func (x *relief) helps(t *Transport) {
 	x.next = 0
 	if x.helped++; x.helped < 2 || t.frugal.Swap(true) {
@@ -110,7 +110,7 @@ func (x *relief) helps(t *Transport) {
 		"one for each thread (give it more threads); from then on rlcheck left none idle", x.quiet, x.closed)
 }
 
-// waiting returns the requests that have waited for d at least: their expiries, by their connections.
+// waiting returns the requests that have waited for at least d: their expiries, by connection. It may be nil.
 func (t *Transport) waiting(d time.Duration) map[*Conn]int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +129,7 @@ func (t *Transport) waiting(d time.Duration) map[*Conn]int64 {
 	return out
 }
 
-// unburden closes the idle connections, if requests wait, and returns how many.
+// unburden closes the idle connections if requests wait, and returns how many it closed.
 func (t *Transport) unburden(waiting map[*Conn]int64) (closed int) {
 	if len(waiting) == 0 {
 		return 0
@@ -143,7 +143,7 @@ func (t *Transport) unburden(waiting map[*Conn]int64) (closed int) {
 	return closed
 }
 
-// trim closes the idle connections of p beyond keep, those idle for longest first. The lock is held.
+// trim closes the idle connections of p beyond keep, the longest idle first. The lock is held.
 func (t *Transport) trim(p *Pool, keep int) {
 	for len(p.idle) > keep {
 		c := p.idle[0]
@@ -152,12 +152,12 @@ func (t *Transport) trim(p *Pool, keep int) {
 	}
 }
 
-// quick is how fast connections must open so that a stale one is replaced when a request is due, not only
-// before a phase.
+// quick is the longest time to open a connection at which a stale one is replaced when a request is due.
+// Otherwise it is replaced only before a phase.
 const quick = 2 * time.Millisecond
 
-// shed closes the connections of p that a target with little patience may be about to close, where new ones
-// open quickly. The lock is held.
+// shed closes stale connections of p, which a target with little patience may be about to close. It does so
+// only if new ones open quickly. The lock is held.
 func (t *Transport) shed(p *Pool) {
 	if time.Duration(t.slowest.Load()) >= quick {
 		return
@@ -167,7 +167,7 @@ func (t *Transport) shed(p *Pool) {
 	}
 }
 
-// Keep makes p one of the pools of the phase that runs: its connections may idle between two requests.
+// Keep makes p one of the pools of the current phase: its connections may be idle between two requests.
 func (t *Transport) Keep(p *Pool) {
 	t.mu.Lock()
 	p.kept = true
@@ -196,8 +196,9 @@ func (t *Transport) retire(want map[*Pool]int) {
 	}
 }
 
-// Lean is Warm for a phase whose requests can do with connections that are opened when they are due; spare:
-// one more than is used is kept open. Where idle connections hold up others, none is opened before.
+// Lean is Warm for a phase whose requests may wait for connections that are opened when they are due. spare
+// keeps one more connection open than is used. If idle connections keep a target from answering, Lean opens
+// none.
 func (t *Transport) Lean(want map[*Pool]int, spare bool) {
 	if t.spares(nil); spare {
 		t.spares(want)
@@ -209,7 +210,7 @@ func (t *Transport) Lean(want map[*Pool]int, spare bool) {
 	t.warm(want)
 }
 
-// others is how many connections are open beside one that was given up.
+// others returns how many connections are open beside one that was given up.
 func (t *Transport) others() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// link is one HTTP/2 connection. To pools and shots each of its streams is a conn, which carries one request
+// link is one HTTP/2 connection. To pools and shots each of its streams is a Conn, which carries one request
 // at a time:
 //
 //	pool --- conn, conn, conn ... one for each request in flight
@@ -31,34 +31,34 @@ type link struct {
 	raw    net.Conn
 	h2     *http2.Conn
 	number int
-	// closing tells that it takes no more streams.
+	// closing tells that the link takes no more streams.
 	closing atomic.Bool
 
 	mu    sync.Mutex
 	slots map[*Conn]struct{}
-	// names are the canonical forms of the field names that came, empty for those that are not kept. The
-	// reader's.
+	// names maps field names that arrived to their canonical forms, "" for fields that are not kept. It
+	// belongs to the reader.
 	names map[string]string
-	// scratch is where the fields of an answer are gathered; the reader's.
+	// scratch is where the fields of an answer are gathered. It belongs to the reader.
 	scratch timeline.Fields
-	// blurred tells that answers may have been lost: the connection ended, or a time ran out, while several
-	// requests waited. The reader's.
+	// blurred tells that answers may have been lost: the connection ended, or a request timed out, while
+	// several requests waited. It belongs to the reader.
 	blurred bool
 }
 
-// slot is what a conn has that is a stream of a link.
+// slot is the part of a Conn that only a stream of a link has.
 type slot struct {
 	stream http2.Stream
-	// cut asks the reader to end what is in flight.
+	// cut asks the reader to end the request in flight.
 	cut atomic.Bool
-	// headed tells that the header block of the answer came, open that only its trailers say
-	// what it means (gRPC); body is what is kept of what follows. They are the reader's.
+	// headed tells that the header block of the answer arrived. open tells that only its trailers say what
+	// the answer means (gRPC). body is what is kept of the body. They belong to the reader.
 	headed, open bool
 	body         []byte
 }
 
-// join returns a new stream of a link of p, or of a new link where none has room or each request is to have
-// its own.
+// join returns a new stream of a link of p. It opens a new link if none has room, or if each request is to
+// have its own connection.
 func (t *Transport) join(ctx context.Context, p *Pool) (*Conn, error) {
 	p.linking.Lock()
 	defer p.linking.Unlock()
@@ -113,7 +113,7 @@ func (t *Transport) newLink(ctx context.Context, p *Pool) (*link, error) {
 	return l, nil
 }
 
-// take returns a new stream, or nil where there is no room.
+// take returns a new stream, or nil if the link has no room.
 func (l *link) take(p *Pool) *Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,7 +126,7 @@ func (l *link) take(p *Pool) *Conn {
 	return c
 }
 
-// leave takes a stream out of the link; the last one closes it. It never waits for the network.
+// leave takes a stream out of the link. The last one closes the link. It never waits for the network.
 func (l *link) leave(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *link) leave(c *Conn) {
 	}
 }
 
-// all returns the streams there are.
+// all returns the current streams, in no order.
 func (l *link) all() []*Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +148,7 @@ func (l *link) all() []*Conn {
 	return out
 }
 
-// serve reads until the connection ends, and ends all its streams then.
+// serve reads until the connection ends. It then ends all streams.
 func (l *link) serve() {
 	defer l.t.wg.Done()
 	err := l.h2.Serve()
@@ -163,8 +163,8 @@ func (l *link) serve() {
 	}
 }
 
-// blur is called before requests are ended to which no answer came. A target that ends or forgets the
-// connection for one of several loses its answers to the others, too.
+// blur is called before requests without an answer are ended. If a target ends or forgets the connection for
+// one request, it loses the answers to the other waiting ones too.
 func (l *link) blur(streams []*Conn) {
 	waiting := 0
 	for _, c := range streams {
@@ -175,8 +175,8 @@ func (l *link) blur(streams []*Conn) {
 	l.blurred = l.blurred || waiting > 1
 }
 
-// denies tells whether the missing answer to a request that ended with err means that it was denied, where
-// missing answers are denials.
+// denies tells whether the request that ended with err was denied, if missing answers are denials. A missing
+// answer that the target lost with the connection is not a denial.
 func (c *Conn) denies(err error) bool {
 	switch {
 	case c.link == nil || errors.Is(err, http2.ErrReset):
@@ -204,7 +204,7 @@ func (l *link) reap() {
 	}
 }
 
-// drain is called when the target takes no more streams: those in flight go on.
+// drain is called when the target takes no more streams. Streams in flight go on.
 func (l *link) drain() {
 	l.mu.Lock()
 	l.closing.Store(true)
@@ -225,8 +225,9 @@ func (l *link) drain() {
 	}
 }
 
-// send sends requests, for which streams of the link were taken, in one write. It returns the clock before
-// the write, and how many there were. What could not be begun is placed again; the reader hears of an error.
+// send sends a batch of requests, for which streams of the link were taken, in one write. It returns the
+// clock before the write, and how many were sent. Requests that could not begin are placed again. The reader
+// notices an error of the write.
 func (l *link) send(batch []Loaded) (at time.Duration, n int) {
 	t := l.t
 	streams := make([]*http2.Stream, len(batch))
@@ -247,7 +248,7 @@ func (l *link) send(batch []Loaded) (at time.Duration, n int) {
 		return true
 	})
 	if n < len(batch) {
-		// There was no room, or a stream has ended: that one and those behind it were not begun. Those
+		// There was no room, or a stream has ended. That request and those behind it did not begin. Those
 		// before it end with the connection.
 		for _, x := range batch[n:] {
 			l.replace(x.c, x.s)
@@ -256,18 +257,18 @@ func (l *link) send(batch []Loaded) (at time.Duration, n int) {
 	return at, n
 }
 
-// replace sends a request elsewhere that was not begun. Its stream is given up before: the reader, which
-// ends the streams of a connection one by one, must not end what is in flight on another one.
+// replace sends a request elsewhere that did not begin. It gives up the stream first. The reader ends the
+// streams of a connection one by one, and must not end a request that is in flight on another one.
 func (l *link) replace(c *Conn, s *Shot) {
 	if l.t.forget(c) != s {
-		for s.state.Load() == taken { // the reader has given it up, and is about to say so
+		for s.state.Load() == taken { // the reader has given it up, and is about to set its state
 			runtime.Gosched()
 		}
 	}
 	l.t.again(s)
 }
 
-// mostNames is how many names of fields a link remembers: a target may make up new ones for ever.
+// mostNames is how many field names a link remembers: a target may invent new ones without end.
 const mostNames = 1 << 10
 
 // fields returns the fields of an answer that are kept.
@@ -292,7 +293,7 @@ func (l *link) fields(from []http2.Field) timeline.Fields {
 	return l.t.fields.keep(out)
 }
 
-// Answer, Body, End and Broken make a conn the owner of its stream. The reader calls them.
+// Answer, Body, End and Broken make a Conn the owner of its stream. The reader calls them.
 func (c *Conn) Answer(a http2.Answer) {
 	s := c.inflight.Load()
 	o := s.Obs
@@ -328,7 +329,7 @@ func (c *Conn) Body(p []byte) bool {
 	return true
 }
 
-// End ends a whole answer. One of gRPC whose trailers say nothing is none.
+// End ends a whole answer. An answer of gRPC whose trailers have no status is malformed.
 func (c *Conn) End(trailers []http2.Field, at time.Duration) {
 	o := c.inflight.Load().Obs
 	if c.open {
@@ -348,20 +349,20 @@ func (c *Conn) End(trailers []http2.Field, at time.Duration) {
 // Broken ends a request whose stream was ended.
 func (c *Conn) Broken(err error) { c.giveUp(err) }
 
-// giveUp ends a stream, and what is in flight on it.
+// giveUp ends a stream, and the request in flight on it.
 func (c *Conn) giveUp(err error) {
 	if c.headed && !c.open {
 		c.finish(false)
 		return
 	}
-	if s := c.inflight.Load(); c.open && s != nil { // what came says nothing of it
+	if s := c.inflight.Load(); c.open && s != nil { // the header block alone says nothing about the outcome
 		s.Obs.Status, s.Obs.FirstByte, s.Obs.Fields = 0, 0, nil
 	}
 	c.headed, c.open = false, false
 	c.end(err)
 }
 
-// finish ends the request in flight, to which at least the header block of an answer came.
+// finish ends the request in flight. At least the header block of its answer has arrived.
 func (c *Conn) finish(whole bool) {
 	s := c.inflight.Load()
 	c.headed = false
@@ -370,8 +371,8 @@ func (c *Conn) finish(whole bool) {
 	c.over(s, whole && !s.Request.Last && !c.link.closing.Load())
 }
 
-// conclude writes into o what the trailers of gRPC say: the HTTP status that theirs stands for, its outcome,
-// and the message as the explanation. It reports false where they have no status.
+// conclude writes into o what the trailers of gRPC say. That is the HTTP status that grpc-status stands for,
+// the outcome, and the message as the body. It reports false if they have no status.
 func (c *Conn) conclude(o *timeline.Observation, trailers []http2.Field) bool {
 	status, ok := grpc.Status(trailers)
 	if !ok {
@@ -387,7 +388,7 @@ func (c *Conn) conclude(o *timeline.Observation, trailers []http2.Field) bool {
 	return true
 }
 
-// merged returns the fields of two lists, ascending by name. Of a name in both the last one counts.
+// merged returns the fields of two lists, ascending by name. A field of b replaces the one of a.
 func merged(a, b timeline.Fields) timeline.Fields {
 	out := slices.Clone(b)
 	for _, f := range a {

@@ -9,39 +9,39 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
-// poolKey tells the pools of a run apart.
+// poolKey identifies a pool of a run.
 type poolKey struct {
 	origin    bool
 	partition string
 }
 
-// Pool is the connections of one partition, or of all where they can share. Its members are guarded by
+// Pool is the connections of one partition, or of all partitions if they share. Its members are guarded by
 // Transport.mu.
 type Pool struct {
 	origin bool
-	// name and number are those of the partition; they make the source address.
+	// name and number are those of the partition. They determine the source address.
 	name   string
 	number int
-	// idle are connections with nothing in flight, the last used one last.
+	// idle are connections with nothing in flight; the last used one is last.
 	idle []*Conn
 	// waiting are shots that found no idle connection, first come first.
 	waiting []*Shot
-	// open counts connections, opening those being dialled.
+	// open counts connections, with those being dialled; opening counts only the latter.
 	open, opening int
-	// spare asks for one more connection to be opened when the last idle one is taken.
+	// spare asks for one more connection when the last idle one is taken.
 	spare bool
-	// links are the connections of HTTP/2, linking is held while one is opened: its streams are the pool's
-	// connections.
+	// links are the connections of HTTP/2, whose streams are the pool's connections. linking is held while
+	// one is opened.
 	linking sync.Mutex
 	links   []*link
-	// kept tells that the phase that runs uses the pool: others leave no connection idle.
+	// kept tells that the current phase uses the pool. Other pools keep no connection idle.
 	kept bool
 }
 
-// largestPools is the number of partitions up to which each has connections of its own.
+// largestPools is the number of partitions up to which each has its own connections.
 const largestPools = 64
 
-// Pool returns the pool of a partition, of the target or the origin. Only one goroutine calls it.
+// Pool returns the pool of a partition, at the target or the origin. Only one goroutine calls it.
 func (t *Transport) Pool(origin bool, partition string) *Pool {
 	key := poolKey{origin: origin}
 	if !t.shared {
@@ -57,7 +57,8 @@ func (t *Transport) Pool(origin bool, partition string) *Pool {
 	return p
 }
 
-// Submit sends s on an idle connection of its pool, from the calling goroutine, or leaves it waiting for one.
+// Submit sends s on an idle connection of its pool, from the calling goroutine. Without an idle connection, s
+// waits for one.
 func (t *Transport) Submit(s *Shot) {
 	s.tried = t.clock.Now()
 	s.gated = false
@@ -70,7 +71,7 @@ func (t *Transport) Submit(s *Shot) {
 	t.place(s)
 }
 
-// place finds a connection for s. It is called with the lock held and gives it back.
+// place finds a connection for s. The caller holds the lock; place releases it.
 func (t *Transport) place(s *Shot) {
 	s.state.Store(taken)
 	t.shed(s.Pool)
@@ -102,8 +103,7 @@ func (t *Transport) again(s *Shot) {
 	t.place(s)
 }
 
-// ticket counts one more request, or ends the run where the ceiling is reached. It is called with the lock
-// held.
+// ticket counts one more request, or ends the run at the ceiling. The lock is held.
 func (t *Transport) ticket() bool {
 	if t.halted.Load() {
 		return false
@@ -120,7 +120,8 @@ func (t *Transport) ticket() bool {
 	return true
 }
 
-// take returns an idle connection of p that its target keeps open long enough, or nil. The lock is held.
+// take returns an idle connection of p, or nil. It closes those that idled longer than their target allows.
+// The lock is held.
 func (t *Transport) take(p *Pool) *Conn {
 	for len(p.idle) > 0 {
 		c := p.idle[len(p.idle)-1]
@@ -134,8 +135,8 @@ func (t *Transport) take(p *Pool) *Conn {
 	return nil
 }
 
-// Release gives back a connection that is ready for another request, from the goroutine that was the last to
-// use it.
+// Release gives back a connection that is ready for another request. The goroutine that last used it calls
+// it.
 func (t *Transport) Release(c *Conn) {
 	p := c.pool
 	t.mu.Lock()
@@ -167,8 +168,8 @@ func (t *Transport) Release(c *Conn) {
 	t.mu.Unlock()
 }
 
-// Resend sends s on a connection that its caller, the reader of that connection, still holds. Where others
-// wait for a connection it takes its turn.
+// Resend sends s on a connection that the caller, its reader, still holds. If other shots wait for a
+// connection, s queues behind them.
 func (t *Transport) Resend(c *Conn, s *Shot) {
 	s.tried = s.Obs.At
 	s.gated = false
@@ -195,8 +196,9 @@ func (t *Transport) Resend(c *Conn, s *Shot) {
 	c.send(s)
 }
 
-// outwaited tells whether there is no room for more connections and a shot of a poorer pool waits longer than
-// those of p: then p gives up a connection, or a pool without one would wait for ever. The lock is held.
+// outwaited tells whether p must give up a connection to a poorer pool whose shot has waited longer. It is
+// false while more connections may be opened. Without it, a pool that has no connection would wait for ever.
+// The lock is held.
 func (t *Transport) outwaited(p *Pool) bool {
 	if t.hungry == len(p.waiting) || t.open < t.o.MaxConnections {
 		return false
@@ -210,16 +212,18 @@ func (t *Transport) outwaited(p *Pool) bool {
 	return false
 }
 
-// poorer tells whether p may take a connection of other where there is no room for more: it has none, or has
-// fewer by two. So pools that all want more do not take from each other in turn.
+// poorer tells whether p may take a connection from other at the limit of connections. It may if p has none,
+// or fewer by two, or if the phase does not use other. So pools that all want more do not take from each
+// other in turn.
 func (p *Pool) poorer(other *Pool) bool { return p.open == 0 || other.open > p.open+1 || !other.kept }
 
-// tardy is how late a request of the plan is submitted by a sender that is behind.
+// tardy is the lateness of a submission that shows that the sender is behind its plan.
 const tardy = 10 * time.Millisecond
 
-// feed opens connections for waiting shots as far as there may be more: for the pool that has the fewest, and
-// of several for the shot that waits longest. An idle connection of a richer pool makes room. A sender that
-// is behind opens few at once, since they would take what time is left to it. The lock is held.
+// feed opens connections for waiting shots, as far as there may be more. The pool with the fewest connections
+// comes first, and of several the one whose shot has waited longest. An idle connection of a richer pool
+// makes room. A sender that is behind opens few at once, since opening would take the time that it needs. The
+// lock is held.
 func (t *Transport) feed() {
 	if t.hungry == 0 || t.halted.Load() {
 		return
@@ -238,7 +242,7 @@ func (t *Transport) feed() {
 	}
 }
 
-// before tells whether p gets a connection before other. Both have a shot that none is opened for.
+// before tells whether p gets a connection before other. Both have a shot for which none is being opened.
 func (p *Pool) before(other *Pool) bool {
 	if p.open != other.open {
 		return p.open < other.open
@@ -246,14 +250,15 @@ func (p *Pool) before(other *Pool) bool {
 	return p.waiting[p.opening].tried < other.waiting[other.opening].tried
 }
 
-// behind tells whether the next shot of p that no connection is opened for was late when it was submitted,
-// and p has another connection that it can wait for.
+// behind tells whether the next shot of p without a dial was already late when it was submitted. It is false
+// if p has no connection that the shot can wait for.
 func (p *Pool) behind() bool {
 	s := p.waiting[p.opening]
 	return p.open > 0 && s.tried-s.Obs.At > tardy
 }
 
-// room tells whether p may open one more connection. The lock is held.
+// room tells whether p may open one more connection. It may close an idle one of another pool. The lock is
+// held.
 func (t *Transport) room(p *Pool) bool {
 	if t.open < t.o.MaxConnections {
 		return true
@@ -281,8 +286,8 @@ func (t *Transport) discard(c *Conn) {
 	c.close()
 }
 
-// forget takes a connection out of its pool and closes it. It returns the shot in flight on it, or nil; nil,
-// too, where that was done before.
+// forget takes a connection out of its pool and closes it. It returns the shot in flight on it, or nil. It
+// also returns nil if the connection was discarded before.
 func (t *Transport) forget(c *Conn) *Shot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -297,8 +302,8 @@ func (t *Transport) forget(c *Conn) *Shot {
 	return c.inflight.Load()
 }
 
-// dialFor opens a connection for p in a goroutine; then is called when that succeeded or failed, nil for
-// nothing. The lock is held.
+// dialFor opens a connection for p in a goroutine. It calls then, unless nil, when that succeeded or failed.
+// The lock is held.
 func (t *Transport) dialFor(p *Pool, then func()) {
 	if t.aborted.Load() {
 		if then != nil {
@@ -320,13 +325,13 @@ func (t *Transport) dialFor(p *Pool, then func()) {
 	}()
 }
 
-// connect dials and gives the connection to p. Where that fails, the shot that waits longest ends with the
-// reason, unless another connection is on its way to it.
+// connect dials and gives the connection to p. If the dial fails, the shot that waits longest ends with the
+// reason, unless another dial is on its way for it.
 func (t *Transport) connect(p *Pool) {
 	began := t.clock.Now()
 	c, err := t.dial(p)
 	if took := int64(t.clock.Now() - began); err == nil && took > t.slowest.Load() {
-		t.slowest.Store(took) // a race of two loses one of them: this is an estimate
+		t.slowest.Store(took) // two at once may lose one value: this is an estimate
 	}
 	t.mu.Lock()
 	p.opening--
@@ -366,7 +371,7 @@ func (t *Transport) connect(p *Pool) {
 	}
 }
 
-// Purge drops the waiting shots of one driver, or of all for nil.
+// Purge drops the waiting shots of one driver, or of all drivers for nil.
 func (t *Transport) Purge(of Driver) {
 	var out []*Shot
 	t.mu.Lock()
@@ -389,7 +394,7 @@ func (t *Transport) Purge(of Driver) {
 	}
 }
 
-// spares makes the pools of the next phase keep one connection more than they use; no others.
+// spares makes the pools of the next phase keep one connection more than they use. Other pools keep none.
 func (t *Transport) spares(of map[*Pool]int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -398,29 +403,29 @@ func (t *Transport) spares(of map[*Pool]int) {
 	}
 }
 
-// OpeningTime returns how long it takes to open n connections: twice what the slowest took so far, for each
-// batch.
+// OpeningTime estimates how long it takes to open n connections: for each batch twice the slowest opening so
+// far.
 func (t *Transport) OpeningTime(n int) time.Duration {
 	batches := (min(n, t.o.MaxConnections) + dialling - 1) / dialling
 	return 2 * time.Duration(t.slowest.Load()) * time.Duration(batches)
 }
 
-// stale is how long a connection may have been idle when a phase begins; an older one is replaced, so that a
-// target that closes idle connections does not do it while a request is on its way.
+// stale is how long a connection may have been idle when a phase begins. An older one is replaced, since a
+// target that closes idle connections might close it while a request is in flight.
 const stale = time.Second
 
-// dialling is how many connections are opened at once before a phase: few, since a full queue of connections
-// makes the kernel of the target drop some, and the next try is a second later.
+// dialling is how many connections are opened at once before a phase. It is small: if its queue of
+// connections is full, the target's kernel drops some, and the next try is a second later.
 const dialling = 16
 
-// Warm opens connections until each pool has as many idle ones as it wants, as far as MaxConnections allows,
-// and returns when all are open or have failed. It closes those that nobody wants.
+// Warm opens connections until each pool has as many idle ones as it wants, up to MaxConnections. It returns
+// when all are open or have failed. It closes connections that no pool wants.
 func (t *Transport) Warm(want map[*Pool]int) {
 	t.spares(nil)
 	t.warm(want)
 }
 
-// warm is Warm, and leaves the spare ones as they are.
+// warm is Warm, but leaves spare as it is.
 func (t *Transport) warm(want map[*Pool]int) {
 	var todo []*Pool
 	t.retire(want)
@@ -457,8 +462,8 @@ func (t *Transport) warm(want map[*Pool]int) {
 	wait.Wait()
 }
 
-// Fresh tells whether each request from now on is to have a connection of its own. Then those that earlier
-// ones left are closed.
+// Fresh sets whether each request from now on has its own connection. If so, connections left by earlier
+// requests are closed.
 func (t *Transport) Fresh(fresh bool) {
 	if t.alone.Store(fresh); !fresh {
 		return

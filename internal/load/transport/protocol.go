@@ -11,16 +11,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 )
 
-// errWantsTLS is the answer of a server that was asked in plain HTTP on a port for HTTPS.
+// errWantsTLS is the error of plain HTTP on a port for HTTPS, as the server's answer says.
 var errWantsTLS = errors.New("the port wants TLS")
 
-// asksForTLS tells whether the body that came with a 400 says that the port is for HTTPS.
+// asksForTLS tells whether the body of a 400 says that the port is for HTTPS.
 func (c *Conn) asksForTLS() bool {
 	b, _ := c.br.Peek(min(c.br.Buffered(), 1024))
 	return cause.SaysTLS(b)
 }
 
-// hear keeps what came first on a connection.
+// hear keeps the first bytes that arrive on a connection.
 func (c *Conn) hear() {
 	if c.served == 0 && c.known == 0 {
 		b, _ := c.br.Peek(min(c.br.Buffered(), len(c.opening)))
@@ -28,7 +28,8 @@ func (c *Conn) hear() {
 	}
 }
 
-// speaks remembers that the target answered on nc, in that version of HTTP. The origin does not count.
+// speaks remembers that the target answered on nc in this version of HTTP. Answers of the origin do not
+// count.
 func (t *Transport) speaks(p *Pool, nc net.Conn, http string) {
 	if p.origin {
 		return
@@ -41,9 +42,9 @@ func (t *Transport) speaks(p *Pool, nc net.Conn, http string) {
 	t.protocols[http] = true
 }
 
-// Spoken asks a target that answered nothing, and ended the connections, whether it speaks HTTP/2 or TLS. A
-// server of HTTP/1.1 may take the preface of HTTP/2 for a request of the method PRI: a note tells of it. It
-// returns the word of what the target speaks, empty where that is not known. One behind a proxy is not asked.
+// Spoken tests what a target speaks that answered nothing and ended the connections. It returns the word for
+// HTTP/2 or TLS, "" if that is not known. A note mentions the test, since a server of HTTP/1.1 may take the
+// preface of HTTP/2 for a request with method PRI. A target behind a proxy is not tested.
 func (t *Transport) Spoken(ctx context.Context) string {
 	if t.o.HTTP2 || t.o.Proxy != nil || t.answered.Load() || ctx.Err() != nil || !t.hungUp() {
 		return ""
@@ -64,7 +65,7 @@ func (t *Transport) Spoken(ctx context.Context) string {
 	return ""
 }
 
-// hungUp tells whether connections were ended or answered with what is no HTTP.
+// hungUp tells whether connections were ended, or got an answer that is not HTTP.
 func (t *Transport) hungUp() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,7 +77,7 @@ func (t *Transport) hungUp() bool {
 	return false
 }
 
-// asked opens a connection to the target for one question.
+// asked opens a connection to the target for one test.
 func (t *Transport) asked(ctx context.Context, question func(net.Conn) bool) bool {
 	c, err := t.dialRaw(ctx, &Pool{}, address(t.o.URL))
 	if err != nil {
@@ -87,8 +88,8 @@ func (t *Transport) asked(ctx context.Context, question func(net.Conn) bool) boo
 	return question(c)
 }
 
-// speaksHTTP2 sends the preface of HTTP/2 with empty settings, and tells whether settings come back (RFC
-// 9113 section 3.4).
+// speaksHTTP2 sends the preface of HTTP/2 with empty settings. It tells whether settings come back (RFC 9113
+// section 3.4).
 func speaksHTTP2(c net.Conn) bool {
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 	if _, err := io.WriteString(c, preface); err != nil {

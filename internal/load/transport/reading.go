@@ -14,16 +14,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// reading is an event loop and what its thread reads with.
+// reading is an event loop with the buffers of its thread.
 type reading struct {
 	loop   *eventloop.Loop
 	answer eventloop.Answer
-	// next are the requests that answers of one round let their clients send. They are sent when all of the
-	// round were read: a write takes ten times as long as a read, and intervals would end later.
+	// next are the requests that clients send after the answers of one round. They are sent when all answers
+	// of the round were read. A write takes ten times as long as a read, and would make intervals end later.
 	next []Loaded
 }
 
-// send sends what is to be sent next.
+// send sends the requests of next.
 func (l *reading) send() {
 	for i, x := range l.next {
 		l.next[i] = Loaded{}
@@ -32,8 +32,8 @@ func (l *reading) send() {
 	l.next = l.next[:0]
 }
 
-// mostLoops is how many event loops there are at most: one for every two processors, since targets, the pacer
-// and what is recorded need some, too.
+// mostLoops is the most event loops, one for every two processors. Targets, the pacer and the record of the
+// run need processors too.
 const mostLoops = 8
 
 // attach gives a connection to an event loop, if one can read it.
@@ -58,7 +58,7 @@ func (t *Transport) attach(c *Conn) bool {
 	return true
 }
 
-// begin lets a connection be read. The lock is held.
+// begin starts the reading of a connection. The lock is held.
 func (c *Conn) begin() {
 	if c.held == nil {
 		go c.serve()
@@ -67,8 +67,8 @@ func (c *Conn) begin() {
 	}
 }
 
-// hold keeps the event loops from reading, until what it returns is called: what leaves at once is not held
-// up by answers.
+// hold keeps the event loops from reading until release is called. So answers do not delay requests that
+// leave together.
 func (t *Transport) hold() (release func()) {
 	loops := t.readings()
 	for _, l := range loops {
@@ -81,7 +81,7 @@ func (t *Transport) hold() (release func()) {
 	}
 }
 
-// Reader is the event loop that reads all connections so far, or nil.
+// Reader returns the event loop that reads all connections so far; nil if there are none or several.
 func (t *Transport) Reader() pacing.Reader {
 	loops := t.readings()
 	if len(loops) != 1 {
@@ -97,14 +97,15 @@ func (t *Transport) Knock() {
 	}
 }
 
-// readings are the event loops so far.
+// readings returns the event loops so far.
 func (t *Transport) readings() []*reading {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.loops)
 }
 
-// Ready takes in what came on a connection of an event loop: the whole answer, or else a goroutine goes on.
+// Ready takes in what arrived on a connection of an event loop. If it is not the whole answer, a goroutine
+// goes on.
 func (c *Conn) Ready(b []byte, at time.Duration) {
 	if c.served == 0 && c.known == 0 {
 		c.known = copy(c.opening[:], b)
@@ -139,7 +140,7 @@ func (c *Conn) Gone(err error) {
 	c.end(err)
 }
 
-// leave lets a goroutine go on, from what came and was read at a time.
+// leave lets a goroutine go on reading. b has arrived already and was read at a time.
 func (c *Conn) leave(b []byte, at time.Duration) {
 	nc, err := c.held.Leave()
 	if err != nil {

@@ -9,55 +9,56 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// The states of a shot. Its connection is read and written by two goroutines, so whoever wants to end a shot
-// that is not yet sent, or to send it, must be the one to change its state.
+// The states of a shot. Two goroutines read and write its connection. Before one of them sends a shot, or
+// ends one that is not sent yet, it must succeed in changing the state.
 const (
 	_ int32 = iota // planned
-	// taken: it has a connection, nothing is written.
+	// taken: the shot has a connection, and nothing is written.
 	taken
 	// armed: all but the last two bytes of the header block are written.
 	armed
 	// sent: the write that completes the header block has begun.
 	sent
-	// lost: its connection ended, or answered, before it was sent.
+	// lost: its connection ended, or answered, before the shot was sent.
 	lost
 )
 
-// Shot is one request on its way: planned, waiting, in flight. When it is over it may be used again.
+// Shot is one request that is planned, waiting or in flight. When it is over it may be used again.
 type Shot struct {
-	// Obs is where the answer goes. Written by the goroutine that ends the shot, and before it is submitted.
+	// Obs receives the answer. The goroutine that ends the shot writes it; the driver writes it before it
+	// submits the shot.
 	Obs     *timeline.Observation
 	Request *message.Request
 	Pool    *Pool
 	Owner   Driver
-	// Client is the number of the client that sends it, for the shapes that have clients.
+	// Client is the number of the client that sends the shot, for shapes with clients.
 	Client int
 	state  atomic.Int32
-	// armedAt and sentAt are the clock before the partial write of a gate and before the completing write;
+	// armedAt is the clock before the partial write of a gate, sentAt the clock before the completing write.
 	// tried is when the shot was submitted.
 	armedAt, sentAt, tried time.Duration
-	// Entry stands for it in the journal.
+	// Entry is the shot's identity in the journal.
 	Entry journal.Request
 	// gated tells that armedAt is set.
 	gated bool
-	// over tells that Obs is an observation: set by the goroutine that ends the shot, read after all have
-	// ended.
+	// over tells that Obs is an observation. The goroutine that ends the shot sets it; it is read after all
+	// shots have ended.
 	over bool
 }
 
-// Over tells whether Obs is an observation. It is asked when all shots have ended.
+// Over tells whether Obs is an observation. It is valid when all shots have ended.
 func (s *Shot) Over() bool { return s.over }
 
-// Gated tells whether s was armed, and not submitted since: then its lateness is that of its gate.
+// Gated tells whether s was armed and not submitted since. Then its lateness is that of its gate.
 func (s *Shot) Gated() bool { return s.gated }
 
-// Armed returns the clock before the partial write of a shot that was answered, if it was gated.
+// Armed returns the clock before the partial write. ok is false unless the shot was gated and answered.
 func (s *Shot) Armed() (at time.Duration, ok bool) {
 	return s.armedAt, s.gated && s.over && s.Obs.Answered
 }
 
-// claim is called by the reader that is about to end s. It reports whether s was still behind its gate, which
-// will not open for it now, and whether s is the caller's to end.
+// claim is called by the reader that is about to end s. early tells that s was still behind its gate, which
+// will not open for it any more. mine tells that the caller may end s.
 func (s *Shot) claim() (early, mine bool) {
 	if s.state.CompareAndSwap(armed, lost) {
 		return true, true
@@ -65,11 +66,12 @@ func (s *Shot) claim() (early, mine bool) {
 	return false, s.state.Load() == sent
 }
 
-// early tells whether s is over before its gate opened.
+// early tells whether s ended before its gate opened.
 func (s *Shot) early() bool { return s.gated && s.state.Load() != sent }
 
-// began returns the left end of the interval for an answer whose first byte was read at first: the release of
-// the gate, or its partial write where the target answered before the release.
+// began returns the left end of the interval for an answer whose first byte was read at first. That is the
+// completing write. It is the partial write if the target answered before the completing one. It is the
+// submission if nothing was ever written.
 func (s *Shot) began(first time.Duration) time.Duration {
 	switch {
 	case s.state.Load() != sent && !s.gated:
@@ -81,10 +83,11 @@ func (s *Shot) began(first time.Duration) time.Duration {
 	}
 }
 
-// Driver is told what becomes of the shots it submitted; each ends with exactly one of the two.
+// Driver is told what becomes of the shots it submitted. Each shot ends with exactly one call of one of the
+// two methods.
 type Driver interface {
-	// Ended is called on the goroutine that ended s, which is an observation now. c is the connection that is
-	// ready for another request, or nil; the driver sends on it or gives it back.
+	// Ended is called on the goroutine that ended s, which is an observation now. c is a connection that is
+	// ready for another request, or nil. The driver sends on c or releases it.
 	Ended(s *Shot, c *Conn)
 	// Dropped is called for a shot that will not be sent.
 	Dropped(s *Shot)

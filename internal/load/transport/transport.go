@@ -15,54 +15,54 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Transport sends the shots of one recording over connections of its own, and ends each.
+// Transport sends the shots of one recording over its own connections, and ends each.
 type Transport struct {
 	o       *options.Options
 	clock   pacing.Clock
 	journal *journal.Journal
 	heard   func()
-	// ctx ends when the caller gives up, and at the end: everything stops. sending ends, too, when the run is
-	// halted: nothing more is sent, what is in flight is waited for.
+	// ctx ends when the caller gives up, and at the end: everything stops. sending ends then too, and also
+	// when the run is halted. After a halt nothing more is sent, and what is in flight is waited for.
 	ctx, sending context.Context
 	cancel, stop context.CancelFunc
-	// shared tells that there are too many partitions for each to have connections of its own.
+	// shared tells that there are too many partitions for each to have its own connections.
 	shared bool
-	// numbers gives each partition a number, from first on in the order of their first appearance.
+	// numbers has the number of each partition, counted from first in the order of their first appearance.
 	numbers map[string]int
 	first   int
 	fields  *fieldStore
 
-	// loops read what need not be waited for; started with the first connection they can read.
+	// loops are the event loops. They start with the first connection that they can read.
 	loops []*reading
 
 	mu    sync.Mutex
 	pools map[poolKey]*Pool
 	live  map[*Conn]struct{}
-	// open counts connections and dials, opening the dials, hungry the waiting shots, tickets the requests
-	// sent or waiting. Guarded by mu.
+	// open counts connections and dials, opening the dials alone. hungry counts the waiting shots, tickets
+	// the requests sent or waiting. They are guarded by mu.
 	open, opening, hungry, tickets int
 	notes                          []string
 	words, protocols               map[string]bool
-	// doubt is when answers came that may be those of other requests, nil for never. Guarded by mu.
+	// doubt is when answers arrived that may belong to other requests; nil for never. It is guarded by mu.
 	doubt *doubt
 
 	halted, aborted, answered, hasty atomic.Bool
-	// frugal tells that no connection is left idle, released that the last gate of the phase that runs is
+	// frugal tells that no connection is left idle. released tells that the last gate of the current phase is
 	// open.
 	frugal, released atomic.Bool
-	// alone tells that each request of the phase has a connection of its own.
+	// alone tells that each request of the phase has its own connection.
 	alone atomic.Bool
-	// opened counts the connections there ever were, linked the links.
+	// opened counts the connections ever opened, linked the links ever opened.
 	sent, opened, linked atomic.Int64
 	counts               [3]atomic.Int64
-	// slowest is the longest time that opening a connection took.
+	// slowest is the longest time that opening a connection took, in nanoseconds.
 	slowest atomic.Int64
 	wg      sync.WaitGroup
 }
 
-// New returns a transport for requests that o describes; its goroutines end with ctx or Abort. The partitions
-// are those of the schedule in the order of their first appearance, which decides about source addresses;
-// others may follow. j may be nil. heard is called by whoever reads what Knock sent.
+// New returns a transport for the requests that o describes. Its goroutines end with ctx or Abort. The
+// partitions are those of the schedule in the order of their first appearance, which decides the source
+// addresses; others may follow. j may be nil. Each event loop calls heard when it has read a Knock.
 func New(ctx context.Context, o *options.Options, clock pacing.Clock, partitions []string, j *journal.Journal,
 	heard func()) *Transport {
 	t := &Transport{
@@ -91,7 +91,7 @@ func (t *Transport) Done() <-chan struct{} { return t.ctx.Done() }
 // Halted tells whether nothing more is to be sent.
 func (t *Transport) Halted() bool { return t.halted.Load() }
 
-// Halt ends the sending; what is in flight is waited for. The note says why; the first one is kept.
+// Halt ends the sending. Requests in flight are waited for. The note says why; only the first note is kept.
 func (t *Transport) Halt(note string) {
 	t.mu.Lock()
 	first := !t.halted.Swap(true)
@@ -105,7 +105,7 @@ func (t *Transport) Halt(note string) {
 	}
 }
 
-// haltLocked is Halt where the lock is held: what needs it is done in a goroutine.
+// haltLocked is Halt for a caller that holds the lock. A goroutine does the part that needs the lock.
 func (t *Transport) haltLocked(note string) {
 	if t.halted.Swap(true) {
 		return
@@ -119,7 +119,7 @@ func (t *Transport) haltLocked(note string) {
 	}()
 }
 
-// Abort closes everything; what is in flight ends as interrupted.
+// Abort closes everything. Requests in flight end as interrupted.
 func (t *Transport) Abort() {
 	t.mu.Lock()
 	t.halted.Store(true)
@@ -132,10 +132,10 @@ func (t *Transport) Abort() {
 	t.Purge(nil)
 }
 
-// Wait returns when, after Abort, every shot has ended and nothing is read any more.
+// Wait returns, after Abort, when every shot has ended and nothing is read any more.
 func (t *Transport) Wait() { t.wg.Wait() }
 
-// Stop ends the event loops, after Wait. Nobody may Knock from then on.
+// Stop ends the event loops, after Wait. Knock must not be called afterwards.
 func (t *Transport) Stop() {
 	for _, l := range t.loops {
 		l.loop.Stop()
@@ -149,7 +149,7 @@ func (t *Transport) remember(w string, err error) {
 	}
 }
 
-// once adds a note, unless there is one of the same word.
+// once adds a note, unless one of the same word exists.
 func (t *Transport) once(w, note string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,14 +166,14 @@ func (t *Transport) Note(format string, args ...any) {
 	t.mu.Unlock()
 }
 
-// Notes returns the notes so far, in the order in which they came. They are not to be changed.
+// Notes returns the notes so far, oldest first. The caller must not change the slice.
 func (t *Transport) Notes() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.notes
 }
 
-// Counts returns how many requests were sent, and how many are over, by their outcomes.
+// Counts returns how many requests were sent, and how many are over, by outcome.
 func (t *Transport) Counts() (sent int, over [3]int) {
 	for i := range over {
 		over[i] = int(t.counts[i].Load())
@@ -181,12 +181,12 @@ func (t *Transport) Counts() (sent int, over [3]int) {
 	return int(t.sent.Load()), over
 }
 
-// Silent tells whether requests are over, and none was ever answered.
+// Silent tells whether requests are over and none was ever answered.
 func (t *Transport) Silent() bool {
 	return !t.answered.Load() && t.counts[timeline.Unknown].Load() > 0
 }
 
-// Opened returns how many connections there ever were.
+// Opened returns how many connections were ever opened.
 func (t *Transport) Opened() int { return int(t.opened.Load()) }
 
 // Protocols returns the versions of HTTP that the target answered in, with those of TLS, in ascending order.

@@ -12,9 +12,9 @@ type Loaded struct {
 	s *Shot
 }
 
-// Arm takes an idle connection for s and writes all but the last two bytes of its header block; of a stream
-// nothing, since all requests of its link leave in one write. It reports false where there is no connection,
-// or it ends: then s is to be submitted when its gate opens.
+// Arm takes an idle connection for s and writes all but the last two bytes of its header block. On a stream
+// it writes nothing, since all requests of a link leave in one write. It reports false if there is no
+// connection, or if the connection ended. Then s must be submitted when its gate opens.
 func (t *Transport) Arm(s *Shot) (Loaded, bool) {
 	c := t.reserve(s)
 	if c == nil {
@@ -23,7 +23,8 @@ func (t *Transport) Arm(s *Shot) (Loaded, bool) {
 	return t.load(c, s)
 }
 
-// load arms s on a connection that was reserved for it. Where that has ended, s has no ticket any more.
+// load arms s on a connection that was reserved for it. If the connection has ended, load gives the ticket of
+// s back.
 func (t *Transport) load(c *Conn, s *Shot) (Loaded, bool) {
 	if !c.arm(s) {
 		t.mu.Lock()
@@ -34,8 +35,8 @@ func (t *Transport) load(c *Conn, s *Shot) (Loaded, bool) {
 	return Loaded{c, s}, true
 }
 
-// reserve takes an idle connection for a shot that is to be armed, the one that was opened or used first,
-// or returns nil.
+// reserve takes the idle connection that was opened or used first, for a shot that is to be armed. It returns
+// nil if there is none.
 func (t *Transport) reserve(s *Shot) *Conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,8 +47,8 @@ func (t *Transport) reserve(s *Shot) *Conn {
 	if c == nil {
 		return nil
 	}
-	// Beyond a ceiling of requests the shot is left to its submission, which ends the run after the gate has
-	// opened.
+	// Beyond a ceiling of requests the shot is not armed. It is submitted after the gate has opened, which
+	// ends the run.
 	if t.o.MaxRequests > 0 && t.tickets >= t.o.MaxRequests || !t.ticket() {
 		s.Pool.idle = append(s.Pool.idle, c)
 		return nil
@@ -58,12 +59,12 @@ func (t *Transport) reserve(s *Shot) *Conn {
 	return c
 }
 
-// Align puts those that leave in one write beside each other; the others keep their order.
+// Align puts shots that leave in one write beside each other. The others keep their order.
 func Align(ready []Loaded) {
 	slices.SortStableFunc(ready, func(a, b Loaded) int { return cmp.Compare(a.c.carrier(), b.c.carrier()) })
 }
 
-// carrier is the number of the link of a stream, 0 for a connection of its own.
+// carrier returns the number of the link of a stream; 0 for a connection of HTTP/1.1.
 func (c *Conn) carrier() int {
 	if c.link == nil {
 		return 0
@@ -71,8 +72,9 @@ func (c *Conn) carrier() int {
 	return c.link.number
 }
 
-// Fire completes the requests of ready, which was aligned, in one tight loop. It returns how many there were,
-// and the clock before the first and the last write. Those whose connections have ended are over, or will be.
+// Fire completes the requests of ready, which Align has sorted, in one tight loop. It returns how many it
+// completed, and the clock before the first and the last write. Requests whose connections have ended are
+// over, or will be.
 func (t *Transport) Fire(ready []Loaded) (n int, first, last time.Duration) {
 	release := t.hold()
 	defer release()
@@ -89,8 +91,7 @@ func (t *Transport) Fire(ready []Loaded) (n int, first, last time.Duration) {
 	return n, first, last
 }
 
-// carried returns those at the beginning of ready that leave in one write: all of one link, or one
-// connection.
+// carried returns the first elements of ready that leave in one write: all of one link, or one connection.
 func carried(ready []Loaded) []Loaded {
 	n := 1
 	for l := ready[0].c.link; l != nil && n < len(ready) && ready[n].c.link == l; {
@@ -99,7 +100,7 @@ func carried(ready []Loaded) []Loaded {
 	return ready[:n]
 }
 
-// fire releases what leaves in one write. It returns the clock before it and how many left.
+// fire releases shots that leave in one write. It returns the clock before that write and how many left.
 func fire(together []Loaded) (time.Duration, int) {
 	if l := together[0].c.link; l != nil {
 		return l.send(together)
@@ -111,8 +112,7 @@ func fire(together []Loaded) (time.Duration, int) {
 	return at, 1
 }
 
-// Disarm gives up shots that are not fired: their connections are closed, their requests were never whole.
-// They are dropped.
+// Disarm drops shots that are not fired. Their connections are closed, since their requests were never whole.
 func (t *Transport) Disarm(ready []Loaded) {
 	for _, x := range ready {
 		unwritten := x.c.link != nil
@@ -130,5 +130,6 @@ func (t *Transport) Disarm(ready []Loaded) {
 	}
 }
 
-// Released tells that the last gate of the phase that runs is open: no shot of it waits for one.
+// Released tells the transport that the last gate of the current phase is open: no shot of the phase waits
+// for one.
 func (t *Transport) Released() { t.released.Store(true) }

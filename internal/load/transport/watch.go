@@ -10,20 +10,20 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 )
 
-// Watch closes connections whose request in flight has timed out. No timer is touched for a request: all have
-// the same time-out, so after a look nothing sent later expires before now + Timeout. Where this process
-// stood still, an answer may have come in time and wait to be read: nothing is closed before that was
-// possible.
+// Watch closes connections whose request in flight has timed out. It sets no timer for each request. All
+// requests have the same time-out, so nothing sent after a look expires before that look + Timeout. If this
+// process stood still, an answer may have arrived in time and wait to be read. Then nothing is closed until
+// it could have been read.
 //
 //	sent        answer comes      time-out     the look is late    read       the next look
 //	|----------------|== this process stands still ==|-------- unread --------------|
 func (t *Transport) Watch(ctx context.Context, stalls *audit.Stalls) {
-	if !t.o.HTTP2 { // a stream that idles holds no thread
+	if !t.o.HTTP2 { // an idle stream holds no thread
 		var relief sync.WaitGroup
 		relief.Go(func() { t.relieve(ctx) })
 		defer relief.Wait()
 	}
-	var lost time.Duration // when it was seen that requests were lost, and none answered
+	var lost time.Duration // when requests were first seen lost, with none answered
 	due, spared := t.expire(), 0
 	for pacing.Rest(ctx, due-t.clock.Now(), nil) {
 		now := t.clock.Now()
@@ -35,7 +35,7 @@ func (t *Transport) Watch(ctx context.Context, stalls *audit.Stalls) {
 		case !t.Silent():
 		case lost == 0:
 			lost = now
-		case now-lost >= unansweredFor: // clients of a closed phase would ask for hours
+		case now-lost >= unansweredFor: // else clients of a closed phase would ask for hours
 			t.Halt(fmt.Sprintf("stopped: no request was answered in %v", now))
 		}
 		due, spared = t.expire(), 0
@@ -43,9 +43,10 @@ func (t *Transport) Watch(ctx context.Context, stalls *audit.Stalls) {
 }
 
 const (
-	// unread is how long after a stall an answer that came meanwhile may wait to be read.
+	// unread is how long after a stall an answer that arrived meanwhile may wait to be read.
 	unread = 100 * time.Millisecond
-	// mostSpared is how many looks in a row may close nothing: a busy machine stands still all the time.
+	// mostSpared is how many looks in a row may close nothing. Without this bound, a busy machine that stalls
+	// all the time would never time out.
 	mostSpared = 5
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
-// carriers names what requests are in flight on.
+// carriers names what requests in flight occupy.
 func carriers(o *options.Options) string {
 	if o.HTTP2 {
 		return "streams"
@@ -24,8 +24,8 @@ func carriers(o *options.Options) string {
 	return "connections"
 }
 
-// dialVia opens a connection for requests to u: through a tunnel of the proxy where it would not understand
-// them.
+// dialVia opens a connection for requests to u. It asks the proxy for a tunnel if the proxy cannot forward
+// such requests itself.
 func (t *Transport) dialVia(ctx context.Context, p *Pool, u *url.URL) (net.Conn, error) {
 	if t.o.Proxy == nil {
 		return t.dialRaw(ctx, p, address(u))
@@ -74,8 +74,8 @@ func tunnel(nc net.Conn, to, credentials string) error {
 	return nil
 }
 
-// byByte reads a byte at a time: so nothing is read that comes through a tunnel, in which a target may speak
-// first.
+// byByte reads one byte at a time. So it takes nothing that comes through the tunnel, in which a target may
+// speak first.
 type byByte struct{ io.Reader }
 
 func (r byByte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(len(p), 1)]) }
