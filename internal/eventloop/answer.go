@@ -7,28 +7,29 @@ import (
 	"unsafe"
 )
 
-// Answer is an answer of HTTP/1.1 that came whole and alone, and whose header has nothing unusual. It is used
-// again and again. Its body and the values of its fields are parts of what was parsed, and change with that.
+// Answer is an answer of HTTP/1.1 that is whole and alone in a buffer, and whose header has nothing unusual.
+// It is reused for many answers. Body and the values of Fields point into the parsed buffer and change with
+// it.
 type Answer struct {
-	// Record tells by its canonical name which field is kept.
+	// Record tells, by its canonical name, which field is kept.
 	Record func(name string) bool
 
 	Status int
-	// Fields are those that are kept, in the order in which they came. A name may be there more than once.
+	// Fields are the kept fields in the order in which they arrived. A name may be there more than once.
 	Fields []Field
-	// KeepAlive is the value of that field, empty for none.
+	// KeepAlive is the value of that field; "" for none.
 	KeepAlive string
 	Body      []byte
 
 	known map[string]role
-	// length is that of the body by its header, negative for unknown.
+	// length is the length of the body by Content-Length; negative while unknown.
 	length int
 }
 
-// Field is one line of a header, its name in canonical form.
+// Field is one line of a header, with its name in canonical form.
 type Field struct{ Name, Value string }
 
-// role is what a field is for.
+// role is what a field means to Parse.
 type role struct {
 	name string
 	kept bool
@@ -38,20 +39,21 @@ type role struct {
 type kind uint8
 
 const (
-	_ kind = iota // the field says nothing of the message
-	// unusual fields frame the message in another way, or net/http makes something else of them.
+	_ kind = iota // the field does not describe the message
+	// unusual fields frame the message in another way, or net/http changes something because of them.
 	unusual
 	contentLength
 	connection
 	keepAlive
 )
 
-// mostKnown is how many names are remembered: a target may make up new ones for ever.
+// mostKnown is how many names are remembered: a target may invent new ones without end.
 const mostKnown = 1 << 10
 
-// Parse reads b. It reports false for whatever is not such an answer to GET and the like: more or less than
-// one answer, a body without its length, an interim answer, 204, 304 and 400, any other version, a line that
-// is not as it should be. Then a parser is asked that can wait. What Parse reads is what net/http reads.
+// Parse reads b, an answer to GET or a similar method, and reports whether it can. It reports false for more
+// or less than one answer, and for a body without Content-Length. It also refuses interim answers, 204, 304,
+// 400, other versions, and malformed lines. A parser that can wait must read those. Parse reads nothing
+// differently from net/http.
 func (a *Answer) Parse(b []byte) bool {
 	const version, shortest = "HTTP/1.1 ", len("HTTP/1.1 200 \r\n")
 	if len(b) < shortest || string(b[:len(version)]) != version || b[12] != ' ' {
@@ -59,7 +61,7 @@ func (a *Answer) Parse(b []byte) bool {
 	}
 	status, ok := number(b[9:12])
 	if !ok || status < 200 || status == http.StatusNoContent || status == http.StatusNotModified ||
-		status == http.StatusBadRequest { // which may be said by a port for TLS
+		status == http.StatusBadRequest { // a port for TLS answers 400 to plain HTTP
 		return false
 	}
 	a.Status, a.Fields, a.KeepAlive, a.length = status, a.Fields[:0], "", -1
@@ -75,8 +77,8 @@ func (a *Answer) Parse(b []byte) bool {
 	return false
 }
 
-// cutLine returns the first line of b without its end, and what follows. It reports false for a line that has
-// no end, or bytes that are no part of a text.
+// cutLine returns the first line of b without its end, and the rest. It reports false for a line without
+// CRLF, or with bytes other than printable ASCII and tabs.
 func cutLine(b []byte) (line, rest []byte, ok bool) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 1 || b[end-1] != '\r' {
@@ -127,7 +129,7 @@ func (a *Answer) take(line []byte) bool {
 	return true
 }
 
-// trim returns b without the blanks around it.
+// trim returns b without spaces and tabs at its ends.
 func trim(b []byte) []byte {
 	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
 		b = b[1:]
@@ -138,7 +140,7 @@ func trim(b []byte) []byte {
 	return b
 }
 
-// learn finds out what a field is for.
+// learn finds the role of a field and remembers it.
 func (a *Answer) learn(name string) role {
 	r := role{name: http.CanonicalHeaderKey(name)}
 	switch r.name {
@@ -164,7 +166,7 @@ func (a *Answer) learn(name string) role {
 	return r
 }
 
-// token tells whether a name is made of letters, digits and dashes.
+// token tells whether a name consists of letters, digits and dashes.
 func token(name string) bool {
 	for _, c := range []byte(name) {
 		if c != '-' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
@@ -174,7 +176,7 @@ func token(name string) bool {
 	return true
 }
 
-// number reads up to six digits.
+// number reads one to six digits.
 func number(b []byte) (n int, ok bool) {
 	for _, c := range b {
 		if c < '0' || c > '9' {

@@ -10,39 +10,40 @@ import (
 	"unsafe"
 )
 
-// Loop is one goroutine that reads connections: its thread is that of the scheduler.
+// Loop is one goroutine that reads connections. The scheduler may move it between threads.
 type Loop struct {
 	now              func() time.Duration
 	knocked, handled func()
-	// poll is the descriptor of epoll, bell a pipe for the bytes knock, lend and stop.
+	// poll is the descriptor of epoll. bell is a pipe for the bytes knock, lend and stop.
 	poll     int
 	bell     [2]int
 	finished chan struct{}
-	// lent tells who borrows the loop that its goroutine waits for back.
+	// lent tells a borrower that the goroutine of the loop stands still until back.
 	lent, back chan struct{}
-	// events, of the connections ready, and what was read are those of whoever reads.
+	// events, the ready connections, and the buffer belong to the current reader.
 	events [64]syscall.EpollEvent
 	ready  [64]*Conn
 	buffer []byte
-	// ending tells that whoever reads has heard the end.
+	// ending tells that the reader has seen stop.
 	ending bool
-	// turn is held by the thread while it handles what has come.
+	// turn is held by the thread while it handles what has arrived.
 	turn sync.Mutex
 
 	mu sync.Mutex
-	// conns are those of the loop by their descriptors.
+	// conns are the connections of the loop by descriptor.
 	conns []*Conn
-	// stopped tells that poll and bell are closed: their numbers may be those of others.
+	// stopped tells that poll and bell are closed. Their numbers may belong to other files by then.
 	stopped bool
 }
 
 const knock, lend, stop = 'k', 'l', 's'
 
-// edge is EPOLLET: an event is told when something comes, not as long as something is there.
+// edge is EPOLLET: epoll reports an arrival once, not as long as data is there.
 const edge = 1 << 31
 
-// New starts a loop whose clock is now. Its thread calls knocked soon after each Knock, and handled after
-// what came together was read. It returns nil where the system has no epoll or no descriptor is left.
+// New starts a loop with the clock now. Its thread calls knocked soon after each Knock. It calls handled when
+// everything that arrived together was read. It returns nil if the system has no epoll, or no descriptor is
+// left.
 func New(now func() time.Duration, knocked, handled func()) *Loop {
 	poll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
@@ -63,8 +64,8 @@ func New(now func() time.Duration, knocked, handled func()) *Loop {
 	return l
 }
 
-// Stop ends the loop. Its connections were closed, or have left, before. It waits for one that is lent until
-// that is given back. l may be nil.
+// Stop ends the loop. Its connections must have been closed, or have left, before. If the loop is borrowed,
+// Stop waits for Return. l may be nil.
 func (l *Loop) Stop() {
 	if l == nil {
 		return
@@ -74,14 +75,16 @@ func (l *Loop) Stop() {
 	l.closeAll()
 }
 
-// Knock has the loop call knocked: the time until then is how late it reads. l may be nil, or stopped.
+// Knock makes the loop call knocked. The time until that call is how late the loop reads. l may be nil, or
+// stopped.
 func (l *Loop) Knock() {
 	if l != nil {
 		l.ring(knock)
 	}
 }
 
-// ring writes to the bell, unless the loop is stopped. The pipe has room: what was rung before is read first.
+// ring writes to the bell, unless the loop is stopped. The pipe always has room, since earlier bytes are read
+// first.
 func (l *Loop) ring(b byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +93,7 @@ func (l *Loop) ring(b byte) {
 	}
 }
 
-// rung reads the bell. Whoever has borrowed the loop may hear its end, which is then seen here.
+// rung reads the bell. A borrower may be the one that reads stop; run then sees ending.
 func (l *Loop) rung() {
 	var b [64]byte
 	n, _ := syscall.Read(l.bell[0], b[:])
@@ -116,8 +119,8 @@ func (l *Loop) closeAll() {
 	}
 }
 
-// Hold keeps the loop from reading until Release: a thread that must not be disturbed calls it. l may be nil.
-// A handler must not call it.
+// Hold keeps the loop from reading until Release. A thread that must not be disturbed calls it; a handler
+// must not. l may be nil.
 func (l *Loop) Hold() {
 	if l != nil {
 		l.turn.Lock()
@@ -131,8 +134,8 @@ func (l *Loop) Release() {
 	}
 }
 
-// Join gives a connection to the loop, which closes nc and goes on with a descriptor of its own. It returns
-// nil, and nc is as it was, for a connection that is none of the kernel's (net.Pipe, TLS). l may be nil.
+// Join gives a connection to the loop, which closes nc and uses its own descriptor. It returns nil, and
+// leaves nc as it was, for a connection without a kernel socket (net.Pipe, TLS). l may be nil.
 func (l *Loop) Join(nc net.Conn, h Handler) *Conn {
 	own, ok := nc.(syscall.Conn)
 	if l == nil || !ok {
@@ -157,7 +160,7 @@ func (l *Loop) Join(nc net.Conn, h Handler) *Conn {
 	return c
 }
 
-// run handles what comes until the loop is stopped.
+// run handles what arrives until the loop is stopped.
 func (l *Loop) run() {
 	defer close(l.finished)
 	for !l.ending {
@@ -181,8 +184,9 @@ func (l *Loop) handle(n int) {
 	}
 }
 
-// Borrow has the goroutine of the loop stand still until Return: the caller reads in its place, with Poll. It
-// reports false where there is no loop. A handler must not call it, nor whoever holds what handlers wait for.
+// Borrow makes the goroutine of the loop stand still until Return. The caller reads in its place, with Poll.
+// It reports false if there is no loop. A handler must not call it, nor a goroutine that holds a lock that
+// handlers wait for.
 func (l *Loop) Borrow() bool {
 	if l == nil {
 		return false
@@ -195,8 +199,8 @@ func (l *Loop) Borrow() bool {
 // Return ends a Borrow.
 func (l *Loop) Return() { l.back <- struct{}{} }
 
-// Poll handles what has come, or what comes first within d, on the goroutine of the caller, who has borrowed
-// the loop. It tells whether something had come.
+// Poll handles what has arrived, or waits up to d for the first arrival. The caller must have borrowed the
+// loop. It tells whether anything had arrived.
 func (l *Loop) Poll(d time.Duration) bool {
 	if d > 0 {
 		await := struct {
@@ -216,12 +220,12 @@ func (l *Loop) Poll(d time.Duration) bool {
 	return true
 }
 
-// brief is for how many milliseconds the loop waits in epoll_wait.
+// brief is how many milliseconds the loop waits in epoll_wait before it uses the network poller.
 const brief = 1
 
-// wait returns when something came. After a silence it waits in the network poller of the runtime: a thread
-// in a system call keeps a processor of the scheduler for 10 ms, in which that polls every 20 us (sysmon). At
-// 100 requests a second this took half of the processor time of a run.
+// wait returns when something arrived. After a silence it waits in the network poller of the runtime. A
+// thread in a system call keeps a processor of the scheduler for 10 ms, and sysmon polls every 20 us
+// meanwhile. At 100 requests a second this took half of the processor time of a run.
 func (l *Loop) wait() int {
 	if n := l.look(brief); n > 0 {
 		return n
@@ -231,7 +235,7 @@ func (l *Loop) wait() int {
 	if failed != 0 || syscall.SetNonblock(int(fd), true) != nil {
 		return l.look(-1)
 	}
-	// The poller watches it for this wait only: otherwise all that comes would wake a thread there, too.
+	// The poller watches it for this wait only. Otherwise each arrival would wake a thread there too.
 	f, n := os.NewFile(fd, "epoll"), 0
 	defer f.Close()
 	if raw, err := f.SyscallConn(); err == nil {
@@ -243,16 +247,16 @@ func (l *Loop) wait() int {
 	return n
 }
 
-// look waits in epoll_wait for so many milliseconds, -1 for ever.
+// look waits in epoll_wait for ms milliseconds, -1 for ever. It returns the number of events.
 func (l *Loop) look(ms int) int {
 	n, err := syscall.EpollWait(l.poll, l.events[:], ms)
 	if err != nil && err != syscall.EINTR {
-		panic("eventloop: epoll_wait: " + err.Error()) // none of its errors is one of the connections
+		panic("eventloop: epoll_wait: " + err.Error()) // no error of a connection shows here
 	}
 	return max(n, 0)
 }
 
-// find looks up the connections of the first n of events, and tells whether the bell is among them.
+// find looks up the connections of the first n events, and tells whether the bell is among them.
 func (l *Loop) find(n int) (rings bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,7 +272,7 @@ func (l *Loop) find(n int) (rings bool) {
 	return rings
 }
 
-// put makes c, or nil, what a descriptor stands for.
+// put sets which connection a descriptor belongs to; nil for none.
 func (l *Loop) put(fd int, c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -280,22 +284,23 @@ func (l *Loop) put(fd int, c *Conn) {
 
 // Conn is a connection of a loop, or one that left it. Its Read must not be called.
 type Conn struct {
-	// Conn is the connection that joined, which is closed: what is left of it are its addresses.
+	// Conn is the connection that joined. It is closed; only its addresses are used.
 	net.Conn
 	loop    *Loop
 	handler Handler
 
 	mu sync.Mutex
-	// fd is open until gone. It is read and closed by the loop alone, written under mu by all.
+	// fd is open until gone. Any goroutine writes to it under mu. Once begun, only the loop reads from it and
+	// closes it.
 	fd int
-	// begun tells that the loop reads, shut that Close was called, gone that the descriptor is no longer
-	// this connection's.
+	// begun tells that the loop reads. shut tells that Close was called. gone tells that the descriptor no
+	// longer belongs to this connection.
 	begun, shut, gone bool
-	// left is what the connection is since it left.
+	// left is the connection after it has left the loop; nil before.
 	left net.Conn
 }
 
-// Begin lets the loop read. With an error it does not, and the connection is closed.
+// Begin makes the loop read the connection. If it returns an error, the connection is closed and not read.
 func (c *Conn) Begin() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -313,7 +318,7 @@ func (c *Conn) Begin() error {
 	return os.NewSyscallError("epoll_ctl", err)
 }
 
-// drain reads what has come. A read that fills less than the buffer took all, unless the peer ended.
+// drain reads what has arrived. A read that does not fill the buffer took everything, unless the peer ended.
 func (c *Conn) drain(buffer []byte, events uint32) {
 	for !c.gone {
 		n, err := raw(syscall.SYS_RECVFROM, c.fd, buffer)
@@ -341,8 +346,8 @@ func (c *Conn) drain(buffer []byte, events uint32) {
 	}
 }
 
-// closed tells whether Close was called. The lock also orders what the sender of a request wrote before its
-// answer is read.
+// closed tells whether Close was called. Its lock also makes what the sender of a request wrote visible
+// before the answer is handled.
 func (c *Conn) closed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -358,14 +363,14 @@ func (c *Conn) finish(err error) {
 	c.handler.Gone(err)
 }
 
-// release gives the descriptor back. The lock is held.
+// release closes the descriptor. The lock is held.
 func (c *Conn) release() {
 	c.gone = true
 	syscall.Close(c.fd)
 }
 
-// raw sends or receives b, which is not empty, on a socket that never waits: the scheduler need not hear of
-// the call. send and recv take less time than write and read, which take the socket for a file.
+// raw sends or receives b, which is not empty, on a socket that never blocks. So the call bypasses the
+// scheduler. send and recv take less time than write and read, which treat the socket as a file.
 func raw(call uintptr, fd int, b []byte) (int, error) {
 	n, _, err := syscall.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))),
 		uintptr(len(b)), syscall.MSG_NOSIGNAL, 0, 0)
@@ -375,8 +380,8 @@ func raw(call uintptr, fd int, b []byte) (int, error) {
 	return int(n), nil
 }
 
-// Write writes all of b without waiting. Where the kernel has no room for it the connection is closed: a
-// target that reads nothing does not stop who else is to be served.
+// Write writes all of b without waiting. If the kernel has no room for it, the connection is closed. So a
+// target that does not read cannot delay other connections.
 func (c *Conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	if c.left != nil {
@@ -398,7 +403,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	return max(n, 0), err
 }
 
-// Close ends the connection: the handler hears of it. It never waits.
+// Close ends the connection, and the handler is told (Gone). It never waits.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -416,11 +421,11 @@ func (c *Conn) Close() error {
 // shutdown makes the loop find the end of the connection. The lock is held.
 func (c *Conn) shutdown() {
 	c.shut = true
-	_ = syscall.Shutdown(c.fd, syscall.SHUT_RDWR) // fails where it has ended, which the loop finds, too
+	_ = syscall.Shutdown(c.fd, syscall.SHUT_RDWR) // fails if it has ended already, which the loop finds too
 }
 
-// Leave takes the connection out of the loop: from then on it is read as any other, and Write may wait. Its
-// handler calls it.
+// Leave takes the connection out of the loop. From then on it is an ordinary connection, and Write may wait.
+// Its handler calls it.
 func (c *Conn) Leave() (net.Conn, error) {
 	_ = syscall.EpollCtl(c.loop.poll, syscall.EPOLL_CTL_DEL, c.fd, nil)
 	c.loop.put(c.fd, nil)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Loop is one thread that reads connections. There is none here.
+// Loop is one thread that reads connections; it does not exist on this system.
 type Loop struct{}
 
 // Conn is a connection of a loop.

@@ -12,39 +12,41 @@ import (
 )
 
 const (
-	// maxHeader is the largest header block that is read, as RFC 9113 section 6.5.2 counts it.
+	// maxHeader is the largest header block that is read, measured as in RFC 9113 section 6.5.2.
 	maxHeader = 64 << 10
-	// maxBody is the most bytes of a body that are read. The window of a stream is one more, and never grows.
+	// maxBody is the most bytes of a body that are read. The window of a stream is one byte more and never
+	// grows.
 	maxBody = 1 << 20
 	// refill is how many bytes of bodies are read before the window of the connection is filled up again.
 	refill = 1 << 28
-	// frameSize is the smallest limit of a frame that a peer may have, and ours.
+	// frameSize is the smallest frame limit that a peer may have, and it is ours.
 	frameSize = 1 << 14
-	// firstStreams is how many streams a peer is taken to carry that sets no limit.
+	// firstStreams is how many streams are assumed for a peer that sets no limit.
 	firstStreams = 1 << 10
-	// lastStream is the last id of a stream; a connection that is near it takes no more.
+	// lastStream is the last possible stream id. A connection close to it takes no more streams.
 	lastStream = 1<<31 - 1
 	largest    = 1<<31 - 1
 )
 
-// Options are what a connection needs of its owner.
+// Options are what a connection needs from its owner.
 type Options struct {
 	// Now is the clock of the recording.
 	Now func() time.Duration
-	// Patience is how long a write, and the beginning of the connection, may take.
+	// Patience is how long a write, and the exchange of settings, may take.
 	Patience time.Duration
-	// Woken is called by the goroutine that runs Serve after Wake.
+	// Woken is called after Wake, by the goroutine that runs Serve. It may be nil.
 	Woken func()
-	// Drained is called there once the peer takes no more streams: those that it has taken go on.
+	// Drained is called by that goroutine once the peer takes no more streams. Streams that it has taken go
+	// on. It may be nil.
 	Drained func()
 }
 
-// Conn is one connection. Send, Cancel and Wake may be called by several goroutines at a time, Serve by one.
+// Conn is one connection. Several goroutines may call Send, Cancel and Wake at the same time; one runs Serve.
 type Conn struct {
 	o  Options
 	nc net.Conn
 
-	// writing guards what is sent: the ids and the header table must have the order of the writes.
+	// writing guards what is sent. Stream ids and header table must follow the order of the writes.
 	writing sync.Mutex
 	out     bytes.Buffer
 	framer  *http2.Framer // writes to out
@@ -54,7 +56,7 @@ type Conn struct {
 	window  int64
 	initial int64
 	frame   int
-	// pending are the streams with a body that waits for a window; bodies tells that there ever was a body.
+	// pending are the streams whose body waits for a window. bodies tells that there ever was a body.
 	pending []*Stream
 	bodies  bool
 
@@ -67,7 +69,7 @@ type Conn struct {
 }
 
 // New begins a connection: it writes the preface and waits for the settings of the peer. The error is a
-// *NotSpoken where these do not come.
+// *NotSpoken if the peer does not begin with settings.
 func New(nc net.Conn, o Options) (*Conn, error) {
 	c := &Conn{o: o, nc: nc, next: 1, window: 65535, initial: 65535, frame: frameSize,
 		streams: map[uint32]*Stream{}, limit: firstStreams}
@@ -89,7 +91,7 @@ func New(nc net.Conn, o Options) (*Conn, error) {
 func (c *Conn) begin() error {
 	c.writing.Lock()
 	c.out.WriteString(http2.ClientPreface)
-	_ = c.framer.WriteSettings( // to memory, as all frames are written: there is no error
+	_ = c.framer.WriteSettings( // frames are written to memory: there is no error
 		http2.Setting{ID: http2.SettingEnablePush, Val: 0},
 		http2.Setting{ID: http2.SettingInitialWindowSize, Val: maxBody + 1},
 		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: maxHeader})
@@ -117,7 +119,7 @@ func (c *Conn) begin() error {
 	return c.settings(settings)
 }
 
-// Room is how many streams the peer lets the connection carry at once, 0 where it takes no more.
+// Room returns how many streams the peer allows at once on the connection; 0 if it takes no more.
 func (c *Conn) Room() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,9 +129,9 @@ func (c *Conn) Room() int {
 	return c.limit
 }
 
-// Send sends the requests of streams in one write. Before it, begun is called for each with the clock; where
-// one returns false, nothing is written and the connection is closed. ErrFull tells that nothing was written,
-// nor begun called; any other error of the write ends Serve too.
+// Send sends the requests of streams in one write. Before that write it calls begun for each stream with the
+// clock. If begun returns false, nothing is written and the connection is closed. ErrFull means that nothing
+// was written and begun was not called. Any other error of the write also ends Serve.
 func (c *Conn) Send(streams []*Stream, begun func(i int, at time.Duration) bool) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -142,7 +144,7 @@ func (c *Conn) Send(streams []*Stream, begun func(i int, at time.Duration) bool)
 	at := c.o.Now()
 	for i := range streams {
 		if !begun(i, at) {
-			c.nc.Close() // the header table of the peer will not know what was encoded
+			c.nc.Close() // the peer's header table will lack what was encoded
 			return net.ErrClosed
 		}
 	}
@@ -154,7 +156,7 @@ func (c *Conn) Send(streams []*Stream, begun func(i int, at time.Duration) bool)
 	return c.flush()
 }
 
-// open gives the streams their ids. It reports false where there is no room for all.
+// open gives the streams their ids. It reports false if there is no room for all of them.
 func (c *Conn) open(streams []*Stream) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +173,7 @@ func (c *Conn) open(streams []*Stream) bool {
 	return true
 }
 
-// headers writes the header block of s, and as much of its body as the windows allow, to out.
+// headers writes to out the header block of s, and as much of its body as the windows allow.
 func (c *Conn) headers(s *Stream) {
 	c.block.Reset()
 	for _, f := range s.Request.Fields {
@@ -193,7 +195,7 @@ func (c *Conn) headers(s *Stream) {
 	}
 }
 
-// body writes as much of the body of s as the windows allow to out.
+// body writes to out as much of the body of s as the windows allow.
 func (c *Conn) body(s *Stream) {
 	for len(s.rest) > 0 {
 		n := int(min(int64(len(s.rest)), int64(c.frame), c.window, s.window))
@@ -207,7 +209,7 @@ func (c *Conn) body(s *Stream) {
 	}
 }
 
-// pump writes what the windows allow now of the bodies that wait.
+// pump writes to out what the windows now allow of the pending bodies.
 func (c *Conn) pump() {
 	kept := c.pending[:0]
 	for _, s := range c.pending {
@@ -228,7 +230,7 @@ func (c *Conn) flush() error {
 	_, err := c.nc.Write(c.out.Bytes())
 	c.out.Reset()
 	if err != nil {
-		c.nc.Close() // what follows a part of a frame is read as the rest of it
+		c.nc.Close() // the peer would read later bytes as the rest of a cut frame
 	}
 	return err
 }
@@ -241,10 +243,10 @@ func (c *Conn) write(put func(*http2.Framer) error) error {
 	return c.flush()
 }
 
-// Cancel gives up a stream that has not ended: its owner hears no more of it.
+// Cancel gives up a stream that has not ended. Its owner is told nothing more.
 func (c *Conn) Cancel(s *Stream) { c.drop(s, http2.ErrCodeCancel) }
 
-// drop gives up a stream and tells the peer why; where that fails, the reader sees it.
+// drop gives up a stream and tells the peer why. If the write fails, the reader notices.
 func (c *Conn) drop(s *Stream, code http2.ErrCode) {
 	id := s.id
 	if !c.forget(s) {

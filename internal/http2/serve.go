@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// mostIdle is how many frames a peer may send that answer nothing, between two that do.
+	// mostIdle is how many frames that answer nothing a peer may send between two that do.
 	mostIdle = 10_000
-	// mostInterim is how many interim answers may come before the final one.
+	// mostInterim is how many interim answers may precede the final one.
 	mostInterim = 100
 )
 
-// reader is the half of a connection that belongs to the goroutine that runs Serve.
+// reader is the part of a connection that belongs to the goroutine that runs Serve.
 type reader struct {
 	br     *bufio.Reader
 	frames *http2.Framer
 	// last is the clock after the last read.
 	last time.Duration
-	// idle counts the frames since the last that answered something, unacked the bytes of bodies since the
-	// window of the connection was filled up.
+	// idle counts the frames since the last one that answered something. unacked counts the bytes of bodies
+	// since the window of the connection was filled up.
 	idle, unacked int
 	fields        []Field
 	// serving tells that the settings were exchanged.
@@ -45,17 +45,18 @@ func (in intake) Read(p []byte) (int, error) {
 		if c.o.Woken == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !c.serving {
 			return n, err
 		}
-		_ = c.nc.SetReadDeadline(time.Time{}) // before the look, so that no wake-up is lost
+		_ = c.nc.SetReadDeadline(time.Time{}) // before Woken, so that no later Wake is lost
 		c.o.Woken()
 	}
 }
 
-// Serve reads until the connection ends, and returns why. Streams that are open then are told nothing.
+// Serve reads until the connection ends, and returns why. It does not tell the owners of streams that are
+// still open.
 func (c *Conn) Serve() error {
 	c.serving = true
 	for {
-		// The buffer was empty before the read that brought this byte, or that read ended the frame before
-		// it.
+		// Either the buffer was empty before the read that brought this byte, or that read also ended the
+		// frame before.
 		if _, err := c.br.Peek(1); err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ func (c *Conn) take(f http2.Frame, at time.Duration) error {
 	return nil
 }
 
-// stream returns the stream with an id that was begun and has not ended, nil for none.
+// stream returns the stream with an id that was begun and has not ended; nil for none.
 func (c *Conn) stream(id uint32) *Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,7 +196,7 @@ func (c *Conn) trailers(s *Stream, ended bool) error {
 	return c.end(s, c.fields)
 }
 
-// end ends a whole answer. Where the body of its request was not sent to its end, the rest is not sent.
+// end ends a whole answer. If part of the request's body is unsent, it is never sent.
 func (c *Conn) end(s *Stream, trailers []Field) error {
 	if c.unsent(s) {
 		c.drop(s, http2.ErrCodeCancel)
@@ -206,7 +207,7 @@ func (c *Conn) end(s *Stream, trailers []Field) error {
 	return nil
 }
 
-// unsent tells whether a part of the body of a request was not sent.
+// unsent tells whether part of the body of a request was not sent.
 func (c *Conn) unsent(s *Stream) bool {
 	if len(s.Request.Body) == 0 {
 		return false
@@ -283,7 +284,7 @@ func (c *Conn) settings(f *http2.SettingsFrame) error {
 	return c.flush()
 }
 
-// grow changes the windows of the streams that are open. The lock for writing is held.
+// grow changes the windows of the open streams. The lock for writing is held.
 func (c *Conn) grow(by int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -292,7 +293,7 @@ func (c *Conn) grow(by int64) {
 	}
 }
 
-// takeWindow opens the window of a stream, or that of the connection for id 0.
+// takeWindow enlarges the window of a stream, or of the connection for id 0.
 func (c *Conn) takeWindow(id uint32, by int64) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
