@@ -38,7 +38,7 @@ func (c *leanConn) skip(n int64) error {
 	}
 }
 
-// errChunk is what a body that is not chunked as it says ends with.
+// errChunk is the error of a body that breaks the rules of chunked coding.
 var errChunk = errors.New("a chunked body is SIZE in hexadecimal digits, a line end, as many bytes, a line " +
 	"end, and so on")
 
@@ -81,8 +81,8 @@ func (c *leanConn) drainChunks() error {
 	}
 }
 
-// line returns the next line of a chunked body without its end, which is strict: readers that differ about it
-// would see different requests behind the body.
+// line returns the next line of a chunked body without its end. It accepts only CRLF as an end: readers that
+// differ about line ends would see different requests behind the body.
 func (c *leanConn) line() (string, error) {
 	for {
 		if i := bytes.IndexByte(c.buffer[c.from:c.to], '\n'); i >= 0 {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The states of a connection: waiting for a request, with one, and closed while it waited.
+// The states of a connection: it waits for a request, it handles one, or it was closed while it waited.
 const (
 	connIdle int32 = iota
 	connBusy
@@ -19,11 +19,11 @@ const (
 )
 
 const (
-	// startBuffer is the size of the buffer that a connection begins with.
+	// startBuffer is the size of the first buffer of a connection.
 	startBuffer = 4 << 10
-	// maxDrain is the most bytes of a body that are read for the sake of the next request.
+	// maxDrain is the most bytes of a body that are read to reach the next request.
 	maxDrain = 256 << 10
-	// armEvery is how long a deadline is left as it is, since to set one for every request costs more than it
+	// armEvery is how long a deadline stays unchanged. Setting one for every request costs more than it
 	// brings.
 	armEvery = 5 * time.Second
 )
@@ -33,7 +33,7 @@ type leanConn struct {
 	server *lean
 	conn   net.Conn
 	state  atomic.Int32
-	// buffer[from:to] was read and not yet used.
+	// buffer[from:to] was read and not used yet.
 	buffer   []byte
 	from, to int
 	// armed is when the deadline for reading was last set.
@@ -77,7 +77,8 @@ func (c *leanConn) serve() {
 		if !c.answer() {
 			return
 		}
-		// Who closes the server sets closing first and looks at the state then.
+		// Close and Shutdown set closing before they look at the state, so one of the two sides ends the
+		// connection.
 		c.state.Store(connIdle)
 		if c.server.closing.Load() && c.state.CompareAndSwap(connIdle, connEnded) {
 			return
@@ -89,7 +90,7 @@ func (c *leanConn) serve() {
 func (c *leanConn) answer() bool {
 	last := c.head.close
 	if c.head.expect && c.head.length != 0 {
-		// The handler reads no body; whether the client sends it without being told to, nobody knows.
+		// The handler reads no body. Nobody knows whether the client will send it without a 100 (Continue).
 		last = true
 	}
 	c.writer.reset()
@@ -97,7 +98,7 @@ func (c *leanConn) answer() bool {
 	c.handle()
 	c.hangUp.end()
 	if c.writer.status == 0 {
-		// The client left before there was an answer, or gets none.
+		// The client left before there was an answer, or the handler gave none.
 		return false
 	}
 	if _, err := c.conn.Write(c.writer.finish(&c.head, last)); err != nil || last {
@@ -109,7 +110,7 @@ func (c *leanConn) answer() bool {
 	return c.drain()
 }
 
-// handle lets the handler answer. One that panics with http.ErrAbortHandler gives no answer.
+// handle lets the handler answer. A handler that panics with http.ErrAbortHandler gives no answer.
 func (c *leanConn) handle() {
 	defer func() {
 		switch v := recover(); v {
@@ -123,7 +124,7 @@ func (c *leanConn) handle() {
 	c.server.handler.ServeHTTP(&c.writer, c.request)
 }
 
-// refuse answers what is no request.
+// refuse answers bytes that are not a valid request.
 func (c *leanConn) refuse(r refusal) {
 	c.writer.reset()
 	c.writer.header.Set("Content-Type", "text/plain; charset=utf-8")
@@ -133,19 +134,19 @@ func (c *leanConn) refuse(r refusal) {
 	}
 }
 
-// linger lets the client read the answer: a connection that is closed with bytes unread is reset, and the
-// answer may be lost.
+// linger lets the client read the answer. Closing a connection with unread bytes resets it, and the answer
+// may be lost.
 func (c *leanConn) linger() {
 	half, ok := c.conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil ||
 		c.conn.SetReadDeadline(time.Now().Add(500*time.Millisecond)) != nil {
 		return
 	}
-	// What still comes is of no interest; an error ends it like its end.
+	// What still arrives does not matter. An error ends the wait like the end of the stream.
 	_, _ = io.CopyN(io.Discard, c.conn, maxDrain)
 }
 
-// readHead returns the next header block, or "" when the client has no more requests.
+// readHead returns the next header block. It returns "" if the client has no more requests.
 func (c *leanConn) readHead() (string, refusal) {
 	searched, late := 0, false
 	for {
@@ -193,7 +194,7 @@ func (c *leanConn) arm(d time.Duration) {
 	_ = c.conn.SetReadDeadline(c.armed.Add(d))
 }
 
-// fill reads once more into the buffer, which it makes larger where it must.
+// fill reads once more into the buffer, and enlarges the buffer if it is full.
 func (c *leanConn) fill() error {
 	switch {
 	case c.from == c.to:
@@ -218,8 +219,8 @@ func (c *leanConn) fill() error {
 	return err
 }
 
-// endOfHead returns the length of the header block that b begins with, or 0 if it is not complete. The first
-// searched bytes are known to hold no end.
+// endOfHead returns the length of the header block at the beginning of b, or 0 if it is incomplete. The first
+// `searched` bytes are known to hold no end.
 func endOfHead(b []byte, searched int) int {
 	i := max(0, searched-3)
 	for {
@@ -237,7 +238,7 @@ func endOfHead(b []byte, searched int) int {
 	}
 }
 
-// prepare makes the request of the head.
+// prepare makes the request from the head.
 func (c *leanConn) prepare() refusal {
 	h := &c.head
 	u, err := c.parseURI(h.uri, h.method)
@@ -257,7 +258,7 @@ func (c *leanConn) prepare() refusal {
 	return refusal{}
 }
 
-// parseURI reads the target of a request.
+// parseURI parses the target of a request. A plain path takes a short cut.
 func (c *leanConn) parseURI(uri, method string) (*url.URL, error) {
 	if uri[0] == '/' && !strings.ContainsAny(uri, "%?#;@:") && !strings.HasPrefix(uri, "//") {
 		c.url = url.URL{Path: uri}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// hangUp is the context of all requests of a connection: it ends when the client leaves, which is looked for
-// only while somebody waits for it.
+// hangUp is the context of all requests of a connection. It ends when the client leaves. It watches for that
+// only while somebody waits on Done.
 type hangUp struct {
 	conn   *leanConn
 	number uint64
@@ -16,22 +16,21 @@ type hangUp struct {
 	left   atomic.Bool
 
 	mu sync.Mutex
-	// handling tells that a handler runs; watching is closed when the look-out has ended, nil without one.
+	// handling tells that a handler runs. watching is closed when the watch has ended; nil without a watch.
 	handling bool
 	watching chan struct{}
 }
 
-// ConnectionKey is the key under which a context has the number of the connection, a uint64 from 1.
+// ConnectionKey is the context key of the number of the connection, a uint64 from 1.
 type ConnectionKey struct{}
 
-// Deadline returns none.
+// Deadline returns no deadline.
 func (*hangUp) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// OddLinesKey is the key under which a context has the lines of the header block that are not written as
-// usual, a []string.
+// OddLinesKey is the context key of the header lines that are not written as usual, a []string.
 type OddLinesKey struct{}
 
-// Value returns the number of the connection, or the odd lines of its request, for their keys.
+// Value returns the number of the connection or the odd lines of its request, by key.
 func (h *hangUp) Value(key any) any {
 	switch key {
 	case ConnectionKey{}:
@@ -42,7 +41,7 @@ func (h *hangUp) Value(key any) any {
 	return nil
 }
 
-// Err tells whether the client was seen to leave.
+// Err returns context.Canceled once the client was seen to leave.
 func (h *hangUp) Err() error {
 	if h.left.Load() {
 		return context.Canceled
@@ -50,7 +49,7 @@ func (h *hangUp) Err() error {
 	return nil
 }
 
-// Done begins to look whether the client leaves, while a handler runs.
+// Done starts to watch whether the client leaves, while a handler runs.
 func (h *hangUp) Done() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +60,7 @@ func (h *hangUp) Done() <-chan struct{} {
 	return h.gone
 }
 
-// watch reads until something comes, which the next request begins with, or nothing more can come.
+// watch reads until something arrives or nothing more can. What arrives is the beginning of the next request.
 func (h *hangUp) watch(ended chan<- struct{}) {
 	defer close(ended)
 	c := h.conn
@@ -74,14 +73,14 @@ func (h *hangUp) watch(ended chan<- struct{}) {
 	}
 }
 
-// begin says that a handler begins.
+// begin tells that a handler begins.
 func (h *hangUp) begin() {
 	h.mu.Lock()
 	h.handling = true
 	h.mu.Unlock()
 }
 
-// end says that the handler has returned; after it nobody but the connection reads.
+// end tells that the handler has returned. After it only the connection reads.
 func (h *hangUp) end() {
 	h.mu.Lock()
 	watching := h.watching
@@ -90,7 +89,7 @@ func (h *hangUp) end() {
 	if watching == nil {
 		return
 	}
-	// An error of these shows at the next read.
+	// An error of these calls shows at the next read.
 	_ = h.conn.conn.SetReadDeadline(time.Unix(1, 0))
 	<-watching
 	h.conn.arm(idleTimeout)

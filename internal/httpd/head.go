@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// head is the header block of a request (RFC 9112). It is filled anew for each request of a connection and
-// keeps its memory.
+// head is the header block of a request (RFC 9112). Each request of a connection fills it anew, and it keeps
+// its memory.
 type head struct {
 	method, uri, host string
 	// minor is n of HTTP/1.n.
 	minor  int
 	header http.Header
-	// length is the number of bytes of the body, or chunked.
+	// length is the number of bytes of the body, or `chunked`.
 	length int64
-	// close tells that the connection ends with the answer; keep that a client of HTTP/1.0 asked for the
-	// opposite.
+	// close tells that the connection ends with the answer. keep tells that a client of HTTP/1.0 asked to
+	// keep it open.
 	close, keep bool
 	// expect tells that the client waits for 100 (Continue) before it sends the body.
 	expect bool
-	// values backs the values of header.
+	// values holds the memory of the values of header.
 	values []string
-	// odd are the lines that are not written as usual: a name in another case, more than one space.
+	// odd are the lines that are not written as usual: a name that is not canonical, or more than one space.
 	odd []string
 }
 
-// chunked is the length of a body that says itself where it ends.
+// chunked is the length of a body whose end is marked in the body itself.
 const chunked = -1
 
-// refusal is an answer to what is no request; the connection ends with it. The zero value is none.
+// refusal is the answer to an invalid request. The connection ends with it. The zero value is no refusal.
 type refusal struct {
 	status int
 	why    string
@@ -37,8 +37,8 @@ type refusal struct {
 
 func badRequest(why string) refusal { return refusal{http.StatusBadRequest, why} }
 
-// parse reads a block that ends with an empty line. Lines may end without a carriage return. Strings of h are
-// parts of block.
+// parse reads a block that ends with an empty line. Lines may end without a carriage return. The strings of h
+// are parts of block.
 func (h *head) parse(block string) refusal {
 	clear(h.header)
 	if h.header == nil {
@@ -57,7 +57,7 @@ func (h *head) parse(block string) refusal {
 	return h.complete()
 }
 
-// cutLine returns the first line of text without its end, and what follows.
+// cutLine returns the first line of text without its end, and the rest.
 func cutLine(text string) (line, rest string) {
 	i := strings.IndexByte(text, '\n')
 	if i < 0 {
@@ -115,7 +115,7 @@ func (h *head) field(line string) refusal {
 	return refusal{}
 }
 
-// complete reads what the fields say of the message.
+// complete reads what the fields say about the message.
 func (h *head) complete() refusal {
 	switch hosts := h.header["Host"]; {
 	case len(hosts) > 1 || len(hosts) == 0 && h.minor == 1:
@@ -146,7 +146,7 @@ func (h *head) complete() refusal {
 	return h.body()
 }
 
-// body reads how long the body is. What another reader could understand otherwise is refused (RFC 9112
+// body finds the length of the body. It refuses what another reader could understand differently (RFC 9112
 // section 6.3).
 func (h *head) body() refusal {
 	lengths, codings := h.header["Content-Length"], h.header["Transfer-Encoding"]
@@ -169,7 +169,7 @@ func (h *head) body() refusal {
 	return refusal{}
 }
 
-// parseLength returns the number that v writes in decimal digits, at most 18.
+// parseLength returns the number that v writes in decimal digits, 18 at most.
 func parseLength(v string) (int64, bool) {
 	if v == "" || len(v) > 18 {
 		return 0, false
@@ -184,7 +184,8 @@ func parseLength(v string) (int64, bool) {
 	return n, true
 }
 
-// canonical returns the canonical form of a field name, which is a token: itself, if it has it already.
+// canonical returns the canonical form of a field name, which is a token. It returns name itself if that is
+// canonical.
 func canonical(name string) string {
 	upper := true
 	for i := range len(name) {
@@ -199,7 +200,7 @@ func canonical(name string) string {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// tokenBytes are the bytes that a token consists of (RFC 9110 section 5.6.2).
+// tokenBytes are the bytes of a token (RFC 9110 section 5.6.2).
 var tokenBytes = func() (set [256]bool) {
 	for c := range 256 {
 		b := byte(c)
@@ -209,7 +210,7 @@ var tokenBytes = func() (set [256]bool) {
 	return set
 }()
 
-// IsToken tells whether s is a token (RFC 9110 section 5.6.2), as a method and a field name are.
+// IsToken tells whether s is a token (RFC 9110 section 5.6.2). Methods and field names are tokens.
 func IsToken(s string) bool {
 	for i := range len(s) {
 		if !tokenBytes[s[i]] {
@@ -219,7 +220,7 @@ func IsToken(s string) bool {
 	return s != ""
 }
 
-// isTarget tells whether s is written in visible characters.
+// isTarget tells whether s is not empty and has only visible ASCII characters.
 func isTarget(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] >= 0x7f {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// lean is an HTTP/1.1 server for handlers that answer in one piece and keep nothing of a request: it uses the
-// request, the fields and the memory of a connection again for the next one. It costs less than half of
-// net/http's processor time, so that our target is not what a load test measures.
+// lean is an HTTP/1.1 server for handlers that answer in one piece and keep nothing of a request. It uses the
+// request, the fields and the memory of a connection again for the next request. It costs less than half of
+// the processor time of net/http. So a load test does not mostly measure our own target.
 type lean struct {
 	handler http.Handler
 
@@ -23,7 +23,7 @@ type lean struct {
 	closing atomic.Bool
 	// gone is closed when the last connection ended after closing began.
 	gone chan struct{}
-	// accepted numbers the connections.
+	// accepted counts the connections, and numbers them.
 	accepted atomic.Uint64
 }
 
@@ -31,7 +31,7 @@ func newLean(h http.Handler) *lean {
 	return &lean{handler: h, conns: map[*leanConn]struct{}{}, gone: make(chan struct{})}
 }
 
-// Serve accepts connections until the server is closed; then it returns http.ErrServerClosed.
+// Serve accepts connections until the server is closed. Then it returns http.ErrServerClosed.
 func (s *lean) Serve(l net.Listener) error {
 	s.mu.Lock()
 	s.listener = l
@@ -46,7 +46,7 @@ func (s *lean) Serve(l net.Listener) error {
 			if s.closing.Load() {
 				return http.ErrServerClosed
 			}
-			// Out of descriptors for a moment: those who wait are accepted later.
+			// No descriptor is free for a moment. Waiting clients are accepted later.
 			var passing interface{ Temporary() bool }
 			if errors.As(err, &passing) && passing.Temporary() {
 				pause = min(max(2*pause, 5*time.Millisecond), time.Second)
@@ -65,7 +65,7 @@ func (s *lean) Serve(l net.Listener) error {
 	}
 }
 
-// add keeps c to be closed, unless the server is closing already.
+// add registers c, so that it can be closed. It reports false if the server is closing already.
 func (s *lean) add(c *leanConn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +86,8 @@ func (s *lean) remove(c *leanConn) {
 	}
 }
 
-// Shutdown stops accepting, ends the connections that wait for a request, and waits until the others have
-// answered theirs or ctx ends, whose error it then returns.
+// Shutdown stops accepting and ends the connections that wait for a request. It waits until the others have
+// answered theirs. If ctx ends first, it returns the error of ctx.
 func (s *lean) Shutdown(ctx context.Context) error {
 	s.stop(func(c *leanConn) {
 		if c.state.CompareAndSwap(connIdle, connEnded) {

@@ -1,5 +1,5 @@
-// Package httpd serves handlers on the loopback interface: by net/http, or by a lean server that costs less
-// than half of its processor time, for handlers that answer in one piece.
+// Package httpd serves handlers on the loopback interface, with net/http or with a lean server. The lean
+// server suits handlers that answer in one piece. It costs less than half of the processor time of net/http.
 package httpd
 
 import (
@@ -20,7 +20,7 @@ import (
 const (
 	// maxHeader is the most bytes of a header block.
 	maxHeader = 64 << 10
-	// idleTimeout is how long a connection is kept for the next request.
+	// idleTimeout is how long a connection stays open for the next request.
 	idleTimeout = 2 * time.Minute
 	// headerTimeout is how long a header block may take once it has begun.
 	headerTimeout = 10 * time.Second
@@ -33,7 +33,7 @@ type Server struct {
 	done     chan error
 }
 
-// engine is what reads requests and writes answers.
+// engine reads requests and writes answers.
 type engine interface {
 	// Serve accepts connections until the engine is closed, and then returns http.ErrServerClosed.
 	Serve(net.Listener) error
@@ -41,8 +41,8 @@ type engine interface {
 	Close() error
 }
 
-// engineFor returns the lean server for a handler that suits it, and says so by a method AnswersInOnePiece.
-// All others may keep requests and answer in parts: they get the server of net/http.
+// engineFor returns the lean server for a handler with a method AnswersInOnePiece. Other handlers may keep
+// requests and answer in parts, so they get the server of net/http.
 func engineFor(h http.Handler) engine {
 	if _, suits := h.(interface{ AnswersInOnePiece() }); suits {
 		return newLean(h)
@@ -69,8 +69,8 @@ type ListenOptions struct {
 	AnyAddress bool
 }
 
-// Listen serves h at addr, "127.0.0.1:0" for a port that the kernel chooses. An address that is not of the
-// loopback interface is refused: our targets are made to be attacked.
+// Listen serves h at addr; "127.0.0.1:0" lets the kernel choose the port. It refuses an address outside of
+// the loopback interface, since our targets are made to be attacked.
 func Listen(h http.Handler, addr string) (*Server, error) { return ListenOptions{}.Listen(h, addr) }
 
 // Listen serves h at addr.
@@ -92,14 +92,14 @@ func (o ListenOptions) Listen(h http.Handler, addr string) (*Server, error) {
 	return s, nil
 }
 
-// Addr returns the address that the server listens at, with its port.
+// Addr returns the address, with its port, that the server listens at.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // URL returns the address as http://HOST:PORT/.
 func (s *Server) URL() string { return "http://" + s.Addr() + "/" }
 
-// Close stops accepting, waits until the requests in flight are answered or ctx ends, and then closes all
-// connections. It returns what made the server stop earlier, if anything did.
+// Close stops accepting and waits until the requests in flight are answered, or ctx ends. It then closes all
+// connections. It returns the error that stopped the server earlier, if any.
 func (s *Server) Close(ctx context.Context) error {
 	err := s.server.Shutdown(ctx)
 	if err != nil {

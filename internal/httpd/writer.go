@@ -45,8 +45,8 @@ func (w *leanWriter) WriteString(s string) (int, error) {
 	return len(s), nil
 }
 
-// finish returns the answer to h as it is sent; last tells that the connection ends with it. As net/http
-// does, it adds Date and Content-Length unless they are there, or are there without a value.
+// finish returns the bytes of the answer to h. last tells that the connection ends with it. Like net/http, it
+// adds Date and Content-Length, unless the handler has set them, even to no value.
 func (w *leanWriter) finish(h *head, last bool) []byte {
 	bodiless := w.status == http.StatusNoContent || w.status == http.StatusNotModified || w.status < 200
 	b := append(w.out, "HTTP/1.1 "...)
