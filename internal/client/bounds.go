@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// attempts tells whether each request was given up in time: after as many tries as were declared.
+// attempts judges whether each request was given up in time: after at most the declared number of tries.
 func (s *session) attempts() verdict.Claim {
 	const kind = verdict.ClaimClientAttempts
 	var found []verdict.Finding
@@ -42,8 +42,9 @@ func (s *session) attempts() verdict.Claim {
 	return settle(kind, text, nil)
 }
 
-// givenUp tells whether a request ended with a denial, and was not tried again for more than twice as long as
-// it was told, or ever took, to wait.
+// givenUp tells whether a request ended with a denial and was then given up. It was, if no try followed for
+// more than twice the longest wait. That is the longest of the last stated wait, the gaps between its tries,
+// and timerSlack.
 func (s *session) givenUp(r *request) bool {
 	d := last(r)
 	if d.Outcome != timeline.Denied || !d.Answered {
@@ -59,7 +60,7 @@ func (s *session) givenUp(r *request) bool {
 	return s.tl.End()-d.FirstByte > 2*long
 }
 
-// budget tells whether all retries together kept within their share of the first tries.
+// budget judges whether all retries together stayed within their share of the first tries.
 func (s *session) budget() verdict.Claim {
 	const kind = verdict.ClaimClientBudget
 	var retries []*timeline.Observation

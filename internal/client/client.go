@@ -1,10 +1,10 @@
-// Package client judges the other half of rate limiting: what clients do after a denial. It reads a
-// recording made at the server and tells whether waits were kept, spread, and bounded in number.
+// Package client judges the other half of rate limiting: what clients do after a denial. It reads a recording
+// made at the server. It judges whether clients kept the stated waits, spread their retries, and bounded the
+// number of tries.
 //
-// A request arrives later than it was sent, and a denial is read later than it was written. So the time
-// that a server sees between the two is at least as long as the client waited: a wait that is too short
-// there was too short. What a recording cannot tell by itself is whether a request is a retry: see
-// Options.Same.
+// A request arrives later than it was sent, and a denial is read later than it was written. So the server
+// sees at least the time that the client waited. If that time is too short at the server, the client's wait
+// was too short. A recording alone cannot tell whether a request is a retry: see Options.Same.
 package client
 
 import (
@@ -27,26 +27,27 @@ const (
 	Storm        verdict.Kind = "storm"
 )
 
-// Options are what is known of the clients. The zero value is good.
+// Options are what is known about the clients. The zero value is usable.
 type Options struct {
 	// Same is what all tries of one request have in common: SameURL, or a recorded header field whose values
-	// differ between requests. Empty: Idempotency-Key where it was sent. Where nothing tells a retry from a
-	// new request no client is accused: several of its threads may ask the same.
+	// differ between requests. The default is Idempotency-Key where it was sent. If nothing tells a retry
+	// from a new request, no client is accused: several threads of a client may send equal requests.
 	Same string
-	// MaxAttempts is the most tries of one request, the first included; 0: not judged.
+	// MaxAttempts is the most tries of one request, the first included; 0 is not judged.
 	MaxAttempts int
-	// Budget is the most retries of all clients together, in percent of the first tries; 0: not judged.
+	// Budget is the most retries of all clients together, in percent of the first tries; 0 is not judged.
 	Budget int
 }
 
-// SameURL says that a client uses method and URL for one request each.
+// SameURL says that requests with the same method and URL are tries of one request.
 const SameURL = "url"
 
-// findingsMax is the most findings of a claim for one client; texts say how many there are.
+// findingsMax is the most findings of a claim for one client. The texts give the full number.
 const findingsMax = 5
 
 // Judge judges the clients of a recording. The partitions of the judgement are the clients that were denied,
-// by name; its verdict is the worst of the claims. Inconclusive, too-few, where nothing was seen of a claim.
+// ascending by name. Its verdict is the worst verdict of the claims. A claim of which nothing was seen is
+// Inconclusive, too-few.
 func Judge(tl *timeline.Timeline, o Options) (*verdict.Judgement, []verdict.Claim) {
 	all := requestsOf(tl, o.Same)
 	clock := clockOf(&tl.Header)
@@ -76,7 +77,7 @@ type session struct {
 	waits    []wait
 }
 
-// judgement sums up the claims, for all and for each client that was denied.
+// judgement sums up the claims, overall and for each client that was denied.
 func (s *session) judgement(claims []verdict.Claim) *verdict.Judgement {
 	j := &verdict.Judgement{Verdict: verdict.Pass}
 	for _, c := range claims {
@@ -94,7 +95,7 @@ func (s *session) judgement(claims []verdict.Claim) *verdict.Judgement {
 	return j
 }
 
-// denied are the clients that were denied, ascending.
+// denied returns the clients that were denied, ascending.
 func (s *session) denied() []string {
 	out := map[string]bool{}
 	for i := range s.tl.Observations {
@@ -105,7 +106,7 @@ func (s *session) denied() []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// partition is the verdict on one client: its findings, or whether its waits were seen to be kept.
+// partition returns the verdict on one client, from its findings and from the waits that it kept.
 func (s *session) partition(name string, claims []verdict.Claim) verdict.PartitionVerdict {
 	p := verdict.PartitionVerdict{Partition: name, Verdict: verdict.Pass}
 	for _, c := range claims {
@@ -129,7 +130,7 @@ func (s *session) partition(name string, claims []verdict.Claim) verdict.Partiti
 	return p
 }
 
-// settle is the claim with findings, or a pass.
+// settle returns a claim that fails if it has findings, and passes otherwise.
 func settle(kind verdict.ClaimKind, text string, findings []verdict.Finding) verdict.Claim {
 	c := verdict.Claim{ID: string(kind), Kind: kind, Verdict: verdict.Pass, Text: text, Findings: findings}
 	if len(findings) > 0 {
@@ -138,12 +139,13 @@ func settle(kind verdict.ClaimKind, text string, findings []verdict.Finding) ver
 	return c
 }
 
-// tooFew is a claim of which too little was seen.
+// tooFew returns an inconclusive claim of which too little was seen.
 func tooFew(kind verdict.ClaimKind, text string) verdict.Claim {
 	return verdict.Claim{ID: string(kind), Kind: kind, Reason: verdict.TooFew, Text: text}
 }
 
-// finding is a finding with the observations that prove it, in the order of their arrival.
+// finding returns a finding with the observations that prove it, ascending by Seq. Its partition is "" if
+// they have several.
 func finding(kind verdict.Kind, seen, bound int64, text string, of ...*timeline.Observation) verdict.Finding {
 	f := verdict.Finding{Kind: kind, Seen: seen, Bound: bound, Text: text, Partition: of[0].Partition,
 		From: of[0].Sent}
@@ -158,7 +160,7 @@ func finding(kind verdict.Kind, seen, bound int64, text string, of ...*timeline.
 	return f
 }
 
-// Summary counts requests and retries in a sentence, and says by what retries were recognised.
+// Summary counts requests and retries in a sentence, and says how retries were recognised.
 func Summary(tl *timeline.Timeline, o Options) string {
 	retries, most := 0, 1
 	clients, by := map[string]bool{}, map[string]bool{}

@@ -6,12 +6,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// request is one request of a client, and its tries in the order of their arrival.
+// request is one request of a client, with its tries in order of arrival.
 type request struct {
 	client, name string
 	// by says what its tries have in common.
 	by string
-	// sure tells that all tries are of one request; else a later one may be another request.
+	// sure tells that all tries belong to one request. Otherwise a later one may be another request.
 	sure  bool
 	tries []*timeline.Observation
 }
@@ -26,7 +26,7 @@ func requestsOf(tl *timeline.Timeline, same string) []request {
 		key := [3]string{o.Partition, by, name}
 		n, known := at[key]
 		if known && !sure && last(&all[n]).Outcome == timeline.Allowed {
-			known = false // what was admitted is not tried again
+			known = false // an admitted request is not tried again
 		}
 		if !known {
 			n, at[key] = len(all), len(all)
@@ -39,7 +39,8 @@ func requestsOf(tl *timeline.Timeline, same string) []request {
 
 func last(r *request) *timeline.Observation { return r.tries[len(r.tries)-1] }
 
-// identity is what tells a request from others of its client, by what, and whether it does so surely.
+// identity returns what distinguishes a request from others of its client, and its value. sure tells whether
+// equal values mean the same request for certain.
 func identity(o *timeline.Observation, same string) (by, name string, sure bool) {
 	const methodAndURL = "method and URL"
 	switch same {
@@ -57,7 +58,7 @@ func identity(o *timeline.Observation, same string) (by, name string, sure bool)
 	return methodAndURL + " (it may be a new request, which accuses nobody)", url(o), false
 }
 
-// url is the method and the URL of a request; of a recording without them, its phase.
+// url returns the method and URL of a request. In a recording without them it returns the phase.
 func url(o *timeline.Observation) string {
 	method, _ := o.Fields.Get(":method")
 	path, ok := o.Fields.Get(":path")
@@ -67,7 +68,7 @@ func url(o *timeline.Observation) string {
 	return method + " " + path
 }
 
-// idempotency is the key with which a client names a request; empty where it names none.
+// idempotency returns the key by which a client names a request; "" if it has none.
 func idempotency(o *timeline.Observation) string {
 	v, _ := o.Fields.Get("Idempotency-Key")
 	w, _ := o.Fields.Get("X-Idempotency-Key")

@@ -12,28 +12,28 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Retries are not spread where three quarters of them, and leastWaits or more, differ by no more than alike
-// of the wait, and spread where those differ by spread of it or more; between the two it may be either. With
-// jitter over a tenth of the wait, retries are alike by chance less than once in twenty thousand times. The
-// other quarter is left to machines that had no time.
+// Three quarters of the retries, and at least leastWaits, decide whether retries are spread. They are not
+// spread if those differ by at most `alike` of the wait. They are spread if those differ by `spread` of it or
+// more; between the two nothing is known. With jitter over a tenth of the wait, retries are alike by chance
+// less than once in twenty thousand times. The other quarter allows for machines that had no processor time.
 const (
 	leastWaits = 8
 	alike      = 0.01
 	spread     = 0.05
 )
 
-// group is a number of waits that would end at the same place without jitter, and places where they did: how
-// long after the time told, as a share of the wait.
+// group is a number of waits that would end at the same place without jitter. places are where they ended:
+// how long after the stated time, as a share of the wait.
 type group struct {
 	client string
 	waits  []*wait
 	places []float64
-	// of is how many waits there were when those that differ most were left out.
+	// of is the number of waits before the most deviating ones were left out.
 	of int
 }
 
-// narrowest is where the smallest span begins and ends, among ascending places, that holds three quarters of
-// them and leastWaits or more.
+// narrowest finds the smallest span among ascending places that holds three quarters of them, and at least
+// leastWaits. The span is places[from:to].
 func narrowest[T cmp.Ordered](places []T, width func(a, b T) float64) (from, to int) {
 	n := max(leastWaits, (3*len(places)+3)/4)
 	best := 0
@@ -45,7 +45,7 @@ func narrowest[T cmp.Ordered](places []T, width func(a, b T) float64) (from, to 
 	return best, best + n
 }
 
-// width is how far apart the places are that differ least, and those are all that is left in g.
+// width returns how far apart the places of the narrowest span are. It leaves only that span in g.
 func (g *group) width() float64 {
 	order := make([]int, len(g.places))
 	for i := range order {
@@ -62,7 +62,7 @@ func (g *group) width() float64 {
 	return sorted[to-1] - sorted[from]
 }
 
-// jitter tells whether the waits are spread: for each client with enough of them, and for all others
+// jitter judges whether the waits are spread, for each client with enough of them and for all others
 // together.
 func (s *session) jitter() verdict.Claim {
 	const kind = verdict.ClaimClientJitter
@@ -92,7 +92,7 @@ func (s *session) jitter() verdict.Claim {
 	return settle(kind, fmt.Sprintf("%s looked at", quantity.Plural(judged, "wait")), found)
 }
 
-// groups are the groups of each client that has enough waits for one, and of all others together.
+// groups returns the groups of each client with enough waits for one, and the groups of all others together.
 func (s *session) groups() []*group {
 	own := map[string][]wait{}
 	for _, w := range s.waits {
@@ -115,8 +115,8 @@ func (s *session) groups() []*group {
 	return append(out, grouped(rest)...)
 }
 
-// grouped divides waits: those that were told, and those that were not, by the number of the try. A retry
-// that came long before its time did not wait for it.
+// grouped divides waits into those with a stated wait and those without one, the latter by the number of the
+// try. It skips a retry long before its time, which did not wait for that time.
 func grouped(waits []wait) []*group {
 	byTry := map[int]*group{}
 	for i := range waits {
@@ -137,7 +137,7 @@ func grouped(waits []wait) []*group {
 	for key, g := range byTry {
 		least := slices.Min(g.places)
 		for i := range g.places {
-			if key > 0 { // as a share of the shortest
+			if key > 0 { // without a stated wait: a share of the shortest gap
 				g.places[i] /= max(least, 1)
 			}
 		}
@@ -149,8 +149,8 @@ func grouped(waits []wait) []*group {
 	return out
 }
 
-// onTheirOwn tells that no standstill of the client made the waits of g alike, so that it sent at last what
-// had been due long before: they came on time, or not all at once.
+// onTheirOwn tells that no standstill of the client made the waits of g alike. After a standstill, a client
+// sends at once what was due long before. So the waits must have ended on time, or not all at once.
 func (g *group) onTheirOwn() bool {
 	const never = time.Duration(1 << 62)
 	first, last, length, late := never, time.Duration(0), never, time.Duration(0)
@@ -165,10 +165,10 @@ func (g *group) onTheirOwn() bool {
 	return late <= share(length) || last-first >= share(length)
 }
 
-// share is the part of a wait in which retries that are spread differ at least.
+// share is the least difference between retries that are spread, for a wait of this length.
 func share(wait time.Duration) time.Duration { return time.Duration(spread * float64(wait)) }
 
-// finding proves that waits are alike.
+// finding returns the proof that waits are alike.
 func (g *group) finding() verdict.Finding {
 	var of []*timeline.Observation
 	low, high := time.Duration(1<<62), -time.Duration(1<<62)
@@ -195,15 +195,15 @@ func (g *group) finding() verdict.Finding {
 	return f
 }
 
-// together is how near to each other times are that are due at once, and herdWidth how close together
-// requests are that come as a herd.
+// together is how far apart due times may be and still count as equal. herdWidth is how far apart requests
+// may be and still form a herd.
 const (
 	together  = 10 * time.Millisecond
 	herdWidth = 10 * time.Millisecond
 )
 
-// storm tells whether retries that were due at once came at once: eight or more. The last result is false
-// where so many were never due at once.
+// storm judges whether eight or more retries that were due at once also came at once. The last result is
+// false if so many were never due at once.
 func (s *session) storm() (verdict.Claim, bool) {
 	const kind = verdict.ClaimClientStorm
 	var found []verdict.Finding
@@ -227,10 +227,10 @@ func (s *session) storm() (verdict.Claim, bool) {
 	return settle(kind, text, found[:min(len(found), findingsMax)]), largest >= leastWaits
 }
 
-// wave is retries that were due at once, ascending by that.
+// wave is retries that were due at once, ascending by due time.
 type wave []*wait
 
-// wavesOf are the waits that were kept, by the time at which they were due.
+// wavesOf divides the waits that were kept by the time at which they were due.
 func wavesOf(waits []wait) []wave {
 	var told wave
 	for i := range waits {
@@ -250,8 +250,8 @@ func wavesOf(waits []wait) []wave {
 	return out
 }
 
-// finding is the wave as a storm, and how wide it came as a share of the wait, beyond how wide it was due.
-// What comes within herdWidth has no width. onTime tells that no standstill of the client made it one.
+// finding returns the wave as a storm. width is its width as a share of the wait, beyond the width of the due
+// times and herdWidth. onTime tells that no standstill of the client made it a storm.
 func (v wave) finding() (f verdict.Finding, width float64, onTime bool) {
 	slices.SortStableFunc(v, func(a, b *wait) int { return cmp.Compare(a.retry.Sent, b.retry.Sent) })
 	at := make([]time.Duration, len(v))

@@ -10,10 +10,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// timerSlack is how much too early a wait may end and still be kept: the timers of clients are that coarse.
+// timerSlack is how much too early a wait may end and still count as kept: the timers of clients are that
+// coarse.
 const timerSlack = 20 * time.Millisecond
 
-// clock is what is needed to place a date in a recording.
+// clock places dates in a recording: its wall time at the start, and the error of that.
 type clock struct {
 	started time.Time
 	err     time.Duration
@@ -21,25 +22,26 @@ type clock struct {
 
 func clockOf(h *timeline.Header) clock { return clock{h.Started, h.WallError + h.ClockError} }
 
-// wait is the time between a denial and the retry behind it.
+// wait is the time between a denial and the next try.
 type wait struct {
 	denial, retry *timeline.Observation
 	// try is the number of the denial among the tries of its request, from 1.
 	try int
-	// told tells that the denial told a wait, date that it told a date; due is when it was over.
+	// told tells that the denial stated a wait, date that it stated it as a date. due is when the wait was
+	// over.
 	told, date bool
 	due        time.Duration
-	// sure tells that the retry is one, and was sent after the denial came.
+	// sure tells that the retry is a retry for certain, and was sent after the denial arrived.
 	sure bool
 }
 
-// gap is how long the server saw the client wait, at least as long as the client did.
+// gap is how long the server saw the client wait: at least as long as the client did.
 func (w *wait) gap() time.Duration { return w.retry.Sent - w.denial.FirstByte }
 
-// length is the wait that was told.
+// length is the stated wait.
 func (w *wait) length() time.Duration { return w.due - w.denial.FirstByte }
 
-// early is by how much the retry came too early; not positive: it did not.
+// early is by how much the retry came too early. It is 0 or negative if it did not.
 func (w *wait) early() time.Duration {
 	if !w.told {
 		return 0
@@ -47,7 +49,7 @@ func (w *wait) early() time.Duration {
 	return w.due - timerSlack - w.retry.Sent
 }
 
-// waits are the waits of a request.
+// waits returns the waits of a request.
 func (r *request) waits(c clock) []wait {
 	var out []wait
 	for i := 1; i < len(r.tries); i++ {
@@ -57,15 +59,16 @@ func (r *request) waits(c clock) []wait {
 		}
 		w := wait{denial: d, retry: next, try: i}
 		w.due, w.date, w.told = c.due(d)
-		// Sent while the denial was on its way, it is none: that way took no longer than the denial itself.
+		// A request that was sent while the denial was under way is not a retry. That way took no longer than
+		// the denial itself.
 		w.sure = r.sure && w.gap() > d.FirstByte-d.Sent
 		out = append(out, w)
 	}
 	return out
 }
 
-// due is when the wait is over that a denial tells, on the reading that is kindest to the client; not ok
-// where it tells none, or one that no client can read.
+// due returns when the wait that a denial states is over, on the reading kindest to the client. ok is false
+// if the denial states no wait, or none that a client can read.
 func (c clock) due(d *timeline.Observation) (due time.Duration, date, ok bool) {
 	value, ok := d.Fields.Get("Retry-After")
 	ra, err := headers.ParseRetryAfter(value)
@@ -82,7 +85,7 @@ func (c clock) due(d *timeline.Observation) (due time.Duration, date, ok bool) {
 	}
 	text, _ := d.Fields.Get("Date")
 	if sent, err := headers.ParseDate(text); err == nil {
-		due = min(due, d.FirstByte+ra.Date.Sub(sent)) // Date is rounded down: never before the date itself
+		due = min(due, d.FirstByte+ra.Date.Sub(sent)) // Date is rounded down: never before ra.Date
 		if c.started.IsZero() {
 			due -= time.Second
 		}
@@ -93,7 +96,7 @@ func (c clock) due(d *timeline.Observation) (due time.Duration, date, ok bool) {
 // tallied counts the waits of one client, or of all.
 type tallied struct{ kept, dates, early, doubtful, untold int }
 
-// tally counts the waits of a client; the empty name: of all.
+// tally counts the waits of a client, or of all clients for "".
 func tally(waits []wait, client string) (n tallied) {
 	for i := range waits {
 		w := &waits[i]
@@ -129,7 +132,7 @@ func came(n int) string {
 	return quantity.Thousands(n) + " requests with the same method and URL came"
 }
 
-// kept tells whether the waits that denials told were kept.
+// kept judges whether the stated waits were kept.
 func (s *session) kept() verdict.Claim {
 	n := tally(s.waits, "")
 	text := fmt.Sprintf("kept %d of %s that denials stated", n.kept,
@@ -162,7 +165,7 @@ func (s *session) kept() verdict.Claim {
 	return settle(verdict.ClaimClientWaits, text, nil)
 }
 
-// finding proves that a retry came too early.
+// finding returns the proof that a retry came too early.
 func (w *wait) finding() verdict.Finding {
 	value, _ := w.denial.Fields.Get("Retry-After")
 	text := fmt.Sprintf("%s, #%d, came %s after denial #%d, which said Retry-After: %s: %s too early",

@@ -1,6 +1,6 @@
-// Package compare compares two sides of one or several runs: verdicts, measured policies and latencies. A
-// difference is told only where it is shown. Verdicts and measured intervals are proofs, for which one run
-// suffices; of latencies only several runs tell what runs of one build differ by.
+// Package compare compares two sides of one or several runs: verdicts, measured policies and latencies. It
+// reports a difference only if the runs show it. Verdicts and measured intervals are proofs, for which one
+// run suffices. For latencies, only several runs show how much runs of one build differ.
 package compare
 
 import (
@@ -13,8 +13,8 @@ import (
 
 // Options are what makes a comparison fail.
 type Options struct {
-	// MaxRegression is the share by which a latency may grow, 0.1 for 10 %; with Gate. Without Gate no
-	// latency fails a comparison.
+	// MaxRegression is the share by which a latency may grow, 0.1 for 10 %. It applies only with Gate.
+	// Without Gate no latency fails a comparison.
 	MaxRegression float64
 	Gate          bool
 	// Strict lets recommended scenarios count.
@@ -23,29 +23,29 @@ type Options struct {
 
 // Side is one side of a comparison.
 type Side struct {
-	// Name is what the user called it.
+	// Name is the user's name for the side.
 	Name string
 	// Runs has at least one element.
 	Runs []*result.Run
 }
 
-// Comparison is what two sides differ in.
+// Comparison is how two sides differ.
 type Comparison struct {
 	Old, New Side
 	Options  Options
-	// Verdict is Fail if a verdict became worse or a latency grew by more than was allowed, Inconclusive
-	// if that could not be shown either way, Pass otherwise. Why says it in a sentence a reason; empty for
-	// a Pass.
+	// Verdict is Fail if a verdict became worse or a latency grew by more than was allowed. It is
+	// Inconclusive if that could not be shown either way, and Pass otherwise. Why has a sentence for each
+	// reason; it is empty for a Pass.
 	Verdict verdict.Verdict
 	Why     []string
-	// Scenarios are those of both sides, in the order of the old one.
+	// Scenarios are those that both sides have, in the order of the old side.
 	Scenarios []Scenario
-	// OnlyOld and OnlyNew are the ids of scenarios that one side alone has.
+	// OnlyOld and OnlyNew are the ids of scenarios that only one side has.
 	OnlyOld, OnlyNew []string
-	// Rows counts the latencies that are compared; Needed is how many runs a side can show a difference in
+	// Rows counts the compared latencies. Needed is how many runs each side must have to show a difference in
 	// one.
 	Rows, Needed int
-	// Notes are what else may make the sides differ, a sentence each. May be empty.
+	// Notes are other reasons why the sides may differ, a sentence each; may be empty.
 	Notes []string
 }
 
@@ -54,14 +54,15 @@ type Scenario struct {
 	ID       string
 	Old, New Tally
 	Change   Change
-	// Counts tells whether its verdict counts.
+	// Counts tells whether its verdict counts for the verdict of the comparison.
 	Counts bool
-	// Parameters are empty where nothing was measured on one side, or the declared limits have another form.
+	// Parameters are empty if nothing was measured on one side, or if the declared limits have different
+	// forms.
 	Parameters []Parameter
 	Latencies  []Latency
 }
 
-// Runs compares two sides. It changes neither. Errors: they have no scenario in common.
+// Runs compares two sides and changes neither. It returns an error if they have no scenario in common.
 func Runs(old, new Side, o Options) (*Comparison, error) {
 	c := &Comparison{Old: old, New: new, Options: o}
 	a, b := gather(old.Runs), gather(new.Runs)
@@ -113,7 +114,7 @@ func scenarioOf(id string, old, new []*result.Scenario, strict bool) Scenario {
 	return s
 }
 
-// latencies judges the rows of all scenarios together: the more there are, the wider each interval.
+// latencies judges the rows of all scenarios together. The more rows there are, the wider each interval is.
 func (c *Comparison) latencies() {
 	for i := range c.Scenarios {
 		c.Rows += len(c.Scenarios[i].Latencies)
@@ -164,7 +165,7 @@ func (c *Comparison) conclude() {
 	}
 }
 
-// unbounded counts the latencies of which too few runs were made.
+// unbounded counts the latencies that have too few runs.
 func (c *Comparison) unbounded() (n int) {
 	for i := range c.Scenarios {
 		for k := range c.Scenarios[i].Latencies {
@@ -176,7 +177,7 @@ func (c *Comparison) unbounded() (n int) {
 	return n
 }
 
-// because adds a reason. A verdict never gets better by one.
+// because adds a reason. The verdict never becomes better.
 func (c *Comparison) because(v verdict.Verdict, why string) {
 	c.Verdict = verdict.Worst(c.Verdict, v)
 	c.Why = append(c.Why, why)

@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Latency is one quantile of the latency of one outcome, counted from the plan.
+// Latency is one quantile of the latency of one outcome. Latency counts from the planned time of a request.
 type Latency struct {
 	Outcome  timeline.Outcome
 	Quantile float64
@@ -21,25 +21,25 @@ type Latency struct {
 
 // Sample is a quantile in each run of a side.
 type Sample struct {
-	// Values ascend. At least one.
+	// Values ascend. There is one for each run with enough answers, at most mostRuns.
 	Values []time.Duration
-	// Answers is the number of answers that the runs together measured it from.
+	// Answers is the number of answers in these runs.
 	Answers int64
-	// Within is, for one run, where its quantile lies with a chance of 95 % if answers were independent; of
-	// several runs it is their range. An end that is not known is 0.
+	// Within is, for one run, the interval that holds its quantile with probability 95 % if answers are
+	// independent. For several runs it is their range. An unknown end is 0.
 	Within [2]time.Duration
 }
 
-// quantiles are those that are compared, each with the answers that every run must have.
+// quantiles are the compared quantiles, each with the least number of answers of a run that takes part.
 var quantiles = []struct {
 	q     float64
 	least int64
 }{{0.5, 10}, {0.99, 100}}
 
-// Name prints allowed p50.
+// Name returns a name such as "allowed p50".
 func (l *Latency) Name() string { return fmt.Sprintf("%s p%g", l.Outcome, l.Quantile*100) }
 
-// Middle is the median of the runs.
+// Middle returns the median of the runs.
 func (s *Sample) Middle() time.Duration {
 	n := len(s.Values)
 	return (s.Values[(n-1)/2] + s.Values[n/2]) / 2
@@ -57,7 +57,7 @@ func latenciesOf(old, new []*result.Scenario) (out []Latency) {
 	return out
 }
 
-// sampleOf takes a quantile from each run that had enough answers.
+// sampleOf takes a quantile from each run with enough answers.
 func sampleOf(runs []*result.Scenario, o timeline.Outcome, q float64, least int64) (out Sample) {
 	var one *latency.Distribution
 	for _, s := range runs {
@@ -80,7 +80,7 @@ func sampleOf(runs []*result.Scenario, o timeline.Outcome, q float64, least int6
 	return out
 }
 
-// quantileOf is a quantile to three digits, also of a report that was read back.
+// quantileOf returns a quantile to three digits, also from a report that was read back.
 func quantileOf(d *latency.Distribution, q float64) time.Duration {
 	if q == 0.5 {
 		return d.P50
@@ -88,7 +88,8 @@ func quantileOf(d *latency.Distribution, q float64) time.Duration {
 	return d.P99
 }
 
-// within is the interval of a quantile from the order statistics of one run, as exact as its buckets are.
+// within returns the interval of a quantile from the order statistics of one run. Its ends are as exact as
+// the buckets.
 func within(d *latency.Distribution, q float64) (out [2]time.Duration) {
 	lo, hi := ranks(d.Count, q)
 	rank := int64(0)
@@ -105,12 +106,12 @@ func within(d *latency.Distribution, q float64) (out [2]time.Duration) {
 	return out
 }
 
-// judge sets the ratio, with an error of at most alpha.
+// judge sets the ratio, with an error probability of at most alpha.
 func (l *Latency) judge(alpha float64) {
 	l.Ratio = ratioOf(numbers(l.Old.Values), numbers(l.New.Values), alpha)
 }
 
-// numbers are durations as floats, none below a nanosecond: a ratio needs more than zero.
+// numbers returns durations as floats. None is below a nanosecond, since a ratio needs more than zero.
 func numbers(values []time.Duration) []float64 {
 	out := make([]float64, len(values))
 	for i, v := range values {
@@ -119,7 +120,7 @@ func numbers(values []time.Duration) []float64 {
 	return out
 }
 
-// Percent prints a ratio as its change: +12 %, -3.1 %, 0 %.
+// Percent returns a ratio as a change: +12 %, -3.1 %, 0 %.
 func Percent(ratio float64) string {
 	p := (ratio - 1) * 100
 	switch {

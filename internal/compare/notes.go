@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// notes are what else may make two sides differ: the machine, the version, the target, the limit.
+// notes returns other reasons why two sides may differ: the machine, the version, the target, the limit.
 func notes(old, new []*result.Run) (out []string) {
 	for _, x := range []struct {
 		what string
@@ -38,7 +38,7 @@ func notes(old, new []*result.Run) (out []string) {
 	return out
 }
 
-// words are what the runs of a side say, each once.
+// words returns what the runs of a side say, sorted and each once.
 func words(runs []*result.Run, of func(*result.Run) []string) string {
 	var all []string
 	for _, r := range runs {
@@ -56,7 +56,7 @@ func targets(r *result.Run) (out []string) {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		text := s.Target
-		if s.Store != "" { // the embedded one, at whatever port
+		if s.Store != "" { // the embedded target, at any port
 			text = strings.TrimSuffix("embedded ("+s.Store+") with the fault "+s.Fault, " with the fault ")
 		}
 		out = append(out, text)

@@ -10,19 +10,19 @@ import (
 
 // Parameter is one parameter of a measured policy.
 type Parameter struct {
-	// Name is burst, quota, rate, ...; Policy is its policy in a limit of several, from 1, and 0 in one of
-	// one.
+	// Name is burst, quota, rate, and so on. Policy is the number of its policy, from 1; 0 if the limit has
+	// only one.
 	Name   string
 	Policy int
-	// Old and New are what the runs of a side together do not refute.
+	// Old and New are the values that the runs of a side together do not refute.
 	Old, New verdict.Interval
 	// Changed tells that no value explains both sides.
 	Changed bool
-	// perSecond tells that it is a rate.
+	// perSecond tells that the parameter is a rate.
 	perSecond bool
 }
 
-// Text prints one of the two intervals.
+// Text formats one of the two intervals.
 func (p *Parameter) Text(v verdict.Interval) string {
 	if p.perSecond {
 		return result.Measured(v, "/s", quantity.PerSecond)
@@ -30,9 +30,9 @@ func (p *Parameter) Text(v verdict.Interval) string {
 	return result.Measured(v, "", quantity.Whole)
 }
 
-// parameters compares what was measured of the declared policies, if both sides declare the same
-// algorithms, for clients that no other run had. Where a declared burst does not hold, nothing is known of
-// its rate.
+// parameters compares what was measured of the declared policies. Both sides must declare the same
+// algorithms, and all runs must have used fresh clients. If a declared burst does not hold, nothing is known
+// about its rate.
 func parameters(old, new []*result.Scenario) (out []Parameter) {
 	l, k := old[0].Limit, new[0].Limit
 	used := func(s *result.Scenario) bool { return !s.Fresh }
@@ -60,7 +60,7 @@ func parameters(old, new []*result.Scenario) (out []Parameter) {
 	return out
 }
 
-// addKnown adds a parameter of which both sides know something.
+// addKnown adds a parameter if both sides know something about it.
 func addKnown(out []Parameter, p Parameter) []Parameter {
 	known := func(v verdict.Interval) bool { return (v.LoSet || v.HiSet) && !v.Empty() }
 	if p.Old, p.New = result.FiniteEnds(p.Old), result.FiniteEnds(p.New); !known(p.Old) || !known(p.New) {
@@ -70,7 +70,7 @@ func addKnown(out []Parameter, p Parameter) []Parameter {
 	return append(out, p)
 }
 
-// together is what several runs of a scenario measured: the intersection.
+// together returns what several runs of a scenario measured: the intersection.
 func together(runs []*result.Scenario) (m verdict.Measured) {
 	for i, s := range runs {
 		switch {

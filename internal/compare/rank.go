@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// level is the chance that any row of a comparison calls a difference what is none: 5 % for all rows
-// together.
+// level is the probability that any row of a comparison reports a difference where there is none: 5 % for all
+// rows together.
 const level = 0.05
 
-// Ratio is an interval of NEW/OLD. It has both ends or, where too few runs were made, none.
+// Ratio is an interval of NEW/OLD. With too few runs it has no ends.
 type Ratio struct {
-	// Lo <= Mid <= Hi; Mid is the median of all pairs of an old and a new run.
+	// Lo <= Mid <= Hi. Mid is the median over all pairs of an old and a new run.
 	Lo, Mid, Hi float64
 	// Bounded tells whether Lo and Hi are known.
 	Bounded bool
@@ -20,9 +20,9 @@ type Ratio struct {
 // Differs tells whether the interval excludes 1.
 func (r Ratio) Differs() bool { return r.Bounded && (r.Lo > 1 || r.Hi < 1) }
 
-// ratioOf is the interval of the ratio of two samples, with an error of at most alpha: Hodges and Lehmann's
-// estimate, and the interval that belongs to the rank test of Mann and Whitney. It takes the runs to be
-// independent, and their distributions to differ by a factor. O(n m log n m).
+// ratioOf returns the interval of the ratio of two samples, with an error probability of at most alpha. It
+// uses the estimate of Hodges and Lehmann, and the interval of the rank test of Mann and Whitney. It assumes
+// independent runs whose distributions differ by a factor. O(n m log n m).
 func ratioOf(old, new []float64, alpha float64) Ratio {
 	pairs := make([]float64, 0, len(old)*len(new))
 	for _, a := range old {
@@ -39,8 +39,8 @@ func ratioOf(old, new []float64, alpha float64) Ratio {
 	return out
 }
 
-// cut is the largest k with 2 P(U <= k) <= alpha, where U is the statistic of Mann and Whitney for samples
-// of n and m; -1 where there is none.
+// cut returns the largest k with 2 P(U <= k) <= alpha; -1 if there is none. U is the statistic of Mann and
+// Whitney for samples of n and m.
 func cut(n, m int, alpha float64) int {
 	ways := arrangements(n, m)
 	total := 0.0
@@ -56,8 +56,8 @@ func cut(n, m int, alpha float64) int {
 	return -1
 }
 
-// arrangements counts, for each u, the orders of n and m values in which u pairs are inverted: the
-// coefficients of the Gaussian binomial, product of (1 - x^(m+i)) / (1 - x^i) for i from 1 to n.
+// arrangements counts, for each u, the orders of n and m values in which u pairs are inverted. These are the
+// coefficients of the Gaussian binomial, the product of (1 - x^(m+i)) / (1 - x^i) for i from 1 to n.
 func arrangements(n, m int) []float64 {
 	c := make([]float64, n*m+1)
 	c[0] = 1
@@ -72,11 +72,11 @@ func arrangements(n, m int) []float64 {
 	return c
 }
 
-// mostRuns is how many runs of a side are compared: the test needs no more.
+// mostRuns is the most runs of a side that are compared. The test needs no more.
 const mostRuns = 40
 
-// needed is how many runs a side can show a difference in one of so many rows: the least n with
-// 2/C(2n, n) <= level/rows.
+// needed returns how many runs each side must have to show a difference in one of `rows` rows: the least n
+// with 2/C(2n, n) <= level/rows.
 func needed(rows int) int {
 	for n := 1; n < mostRuns; n++ {
 		if cut(n, n, level/float64(max(rows, 1))) >= 0 {
@@ -86,9 +86,9 @@ func needed(rows int) int {
 	return mostRuns
 }
 
-// ranks are the ranks, from 1, of the order statistics between which the quantile q of a distribution lies
-// with a chance of 95 %, for n independent values: the binomial, as a normal distribution, rounded
-// outwards. A rank of 0 or of n+1 is no value: the end is open.
+// ranks returns the ranks, from 1, of the order statistics around the quantile q of n independent values. The
+// quantile lies between them with probability 95 %: the binomial, as a normal distribution, rounded outwards.
+// A rank of 0 or n+1 has no value, and that end is open.
 func ranks(n int64, q float64) (lo, hi int64) {
 	mean, half := float64(n)*q, 1.96*math.Sqrt(float64(n)*q*(1-q))
 	return max(0, int64(math.Floor(mean-half))), min(n+1, int64(math.Ceil(mean+half))+1)

@@ -10,14 +10,14 @@ import (
 
 // Tally is what several runs of one scenario found.
 type Tally struct {
-	// Verdict is Fail if any run failed: a FAIL is proved, and runs that saw less do not refute it.
-	// Otherwise it is Pass if any run passed.
+	// Verdict is Fail if any run failed. A FAIL is proved, and runs that saw less do not refute it. Otherwise
+	// it is Pass if any run passed.
 	Verdict verdict.Verdict
 	// Runs = Passed + Failed + Open.
 	Runs, Passed, Failed, Open int
-	// Uncounted tells that every run lacked what its target never had (needs-failed).
+	// Uncounted tells that every run lacked something that its target never had (needs-failed).
 	Uncounted bool
-	// Reason is that of the first run that stayed open; of an Inconclusive alone.
+	// Reason is the reason of the first open run. It is set only if Verdict is Inconclusive.
 	Reason verdict.Reason
 }
 
@@ -49,7 +49,7 @@ func tally(runs []*result.Scenario) (t Tally) {
 	return t
 }
 
-// String prints PASS, FAIL (2 of 5 runs) or INCONCLUSIVE (too-few).
+// String returns PASS, FAIL (2 of 5 runs) or INCONCLUSIVE (too-few).
 func (t Tally) String() string {
 	text := strings.ToUpper(t.Verdict.String())
 	if n := map[verdict.Verdict]int{verdict.Pass: t.Passed, verdict.Fail: t.Failed}[t.Verdict]; n > 0 &&
@@ -72,7 +72,7 @@ const (
 	Better Change = "better"
 )
 
-// changeOf compares two tallies. What was not judged for want of something that the target never had is
+// changeOf compares two tallies. If a side was not judged because its target never had something, that is
 // neither better nor worse.
 func changeOf(old, new Tally) Change {
 	rank := map[verdict.Verdict]int{verdict.Pass: 0, verdict.Inconclusive: 1, verdict.Fail: 2}

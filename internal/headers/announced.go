@@ -2,18 +2,19 @@ package headers
 
 import "time"
 
-// skewFrom is how far a Date may be from our clock, beyond its own second, before the two clocks count as
-// different.
+// skewFrom is how far a Date may be from our clock, beyond its own second. Farther away, the two clocks count
+// as different.
 const skewFrom = time.Second
 
-// AnnouncedReset returns when an answer says that quota comes back: wait, counted from received, the wall
-// time at which the answer came, and never negative; unit is how far the notation lets the true instant be
-// from it, in either direction. ok is false if the answer announces nothing, or an instant that is past.
+// AnnouncedReset returns when an answer says that quota comes back. wait is counted from received, the wall
+// time at which the answer arrived, and is never negative. unit is how far the true instant may be from it in
+// either direction, because of the notation. ok is false if the answer announces nothing, or an instant that
+// is past.
 //
-// Of several announcements the finest counts; of equally fine ones RateLimit before RateLimit-Reset before
-// X-RateLimit-Reset before Retry-After. Of several policies the one with the least remaining counts. An
-// instant is taken on the clock of the Date field where that is more than a second off ours, otherwise on
-// ours, which is finer.
+// Of several announcements the finest counts. Of equally fine ones the order is RateLimit, RateLimit-Reset,
+// X-RateLimit-Reset, Retry-After. Of several policies the one with the least remaining counts. An instant is
+// taken on our clock, which is finer than a Date. It is taken on the clock of the Date field if that is more
+// than a second off ours.
 func AnnouncedReset(get func(name string) (string, bool), received time.Time) (wait, unit time.Duration,
 	ok bool) {
 	base, slack := received, time.Duration(0)
@@ -44,16 +45,17 @@ func AnnouncedReset(get func(name string) (string, bool), received time.Time) (w
 	return ra.Wait(base), time.Second + slack, true
 }
 
-// answerClock returns the instant from which absolute announcements count, and how far off it may be.
+// answerClock returns the instant from which absolute announcements count, and how far off that may be.
 func answerClock(date, received time.Time) (base time.Time, slack time.Duration) {
 	if age := received.Sub(date); age >= -skewFrom && age < time.Second+skewFrom {
 		return received, 0
 	}
-	// The Date is cut to the second: its middle is off by half of one at most.
+	// The Date is cut to the second. Its middle is off by at most half a second.
 	return date.Add(time.Second / 2), time.Second / 2
 }
 
-// resolution is how far from the truth a reset may be: its notation, and the clocks where it is an instant.
+// resolution is how far from the truth a reset may be: by its notation, and for an instant also by the
+// clocks.
 func resolution(q *Quota, slack time.Duration) time.Duration {
 	if q.Form == Delta {
 		return q.Unit
@@ -61,7 +63,7 @@ func resolution(q *Quota, slack time.Duration) time.Duration {
 	return q.Unit + slack
 }
 
-// better tells whether a says more than b, which stands later in the order of the dialects.
+// better tells whether a says more than b. b comes later in the order of the dialects.
 func better(a, b *Quota) bool {
 	if a.Unit != b.Unit {
 		return a.Unit < b.Unit

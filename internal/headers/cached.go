@@ -9,24 +9,25 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// cacheFields are the fields that FromCache looks at; those from conventions on are no standard's.
+// cacheFields are the fields that fromCache reads. Those from index `conventions` on are in no standard.
 var cacheFields = []string{"Age", "Cache-Status", "X-Cache", "X-Cache-Status", "X-Proxy-Cache",
 	"Cf-Cache-Status"}
 
 const conventions = 2
 
-// CacheFields are the canonical names of the fields by which a cache says that it gave an answer.
+// CacheFields returns the canonical names of the fields by which a cache says that it gave an answer.
 func CacheFields() []string { return slices.Clone(cacheFields) }
 
-// Caches counts the answers of a recording that caches gave. The zero value has seen none.
+// Caches counts the answers of a recording that caches gave. The zero value is ready for use.
 type Caches struct {
-	// Answers counts all answers, Hits those of them that a cache gave.
+	// Answers counts all answers. Hits counts those that a cache gave.
 	Answers, Hits int
-	// First names the first of the hits and the field that tells it; empty where there is none.
+	// First names the first hit and the field that shows it; "" without a hit.
 	First string
 }
 
-// Gave counts the answer number n and tells, as FromCache does, whether a cache gave it.
+// Gave counts answer number n and tells whether a cache gave it. get returns the value of a field by its
+// canonical name.
 func (c *Caches) Gave(n int, get func(name string) (string, bool)) bool {
 	c.Answers++
 	field, value, ok := fromCache(get)
@@ -40,8 +41,8 @@ func (c *Caches) Gave(n int, get func(name string) (string, bool)) bool {
 }
 
 // fromCache returns the field, with its value, by which an answer says that a cache gave it without asking
-// the origin; ok is false where none does. Age: 0 says nothing, since some caches add it to every answer,
-// nor does Via. get returns the value of a field by its canonical name.
+// the origin. ok is false if no field says so. Age: 0 says nothing, since some caches add it to every answer.
+// Via says nothing either. get returns the value of a field by its canonical name.
 //
 // Sources: RFC 9111 section 5.1 (Age), RFC 9211 (Cache-Status); X-Cache and CF-Cache-Status are conventions.
 func fromCache(get func(name string) (string, bool)) (field, value string, ok bool) {
@@ -61,7 +62,7 @@ func fromCache(get func(name string) (string, bool)) (field, value string, ok bo
 	return "", "", false
 }
 
-// hit tells whether one of the caches of a Cache-Status says that it had the answer.
+// hit tells whether one of the caches in a Cache-Status says that it had the answer.
 func hit(value string) bool {
 	list, err := httpsfv.UnmarshalList([]string{value})
 	if err != nil {
@@ -75,8 +76,8 @@ func hit(value string) bool {
 }
 
 // saysHit tells whether a word of a value says that a cache had the answer: HIT, TCP_MEM_HIT, Hit from
-// cloudfront, or STALE and UPDATING, which are given without waiting for the origin. One that was
-// revalidated is no hit.
+// cloudfront, STALE or UPDATING. The last two are given without waiting for the origin. A revalidated answer
+// is not a hit.
 func saysHit(value string) bool {
 	words := strings.FieldsFunc(strings.ToLower(value),
 		func(r rune) bool { return r == ' ' || r == ',' || r == ';' })

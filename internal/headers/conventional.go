@@ -8,8 +8,8 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// conventional reads PREFIX-Limit, -Remaining and -Reset, each with -suffix where that is not empty. No
-// standard binds them: every problem is one of convention.
+// conventional reads PREFIX-Limit, -Remaining and -Reset, each with -suffix unless that is empty. No standard
+// defines these fields, so every problem is one of convention.
 func (r *reader) conventional(prefix, suffix string) {
 	q := Quota{Dialect: XRateLimit, Name: strings.ToLower(suffix)}
 	if !strings.HasSuffix(prefix, "-") {
@@ -56,7 +56,7 @@ func (r *reader) conventional(prefix, suffix string) {
 	r.add(q)
 }
 
-// threeFields reads RateLimit-Limit, -Remaining and -Reset of the drafts 00 to 06.
+// threeFields reads RateLimit-Limit, -Remaining and -Reset of drafts 00 to 06.
 func (r *reader) threeFields() {
 	q := Quota{Dialect: Draft00}
 	limits, hasLimit := r.limits("RateLimit-Limit", R3Limit)
@@ -92,20 +92,20 @@ func (r *reader) threeFields() {
 	r.add(q)
 }
 
-// inRange notes where more remains than the limit of a draft before 08.
+// inRange adds a problem if more remains than the limit, in a draft before 08.
 func (r *reader) inRange(name, value string, q *Quota) {
 	if q.HasRemaining && q.HasLimit && q.Remaining > q.Limit {
 		r.bad(R3Range, name, value, "more remains than the limit of "+strconv.FormatInt(q.Limit, 10), "")
 	}
 }
 
-// limitItem is one item of a limit field: units, and the window w where it is told.
+// limitItem is one item of a limit field: units, and its window, 0 if none is stated.
 type limitItem struct {
 	units  int64
 	window time.Duration
 }
 
-// limits reads a limit, alone or followed by the policies it comes from (100, 100;w=60, 1000;w=3600).
+// limits reads a limit, alone or followed by the policies that it comes from (100, 100;w=60, 1000;w=3600).
 func (r *reader) limits(name string, rule Rule) (items []limitItem, present bool) {
 	v, ok := r.value(name)
 	if !ok {
@@ -132,8 +132,8 @@ func (r *reader) limits(name string, rule Rule) (items []limitItem, present bool
 	return items, true
 }
 
-// windowOf returns the window of the policy that the first of items, the limit in force, comes from: its own,
-// or that of the first with the same number.
+// windowOf returns the window of the first item, which is the limit in force. If that item has none, it
+// returns the window of the first policy with the same number.
 func windowOf(items []limitItem) time.Duration {
 	for _, x := range items {
 		if x.units == items[0].units && x.window > 0 {
@@ -143,7 +143,7 @@ func windowOf(items []limitItem) time.Duration {
 	return 0
 }
 
-// count reads a number of quota units.
+// count reads a number of remaining quota units.
 func (r *reader) count(name, v string, rule Rule) (int64, bool) {
 	if allDigits(v) {
 		if n, err := strconv.ParseInt(v, 10, 64); err == nil {

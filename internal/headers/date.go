@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Layouts of the three forms of an HTTP-date, RFC 9110 section 5.6.7. The zone is always the letters GMT, or
-// none.
+// Layouts of the three forms of an HTTP-date (RFC 9110 section 5.6.7). The zone is the letters GMT, or
+// absent.
 const (
 	imfFixdate = http.TimeFormat
 	rfc850     = "Monday, 02-Jan-06 15:04:05 GMT"
@@ -16,8 +16,8 @@ const (
 )
 
 // ParseDate parses an HTTP-date in one of its three forms (RFC 9110 section 5.6.7: IMF-fixdate, RFC 850,
-// asctime), strictly: two-digit day and hour, the right weekday, the zone GMT. The result is in UTC.
-// Two-digit years from 69 on are of the 20th century. Errors are a *Problem with rule ST-DATE.
+// asctime). It is strict: two-digit day and hour, the right weekday, the zone GMT. The result is in UTC.
+// Two-digit years from 69 on belong to the 20th century. Errors are a *Problem with rule ST-DATE.
 func ParseDate(value string) (time.Time, error) {
 	t, _, why, mend := httpDate(trim(value))
 	if why != "" {
@@ -26,8 +26,8 @@ func ParseDate(value string) (time.Time, error) {
 	return t, nil
 }
 
-// CheckDate returns the rule that a Date value breaks, as a *Problem: ST-DATE where it is no date, RA-IMF
-// where it has an obsolete form, which must be read but may not be sent. Otherwise nil.
+// CheckDate returns the rule that a Date value breaks, as a *Problem; nil if it breaks none. ST-DATE means
+// that it is not a date. RA-IMF means an obsolete form, which must be read but may not be sent.
 func CheckDate(value string) error {
 	t, obsolete, why, mend := httpDate(trim(value))
 	switch {
@@ -40,15 +40,15 @@ func CheckDate(value string) error {
 	}
 }
 
-// obsoleteDate is the problem of a date in a form that no sender may use.
+// obsoleteDate returns the problem of a date in a form that no sender may use.
 func obsoleteDate(field, value string, t time.Time) *Problem {
 	return &Problem{Rule: RAIMF, Field: field, Value: value,
 		Why:  "this form of a date is obsolete, and no sender may use it",
 		Mend: "write " + quote(t.Format(imfFixdate))}
 }
 
-// httpDate parses s and tells whether its form is obsolete. why is empty for a valid date; otherwise it says
-// which rule is broken, and mend, which may be empty, what to write instead.
+// httpDate parses s and tells whether its form is obsolete. why is "" for a valid date, else the rule that is
+// broken. mend is what to write instead; it may be "".
 func httpDate(s string) (t time.Time, obsolete bool, why, mend string) {
 	if !strings.HasSuffix(s, "GMT") && !isAsctime(s) {
 		if t, ok := otherDate(s); ok {
@@ -88,23 +88,24 @@ func httpDate(s string) (t time.Time, obsolete bool, why, mend string) {
 
 const exampleDate = "Fri, 20 Nov 2026 09:55:29 GMT"
 
-// outOfRange tells whether err says that a text has the right form but names no day or time of the calendar.
+// outOfRange tells whether err is about a text of the right form that names no day or time of the calendar.
 func outOfRange(err error) bool {
 	var p *time.ParseError
 	return errors.As(err, &p) && strings.Contains(p.Message, "out of range")
 }
 
-// isAsctime tells whether s ends like the asctime form, in a year without a zone: "... 09:55:29 2026".
+// isAsctime tells whether s ends like the asctime form: with a year and without a zone ("... 09:55:29 2026").
 func isAsctime(s string) bool {
 	i := strings.LastIndexByte(s, ' ')
 	return i > 0 && len(s)-i == 5 && allDigits(s[i+1:]) && strings.Count(s, ":") == 2 &&
 		!strings.Contains(s, ",")
 }
 
-// weekday returns the first word of a date that was parsed, without its comma.
+// weekday returns the first word of a parsed date, without its comma.
 func weekday(s string) string { return s[:max(0, strings.IndexAny(s, ", "))] }
 
-// isWeekday tells whether s is the English name of a day, whole or cut to three letters, spelled right.
+// isWeekday tells whether s is the English name of a day, whole or cut to three letters, in the usual
+// spelling.
 func isWeekday(s string) bool {
 	for d := time.Sunday; d <= time.Saturday; d++ {
 		if s == d.String() || s == d.String()[:3] {
@@ -114,8 +115,8 @@ func isWeekday(s string) bool {
 	return false
 }
 
-// otherDate reads notations that products send in place of an HTTP-date: RFC 1123 with a numeric zone or with
-// UTC, and ISO 8601 (RFC 3339).
+// otherDate reads notations that products send instead of an HTTP-date: RFC 1123 with a numeric zone or UTC,
+// and ISO 8601 (RFC 3339).
 func otherDate(s string) (time.Time, bool) {
 	for _, layout := range []string{time.RFC1123Z, time.RFC3339, "Mon, 02 Jan 2006 15:04:05 UTC",
 		"2006-01-02 15:04:05 UTC"} {
@@ -126,11 +127,11 @@ func otherDate(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// trim takes off the optional white space around a field value, which is no part of it (RFC 9110 section
+// trim removes the optional white space around a field value, which does not belong to it (RFC 9110 section
 // 5.5).
 func trim(s string) string { return strings.Trim(s, " \t") }
 
-// allDigits tells whether s is one digit or more.
+// allDigits tells whether s consists of at least one digit and nothing else.
 func allDigits(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] < '0' || s[i] > '9' {

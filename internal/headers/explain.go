@@ -12,15 +12,15 @@ import (
 // Meaning is what a Retry-After value means to a client that receives it now.
 type Meaning struct {
 	RetryAfter RetryAfter
-	// Wait is how long the client ought to wait, at least 0; At when it may come back, in UTC. The largest
-	// time.Duration stands for all longer ones.
+	// Wait is how long the client ought to wait, at least 0. At is when it may come back, in UTC. The largest
+	// time.Duration stands for all longer waits.
 	Wait time.Duration
 	At   time.Time
-	// Notes are sentences about what looks wrong although it can be read; may be empty.
+	// Notes are sentences about what is readable but looks wrong; may be empty.
 	Notes []string
 }
 
-// String writes the wait and the time in one line, and each note in a line of its own.
+// String writes the wait and the time in one line, and each note in its own line.
 func (m Meaning) String() string {
 	var b strings.Builder
 	b.WriteString("wait " + spell(m.Wait))
@@ -59,7 +59,7 @@ func Explain(value string, now time.Time) (Meaning, error) {
 	return m, nil
 }
 
-// suspicious says what a number of seconds may have been meant for, empty if it is plausible.
+// suspicious says what a number of seconds may have been meant for; "" if it is plausible.
 func suspicious(ra RetryAfter) string {
 	n := ra.Seconds
 	switch {
@@ -82,8 +82,8 @@ func suspicious(ra RetryAfter) string {
 	}
 }
 
-// spell writes a duration of at least 0 with its two largest units: 2 d 3 h, 1 min 0 s, 0.5 s. Waits that
-// saturate a time.Duration are "more than 292 years".
+// spell writes a duration of at least 0 with its two largest units: 2 d 3 h, 1 min 0 s, 0.5 s. The largest
+// time.Duration is "more than 292 years".
 func spell(d time.Duration) string {
 	s := int64(d / time.Second)
 	switch {

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Problem is one rule that a field value breaks. It is an error whose text is `field: what: why (mend)`.
+// Problem is one rule that a field value breaks. As an error its text is `field: what: why (mend)`.
 type Problem struct {
 	Rule Rule
 	// Field is the name of the field in its usual spelling.
 	Field string
-	// Value is the offending text as it came, never cleaned or shortened.
+	// Value is the offending text as it arrived, never cleaned or shortened.
 	Value string
-	// Why states the rule, Mend is an edit the sender can make; Mend may be empty.
+	// Why states the rule. Mend is an edit that the sender can make; it may be "".
 	Why, Mend string
 }
 
-// quoteMax is the length in bytes after which a quoted value is cut in the text of an error.
+// quoteMax is the most bytes of a value in the text of an error.
 const quoteMax = 80
 
-// Error returns `field: what: why (mend)`; the value is quoted, so that no control character gets out, and
+// Error returns `field: what: why (mend)`. The value is quoted, so that no control character gets out, and
 // cut after 80 bytes.
 func (p *Problem) Error() string {
 	var b strings.Builder
@@ -37,7 +37,7 @@ func (p *Problem) Error() string {
 	return b.String()
 }
 
-// Problems returns the problem in the chain of err as a list of one; nil where there is none.
+// Problems returns the problem in the chain of err as a list of one; nil if there is none.
 func Problems(err error) []Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return []Problem{*p}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Dialect is a way of telling a quota in header fields.
+// Dialect is a way of stating a quota in header fields.
 type Dialect string
 
 // The dialects. The drafts are revisions of draft-ietf-httpapi-ratelimit-headers.
@@ -19,8 +19,8 @@ const (
 	Draft07 Dialect = "ratelimit-07"
 	// Draft08: RateLimit: "name";r=50;t=5 and RateLimit-Policy: "name";q=100;w=60 of the drafts from 08 on.
 	Draft08 Dialect = "ratelimit-08"
-	// PolicyByNumber: RateLimit-Policy: 100;w=60 of the drafts 04 to 07. NumericPolicies alone returns it:
-	// beside another dialect of theirs Quotas takes no more than the window from it.
+	// PolicyByNumber: RateLimit-Policy: 100;w=60 of the drafts 04 to 07. Only NumericPolicies returns it.
+	// Beside another dialect of these drafts, Quotas takes only the window from it.
 	PolicyByNumber Dialect = "ratelimit-policy"
 )
 
@@ -38,33 +38,34 @@ const (
 	OtherDate Form = "other-date"
 )
 
-// Quota is what an answer tells of one quota. At least one of HasLimit, HasRemaining and HasReset is set.
+// Quota is what an answer says about one quota. At least one of HasLimit, HasRemaining and HasReset is set,
+// or Form says how a reset was written that has no Date to count from.
 type Quota struct {
 	Dialect Dialect
-	// Name is the name of the policy; empty where the dialect has none.
+	// Name is the name of the policy; "" if the dialect has none.
 	Name string
-	// Key is the partition key (pk) as bytes; empty where none is told.
+	// Key is the partition key (pk) as bytes; "" if none is stated.
 	Key string
 	// Limit and Remaining are in quota units, at least 0.
 	Limit, Remaining       int64
 	HasLimit, HasRemaining bool
-	// Reset is the time from the date given to Quotas to the announced reset; negative where that is past.
+	// Reset is the time from the date given to Quotas to the announced reset. It is negative if that is past.
 	Reset    time.Duration
 	HasReset bool
-	// ResetAt is the announced instant of an absolute form, in UTC; the zero time for Delta.
+	// ResetAt is the announced instant of an absolute form, in UTC. It is the zero time for Delta.
 	ResetAt time.Time
-	// Form is how the reset is written, Unit how coarse that notation is.
+	// Form is how the reset is written. Unit is the step of that notation.
 	Form Form
 	Unit time.Duration
-	// Window is the length of the policy's window, 0 where it is not told.
+	// Window is the length of the policy's window; 0 if none is stated.
 	Window time.Duration
 }
 
-// Quotas returns what an answer tells of its quotas, in the order of the dialects above and of the items of a
-// list, and what is wrong with the fields. get returns the value of a field by its canonical name
-// (http.CanonicalHeaderKey), with repeated lines joined by ", ". date is the Date of the answer: absolute
-// resets count from it; with the zero time they have ResetAt but no Reset. A value that cannot be read gives
-// a problem and no quota; both results may be empty.
+// Quotas returns what an answer says about its quotas, and what is wrong with the fields. The quotas are in
+// the order of the dialects above, then of the items in a list. get returns the value of a field by its
+// canonical name (http.CanonicalHeaderKey), with repeated lines joined by ", ". date is the Date of the
+// answer, from which absolute resets count. If it is the zero time, they have ResetAt but no Reset. A value
+// that cannot be read gives a problem and no quota. Both results may be empty.
 func Quotas(get func(name string) (string, bool), date time.Time) ([]Quota, []Problem) {
 	r := reader{get: get, date: date}
 	r.conventional("X-RateLimit-", "")
@@ -80,8 +81,8 @@ func Quotas(get func(name string) (string, bool), date time.Time) ([]Quota, []Pr
 	return r.quotas, r.problems
 }
 
-// NumericPolicies returns the policies by number of RateLimit-Policy, in their order; empty where it has
-// names or cannot be read. get is that of Quotas.
+// NumericPolicies returns the policies by number in RateLimit-Policy, in their order. It is empty if the
+// field has names or cannot be read. get is that of Quotas.
 func NumericPolicies(get func(name string) (string, bool)) []Quota {
 	r := reader{get: get}
 	v, ok := r.value("RateLimit-Policy")
@@ -98,7 +99,7 @@ func NumericPolicies(get func(name string) (string, bool)) []Quota {
 	return out
 }
 
-// windows are the suffixes of fields that tell one quota per window, as Kong sends them:
+// windows are the suffixes of fields that state one quota per window, as Kong sends them:
 // X-RateLimit-Limit-Minute.
 var windows = [...]struct {
 	suffix string
@@ -107,7 +108,7 @@ var windows = [...]struct {
 	{"Second", time.Second}, {"Minute", time.Minute}, {"Hour", time.Hour}, {"Day", 24 * time.Hour},
 }
 
-// owners are in the names of fields that tell one quota for each of several parties, as Imgur sends them:
+// owners stand in the names of fields that state one quota for each of several parties, as Imgur sends them:
 // X-RateLimit-UserLimit, X-RateLimit-ClientRemaining.
 var owners = [...]string{"User", "Client"}
 
@@ -119,13 +120,13 @@ type reader struct {
 	problems []Problem
 }
 
-// value returns the value of the field with the usual spelling name, trimmed, and whether the answer has it.
+// value returns the trimmed value of a field, and whether the answer has it. name is its usual spelling.
 func (r *reader) value(name string) (string, bool) {
 	v, ok := r.get(textproto.CanonicalMIMEHeaderKey(name))
 	return trim(v), ok
 }
 
-// bad adds a problem, unless the same rule was already broken by the same field.
+// bad adds a problem, unless the same field has broken the same rule already.
 func (r *reader) bad(rule Rule, field, value, why, mend string) {
 	same := func(p Problem) bool { return p.Rule == rule && p.Field == field }
 	if slices.ContainsFunc(r.problems, same) {
@@ -134,7 +135,7 @@ func (r *reader) bad(rule Rule, field, value, why, mend string) {
 	r.problems = append(r.problems, Problem{Rule: rule, Field: field, Value: value, Why: why, Mend: mend})
 }
 
-// add keeps q if it tells anything.
+// add keeps q if it says anything.
 func (r *reader) add(q Quota) {
 	if q.HasLimit || q.HasRemaining || q.HasReset || q.Form != "" {
 		r.quotas = append(r.quotas, q)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Numbers of a reset below epochFrom are seconds from now: 3 years of them, and 1973 as a Unix time. Above,
-// the magnitude tells the unit of a Unix time: milliseconds from 1e11 (year 5138 in seconds, 1973 in
+// A number below epochFrom is seconds from now: as a wait that is 3 years, as a Unix time 1973. Above it, the
+// magnitude shows the unit of a Unix time. Milliseconds begin at 1e11 (year 5138 in seconds, 1973 in
 // milliseconds), and so on.
 const (
 	epochFrom   = 100_000_000
@@ -21,15 +21,15 @@ const (
 type reset struct {
 	form Form
 	unit time.Duration
-	// delta is the time from the answer, for Delta; at is the instant of the other forms.
+	// delta is the time from the answer, for Delta. at is the instant, for the other forms.
 	delta time.Duration
 	at    time.Time
-	// fraction tells a number with a decimal point.
+	// fraction tells that the number has a decimal point.
 	fraction bool
 }
 
-// ReadReset reads a reset that stands elsewhere than in a field, such as in a body, as Quotas reads one:
-// Form, Unit, Reset and ResetAt are set. ok is false where it cannot be read.
+// ReadReset reads a reset that stands outside of a field, such as in a body, in the way of Quotas. It sets
+// Form, Unit, Reset and ResetAt. ok is false if the value cannot be read.
 func ReadReset(value string, date time.Time) (q Quota, ok bool) {
 	x, why := parseReset(trim(value))
 	if why != "" {
@@ -40,7 +40,7 @@ func ReadReset(value string, date time.Time) (q Quota, ok bool) {
 	return q, true
 }
 
-// parseReset reads a reset in any form that products send. why is empty if it could be read.
+// parseReset reads a reset in any form that products send. why is "" if it could be read.
 func parseReset(s string) (r reset, why string) {
 	switch {
 	case s == "":
@@ -63,7 +63,7 @@ func parseReset(s string) (r reset, why string) {
 	return r, "a reset is a number of seconds or a date"
 }
 
-// numericReset reads digits, or digits with a fraction, by magnitude.
+// numericReset reads digits, or digits with a fraction, and takes the unit from the magnitude.
 func numericReset(s string) (r reset, why string) {
 	x, ok := new(big.Rat).SetString(s)
 	if !ok || x.Cmp(new(big.Rat).SetInt64(math.MaxInt64)) > 0 {
@@ -91,7 +91,7 @@ func numericReset(s string) (r reset, why string) {
 	return r, ""
 }
 
-// scaled returns x units in nanoseconds, cut to the nanosecond.
+// scaled returns x units in nanoseconds, rounded towards zero.
 func scaled(x *big.Rat, unit time.Duration) int64 {
 	y := new(big.Rat).Mul(x, new(big.Rat).SetInt64(int64(unit)))
 	return new(big.Int).Quo(y.Num(), y.Denom()).Int64()
@@ -102,14 +102,13 @@ func fractionOf(x *big.Rat, whole int64) *big.Rat {
 	return new(big.Rat).Sub(x, new(big.Rat).SetInt64(whole))
 }
 
-// isNumber tells whether s is digits, or digits, a point and digits, and short enough to be a number of
-// anything.
+// isNumber tells whether s is digits, or digits, a point and digits, and at most 64 bytes long.
 func isNumber(s string) bool {
 	whole, fraction, point := strings.Cut(s, ".")
 	return len(s) <= 64 && allDigits(whole) && (!point || allDigits(fraction))
 }
 
-// setReset puts a reset into q, counted from the date of the answer.
+// setReset stores a reset in q, counted from the date of the answer.
 func (r *reader) setReset(q *Quota, x reset) {
 	q.Form, q.Unit = x.form, x.unit
 	if x.form == Delta {

@@ -1,6 +1,6 @@
-// Package headers parses the header fields in which a rate limiter speaks: Retry-After, RateLimit,
-// RateLimit-Policy, the fields of earlier drafts and those of convention. It parses strictly, names the rule
-// that a value breaks, and reads no clock.
+// Package headers parses the header fields of rate limiters: Retry-After, RateLimit, RateLimit-Policy, the
+// fields of earlier drafts and those of convention. It parses strictly, names the rule that a value breaks,
+// and reads no clock.
 package headers
 
 import (
@@ -16,17 +16,17 @@ type RetryAfter struct {
 	Seconds int64
 	// Date is the instant of the date form, in UTC, whole seconds.
 	Date time.Time
-	// IsDate tells the date form from the seconds form.
+	// IsDate tells whether the value has the date form instead of the seconds form.
 	IsDate bool
-	// Obsolete tells that the date has the RFC 850 or asctime form, which a recipient must read but nobody
-	// may send.
+	// Obsolete tells that the date has the RFC 850 or asctime form. A recipient must read these forms, but
+	// nobody may send them.
 	Obsolete bool
-	// raw is the value as it came.
+	// raw is the value as it arrived.
 	raw string
 }
 
-// ParseRetryAfter parses a Retry-After value: digits, or an HTTP-date in one of its three forms. White space
-// around the value is ignored. Errors are a *Problem with rule RA-SYNTAX, or RA-SINGLE where several values
+// ParseRetryAfter parses a Retry-After value: digits, or an HTTP-date in one of its three forms. It ignores
+// white space around the value. Errors are a *Problem with rule RA-SYNTAX, or RA-SINGLE if several values
 // were joined to one.
 func ParseRetryAfter(value string) (RetryAfter, error) {
 	s := trim(value)
@@ -56,9 +56,9 @@ func ParseRetryAfter(value string) (RetryAfter, error) {
 	return RetryAfter{Date: t, IsDate: true, Obsolete: obsolete, raw: value}, nil
 }
 
-// Wait returns how long to wait from the moment the answer was generated: the seconds, or for the date form
-// the time from date, which is the Date of the same answer, to the announced one. Never negative: a date that
-// is past is no wait (see Past). Waits that a time.Duration cannot hold, about 292 years, become the largest.
+// Wait returns how long to wait from the moment the answer was generated. For the date form it counts from
+// date, the Date of the same answer. It is never negative: a date that is past is no wait (see Past). Waits
+// over 292 years, which a time.Duration cannot hold, become the largest time.Duration.
 func (r RetryAfter) Wait(date time.Time) time.Duration {
 	if r.IsDate {
 		return max(0, r.Date.Sub(date))
@@ -69,11 +69,11 @@ func (r RetryAfter) Wait(date time.Time) time.Duration {
 	return time.Duration(r.Seconds) * time.Second
 }
 
-// Past tells whether r is a date before date, so that Wait had to make 0 of a negative wait.
+// Past tells whether r is a date before date. Wait is 0 then.
 func (r RetryAfter) Past(date time.Time) bool { return r.IsDate && r.Date.Before(date) }
 
-// Check returns the rule that a value breaks although a recipient must read it, as a *Problem: RA-IMF for a
-// date in an obsolete form. Otherwise nil.
+// Check returns the rule that a readable value breaks, as a *Problem: RA-IMF for a date in an obsolete form.
+// It returns nil for all other values.
 func (r RetryAfter) Check() error {
 	if !r.Obsolete {
 		return nil
@@ -81,7 +81,7 @@ func (r RetryAfter) Check() error {
 	return obsoleteDate("Retry-After", r.raw, r.Date)
 }
 
-// isList tells whether s is several values joined by commas. A date has one comma, or none, of its own.
+// isList tells whether s is several values joined by commas. A single date has at most one comma.
 func isList(s string) bool {
 	if strings.Contains(s, "GMT,") || strings.Contains(s, ",,") {
 		return true
@@ -94,8 +94,8 @@ func isList(s string) bool {
 	return false
 }
 
-// notSeconds says what is wrong with a number that is not written as digits only; empty for what is no number
-// at all.
+// notSeconds says what is wrong with a number that is not digits only. It returns "" for anything that is not
+// a number.
 func notSeconds(s string) (why, mend string) {
 	number := strings.TrimLeft(s, "+-")
 	unit := strings.TrimLeft(number, "0123456789.")
@@ -118,7 +118,7 @@ func notSeconds(s string) (why, mend string) {
 	}
 }
 
-// roundedUp is the mend for seconds with a fraction: the next whole number.
+// roundedUp returns the mend for seconds with a fraction: the next whole number.
 func roundedUp(digits string) string {
 	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil || f > 1e15 {

@@ -62,11 +62,12 @@ func (l Level) String() string {
 	}
 }
 
-// Draft is the revision of draft-ietf-httpapi-ratelimit-headers that rules name where they do not name
+// Draft is the revision of draft-ietf-httpapi-ratelimit-headers that rules refer to, unless they name
 // another.
 const Draft = "draft-ietf-httpapi-ratelimit-headers-10"
 
-// ratelimit07 is the last revision of that draft with a limit and what remains of it beside each other.
+// ratelimit07 is the last revision of that draft that states the limit and the remaining quota beside each
+// other.
 const ratelimit07 = "draft-ietf-httpapi-ratelimit-headers-07"
 
 // About is what a rule says, how binding it is, and where it is written.
@@ -87,7 +88,8 @@ func (r Rule) About() (About, bool) {
 	return row.About, ok
 }
 
-// Rules returns all rules, ascending by id: of fields, of behaviour, and those that no claim judges.
+// Rules returns all rules, ascending by id: those about fields, those about behaviour, and those that no
+// claim judges.
 func Rules() []Rule {
 	all := slices.Concat(slices.Collect(maps.Keys(abouts)), slices.Collect(maps.Keys(observed)),
 		slices.Collect(maps.Keys(unobserved)))
@@ -95,7 +97,8 @@ func Rules() []Rule {
 	return all
 }
 
-// Level returns how binding r is; Convention for a rule that is not known.
+// Level returns how binding a rule about fields or problem bodies is. It returns Convention for any other
+// rule.
 func (r Rule) Level() Level { return abouts[r].Level }
 
 // abouts is never written after init.

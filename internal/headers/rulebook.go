@@ -1,7 +1,7 @@
 package headers
 
-// observed are the rules that claims judge beyond the syntax of fields: what each says, and what is looked
-// at.
+// observed are the rules that claims judge beyond the syntax of fields. Each has its text and what a claim
+// looks at.
 var observed = map[Rule]struct {
 	About
 	seen string
@@ -92,13 +92,13 @@ var observed = map[Rule]struct {
 		"answered: whether exactly the requests that the limit denies get no answer"},
 }
 
-// The sources of rules that no standard has.
+// The sources of rules that are in no standard.
 const (
 	conventional = "convention"
 	declaration  = "the declared limit"
 )
 
-// unobserved are the rules that no claim judges, and why.
+// unobserved are the rules that no claim judges, each with the reason.
 var unobserved = map[Rule]struct {
 	About
 	why string
@@ -157,7 +157,7 @@ var unobserved = map[Rule]struct {
 		"the draft's own member violated-policies breaks it"},
 }
 
-// Seen says what is looked at to judge r; empty for a rule that is not judged, of which Unseen says why.
+// Seen says what a claim looks at to judge r. It is "" for a rule that no claim judges; Unseen then says why.
 func (r Rule) Seen() string {
 	if row, ok := observed[r]; ok {
 		return row.seen
@@ -168,5 +168,5 @@ func (r Rule) Seen() string {
 	return ""
 }
 
-// Unseen says why no claim judges r; empty for a rule that one judges.
+// Unseen says why no claim judges r. It is "" for a rule that a claim judges.
 func (r Rule) Unseen() string { return unobserved[r].why }

@@ -11,8 +11,8 @@ import (
 // maxSeconds is the first number of seconds that a time.Duration cannot hold.
 const maxSeconds = int64(1) << 33
 
-// structured reads RateLimit and RateLimit-Policy: lists of named items from draft 08 on, a dictionary in
-// draft 07, and policies by number before.
+// structured reads RateLimit and RateLimit-Policy. They are lists of named items from draft 08 on. Draft 07
+// has a dictionary, and drafts before it have policies by number.
 func (r *reader) structured() {
 	policy, hasPolicy := r.value("RateLimit-Policy")
 	state, hasState := r.value("RateLimit")
@@ -39,8 +39,8 @@ func (r *reader) structured() {
 	}
 }
 
-// windowOfLimit gives the window of p to the quota of drafts 04 to 06 with the same limit, and tells whether
-// there is one of those drafts at all.
+// windowOfLimit gives the window of p to the quota of drafts 04 to 06 with the same limit. It reports whether
+// there is a quota of those drafts at all.
 func (r *reader) windowOfLimit(p Quota) (found bool) {
 	for i := range r.quotas {
 		q := &r.quotas[i]
@@ -55,7 +55,7 @@ func (r *reader) windowOfLimit(p Quota) (found bool) {
 	return found
 }
 
-// told tells whether quotas has one of that name.
+// told tells whether one of the quotas has this name.
 func told(quotas []Quota, name string) bool {
 	for i := range quotas {
 		if quotas[i].Name == name {
@@ -65,8 +65,8 @@ func told(quotas []Quota, name string) bool {
 	return false
 }
 
-// join completes the states with limit and window of the policy of the same name, and checks one against the
-// other.
+// join completes each state with the limit and window of the policy of the same name, and checks the two
+// against each other.
 func (r *reader) join(states, policies []Quota, value string) {
 	for i := range states {
 		q := &states[i]
@@ -111,7 +111,8 @@ func (r *reader) list(name, value string) []httpsfv.Item {
 	return items
 }
 
-// policies reads RateLimit-Policy: the named policies of draft 08 on, or those by number (100;w=60) before.
+// policies reads RateLimit-Policy: the named policies from draft 08 on, or the policies by number (100;w=60)
+// before.
 func (r *reader) policies(value string) []Quota {
 	const name = "RateLimit-Policy"
 	var out []Quota
@@ -141,7 +142,7 @@ func (r *reader) policies(value string) []Quota {
 	return out
 }
 
-// states reads RateLimit as draft 08 and later write it.
+// states reads RateLimit in the form of draft 08 and later.
 func (r *reader) states(value string) {
 	const name = "RateLimit"
 	for _, item := range r.list(name, value) {
@@ -160,7 +161,7 @@ func (r *reader) states(value string) {
 	}
 }
 
-// name returns the name of an item. A Token in place of a String is a problem, but it can be read.
+// name returns the name of an item. A Token instead of a String is a problem, but it can be read.
 func (r *reader) name(field, value string, item httpsfv.Item) string {
 	switch v := item.Value.(type) {
 	case string:
@@ -236,7 +237,7 @@ func isDraft07(value string) bool {
 	return false
 }
 
-// dictionary reads RateLimit as draft 07 writes it. The window is that of the first policy with the same
+// dictionary reads RateLimit in the form of draft 07. The window is that of the first policy with the same
 // limit.
 func (r *reader) dictionary(value string, policies []Quota) {
 	d, err := httpsfv.UnmarshalDictionary([]string{value})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Unread tells whether a field looks as if it told of a quota and Quotas does not read it: nothing says
-// what it means.
+// Unread tells whether the name of a field suggests a quota, but Quotas does not read the field. Nothing says
+// what such a field means.
 func Unread(name string) bool {
 	s := strings.ToLower(name)
 	if !strings.Contains(s, "ratelimit") && !strings.Contains(s, "rate-limit") {
