@@ -116,8 +116,7 @@ var frameworks = []Product{
 	},
 }
 
-// flask is a window or a log for each of its limits. Those before the one that denies count the request
-// too.
+// flask is a window or a log for each of its limits. Limits before the one that denies count the request too.
 func flask(w *Words) string {
 	kind := map[string]string{
 		"fixed-window":                "fixed-window,rate=%s,align=first",
@@ -158,8 +157,7 @@ func drfRate(text string) (Value, string, string) {
 	return v, "", ""
 }
 
-// spring is a bucket with a clock of whole seconds. Its state lives for twice the time that the bucket
-// needs
+// spring is a bucket with a clock of whole seconds. Its state lives for twice the time that the bucket needs
 // to fill, in whole seconds.
 func spring(w *Words) string {
 	n, burst, cost := w.N("replenishRate"), w.N("burstCapacity"), w.N("requestedTokens")
@@ -177,7 +175,7 @@ func spring(w *Words) string {
 		burst/cost)
 }
 
-// bucket4j is a bucket that is filled one by one, or by the interval.
+// bucket4j is a bucket that is filled token by token, or once per interval.
 func bucket4j(w *Words) string {
 	v, made := w.Get("refillGreedy"), ""
 	switch greedy, whole := w.Has("refillGreedy"), w.Has("refillIntervally"); {

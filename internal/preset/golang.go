@@ -175,8 +175,9 @@ var golang = []Product{
 	},
 }
 
-// goLimiter is a bucket that is filled at once. In Redis it is kept for three intervals, in whole seconds,
-// after an admission or the first request of an interval: for two to three after the last request.
+// goLimiter is a bucket that is filled at once. Redis keeps it for three intervals, in whole seconds, after
+// an admission or the first request of an interval. So it lives for two to three intervals after the last
+// request.
 func goLimiter(w *Words) string {
 	n, interval := w.N("Tokens"), w.Get("Interval").D
 	redis := w.Get("store").Text == "redis"
@@ -194,7 +195,8 @@ func goLimiter(w *Words) string {
 	return made
 }
 
-// fiber is a window of whole seconds, or a counter of two. Where its versions differ, one must be said.
+// fiber is a window of whole seconds, or a counter of two windows. If the versions differ for a
+// configuration, it must state one.
 func fiber(w *Words) string {
 	const mend = "write version=2 or version=3"
 	version, window := w.Get("version").Text, w.Get("Expiration").D
@@ -223,7 +225,7 @@ func fiber(w *Words) string {
 // sinceYearOne is the time from the first of January of the year 1 to the Unix epoch, in milliseconds.
 const sinceYearOne = 62135596800_000
 
-// bucketKeys are the words of a bucket: a rate, and how much at once, which may have to be given.
+// bucketKeys are the words of a bucket: a rate and a burst, which may be needed.
 func bucketKeys(name string, needed bool) []Key {
 	return []Key{
 		{Name: name, Read: perSecond, Bare: true, Needed: true, Example: "10"},
@@ -231,13 +233,13 @@ func bucketKeys(name string, needed bool) []Key {
 	}
 }
 
-// bucket writes a bucket of an algorithm; usual is its burst where none is given, at least 1.
+// bucket writes a bucket of an algorithm. usual is its burst if none is given; the burst is at least 1.
 func (w *Words) bucket(algorithm, name string, usual int64) string {
 	v := w.Get(name)
 	return fmt.Sprintf("%s,rate=%s,burst=%d", algorithm, per(v.N, v.D), w.burst(usual))
 }
 
-// burst is the burst that is given, or a usual one, at least 1.
+// burst returns the given burst, or else usual, at least 1.
 func (w *Words) burst(usual int64) int64 {
 	if w.Has("burst") {
 		return w.N("burst")
@@ -245,7 +247,7 @@ func (w *Words) burst(usual int64) int64 {
 	return max(1, usual)
 }
 
-// echo is a bucket, which may be forgotten before it is full.
+// echo is a bucket that may be forgotten before it is full.
 func echo(w *Words) string {
 	v, kept := w.Get("rate"), w.Get("ExpiresIn").D
 	usual := (v.N*int64(time.Second) + int64(v.D) - 1) / int64(v.D)
@@ -258,7 +260,7 @@ func echo(w *Words) string {
 	return made
 }
 
-// perSecond reads a number a second, or a rate.
+// perSecond reads a number per second, or a rate.
 func perSecond(text string) (Value, string, string) {
 	if v, why, _ := count(1)(text); why == "" {
 		v.D = time.Second

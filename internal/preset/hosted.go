@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// hosted are services of others.
+// hosted are services that other companies run.
 var hosted = []Product{
 	{
 		Name: "aws", Also: []string{"aws-api-gateway", "api-gateway"}, Title: "AWS API Gateway, throttling",

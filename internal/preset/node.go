@@ -124,7 +124,7 @@ var node = []Product{
 	},
 }
 
-// windowMsKeys are the words of express-rate-limit and of those who follow it.
+// windowMsKeys are the words of express-rate-limit and of packages that copy them.
 var windowMsKeys = []Key{
 	{Name: "windowMs", Read: millis, Default: "60000", Example: "60000"},
 	{Name: "limit", Also: []string{"max"}, Read: count(1), Default: "5", Example: "100"},

@@ -1,9 +1,9 @@
-// Package preset turns the words of a product's own configuration into the SPEC that the product really
-// implements: nginx:rate=10r/s,burst=20,nodelay is leaky-bucket,rate=10/s,burst=21.
+// Package preset translates a product's own configuration into the SPEC that the product really implements:
+// nginx:rate=10r/s,burst=20,nodelay is leaky-bucket,rate=10/s,burst=21.
 //
 // A product is one row in the file of its kind (proxies.go, node.go, golang.go, frameworks.go, hosted.go).
-// The row is all that it needs: what may be written, the formula, where it differs from its documentation,
-// and the source. The package knows no limiter: it returns text, which package spec reads.
+// The row has everything: what may be written, the formula, how it differs from its documentation, and the
+// source. The package knows no limiter. It returns text, which package spec reads.
 package preset
 
 import (
@@ -15,63 +15,63 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// Product is a limiter that somebody else makes.
+// Product is a limiter of another maker.
 type Product struct {
-	// Name is written before the colon. Also are other names that are understood; may be empty.
+	// Name is written before the colon. Also are other names that are accepted; may be empty.
 	Name string
 	Also []string
-	// Title says what limits: nginx, limit_req.
+	// Title names the product and the part that limits: nginx, limit_req.
 	Title string
-	// Example is a configuration, as it stands behind the colon.
+	// Example is a configuration as it is written after the colon.
 	Example string
 	// Keys are the words of the configuration.
 	Keys []Key
-	// Spec returns the SPEC of a configuration whose words were read without a mistake, and has all that
-	// are needed. It may refuse them.
+	// Spec returns the SPEC of a configuration. Its words were read without a mistake, and all needed words
+	// are there. It may refuse them.
 	Spec func(w *Words) string
-	// Differs says in a sentence where the product differs from its documentation, or what a tester should
-	// know; empty where nothing is known.
+	// Differs says how the product differs from its documentation, or what a tester should know; "" if
+	// nothing is known.
 	Differs string
-	// Source is where the formula is from: an address, and the version.
+	// Source says where the formula comes from: an address, and the version.
 	Source string
-	// Tested is the product and the version that the SPEC was tested on; empty where it follows documents.
+	// Tested is the product and version on which the SPEC was tested; "" if it follows documents alone.
 	Tested string
 }
 
 // Key is one word of a configuration.
 type Key struct {
-	// Name is written as the product writes it. Also are other names that mean the same; may be empty.
+	// Name is written as the product writes it. Also are other names with the same meaning; may be empty.
 	Name string
 	Also []string
-	// Read reads its value; nil for a word that has none (nodelay).
+	// Read reads the value; nil for a word without a value (nodelay).
 	Read Reader
-	// Of reads what stands in parentheses behind the name: http_req_rate(10s). The value is kept under the
-	// name with "()". Nil for a key without them.
+	// Of reads the text in parentheses after the name: http_req_rate(10s). The value is kept under the name
+	// with "()". It is nil for a key without parentheses.
 	Of Reader
-	// Default is what stands for a word that is left out, and Needed that it cannot be.
+	// Default is the value of a word that is left out. Needed tells that it may not be left out.
 	Default string
 	Needed  bool
-	// Bare tells that the value may stand without its name, in the order of the keys.
+	// Bare tells that the value may be written without its name, in the order of the keys.
 	Bare bool
 	// Example is a value, for messages.
 	Example string
 }
 
-// Problem is a mistake in a configuration: what it is, why, and how it is mended (empty rather than guessed).
-// At is where it stands, in bytes from 0.
+// Problem is a mistake in a configuration: what is wrong, why, and how to mend it ("" rather than a guess).
+// At is its place, in bytes from 0.
 type Problem struct {
 	What, Why, Mend string
 	At              int
 }
 
-// All returns every product, by name.
+// All returns every product, ascending by name.
 func All() []Product {
 	all := slices.Concat(proxies, hosted, node, golang, frameworks)
 	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }
 
-// Find returns the product of a name.
+// Find returns the product with a name, and whether there is one.
 func Find(name string) (Product, bool) {
 	for _, p := range All() {
 		if p.Name == name || slices.Contains(p.Also, name) {
@@ -81,10 +81,10 @@ func Find(name string) (Product, bool) {
 	return Product{}, false
 }
 
-// Written returns the example as it is written for a SPEC: nginx:rate=10r/s,burst=20,nodelay.
+// Written returns the example as it is written in place of a SPEC: nginx:rate=10r/s,burst=20,nodelay.
 func (p Product) Written() string { return p.Name + ":" + p.Example }
 
-// Proof says what the SPEC rests on: the version that it was tested on, or the documentation.
+// Proof says what the SPEC is based on: the version that was tested, or the documentation.
 func (p Product) Proof() string {
 	if p.Tested == "" {
 		return "from its documentation"
@@ -92,16 +92,16 @@ func (p Product) Proof() string {
 	return "tested on " + p.Tested
 }
 
-// Cut splits a text of the form NAME:configuration. ok tells whether it has that form; the name may be that
-// of no product.
+// Cut splits a text of the form NAME:configuration. ok tells whether it has that form. No product need have
+// that name.
 func Cut(text string) (name, words string, ok bool) {
 	name, words, ok = strings.Cut(text, ":")
 	name = strings.TrimSpace(name)
 	return name, words, ok && name != "" && !strings.ContainsAny(name, ",= ")
 }
 
-// Expand returns the SPEC that a text of the form NAME:configuration stands for, or every mistake in it, in
-// the order of the text.
+// Expand returns the SPEC that a text of the form NAME:configuration stands for. Otherwise it returns every
+// mistake in the text, in order.
 func Expand(text string) (string, []Problem) {
 	name, words, _ := Cut(text)
 	p, found := Find(name)
@@ -123,7 +123,7 @@ func Expand(text string) (string, []Problem) {
 	return made, nil
 }
 
-// unknown is the problem of a name that no product has.
+// unknown returns the problem of a name that no product has.
 func unknown(name string, at int) Problem {
 	var names []string
 	for _, p := range All() {
@@ -136,8 +136,8 @@ func unknown(name string, at int) Problem {
 	return Problem{fmt.Sprintf("preset %q", name), "there is no such product", mend, at}
 }
 
-// near returns the mend "did you mean ...?" for the word that is nearest to wrong, of two the one that wrong
-// begins, or "" where none is near.
+// near returns the mend "did you mean ...?" with the known word nearest to wrong; "" if none is near. Of two
+// equally near words it prefers one that begins with wrong.
 func near(wrong string, known []string) string {
 	best, distance := "", max(2, len(wrong)/3)+1
 	for _, k := range known {

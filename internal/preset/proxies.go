@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// proxies are servers that pass requests on.
+// proxies are servers that forward requests.
 var proxies = []Product{
 	{
 		Name: "nginx", Title: "nginx, limit_req_zone and limit_req", Example: "rate=10r/s,burst=20,nodelay",
@@ -132,7 +132,7 @@ var envoyKeys = []Key{
 	{Name: "fill_interval", Read: span, Needed: true, Example: "1s"},
 }
 
-// nginx is a leaky bucket, or a queue unless nodelay.
+// nginx is a leaky bucket with nodelay, and otherwise a queue.
 func nginx(w *Words) string {
 	burst, speed := w.N("burst"), ""
 	switch v := w.Get("rate"); v.D {
@@ -156,8 +156,8 @@ func nginx(w *Words) string {
 	return made
 }
 
-// nginxRate is a rate as nginx keeps it: in whole thousandths of a request a second. Where that is no whole
-// number a millisecond, each admission rounds what has leaked down by less than a thousandth.
+// nginxRate returns a rate as nginx keeps it: in whole thousandths of a request per second. If that is not a
+// whole number per millisecond, each admission rounds the leaked amount down by less than a thousandth.
 func nginxRate(v Value) string {
 	thousandths := v.N * 1000 / int64(v.D/time.Second)
 	if thousandths%1000 == 0 {
@@ -166,8 +166,8 @@ func nginxRate(v Value) string {
 	return fmt.Sprintf("%d..%d/1000s", thousandths*999/1000, thousandths)
 }
 
-// haproxy is a counter of two periods, or a window that every request begins anew. The clock is read once a
-// turn of the event loop, in milliseconds; an entry may be expired a little late.
+// haproxy is a counter of two periods, or a window that every request restarts. HAProxy reads its clock once
+// per turn of its event loop, in milliseconds. An entry may expire a little late.
 func haproxy(w *Words) string {
 	const counter = "sliding-window-counter,rate=%s,align=first,rounding=down,tick=2ms"
 	switch {

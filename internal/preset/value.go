@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// Value is the value of a word: a number, a time, or a rate of both. Text is as it was written.
+// Value is the value of a word: a number, a time, or a rate of both. Text is the value as written.
 type Value struct {
 	N    int64
 	D    time.Duration
 	Text string
 }
 
-// Reader reads a value, or says why it cannot, and how that is mended (empty rather than guessed).
+// Reader reads a value, or says why it cannot and how to mend that ("" rather than a guess).
 type Reader func(text string) (v Value, why, mend string)
 
-// count returns the reader of a whole number of at least least. It may be written as a product, with
-// underscores: 15*60*1000, 60_000.
+// count returns the reader of a whole number of at least `least`. The number may be written as a product, and
+// with underscores: 15*60*1000, 60_000.
 func count(least int64) Reader {
 	return func(text string) (Value, string, string) {
 		n := int64(1)
@@ -53,7 +53,7 @@ func bareTime(unit time.Duration, name string) Reader {
 	}
 }
 
-// The readers of times: in milliseconds, in seconds, and with a unit (10s, 1m, 1d).
+// The readers of times that the product writes in milliseconds, or in seconds.
 var (
 	millis  = bareTime(time.Millisecond, "milliseconds")
 	seconds = bareTime(time.Second, "seconds")
@@ -136,8 +136,8 @@ func choice(words ...string) Reader {
 	}
 }
 
-// anything is the reader of what changes no SPEC.
+// anything reads a value that does not change the SPEC.
 func anything(text string) (Value, string, string) { return Value{Text: text}, "", "" }
 
-// per writes a rate as a SPEC has it.
+// per writes a rate in the notation of a SPEC.
 func per(n int64, d time.Duration) string { return fmt.Sprintf("%d/%s", n, d) }

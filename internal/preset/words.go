@@ -6,40 +6,40 @@ import (
 	"strings"
 )
 
-// Words are the words of one configuration, read.
+// Words are the words of one configuration, with their values.
 type Words struct {
 	product Product
 	values  map[string]Value
-	// at is where each word stands that was given.
+	// at is where each given word stands, in bytes from 0.
 	at       map[string]int
 	problems []Problem
-	// end is where the configuration ends.
+	// end is where the configuration ends, in bytes from 0.
 	end int
 }
 
-// Has tells whether a word is there, or has a default.
+// Has tells whether a word is given, or has a default.
 func (w *Words) Has(key string) bool {
 	_, given := w.values[key]
 	return given
 }
 
-// Get returns the value of a word; the zero value where it is not there.
+// Get returns the value of a word; the zero value if it is not there.
 func (w *Words) Get(key string) Value { return w.values[key] }
 
 // N returns the number of a word.
 func (w *Words) N(key string) int64 { return w.values[key].N }
 
-// Refuse records that a word has no SPEC, or none beside the others.
+// Refuse records that a word cannot be written as a SPEC, alone or together with the others.
 func (w *Words) Refuse(key, why, mend string) {
 	w.problems = append(w.problems, Problem{fmt.Sprintf("%q", key), why, mend, w.at[key]})
 }
 
-// read reads the words of a configuration that stands at a place of a text. Those of JSON and of YAML may be
-// written as they stand there: in braces, with quotes, and with colons. Spaces may stand for commas, and a
-// semicolon at the end, as nginx has them.
+// read reads the words of a configuration that begins at byte `at` of a text. Words from JSON or YAML may
+// stand as they are: in braces, with quotes, and with colons. As in nginx, spaces may replace commas, and a
+// semicolon may stand at the end.
 func read(p Product, text string, at int) *Words {
 	w := &Words{product: p, values: map[string]Value{}, at: map[string]int{}, end: at + len(text)}
-	if strings.Trim(text, " {}") == "" { // all that has a default
+	if strings.Trim(text, " {}") == "" { // every word has its default, or is missing
 		return w
 	}
 	for part := range strings.SplitSeq(text, ",") {
@@ -57,8 +57,8 @@ func read(p Product, text string, at int) *Words {
 	return w
 }
 
-// nextWord returns where the second word of a text begins, one of the product's behind spaces; -1 where there
-// is none. Values have spaces too: 10 per 1 second.
+// nextWord returns where the second word of a text begins; -1 if there is none. It must be one of the
+// product's words after a space. Values have spaces too: 10 per 1 second.
 func (w *Words) nextWord(text string) int {
 	first := len(text) - len(strings.TrimLeft(text, " \t"))
 	for i := first + 1; i < len(text); i++ {
@@ -73,7 +73,7 @@ func (w *Words) nextWord(text string) int {
 	return -1
 }
 
-// word reads one word, or a pair.
+// word reads one word, or a word with its value.
 func (w *Words) word(text string, at int) {
 	cut := strings.IndexAny(text, "=:")
 	if cut < 0 {
@@ -121,7 +121,7 @@ func (w *Words) bare(text string, at int) {
 	w.unknown(text, at)
 }
 
-// value reads the value of a key, and keeps it under a name.
+// value reads the value of a key, and keeps it under name.
 func (w *Words) value(k Key, name string, read Reader, text string, at int) {
 	v, why, mend := read(text)
 	if why != "" {
@@ -141,7 +141,7 @@ func (w *Words) set(name string, v Value, at int) {
 	w.values[name], w.at[name] = v, at
 }
 
-// find returns the index of the key of a name, -1 for none.
+// find returns the index of the key with a name; -1 if there is none.
 func (w *Words) find(name string) int {
 	return slices.IndexFunc(w.product.Keys, func(k Key) bool {
 		return k.Name == name || slices.Contains(k.Also, name)
@@ -161,7 +161,7 @@ func (w *Words) add(what, why, mend string, at int) {
 	w.problems = append(w.problems, Problem{fmt.Sprintf("%q", what), why, mend, at})
 }
 
-// missing records the words that are needed and not there, and sets the defaults of the others.
+// missing records the needed words that are not there, and sets the defaults of the others.
 func (w *Words) missing() {
 	for _, k := range w.product.Keys {
 		switch {
@@ -175,7 +175,7 @@ func (w *Words) missing() {
 	}
 }
 
-// Form is how a key is written, with an example of its value: burst=20.
+// Form returns how a key is written, with an example of its value: burst=20.
 func (k Key) Form() string {
 	name := k.Name
 	if k.Of != nil {
