@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// The range that is reported to three significant digits. Values outside it are counted apart and still take
-// part in every number.
+// Values from Lowest to Highest are reported to three significant digits. Values outside are counted
+// separately and still take part in every number.
 const (
 	Lowest  = time.Microsecond
 	Highest = time.Hour
 )
 
-// Distribution is the distribution of one measure. All members are zero if Count is.
+// Distribution is the distribution of one measure. All members are zero if Count is zero.
 type Distribution struct {
-	// Count is the number of values, those outside the range included.
+	// Count is the number of values, with those outside the range.
 	Count int64 `json:"count"`
 	// Min, Mean and Max are exact; Mean is rounded toward zero.
 	Min  time.Duration `json:"min_ns"`
 	Mean time.Duration `json:"mean_ns"`
-	// The quantiles, to three digits: see Quantile.
+	// The quantiles, to three digits (see Quantile).
 	P50  time.Duration `json:"p50_ns"`
 	P90  time.Duration `json:"p90_ns"`
 	P95  time.Duration `json:"p95_ns"`
@@ -30,7 +30,7 @@ type Distribution struct {
 	Below int64 `json:"below_1us"`
 	Above int64 `json:"above_1h"`
 	// Buckets are the values to three digits: ascending, disjoint, none empty. Their counts add up to Count.
-	// Negative values are in one bucket, those over Highest in another.
+	// Negative values are in one bucket, values over Highest in another.
 	Buckets []Bucket `json:"-"`
 }
 
@@ -41,9 +41,9 @@ type Bucket struct {
 	Count int64         `json:"count"`
 }
 
-// Quantile returns the smallest value, to three digits, that at least a share q of all values does not
-// exceed: the value with rank ceil(q*Count). It is Min for q <= 0, Max for q >= 1, and 0 if there are no
-// values. Between values over Highest it does not tell apart and returns Max.
+// Quantile returns the value with rank ceil(q*Count), to three digits. It is the smallest value that at least
+// a share q of all values does not exceed. It is Min for q <= 0, Max for q >= 1, and 0 without values. Values
+// over Highest are not distinguished: it returns Max for them.
 func (d *Distribution) Quantile(q float64) time.Duration {
 	if d.Count == 0 {
 		return 0
@@ -51,7 +51,7 @@ func (d *Distribution) Quantile(q float64) time.Duration {
 	if !(q > 0) {
 		return d.Min
 	}
-	// A product that is whole may come out a hair larger: 0.07*100 > 7.
+	// A whole product may come out slightly larger: 0.07*100 > 7.
 	rank := int64(math.Ceil(min(q, 1) * float64(d.Count) * (1 - 1e-12)))
 	for _, b := range d.Buckets {
 		if rank -= b.Count; rank <= 0 {
@@ -61,14 +61,13 @@ func (d *Distribution) Quantile(q float64) time.Duration {
 	return d.Max
 }
 
-// PerDecade is how many buckets the reports have from a power of ten to the next. A report that is read back
-// has these and no finer ones.
+// PerDecade is how many buckets per power of ten the reports have. A report that is read back has only these.
 const PerDecade = 20
 
-// LogBuckets returns the distribution for a logarithmic axis: buckets that begin at Lowest*10^(k/perDecade),
-// from that of the smallest to that of the largest value, empty ones between them included. Values under
-// Lowest are in a bucket of their own, from 0 or Min; those over Highest are in the last one. It returns nil
-// if there are no values. A value below a bound by less than three digits can tell is counted above it.
+// LogBuckets returns the distribution for a logarithmic axis. Buckets begin at Lowest*10^(k/perDecade), from
+// the bucket of the smallest value to that of the largest, with the empty ones between. Values under Lowest
+// have their own bucket, from 0 or Min. Values over Highest are in the last bucket. It returns nil without
+// values. A value that lies below a bound by less than three digits can show is counted above it.
 func (d *Distribution) LogBuckets(perDecade int) []Bucket {
 	perDecade = max(perDecade, 1)
 	var all []Bucket
@@ -109,7 +108,7 @@ func logBucket(k, perDecade int) Bucket {
 	return Bucket{From: logBound(k, perDecade), To: to}
 }
 
-// logIndex returns the bucket of v, -1 for values under Lowest.
+// logIndex returns the bucket of v; -1 for values under Lowest.
 func logIndex(v time.Duration, perDecade int) int {
 	if v < Lowest {
 		return -1

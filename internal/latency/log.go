@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// maxIntervals is how many intervals a log has at most.
+// maxIntervals is the most intervals of a log.
 const maxIntervals = 600
 
 // tagged is one series of a log.
@@ -19,7 +19,7 @@ type tagged struct {
 	tag     string
 	value   func(o *timeline.Observation) time.Duration
 	h       *hdr.Histogram
-	// used tells that h has values of the current interval; left counts the values that no interval has.
+	// used tells that h has values of the current interval. left counts the values that fit no interval.
 	used bool
 	left int64
 }
@@ -38,13 +38,16 @@ type logWriter struct {
 	series []*tagged
 }
 
-// WriteLog writes an HdrHistogram log of tl to w, as HistogramLogAnalyzer and the tools of wrk2 read it
-// (format 1.3, V2 compressed). Values are nanoseconds. start is the wall time of zero; the zero time stands
-// for the Unix epoch. The series are told by their tags: allowed-corrected, allowed-service, the same for
-// denied and, if there are any, for unknown. An interval is one second, or as many as make no more than 600
-// of them; an observation belongs to that of its Sent, and an interval without values has no line. Negative
-// values and those over Highest cannot be in a histogram: a comment at the end counts them. Errors are those
-// of w.
+// WriteLog writes an HdrHistogram log of tl to w (format 1.3, V2 compressed). HistogramLogAnalyzer and the
+// tools of wrk2 read it. Values are nanoseconds. start is the wall time of zero; the zero time stands for the
+// Unix epoch.
+//
+// Tags distinguish the series: allowed-corrected, allowed-service, the same for denied and, if there are any,
+// for unknown. An interval is one second, or longer so that there are at most 600. An observation belongs to
+// the interval of its Sent. An interval without values has no line. A histogram cannot hold negative values
+// or values over Highest: a comment at the end counts them.
+//
+// It returns the errors of w.
 func WriteLog(w io.Writer, tl *timeline.Timeline, start time.Time) error {
 	return writeLog(w, tl, start, maxIntervals)
 }
@@ -75,7 +78,7 @@ func writeLog(w io.Writer, tl *timeline.Timeline, start time.Time, most time.Dur
 	return l.foot()
 }
 
-// head writes the header. The library's own lines would cut the start to whole seconds.
+// head writes the header. The library would cut the start to whole seconds.
 func (l *logWriter) head() error {
 	l.log.SetBaseTime(l.start.UnixMilli())
 	seconds := fmt.Sprintf("%.3f", float64(l.start.UnixMilli())/1000)
@@ -146,7 +149,7 @@ func (l *logWriter) flush() error {
 	return nil
 }
 
-// foot counts what is in no interval.
+// foot writes how many values are in no interval.
 func (l *logWriter) foot() error {
 	for _, s := range l.series {
 		if s.left == 0 {

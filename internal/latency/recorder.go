@@ -6,18 +6,18 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// recorder collects the values of one measure. The zero value is empty; the histogram (270 KiB) is made with
-// the first value.
+// recorder collects the values of one measure. The zero value is empty. The first value allocates the
+// histogram (270 KiB).
 type recorder struct {
 	h *hdr.Histogram
-	// count is the number of all values; negative and above are those that are not in h.
+	// count is the number of all values. negative and above count those that are not in h.
 	count, below, negative, above int64
 	min, max                      time.Duration
-	// The sum of all values is seconds and nanoseconds, either of which fits 64 bits.
+	// The sum of all values is seconds plus nanoseconds, each of which fits into 64 bits.
 	seconds, nanoseconds int64
 }
 
-// newHistogram returns a histogram of nanoseconds, to three digits.
+// newHistogram returns a histogram of nanoseconds with three digits.
 func newHistogram() *hdr.Histogram { return hdr.New(1, int64(Highest), 3) }
 
 // record adds v n times.
@@ -51,10 +51,10 @@ func (r *recorder) record(v time.Duration, n int64) {
 	}
 }
 
-// mean returns the mean of all values, of which there is at least one.
+// mean returns the mean of all values. There must be at least one.
 func (r *recorder) mean() time.Duration {
 	whole, rest := r.seconds/r.count, r.seconds%r.count
-	// rest is below count, so its nanoseconds fit 64 bits up to nine billion values.
+	// rest is below count, so its nanoseconds fit into 64 bits for up to nine billion values.
 	return time.Duration(whole)*time.Second + time.Duration((rest*int64(time.Second)+r.nanoseconds)/r.count)
 }
 
@@ -84,7 +84,7 @@ func (r *recorder) buckets() []Bucket {
 					Count: bar.Count})
 			}
 		}
-		if last := &all[len(all)-1]; last.To > Highest { // keep it apart from those above
+		if last := &all[len(all)-1]; last.To > Highest { // so that it does not overlap the values above
 			last.To = Highest
 		}
 	}

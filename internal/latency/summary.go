@@ -1,5 +1,5 @@
-// Package latency measures a recording: how long answers took, for allowed and denied requests apart, and how
-// well the plan was kept. It is the only user of the HdrHistogram library.
+// Package latency measures a recording: how long answers took, separately for allowed and denied requests,
+// and how well the plan was kept. It is the only user of the HdrHistogram library.
 package latency
 
 import (
@@ -10,29 +10,29 @@ import (
 
 // Latencies are the two measures of the answers of one outcome.
 type Latencies struct {
-	// Corrected is the latency, FirstByte - At: counted from the plan, so that a request that had to wait for
-	// its sending counts as slow. For requests without a plan (closed loop) it is the service time.
+	// Corrected is the latency, FirstByte - At. It counts from the plan, so a request that was sent late
+	// counts as slow. For requests without a plan (closed loop) it is the service time.
 	Corrected Distribution `json:"corrected"`
 	// Service is the service time, FirstByte - Sent.
 	Service Distribution `json:"service"`
 }
 
-// Summary is what one recording says of latency. Allowed.Service.Count + Denied.Service.Count +
+// Summary is what one recording says about latency. Allowed.Service.Count + Denied.Service.Count +
 // Unknown.Service.Count + Unanswered is the number of observations.
 type Summary struct {
 	Allowed Latencies `json:"allowed"`
 	Denied  Latencies `json:"denied"`
-	// Unknown are the answers whose status no rule classifies.
+	// Unknown are the answers whose status is not classified.
 	Unknown Latencies `json:"unknown"`
-	// Unanswered counts the observations without a first byte. They have no latency.
+	// Unanswered counts the observations without a first byte, which have no latency.
 	Unanswered int64 `json:"unanswered"`
-	// Lateness is Sent - At of the requests that had a plan: those of the phases in which at least one
-	// request was not sent at the very nanosecond of its At. Its Count is 0 for a recording of closed loops,
-	// or in virtual time.
+	// Lateness is Sent - At of the requests with a plan. A phase has a plan if at least one of its requests
+	// was not sent at the very nanosecond of its At. Count is 0 for a recording of closed loops, or in
+	// virtual time.
 	Lateness Distribution `json:"lateness"`
 }
 
-// Quantile returns the quantile of the corrected latency of one outcome: see Distribution.Quantile.
+// Quantile returns a quantile of the corrected latency of one outcome (see Distribution.Quantile).
 func (s *Summary) Quantile(o timeline.Outcome, q float64) time.Duration {
 	return s.Of(o).Corrected.Quantile(q)
 }
@@ -49,7 +49,7 @@ func (s *Summary) Of(o timeline.Outcome) *Latencies {
 	}
 }
 
-// Summarize measures tl. It has no errors; an empty timeline gives the zero Summary.
+// Summarize measures tl. An empty timeline gives the zero Summary.
 func Summarize(tl *timeline.Timeline) Summary {
 	var c Collector
 	for o := range tl.All() {
@@ -58,7 +58,7 @@ func Summarize(tl *timeline.Timeline) Summary {
 	return c.Summary()
 }
 
-// Collector measures a recording one observation at a time. The zero value is empty. Its memory is that of at
+// Collector measures a recording one observation at a time. The zero value is empty. It uses the memory of at
 // most seven histograms (270 KiB each) and a number for each phase.
 type Collector struct {
 	corrected, service [timeline.Denied + 1]recorder
@@ -77,9 +77,9 @@ type phase struct {
 	onTime int64
 }
 
-// Add takes one observation into account, in any order.
+// Add takes in one observation. Their order does not matter.
 func (c *Collector) Add(o *timeline.Observation) {
-	c.addLateness(o.Phase, max(o.Sent-o.At, 0)) // one that was answered before it was complete is not early
+	c.addLateness(o.Phase, max(o.Sent-o.At, 0)) // answered before complete: Sent may precede At
 	if !o.Answered {
 		c.unanswered++
 		return

@@ -1,6 +1,6 @@
-// Package selftest runs every bundled scenario against the embedded target, right and with each fault that
-// the scenario claims to catch, and counts what was caught: the proof, on the user's own machine, that a
-// verdict means something.
+// Package selftest runs every bundled scenario against the embedded target: a right one, and one with each
+// fault that the scenario claims to catch. It counts what was caught. So it proves, on the user's own
+// machine, that a verdict means something.
 package selftest
 
 import (
@@ -23,34 +23,35 @@ import (
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
-// Options say how a self-test runs. The zero value is good.
+// Options say how a self-test runs. The zero value is usable.
 type Options struct {
-	// Quick tries each fault in one scenario only, the shortest that claims it.
+	// Quick tries each fault in only one scenario, the shortest that claims it.
 	Quick bool
-	// Workers is how many trials run at a time; 0 for eight a processor. One that mostly waits counts a half.
+	// Workers is how many trials run at a time; 0 for eight per processor. A trial that mostly waits counts
+	// half.
 	Workers int
-	// Version is that of rlcheck.
+	// Version is the version of rlcheck.
 	Version string
-	// Progress is called after each trial, one call at a time; may be nil.
+	// Progress is called after each trial, one call at a time; it may be nil.
 	Progress func(done, planned int)
-	// Run runs one scenario; nil for a real run on loopback. The id is different for each.
+	// Run runs one scenario; nil runs it on loopback. Each call has another id.
 	Run func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario
 }
 
 // Cell is one scenario against one target.
 type Cell struct {
-	// Scenario is the scenario's id; Fault the target's fault, empty for the right target.
+	// Scenario is the id of the scenario. Fault is the fault of the target, "" for the right target.
 	Scenario, Fault string
-	// Verdict is that of the scenario. Right targets are to pass, faults to fail.
+	// Verdict is the verdict of the scenario. It should pass a right target and fail a faulty one.
 	Verdict verdict.Verdict
-	// Why says what was found, or why nothing was.
+	// Why says what was found, or why nothing was found.
 	Why string
-	// claims are what the scenario judged; quiet tells that it was tried on a quiet machine.
+	// claims are what the scenario judged. quiet tells that it was tried on a quiet machine.
 	claims []verdict.Claim
 	quiet  bool
 }
 
-// Good tells whether the scenario said what it should.
+// Good tells whether the scenario gave the right verdict.
 func (c Cell) Good() bool {
 	if c.Fault == "" {
 		return c.Verdict == verdict.Pass
@@ -60,19 +61,19 @@ func (c Cell) Good() bool {
 
 // Result is a whole self-test.
 type Result struct {
-	// Cells are in the order of the scenarios: the right target, then the faults by name.
+	// Cells are in ascending order of the scenario ids, and within a scenario the right target comes before
+	// the faults by name.
 	Cells []Cell
-	// Unclaimed are the faults that no bundled scenario claims, ascending; Known is how many faults there
-	// are.
+	// Unclaimed are the faults that no bundled scenario claims, ascending. Known is the number of all faults.
 	Unclaimed []string
 	Known     int
 	Duration  time.Duration
-	// Interrupted tells that some cells were not tried; they are not in Cells.
+	// Interrupted tells that some cells were not tried. They are not in Cells.
 	Interrupted bool
 }
 
-// Verdict is Pass if every right target passed and every claimed fault failed, Fail if any did not, and
-// Inconclusive if that is not known of some.
+// Verdict is Pass if every right target passed and every claimed fault failed. It is Fail if any cell had the
+// opposite verdict, and otherwise Inconclusive.
 func (r *Result) Verdict() verdict.Verdict {
 	v := verdict.Pass
 	for _, c := range r.Cells {
@@ -90,7 +91,8 @@ func (r *Result) Verdict() verdict.Verdict {
 	return v
 }
 
-// Killed counts the claimed faults that were tried and those that failed, of one scenario or, for "", of all.
+// Killed counts the claimed faults that were tried, and those that were caught. It counts those of one
+// scenario, or of all for "".
 func (r *Result) Killed(scenario string) (killed, claimed int) {
 	for _, c := range r.Cells {
 		if c.Fault == "" || scenario != "" && c.Scenario != scenario {
@@ -104,15 +106,14 @@ func (r *Result) Killed(scenario string) (killed, claimed int) {
 	return killed, claimed
 }
 
-// Bundled parses the bundled scenarios with their own targets and limits, ascending by id, but those that
-// take minutes.
+// Bundled parses the bundled scenarios with their own targets and limits, ascending by id. It leaves out
+// those that take minutes.
 func Bundled() ([]*scenario.Scenario, error) { return parse("*.yaml") }
 
-// All parses the bundled scenarios as Bundled does, and those that take minutes behind them: they are not
-// tried.
+// All parses the scenarios of Bundled, followed by those that take minutes, which a self-test does not try.
 func All() ([]*scenario.Scenario, error) { return parse("*.yaml", "more/*.yaml") }
 
-// parse reads the bundled scenarios with such names.
+// parse reads the bundled scenarios whose names match the patterns.
 func parse(patterns ...string) ([]*scenario.Scenario, error) {
 	var names []string
 	for _, p := range patterns {
@@ -139,7 +140,7 @@ func parse(patterns ...string) ([]*scenario.Scenario, error) {
 }
 
 // caughtBy returns, for every fault of the embedded target and proxy, the ids of the scenarios that claim it,
-// ascending. A fault that none claims has an empty list.
+// ascending. The list is empty for an unclaimed fault.
 func caughtBy(all []*scenario.Scenario) map[string][]string {
 	out := map[string][]string{}
 	for _, f := range target.Faults() {
@@ -153,7 +154,7 @@ func caughtBy(all []*scenario.Scenario) map[string][]string {
 	return out
 }
 
-// tester is one self-test under way.
+// tester is a self-test in progress.
 type tester struct {
 	o      Options
 	byID   map[string]*scenario.Scenario
@@ -163,7 +164,7 @@ type tester struct {
 	total  int
 }
 
-// know fills in which faults there are, and which of them no scenario claims.
+// know sets the number of known faults, and those that no scenario claims.
 func (r *Result) know(all []*scenario.Scenario) {
 	for fault, by := range caughtBy(all) {
 		if r.Known++; len(by) == 0 {
@@ -173,11 +174,15 @@ func (r *Result) know(all []*scenario.Scenario) {
 	slices.Sort(r.Unclaimed)
 }
 
-// Run tries all of it: first the right targets whose latencies are judged, one at a time, then the other
-// right targets and the faults, many at a time. What was inconclusive, and a fault that passed, is tried
-// again with few others beside it: a fault may need a window that lies just so. What is not sure then, or
-// failed for its latency alone, is tried on a quiet machine, and judged with all that a run has. Cancelling
-// ctx stops it; what was done is in the result. The error is that of a bundled scenario that cannot be read.
+// Run tries everything. First it runs the right targets whose latencies are judged, one at a time. Then it
+// runs the other right targets and the faults, many at a time.
+//
+// Inconclusive cells, and faults that passed, are tried again with few others beside them: a fault may need a
+// window at a certain place. Cells that are still unsure, or failed for latency alone, are tried on a quiet
+// machine with all claims judged.
+//
+// Cancelling ctx stops it; the result has what was done. An error means that a bundled scenario cannot be
+// read.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	began := time.Now()
 	known, err := All()
@@ -205,7 +210,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		workers = 8 * runtime.GOMAXPROCS(0)
 	}
 	many := slices.Concat(rest, wrong)
-	// The longest first, so that none of them is left alone at the end.
+	// The longest come first, so that none of them is left alone at the end.
 	slices.SortStableFunc(many, func(a, b *Cell) int { return cmp.Compare(t.takes(b), t.takes(a)) })
 	t.try(ctx, timed, 1)
 	t.try(ctx, many, workers)
@@ -237,8 +242,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
-// claimed returns a cell for every fault that a scenario claims; quick, only for the shortest of its
-// scenarios.
+// claimed returns a cell for every fault that a scenario claims. With quick, only the shortest of the
+// scenarios that claim a fault gets a cell.
 func claimed(all []*scenario.Scenario, quick bool) []*Cell {
 	var out []*Cell
 	least := map[string]time.Duration{}
@@ -263,16 +268,17 @@ func claimed(all []*scenario.Scenario, quick bool) []*Cell {
 	return out
 }
 
-// takes returns how long the scenario of a cell is planned to take.
+// takes returns the planned duration of the scenario of a cell.
 func (t *tester) takes(c *Cell) time.Duration { return t.byID[c.Scenario].Summary().Duration }
 
-// A worker has some places. A trial takes all of them, or one if it lasts for waits and mostly waits.
+// A worker has some places. A trial takes all of them. A trial of at least `waits` mostly waits, and takes
+// one.
 const (
 	places = 2
 	waits  = 3 * time.Second
 )
 
-// try runs the cells in their order, at most workers at a time; alone where that is one.
+// try runs the cells in their order, at most workers at a time. With one worker, each cell runs alone.
 func (t *tester) try(ctx context.Context, cells []*Cell, workers int) {
 	free := make(chan struct{}, places*workers)
 	var wg sync.WaitGroup
@@ -297,7 +303,7 @@ func (t *tester) try(ctx context.Context, cells []*Cell, workers int) {
 	wg.Wait()
 }
 
-// one runs one cell. A cell that an interruption cut short is left untried.
+// one runs one cell. A cell that an interruption cut short stays untried.
 func (t *tester) one(ctx context.Context, c *Cell, quiet bool) {
 	s := *t.byID[c.Scenario]
 	s.Target.Fault = c.Fault
@@ -325,7 +331,7 @@ func (t *tester) one(ctx context.Context, c *Cell, quiet bool) {
 	}
 }
 
-// why says in a sentence what a verdict rests on: the first claim that failed, or the reason.
+// why says in a sentence what a verdict is based on: the first claim that failed, or the reason.
 func why(out result.Scenario) string {
 	for _, c := range out.Claims {
 		if out.Verdict == verdict.Fail && c.Verdict == verdict.Fail {
@@ -341,11 +347,11 @@ func why(out result.Scenario) string {
 	return "nothing was claimed"
 }
 
-// quietly is how often what was not sure is tried on a quiet machine.
+// quietly is how often unsure cells are tried on a quiet machine.
 const quietly = 2
 
 // sure tells whether a cell needs no other try on a quiet machine. A right target that fails is a false
-// alarm, which no later pass makes good, unless it was but slow. A fault has to be caught for more than being
+// alarm, which no later pass undoes, unless only a latency failed. A fault must be caught for more than being
 // slow beside others.
 func (c *Cell) sure() bool {
 	if c.Verdict == verdict.Fail && c.beyondLatency() {

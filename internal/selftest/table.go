@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Text prints a result: a line a scenario, what did not come out as it should, the kill score, and the faults
-// that nobody claims.
+// Text returns a result as text: a line for each scenario, the wrong verdicts, the kill score, and the
+// unclaimed faults.
 func (r *Result) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -43,7 +43,7 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
-// title says what went wrong with a cell.
+// title says what is wrong with a cell.
 func (c Cell) title() string {
 	switch {
 	case c.Verdict == verdict.Inconclusive && c.Fault == "":

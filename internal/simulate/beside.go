@@ -8,18 +8,18 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Beside returns what right limiters would have decided on each request of a recording that ascends by Sent.
-// Each limit counts the requests of its phases; Unknown is a request that none counts. Errors: a SPEC that is
-// refused, and those of NewLimiter.
+// Beside returns what right limiters would have decided on each request of a recording, whose requests ascend
+// by Sent. Each limit counts the requests of its phases. A request that no limit counts is Unknown. It
+// returns an error for a refused SPEC, and the errors of NewLimiter.
 //
-// Each request is decided within its interval from Sent to FirstByte. Of requests under way at the same time,
-// those that were admitted come first and as late as they can, the others as early as they can:
+// Each request is decided within its interval from Sent to FirstByte. Among requests in flight at the same
+// time, the admitted ones come first and as late as possible. The others come as early as possible:
 //
 //	admitted   sent |---------------X| first byte
 //	denied        sent |X---------------| first byte
 //
-// What is charged at its completion is decided early, before others complete. Another order may suit the
-// recording better: a difference proves nothing.
+// A request that is charged at its completion is decided early, before others complete. Another order may fit
+// the recording better, so a difference proves nothing.
 func Beside(tl *timeline.Timeline, limits []timeline.PhaseLimit) ([]timeline.Outcome, error) {
 	out := make([]timeline.Outcome, len(tl.Observations))
 	for _, l := range limits {
@@ -47,7 +47,7 @@ func Beside(tl *timeline.Timeline, limits []timeline.PhaseLimit) ([]timeline.Out
 				if tl.Header.Judged.SingleUnits {
 					cost = 1
 				}
-				limiter.answer = max(o.Done-at, 0) // it is in flight until its recorded answer ends
+				limiter.answer = max(o.Done-at, 0) // the request is in flight until its recorded answer ends
 				out[i] = timeline.Denied
 				if limiter.Decide(o.Partition, at, cost).Allow {
 					out[i] = timeline.Allowed
@@ -58,9 +58,9 @@ func Beside(tl *timeline.Timeline, limits []timeline.PhaseLimit) ([]timeline.Out
 	return out, nil
 }
 
-// order gives each request of one partition an instant of its interval, ascending. Where late is set, those
-// that were admitted have it as late as may be. Its time is the number of requests by that of those under
-// way.
+// order calls decide for each request of one partition, with an instant in its interval; the instants ascend.
+// With late, admitted requests get the latest possible instant. It takes time proportional to the number of
+// requests times the number in flight.
 func order(tl *timeline.Timeline, part []int, late bool,
 	decide func(i int, at time.Duration),
 ) {
@@ -100,7 +100,7 @@ func order(tl *timeline.Timeline, part []int, late bool,
 	}
 }
 
-// better tells whether a request is decided before another one that is under way at the same time.
+// better tells whether request a is decided before b. Both are in flight at the same time.
 func better(tl *timeline.Timeline, a, b int, until func(int) time.Duration) bool {
 	admitted := func(i int) bool { return tl.Observations[i].Outcome == timeline.Allowed }
 	if admitted(a) != admitted(b) {

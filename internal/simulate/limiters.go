@@ -1,5 +1,5 @@
-// Package simulate plays requests against the reference limiters in virtual time: what a right limiter would
-// have done with them. It reads no clock and sends nothing.
+// Package simulate plays requests against the reference limiters in virtual time. It shows what a right
+// limiter would have done with them. It reads no clock and sends nothing.
 package simulate
 
 import (
@@ -14,18 +14,18 @@ import (
 // Limiter decides the requests of many partitions under one limit.
 type Limiter struct {
 	limiter reference.Limiter
-	// zero is what the limiter's clock shows at the start: 0 for windows that count from there.
+	// zero is what the limiter's clock shows at the start. It is 0 for windows that count from the start.
 	zero   time.Duration
 	answer time.Duration
-	// completes tells that the limiter must know when answers end.
+	// completes tells that the limiter depends on when answers end.
 	completes bool
 	states    map[string]*state
 }
 
-// state is what a limiter knows of one partition.
+// state is what a limiter knows about one partition.
 type state struct {
 	reference.State
-	// open are the requests that are being answered, ascending by their end.
+	// open are the admitted requests in flight, ascending by their ends.
 	open []request
 }
 
@@ -34,8 +34,8 @@ type request struct {
 	cost int64
 }
 
-// NewLimiter returns a limiter whose clock shows started at the start, and whose answers take so long.
-// Errors: a limit that is refused, and one with a range, which is no single limiter.
+// NewLimiter returns a limiter whose clock shows started at the start. Each answer takes the time answer. It
+// returns an error for a refused limit, and for a limit with a range, which is not a single limiter.
 func NewLimiter(l spec.Limit, started time.Time, answer time.Duration) (*Limiter, error) {
 	out := &Limiter{zero: time.Duration(started.UnixNano()), answer: answer, completes: l.Completes(),
 		states: map[string]*state{}}
@@ -53,7 +53,7 @@ func NewLimiter(l spec.Limit, started time.Time, answer time.Duration) (*Limiter
 	return out, err
 }
 
-// Decide decides a request at an instant since the start. Those of one partition must ascend.
+// Decide decides a request at an instant since the start. The instants of one partition must ascend.
 func (l *Limiter) Decide(partition string, at time.Duration, cost int64) reference.Decision {
 	s := l.states[partition]
 	if s == nil {

@@ -12,26 +12,27 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Rule is what counts the requests of a phase.
+// Rule is how the requests of a phase are counted.
 type Rule struct {
-	// Limit counts them, unless the phase is Exempt (all are admitted) or Barred (none is).
+	// Limit counts them, unless the phase is Exempt (all are admitted) or Barred (all are denied).
 	Limit          spec.Limit
 	Exempt, Barred bool
 }
 
 // Options are what a simulation needs beside its schedule.
 type Options struct {
-	// Rule returns what counts the requests of a phase, by the name that they have.
+	// Rule returns how the requests of a phase are counted. phase is the name in their arrivals.
 	Rule func(phase string) Rule
-	// Started is the wall time of zero, on the clock of the limiter too.
+	// Started is the wall time of zero, also on the clock of the limiter.
 	Started time.Time
-	// Answer is how long an answer takes, above 0: clients that wait for it would never let time pass.
+	// Answer is how long an answer takes. It is above 0, since clients that wait for answers would otherwise
+	// never let time pass.
 	Answer time.Duration
 }
 
-// Play returns the recording that a right limiter would have given a schedule. Requests arrive when they
-// are due, and are decided then; an answer comes Options.Answer later, and after the wait of a queue.
-// Commands of hook phases do nothing. Errors: those of NewLimiter.
+// Play returns the recording that a right limiter would give a schedule. Requests arrive when they are due,
+// and are decided then. An answer comes Options.Answer later, after the wait in a queue. Commands of hook
+// phases do nothing. It returns the errors of NewLimiter.
 func Play(s *timeline.Schedule, o Options) (*timeline.Timeline, error) {
 	p := &player{o: o, limiters: map[string]*Limiter{},
 		tl: &timeline.Timeline{Header: timeline.Header{Started: o.Started,
@@ -54,7 +55,7 @@ type player struct {
 	o        Options
 	limiters map[string]*Limiter
 	tl       *timeline.Timeline
-	// now is when the phase begins.
+	// now is when the current phase begins.
 	now time.Duration
 	err error
 }
@@ -115,7 +116,7 @@ func (p *player) send(a timeline.Arrival) (timeline.Observation, reference.Decis
 	return o, d
 }
 
-// limiter is the one of a limit.
+// limiter returns the limiter of a limit, and makes it on first use.
 func (p *player) limiter(l spec.Limit) *Limiter {
 	text := l.String()
 	if p.limiters[text] == nil && p.err == nil {
@@ -124,7 +125,7 @@ func (p *player) limiter(l spec.Limit) *Limiter {
 	return p.limiters[text]
 }
 
-// told is the wait of a denial in whole seconds, as Retry-After tells it; 0 where it tells none.
+// told returns the wait of a denial in whole seconds, as Retry-After states it; 0 if it states none.
 func told(d reference.Decision) time.Duration {
 	if d.Allow || d.RetryAfter == reference.Never {
 		return 0
@@ -132,8 +133,8 @@ func told(d reference.Decision) time.Duration {
 	return (d.RetryAfter + time.Second - 1) / time.Second * time.Second
 }
 
-// boundary is where a boundary phase has its boundary, as its aim finds it: one window after a request
-// that opens one, where the limiter says that a window ends, or at the next multiple on the clock.
+// boundary returns where a boundary phase has its boundary, as its aim finds it. That is one window after a
+// request that opens one, where the limiter says that a window ends, or the next multiple on the clock.
 func (p *player) boundary(ph *timeline.Phase) time.Duration {
 	before := time.Duration(0)
 	for _, a := range ph.Arrivals {
@@ -155,7 +156,7 @@ func (p *player) boundary(ph *timeline.Phase) time.Duration {
 	return at
 }
 
-// client is a client of a closed phase.
+// client is a client of a closed, honoring or backoff phase.
 type client struct {
 	partition string
 	due       time.Duration
@@ -163,7 +164,7 @@ type client struct {
 	failures  int
 }
 
-// queue has the clients by when they send next.
+// queue is a heap of clients, ordered by when they send next, then by number.
 type queue []*client
 
 func (q queue) Len() int { return len(q) }
@@ -178,7 +179,7 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// clients plays a phase whose clients answer to the target, and returns when its last answer came.
+// clients plays a phase whose clients react to the target, and returns when its last answer came.
 func (p *player) clients(ph *timeline.Phase) (last time.Duration) {
 	var q queue
 	for i := range ph.Clients {
@@ -208,7 +209,7 @@ func (p *player) clients(ph *timeline.Phase) (last time.Duration) {
 	return last
 }
 
-// retries is what the clients of a backoff phase decide together.
+// retries is the retry policy that the clients of a backoff phase share.
 type retries struct {
 	timeline.Retry
 	random  *rand.Rand
