@@ -1,5 +1,5 @@
-// Package curl reads the command lines of curl that browsers and documentations give ("copy as cURL"): what
-// they send, and where to. It reads no file, runs nothing and sends nothing.
+// Package curl reads command lines of curl, as browsers and documentation give them ("copy as cURL"). It
+// finds out what a command sends, and where to. It reads no file, runs nothing and sends nothing.
 package curl
 
 import (
@@ -16,24 +16,25 @@ import (
 type Request struct {
 	// URL is http or https, without user, password and fragment.
 	URL string
-	// Method is as it is written, or that of what is sent; never empty.
+	// Method is the method in the command, or else the one that curl would use; never empty.
 	Method string
-	// Header has each name once, in the order of the command.
+	// Header has each name once, in the order of the command; may be empty.
 	Header []Field
 	Body   string
-	// Insecure tells that any certificate is taken. CACert, Cert and Key are files, empty for none.
+	// Insecure tells that any certificate is accepted. CACert, Cert and Key are file names, "" for none.
 	Insecure          bool
 	CACert, Cert, Key string
-	// Notes say what of the command was left out, a sentence each.
+	// Notes say which parts of the command were left out, a sentence each; may be empty.
 	Notes []string
 }
 
 // Field is one header field.
 type Field struct{ Name, Value string }
 
-// Error is what cannot be read in a command, or not sent. No value of a field and no body stands in it.
+// Error is a part of a command that cannot be read, or cannot be sent. It never quotes the value of a field
+// or a body.
 type Error struct {
-	// What is the option or the sign, Why the rule that it breaks, Mend an edit; Mend may be empty.
+	// What is the option or the character. Why is the rule that it breaks. Mend is an edit; it may be "".
 	What, Why, Mend string
 }
 
@@ -48,8 +49,8 @@ func (e *Error) Error() string {
 
 func problem(what, why, mend string) error { return &Error{what, why, mend} }
 
-// Parse reads one command line of curl as a shell would, with the variables of lookup, which may be nil. An
-// error is an *Error.
+// Parse reads one command line of curl as a shell would. lookup finds variables; it may be nil. Errors are an
+// *Error.
 func Parse(text string, lookup Lookup) (*Request, error) {
 	if strings.Contains(text, "^\"") || strings.Contains(text, "^\n") || strings.Contains(text, "^\r\n") {
 		return nil, problem("^", "this is a command for Windows", `choose "Copy as cURL (bash)"`)
@@ -78,14 +79,15 @@ type parser struct {
 	words []string
 	r     Request
 	urls  []string
-	// data are the parts of the body; inQuery puts them into the URL.
+	// data are the parts of the body. inQuery tells that they go into the URL.
 	data    []string
 	inQuery bool
-	// form is the Content-Type of data, accept what is asked for, where no field says another.
+	// form is the Content-Type of data, accept the Accept of the request, unless the command has those
+	// fields.
 	form, accept string
 }
 
-// next reads one option, several short ones in a word, or a URL.
+// next reads one option, a word of several short options, or a URL.
 func (p *parser) next() error {
 	word := p.words[0]
 	p.words = p.words[1:]
@@ -126,7 +128,7 @@ func (p *parser) short(letters string) error {
 	return nil
 }
 
-// read applies one option with the value that was found, or with the next word.
+// read applies one option. Its value is the one found in the same word, or else the next word.
 func (p *parser) read(name string, o option, value string, found bool) error {
 	if o.value && !found {
 		if len(p.words) == 0 {
@@ -145,7 +147,7 @@ func (p *parser) read(name string, o option, value string, found bool) error {
 	return nil
 }
 
-// set adds a header field.
+// set adds a header field. It returns an error for a name that is there already.
 func (p *parser) set(name, value string) error {
 	if slices.ContainsFunc(p.r.Header, func(f Field) bool { return strings.EqualFold(f.Name, name) }) {
 		return problem(strconv.Quote(name), "it is given twice, and a field is sent once", "remove one")
@@ -154,10 +156,10 @@ func (p *parser) set(name, value string) error {
 	return nil
 }
 
-// unset adds a header field that is not given.
+// unset adds a header field, unless it is there already.
 func (p *parser) unset(name, value string) { _ = p.set(name, value) }
 
-// ownFields are those of a connection or of its length: rlcheck sets them itself.
+// ownFields are fields about the connection or the length of the message, which rlcheck sets itself.
 var ownFields = []string{"accept-encoding", "connection", "content-length", "keep-alive", "proxy-connection",
 	"te", "trailer", "transfer-encoding", "upgrade"}
 
@@ -183,7 +185,7 @@ func (p *parser) field(_, text string) error {
 	return p.set(name, value)
 }
 
-// finish puts the parts together.
+// finish makes the request from its parts.
 func (p *parser) finish() (*Request, error) {
 	switch {
 	case len(p.urls) == 0:
@@ -208,7 +210,7 @@ func (p *parser) finish() (*Request, error) {
 	return &p.r, nil
 }
 
-// setURL keeps what of a URL is sent.
+// setURL keeps the parts of a URL that are sent.
 func (p *parser) setURL(text string) error {
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
@@ -230,5 +232,5 @@ func (p *parser) setURL(text string) error {
 	return nil
 }
 
-// basic are the credentials of RFC 7617.
+// basic returns the credentials of HTTP Basic authentication (RFC 7617).
 func basic(user string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(user)) }

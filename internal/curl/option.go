@@ -12,17 +12,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spell"
 )
 
-// option is what an option of curl means here. One with none of apply, note and refused changes nothing of a
+// option is what an option of curl means here. An option without apply, note and refused does not change the
 // request.
 type option struct {
-	// value tells that a value belongs to it.
+	// value tells that the option has a value.
 	value bool
 	apply func(p *parser, name, value string) error
-	// note says why it is left out, refused why it cannot be; mend goes with refused.
+	// note says why the option is left out, refused why it cannot be left out. mend goes with refused.
 	note, refused, mend string
 }
 
-// names gives several spellings one meaning.
+// names gives several spellings the same meaning.
 func names(all map[string]option, o option, spellings ...string) {
 	for _, s := range spellings {
 		all[s] = o
@@ -60,7 +60,7 @@ func allOptions() map[string]option {
 	return all
 }
 
-// switches are the options without a value, and those that say how curl itself works.
+// switches adds the options without a value, and those that only change how curl itself works.
 func switches(all map[string]option) {
 	does := func(change func(p *parser)) option {
 		return option{apply: func(p *parser, _, _ string) error { change(p); return nil }}
@@ -84,7 +84,7 @@ func switches(all map[string]option) {
 		"--retry", "--retry-delay", "--retry-max-time")
 }
 
-// refusals are the options without which another request would be sent.
+// refusals adds the options that cannot be ignored: without them another request would be sent.
 func refusals(all map[string]option) {
 	refuse := func(why, mend string, spellings ...string) {
 		names(all, option{value: true, refused: why, mend: mend}, spellings...)
@@ -98,7 +98,7 @@ func refusals(all map[string]option) {
 	names(all, option{refused: "one command sends one request"}, "-:", "--next")
 }
 
-// unknown refuses an option that is not in the table. Only its name is told: what stands behind may be a
+// unknown refuses an option that is not in the table. It shows only the name: the text behind it may be a
 // secret.
 func unknown(word string) error {
 	name, _, _ := strings.Cut(word, "=")
@@ -118,7 +118,7 @@ func unknown(word string) error {
 	return problem(strconv.Quote(name), "rlcheck does not know this option", mend)
 }
 
-// cookie reads -b NAME=VALUE; more of them are one field.
+// cookie reads -b NAME=VALUE. Several of them become one field.
 func (p *parser) cookie(name, value string) error {
 	if !strings.Contains(value, "=") {
 		return problem(name, "rlcheck reads no file of cookies", "write them as NAME=VALUE")

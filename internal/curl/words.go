@@ -9,18 +9,18 @@ import (
 // Lookup finds a variable, as os.LookupEnv does.
 type Lookup func(name string) (value string, set bool)
 
-// lexer cuts a command into words, as a shell does.
+// lexer cuts a command into words as a shell does.
 type lexer struct {
 	rest   string
 	lookup Lookup
 	words  []string
 	word   strings.Builder
-	// open tells that a word has begun, though it may be empty.
+	// open tells that a word has begun; it may still be empty.
 	open bool
 }
 
-// split returns the words of one command. Variables are replaced; nothing is run, and no file name is a
-// pattern.
+// split returns the words of one command. It replaces variables, but runs nothing and expands no file
+// patterns.
 func split(text string, lookup Lookup) ([]string, error) {
 	l := lexer{rest: strings.ReplaceAll(text, "\r\n", "\n"), lookup: lookup}
 	for l.rest != "" {
@@ -54,7 +54,7 @@ func (l *lexer) take(n int) string {
 	return head
 }
 
-// next reads what stands at the beginning of the rest, outside of quotes.
+// next reads the beginning of rest, outside of quotes.
 func (l *lexer) next() error {
 	switch c := l.rest[0]; {
 	case strings.HasPrefix(l.rest, "\\\n"):
@@ -97,8 +97,8 @@ func (l *lexer) single() error {
 	return nil
 }
 
-// double reads "...", in which a backslash keeps $, `, ", another one and the end of a line from their
-// meaning.
+// double reads "...". In it, a backslash takes away the meaning of $, `, ", a backslash, and the end of a
+// line.
 func (l *lexer) double() error {
 	l.take(1)
 	l.open = true
@@ -122,7 +122,7 @@ func (l *lexer) double() error {
 	return problem(`"`, "this quote is not closed", "")
 }
 
-// variable reads $NAME and ${NAME}. A dollar before anything else stands for itself.
+// variable reads $NAME and ${NAME}. A dollar sign before anything else stands for itself.
 func (l *lexer) variable() error {
 	if l.rest[0] == '`' || strings.HasPrefix(l.rest, "$(") {
 		return problem(l.take(1), "a shell would run a command here, and rlcheck runs none",
@@ -155,7 +155,7 @@ func (l *lexer) variable() error {
 	return nil
 }
 
-// nameLength is how many bytes of s are the name of a variable.
+// nameLength returns how many bytes at the beginning of s form the name of a variable.
 func nameLength(s string) int {
 	for i, r := range s {
 		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
@@ -166,11 +166,11 @@ func nameLength(s string) int {
 	return len(s)
 }
 
-// escapes are those of $'...' that stand for one character.
+// escapes are the escapes of $'...' that stand for one character.
 var escapes = map[byte]string{'a': "\a", 'b': "\b", 'e': "\x1b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t",
 	'v': "\v", '\\': "\\", '\'': "'", '"': `"`, '?': "?"}
 
-// ansi reads $'...', in which browsers write what is not ASCII.
+// ansi reads $'...', in which browsers write characters outside of ASCII.
 func (l *lexer) ansi() error {
 	l.take(2)
 	l.open = true
@@ -190,7 +190,7 @@ func (l *lexer) ansi() error {
 	return problem("$'", "this quote is not closed", "")
 }
 
-// numbered reads \xHH, \uHHHH, \UHHHHHHHH and \NNN; another backslash stands for itself.
+// numbered reads \xHH, \uHHHH, \UHHHHHHHH and \NNN. A backslash before anything else stands for itself.
 func (l *lexer) numbered() {
 	digits, base, most := l.rest[1:], 8, 3
 	switch l.rest[1] {

@@ -8,14 +8,14 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// pumpEvery is how often the embedded server is told the time. Its keys do not expire by themselves. Our
-// scripts keep their times in the state and use expiry only to forget what is as good as new, so a late
-// expiry changes no decision; a faster pump would only hold the server's lock more often.
+// pumpEvery is how often the embedded server is told the time; its keys do not expire by themselves. Our
+// scripts keep their times in the state and use expiry only to forget states that are as good as new. So a
+// late expiry changes no decision. A faster pump would only hold the server's lock more often.
 const pumpEvery = 20 * time.Millisecond
 
-// Embedded starts a Redis server inside the process (miniredis) on a loopback port: the same commands without
-// a server to install. It runs about 3,000 scripts a second, so it is for tests and first tries. url is that
-// of the server.
+// Embedded starts a Redis server inside the process (miniredis) on a loopback port. It has the same commands
+// and needs no installation. It runs about 3,000 scripts a second, so it is for tests and first tries. url is
+// its URL. stop ends it.
 func Embedded() (url string, stop func(), err error) {
 	server := miniredis.NewMiniRedis()
 	if err := server.StartAddr("127.0.0.1:0"); err != nil {

@@ -11,20 +11,20 @@ import (
 // Exchanger sends commands to a Redis, several in one exchange.
 type Exchanger struct {
 	Client
-	// Prefix begins every key: by it the keys among the words of a command are told from others.
+	// Prefix begins every key. By it, keys are recognised among the words of a command.
 	Prefix string
 }
 
-// Exchange sends commands, each a list of words, and returns their answers: int64, string, nil, []any, a map,
-// or the error that the server answered. The error tells that the exchange did not come about; some commands
-// may have run. Nothing is sent twice.
+// Exchange sends commands, each a list of words, and returns their answers. An answer is int64, string, nil,
+// []any, a map, or the error that the server answered. An error from Exchange means that the exchange failed;
+// some commands may have run. Nothing is sent twice.
 func (e Exchanger) Exchange(ctx context.Context, commands ...[]any) ([]any, error) {
 	pipe := e.Pipeline()
 	all := make([]*redis.Cmd, len(commands))
 	for i, words := range commands {
 		all[i] = redis.NewCmd(ctx, words...)
 		all[i].SetFirstKeyPos(e.firstKey(words))
-		_ = pipe.Process(ctx, all[i]) // it is sent by Exec
+		_ = pipe.Process(ctx, all[i]) // Exec sends it
 	}
 	var answered redis.Error
 	// Note: go-redis v9.19.0 tells the commands nothing of a server that it cannot reach.
@@ -47,7 +47,7 @@ func (e Exchanger) Exchange(ctx context.Context, commands ...[]any) ([]any, erro
 	return out, nil
 }
 
-// firstKey is the place of the first key among the words of a command; 0 for none.
+// firstKey returns the index of the first key among the words of a command; 0 for none.
 func (e Exchanger) firstKey(words []any) int8 {
 	for i, w := range words {
 		if text, ok := w.(string); ok && i > 0 && strings.HasPrefix(text, e.Prefix) {

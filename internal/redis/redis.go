@@ -1,5 +1,5 @@
 // Package redis connects to Redis servers: one server, a cluster, a master behind sentinels, or a server
-// inside the process. It is the only user of the client library. What is sent is the business of its callers.
+// inside the process. It is the only user of the client library. Callers decide what is sent.
 package redis
 
 import (
@@ -26,10 +26,10 @@ type Command = redis.Cmd
 // NewCommand returns a command of words.
 func NewCommand(ctx context.Context, words ...any) *Command { return redis.NewCmd(ctx, words...) }
 
-// Hash returns the digest by which a server knows a script that it ran before.
+// Hash returns the digest by which a server knows a script that it has run before.
 func Hash(source string) string { return redis.NewScript(source).Hash() }
 
-// UnknownScript tells whether err says that a server does not know a script by its digest.
+// UnknownScript tells whether err says that a server does not know the digest of a script.
 func UnknownScript(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 // Open returns a client of the Redis at a URL:
@@ -40,7 +40,8 @@ func UnknownScript(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT"
 //	redis-sentinel://[USER:PASSWORD@]HOST:PORT[,...]/MASTER  sentinels, and the name of the master they
 //	                                                         watch
 //
-// A URL of another form and a Redis that does not answer within Timeout are errors; they show no password.
+// It returns an error for a URL of another form, and for a Redis that does not answer within Timeout. Its
+// errors show no password.
 func Open(url string) (Client, error) {
 	client, err := clientOf(url)
 	if err != nil {
@@ -52,7 +53,7 @@ func Open(url string) (Client, error) {
 	return client, nil
 }
 
-// answers closes a client whose server does not answer, and says why.
+// answers returns an error if the server does not answer, and then closes the client.
 func answers(client Client) error {
 	redis.SetLogger(silent{log.New(io.Discard, "", 0)})
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
@@ -64,7 +65,7 @@ func answers(client Client) error {
 	return errors.Join(fmt.Errorf("redis: %w (%s)", err, mend(err)), client.Close())
 }
 
-// mend says what helps against an error of a first exchange.
+// mend says what helps against an error of the first exchange.
 func mend(err error) string {
 	untrusted := new(tls.CertificateVerificationError)
 	switch {

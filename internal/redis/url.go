@@ -14,7 +14,7 @@ import (
 // poolSize is the most connections to one server.
 const poolSize = 64
 
-// errURL is what a URL of another form is answered with. The text of such a URL may hold a password.
+// errURL is the error for a URL of another form. It does not quote the URL, which may hold a password.
 var errURL = errors.New("redis: URL: it is redis://HOST:PORT/DATABASE, rediss://..., " +
 	"redis-cluster://HOST:PORT,HOST:PORT " +
 	"or redis-sentinel://HOST:PORT/MASTER")
@@ -48,14 +48,15 @@ func clientOf(where string) (Client, error) {
 	return nil, errURL
 }
 
-// addresses is what stands after the scheme of a URL of several servers.
+// addresses is the part after the scheme in a URL of several servers.
 type addresses struct {
 	user, password string
 	hosts          []string
 	path           string
 }
 
-// parseAddresses reads [USER[:PASSWORD]@]HOST:PORT[,HOST:PORT]...[/PATH]. net/url knows no list of hosts.
+// parseAddresses reads [USER[:PASSWORD]@]HOST:PORT[,HOST:PORT]...[/PATH]. net/url cannot parse a list of
+// hosts.
 func parseAddresses(text string) (addresses, error) {
 	var a addresses
 	text, a.path, _ = strings.Cut(text, "/")
@@ -84,7 +85,7 @@ func parseAddresses(text string) (addresses, error) {
 
 // singleClient returns the client of one server.
 func singleClient(o *redis.Options) *redis.Client {
-	// A script that was sent again after a lost answer would count its request twice.
+	// A script that is sent again after a lost answer would count its request twice.
 	o.MaxRetries = -1
 	o.ContextTimeoutEnabled = true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = Timeout, Timeout, Timeout,
@@ -116,7 +117,7 @@ func sentinelClient(a addresses) *redis.Client {
 	})
 }
 
-// quiet turns off the notices of maintenance, which only some hosted servers send.
+// quiet turns off maintenance notices, which only some hosted servers send.
 func quiet() *maintnotifications.Config {
 	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 }

@@ -61,8 +61,8 @@ func ginServer(c config) error {
 	return c.serve(oneByOne(g))
 }
 
-// oneByOne keeps a second request out while one is decided: a product that reads its count and writes it in two
-// steps allows more to requests at once.
+// oneByOne decides one request at a time. A product that reads and writes its count in two steps would admit
+// more requests if they came together.
 func oneByOne(h http.Handler) http.Handler {
 	var mu sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,5 @@
 // The command golang serves one limiter of a Go module on loopback: golang PRODUCT PORT LIMIT WINDOW BURST
-// [REDIS]. The client is its X-Api-Key.
+// [REDIS]. A client is named by its X-Api-Key.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// config is what a limiter is told. addr is where to listen, redis the address of a Redis.
+// config is the configuration of a limiter. addr is where it listens, redis the address of a Redis.
 type config struct {
 	addr   string
 	limit  int
@@ -36,7 +36,7 @@ type config struct {
 // perSecond is the limit as a rate.
 func (c config) perSecond() float64 { return float64(c.limit) / c.window.Seconds() }
 
-// products are the limiters, each serving until it fails.
+// products are the limiters. Each serves until it fails.
 var products = map[string]func(c config) error{
 	"x-time-rate": xTimeRate, "failsafe-bursty": failsafe, "failsafe-smooth": failsafe,
 	"tollbooth": func(c config) error {
@@ -100,7 +100,7 @@ func redisRate(c config) error {
 	}))
 }
 
-// each asks a limiter that is made for each client.
+// each makes a limiter for each client, and asks it.
 func each(limiter func() (allow func() bool)) http.Handler {
 	var mu sync.Mutex
 	all := map[string]func() bool{}
@@ -122,7 +122,7 @@ func each(limiter func() (allow func() bool)) http.Handler {
 
 func key(r *http.Request) string { return r.Header.Get("X-Api-Key") }
 
-// ok answers what was admitted.
+// ok answers an admitted request.
 var ok = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 
 func (c config) serve(h http.Handler) error { return http.ListenAndServe(c.addr, h) }
