@@ -17,10 +17,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// faultyNow tells that a request is one of those that a test server answers wrongly: every third.
+// faultyNow tells whether a test server answers the current request wrongly: every third one.
 func faultyNow(n *atomic.Int64) bool { return n.Add(1)%3 == 0 }
 
-// faultsOfHTTP1 are what a target does to a connection in place of an answer.
+// faultsOfHTTP1 are what a target does to a connection instead of answering.
 func faultsOfHTTP1() map[string]func(net.Conn) {
 	say := func(text string) func(net.Conn) { return func(c net.Conn) { io.WriteString(c, text) } }
 	return map[string]func(net.Conn){
@@ -40,7 +40,7 @@ func faultsOfHTTP1() map[string]func(net.Conn) {
 	}
 }
 
-// faultsOfHTTP2 are what a target does to a connection in place of an answer to a stream.
+// faultsOfHTTP2 are what a target does to a connection instead of answering on a stream.
 func faultsOfHTTP2() map[string]func(p *peer, id uint32) {
 	return map[string]func(p *peer, id uint32){
 		"drops":  func(p *peer, _ uint32) { p.c.Close() },
@@ -64,7 +64,7 @@ func faultsOfHTTP2() map[string]func(p *peer, id uint32) {
 		},
 		"a header bomb": func(p *peer, id uint32) {
 			bomb := append(block(":status", "200"), block("a", strings.Repeat("a", 3000))...)
-			for len(bomb) < 16_000 { // each a byte that stands for 3,000
+			for len(bomb) < 16_000 { // each byte decodes to 3,000
 				bomb = append(bomb, 0xbe)
 			}
 			p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, EndHeaders: true, EndStream: true,
@@ -81,8 +81,8 @@ func faultsOfHTTP2() map[string]func(p *peer, id uint32) {
 	}
 }
 
-// TestNumbersAddUpWhereEveryThirdAnswerIsWrong: whatever a target does to every third request, each that was
-// planned is one that was sent or one that was not, and each that was sent has one outcome, in the recording,
+// TestNumbersAddUpWhereEveryThirdAnswerIsWrong: a target does something wrong with every third request. Each
+// planned request is sent or not sent, and each sent one has one outcome. The numbers agree in the recording,
 // in its phases and in the last progress.
 func TestNumbersAddUpWhereEveryThirdAnswerIsWrong(t *testing.T) {
 	try := func(name string, o Options) {
@@ -123,7 +123,7 @@ func TestNumbersAddUpWhereEveryThirdAnswerIsWrong(t *testing.T) {
 	}
 }
 
-// addsUp records a burst, an even flow and clients, and holds their numbers against each other.
+// addsUp records a burst, an even flow and clients, and compares their numbers.
 func addsUp(t *testing.T, o Options) {
 	plan := map[string]int{"burst": 6, "flow": 12, "clients": 12}
 	s := schedule(
@@ -143,7 +143,7 @@ func addsUp(t *testing.T, o Options) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	for _, o := range tl.Observations { // which is known at the end only
+	for _, o := range tl.Observations { // surplus answers are only known at the end
 		if o.Error == cause.Surplus {
 			c.Unknown, c.Allowed = c.Unknown-1, c.Allowed+1
 		}

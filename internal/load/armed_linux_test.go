@@ -14,14 +14,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// segmentsSent is how many segments the kernel sent on a connection: tcpi_segs_out of tcp(7).
+// segmentsSent returns how many segments the kernel sent on a connection: tcpi_segs_out of tcp(7).
 func segmentsSent(t *testing.T, c net.Conn) (n uint32) {
 	t.Helper()
 	err := must(c.(syscall.Conn).SyscallConn()).Control(func(fd uintptr) {
 		info, size := make([]byte, 256), uint32(256)
 		_, _, failed := syscall.Syscall6(syscall.SYS_GETSOCKOPT, fd, syscall.IPPROTO_TCP, syscall.TCP_INFO,
 			uintptr(unsafe.Pointer(&info[0])), uintptr(unsafe.Pointer(&size)), 0)
-		if failed == 0 && size >= 140 { // a kernel that is none of Linux may say less
+		if failed == 0 && size >= 140 { // another kernel than Linux may return less
 			n = binary.NativeEndian.Uint32(info[136:])
 		}
 	})
@@ -31,9 +31,9 @@ func segmentsSent(t *testing.T, c net.Conn) (n uint32) {
 	return n
 }
 
-// TestATargetOwesNothingWhenTheGateOpens: the last bytes of a request are read without an acknowledgement
-// that is owed for those before. Where the machine stands still between two writes one may be, so one of
-// several is enough.
+// TestATargetOwesNothingWhenTheGateOpens: when the last bytes of a request arrive, no acknowledgement for
+// earlier bytes is pending. One may be pending if the machine stands still between two writes, so one good
+// try of several is enough.
 func TestATargetOwesNothingWhenTheGateOpens(t *testing.T) {
 	var gated, free atomic.Int64
 	u := loopback(t, func(c net.Conn) {

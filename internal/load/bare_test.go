@@ -16,7 +16,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// bare is a connection on which one goroutine writes a request and reads the answer, and nothing else.
+// bare is a connection on which one goroutine writes a request and reads the answer, and does nothing else.
 type bare struct {
 	c net.Conn
 	b []byte
@@ -34,7 +34,7 @@ func (x *bare) send() { io.WriteString(x.c, "GET / HTTP/1.1\r\nHost: bare\r\n\r\
 
 func (x *bare) receive() []byte { return x.b[:must(x.c.Read(x.b))] }
 
-// bareClosed sends n requests on so many connections: it writes to all, and reads from all.
+// bareClosed sends n requests over `clients` connections: it writes to all, then reads from all.
 func bareClosed(b testing.TB, u *url.URL, clients, n int) {
 	all := make([]*bare, clients)
 	for i := range all {
@@ -51,7 +51,7 @@ func bareClosed(b testing.TB, u *url.URL, clients, n int) {
 	}
 }
 
-// wrkClosed returns the processor time of wrk for a request; ok is false where it is not installed.
+// wrkClosed returns the processor time of wrk per request; ok is false if wrk is not installed.
 func wrkClosed(u *url.URL, clients int) (each time.Duration, ok bool) {
 	cmd := exec.Command("wrk", "-t1", "-c", strconv.Itoa(clients), "-d2s", u.String())
 	out, err := cmd.Output()
@@ -63,8 +63,8 @@ func wrkClosed(u *url.URL, clients int) (each time.Duration, ok bool) {
 	return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()) / time.Duration(n), true
 }
 
-// BenchmarkWidth measures how wide the interval of a request is, and prints the ratio to the round trip of a
-// bare loop, in turns with it.
+// BenchmarkWidth measures how wide the interval of a request is. It prints the ratio to the round trip of a
+// bare loop that runs in turns with it.
 func BenchmarkWidth(b *testing.B) {
 	u := startTarget(b)
 	x := newBare(b, u)
@@ -90,9 +90,9 @@ func BenchmarkWidth(b *testing.B) {
 	b.ReportMetric(p99/q99, "p99/bare")
 }
 
-// BenchmarkBurst measures the time from the first to the last arrival at the target of a gated burst of 100
-// on connections that carried one burst before, and prints the ratio to a bare loop of writes to such ones,
-// in turns with it. On older connections the target is faster, whoever writes.
+// BenchmarkBurst measures the time from the first to the last arrival, at the target, of a gated burst of
+// 100. Its connections have carried one burst before. It prints the ratio to a bare loop of writes to such
+// connections, in turns with it. On older connections the target is faster, whoever writes.
 func BenchmarkBurst(b *testing.B) {
 	const n = 100
 	u := startTarget(b)
@@ -113,22 +113,22 @@ func BenchmarkBurst(b *testing.B) {
 		spread, wrote := bareBurst(b, u, n)
 		theirs, written = append(theirs, spread), append(written, wrote)
 	}
-	for b.Loop() { // what was measured is not the time of an iteration
+	for b.Loop() { // an iteration takes longer than what it measures
 	}
 	p50, p99 := quantiles(ours)
 	q50, _ := quantiles(theirs)
 	s50, _ := quantiles(sent)
 	w50, _ := quantiles(written)
 	b.ReportMetric(s50, "sent-p50-us")
-	b.ReportMetric(s50/w50, "sent/bare") // what is ours of the spread; the rest is the target's
+	b.ReportMetric(s50/w50, "sent/bare") // the sender's part of the spread; the rest is the target's
 	b.ReportMetric(p50, "spread-p50-us")
 	b.ReportMetric(p99, "spread-p99-us")
 	b.ReportMetric(p50/q50, "p50/bare")
 	b.ReportMetric(0, "ns/op")
 }
 
-// bareBurst writes a request to each of n new connections, twice, and returns the time from the first to the
-// last arrival of the second, and from the first to the last write.
+// bareBurst writes a request to each of n new connections, twice. It returns the times from the first to the
+// last arrival of the second burst, and from its first to its last write.
 func bareBurst(b testing.TB, u *url.URL, n int) (spread, wrote time.Duration) {
 	all := make([]*bare, n)
 	for i := range all {

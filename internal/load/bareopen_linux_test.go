@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// bareConn is the descriptor of a connection, and what came on it.
+// bareConn is the descriptor of a connection, and what arrived on it.
 type bareConn struct {
 	fd  int
 	got []byte
 }
 
-// receive reads what has come, if there is any.
+// receive reads what has arrived, if anything.
 func (c *bareConn) receive(flags int) bool {
 	n, _, err := syscall.Recvfrom(c.fd, c.got[len(c.got):cap(c.got)], flags)
 	if err != nil || n == 0 {
@@ -38,15 +38,15 @@ func (c *bareConn) next() string {
 	return string(value)
 }
 
-// bareOpen is the floor of lateness: a thread of its own spins until a request is due, writes what was made
-// before, and reads one answer; on as many connections as the recorder opens. It returns how late each
+// bareOpen is the lower bound of lateness: a locked thread spins until a request is due, writes prepared
+// bytes, and reads one answer. It uses as many connections as the recorder opens. It returns how late each
 // request was at the target.
 func bareOpen(b testing.TB, u *url.URL, n int, gap time.Duration) []time.Duration {
 	all := make([]bareConn, min(n, 2+int(ahead/gap)))
 	for i := range all {
 		c := must(net.Dial("tcp", u.Host))
 		f := must(c.(*net.TCPConn).File())
-		c.Close() // the poller of the runtime does not see this connection
+		c.Close() // the runtime's poller does not watch this connection
 		defer f.Close()
 		all[i] = bareConn{int(f.Fd()), make([]byte, 0, 128*(n/len(all)+2))}
 	}

@@ -8,5 +8,5 @@ import (
 	"time"
 )
 
-// bareOpen needs a descriptor that the poller of the runtime does not see: nil for no floor.
+// bareOpen returns nil, no lower bound: it needs a descriptor that the runtime's poller does not watch.
 func bareOpen(testing.TB, *url.URL, int, time.Duration) []time.Duration { return nil }

@@ -27,7 +27,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// serverVariable makes the test binary a target for benchmarks, in a process of its own.
+// serverVariable makes the test binary a target for benchmarks, in another process.
 const serverVariable = "RLCHECK_BENCH_TARGET"
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 // benchTarget prints its address and answers every request with the wall time at which it had the header
-// block. It keeps those of /logged until /log asks for them.
+// block. It keeps the times of /logged until /log asks for them.
 func benchTarget() {
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	fmt.Println(l.Addr())
@@ -57,7 +57,7 @@ func benchTarget() {
 	}
 }
 
-// benchLog is when the requests came that are logged.
+// benchLog is the arrival times of the requests that are logged.
 type benchLog struct {
 	mu sync.Mutex
 	at []byte
@@ -127,13 +127,13 @@ func quantiles(d []time.Duration) (p50, p99 float64) {
 	return at(50), at(99)
 }
 
-// arrived returns how late a request was at the target, which wrote down when it came.
+// arrived returns how late a request was at the target. value is its arrival time as the target wrote it.
 func arrived(value string, plan time.Time) time.Duration {
 	return time.Duration(must(strconv.ParseInt(value, 10, 64)) - plan.UnixNano())
 }
 
-// quietest returns the least 99th percentile, in microseconds, of the tenths of d: on a busy machine the rest
-// measures the machine.
+// quietest divides d into tenths and returns their least 99th percentile, in microseconds. On a busy machine
+// the other tenths measure the machine.
 func quietest(d []time.Duration) float64 {
 	least := math.Inf(1)
 	for part := range slices.Chunk(d, (len(d)+9)/10) {
@@ -143,10 +143,10 @@ func quietest(d []time.Duration) float64 {
 	return least
 }
 
-// BenchmarkLateness measures how late requests arrive at the target against the plan, and prints the ratios
-// to a generator that paces net/http with time.Sleep, and to the floor: a bare loop that spins, in the same
-// run. Below 1 is better. What is ours is sent, from the plan to the write; target is the rest, until the
-// target has read the request. The quiet ones are those of the tenth of the run that was disturbed least.
+// BenchmarkLateness measures how late requests arrive at the target against the plan. It prints the ratios to
+// a generator that paces net/http with time.Sleep, and to the lower bound: a bare loop that spins, in the
+// same run. Below 1 is better. "sent" is the part from the plan to the write, "target" the rest, until the
+// target has read the request. "quiet" is the least disturbed tenth of the run.
 func BenchmarkLateness(b *testing.B) {
 	for _, rate := range []int{500, 2000, 5000, 10000, 20000} {
 		for _, economical := range []bool{false, true} {
@@ -187,8 +187,8 @@ func benchmarkLateness(b *testing.B, rate int, economical bool) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// recordOpen returns how late the recorder's requests were at the target, in the order of the plan, at their
-// writes, and how long they took from there to the target.
+// recordOpen returns, for each request in the order of the plan, how late it was at the target and at its
+// write. rest is how long it took from there to the target.
 func recordOpen(b *testing.B, u *url.URL, n int, gap time.Duration, economical bool) (
 	all, sent, rest []time.Duration) {
 	o := Options{URL: u, Economical: economical, Record: func(n string) bool { return n == "X-At-Reset" }}
@@ -206,7 +206,7 @@ func recordOpen(b *testing.B, u *url.URL, n int, gap time.Duration, economical b
 	return all, sent, rest
 }
 
-// plainOpen is the plain open-loop generator: time.Sleep, a goroutine a request, net/http.
+// plainOpen is the plain open-loop generator: time.Sleep, a goroutine for each request, net/http.
 func plainOpen(u *url.URL, n int, gap time.Duration) []time.Duration {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 512, MaxConnsPerHost: 512}}
 	defer client.CloseIdleConnections()
@@ -231,14 +231,14 @@ func plainOpen(u *url.URL, n int, gap time.Duration) []time.Duration {
 	return out
 }
 
-// BenchmarkClosed measures the processor time of the generator for a request, every one recorded, with 64
-// clients, and prints the ratios to net/http, to wrk and to a bare loop of write and read, which record
+// BenchmarkClosed measures the processor time of the generator per request with 64 clients; every request is
+// recorded. It prints the ratios to net/http, to wrk and to a bare loop of write and read, which record
 // nothing. The target is another process.
 func BenchmarkClosed(b *testing.B) {
 	benchmarkClosed(b, func() *ndjson.JournalWriter { return nil })
 }
 
-// BenchmarkClosedJournal is the same with a journal in a file.
+// BenchmarkClosedJournal is BenchmarkClosed with a journal in a file.
 func BenchmarkClosedJournal(b *testing.B) {
 	benchmarkClosed(b, func() *ndjson.JournalWriter {
 		f := must(os.Create(filepath.Join(b.TempDir(), "journal")))

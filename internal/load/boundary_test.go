@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// windows is a fixed window limiter whose windows begin at multiples of w on a clock that is off by skew, or
-// for each partition at its first request.
+// windows is a fixed-window limiter. Its windows begin at multiples of w on a clock that is off by skew, or
+// at the first request of each partition.
 type windows struct {
 	w, skew time.Duration
 	quota   int
@@ -23,7 +23,7 @@ type windows struct {
 	mu    sync.Mutex
 	begin map[string]time.Time
 	count map[string]int
-	// edge is the end of the window before the last one that was opened.
+	// edge is, for each partition, the end of the window before the current one.
 	edge map[string]time.Time
 }
 
@@ -95,7 +95,8 @@ func TestBoundaryIsFound(t *testing.T) {
 	}
 }
 
-// boundaryCase sends 10 requests 40 ms before and 20 at 40 ms after a boundary, and checks that they fell so.
+// boundaryCase sends 10 requests 40 ms before a boundary and 20 requests 40 ms after it. It checks that the
+// target saw them on these sides.
 func boundaryCase(t *testing.T, o Options, l *windows, aim timeline.Aim, probes int) {
 	var arrivals []timeline.Arrival
 	for i := range 30 {

@@ -17,11 +17,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// peer is a server of HTTP/2 that does what a test says.
+// peer is a server of HTTP/2 that a test controls.
 type peer struct {
 	*http2.Framer
 	c net.Conn
-	// header is the block of an answer with status 200.
+	// header is the header block of an answer with status 200.
 	header []byte
 }
 
@@ -72,7 +72,7 @@ func block(fields ...string) []byte {
 	return b.Bytes()
 }
 
-// Whatever a peer of HTTP/2 does wrong is an outcome of one request, in bounded time.
+// Whatever a peer of HTTP/2 does wrong becomes the outcome of one request, in bounded time.
 func TestBrokenTargetsOfHTTP2AreObserved(t *testing.T) {
 	raw := func(text string) func(net.Conn) {
 		return func(c net.Conn) { io.WriteString(c, text); io.Copy(io.Discard, c) }
@@ -91,7 +91,7 @@ func TestBrokenTargetsOfHTTP2AreObserved(t *testing.T) {
 		status int
 		word   string
 		undone bool
-		stalls bool // after the status
+		stalls bool // it stalls after the status
 	}{
 		"an answer": {serve: func(c net.Conn) { p := speak(c); p.answer(1, true); p.listen() }, status: 200},
 		"an answer and a body": {status: 200, serve: func(c net.Conn) {
@@ -164,7 +164,7 @@ func TestBrokenTargetsOfHTTP2AreObserved(t *testing.T) {
 			p := speak(c)
 			long := block("a", strings.Repeat("a", 3000))
 			p.header = append(block(":status", "200"), long...)
-			for len(p.header) < 16000 { // each a byte that stands for 3,000
+			for len(p.header) < 16000 { // each byte decodes to 3,000
 				p.header = append(p.header, 0xbe)
 			}
 			p.answer(1, true)
@@ -227,7 +227,7 @@ func TestBrokenTargetsOfHTTP2AreObserved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			patience := time.Minute // no machine is so slow
+			patience := time.Minute // longer than any machine needs
 			switch {
 			case tt.word == "timeout":
 				patience = 400 * time.Millisecond
@@ -249,7 +249,7 @@ func TestBrokenTargetsOfHTTP2AreObserved(t *testing.T) {
 	}
 }
 
-// flooding sends the same frame again and again.
+// flooding sends the same frame without end.
 func flooding(write func(*peer) error) func(net.Conn) {
 	return func(c net.Conn) {
 		p := speak(c)
@@ -269,7 +269,7 @@ func (p *peer) pour(n int) {
 	}
 }
 
-// A stream that gets no answer, and one that is reset, leave the others of its connection alone.
+// A stream without an answer, or one that is reset, does not affect the other streams of its connection.
 func TestStreamsAreApart(t *testing.T) {
 	u := loopback(t, func(c net.Conn) {
 		p := speak(c)
@@ -282,7 +282,7 @@ func TestStreamsAreApart(t *testing.T) {
 			default:
 				late = append(late, id)
 			}
-			if len(late) >= 8 { // the last first
+			if len(late) >= 8 { // in reverse order
 				for i := range late {
 					p.answer(late[len(late)-1-i], true)
 				}
@@ -301,7 +301,7 @@ func TestStreamsAreApart(t *testing.T) {
 	}
 }
 
-// A target that takes few streams at a time gets more connections, and one that ends them gets new ones.
+// If a target takes few streams at a time, more connections are opened. If it ends them, new ones are opened.
 func TestConnectionsOfHTTP2AreReplaced(t *testing.T) {
 	var mu sync.Mutex
 	open, most := 0, 0
@@ -334,11 +334,11 @@ func TestConnectionsOfHTTP2AreReplaced(t *testing.T) {
 	}
 }
 
-// A target that reads no more holds up the sender no longer than one request may take.
+// A target that stops reading delays the sender by at most the time-out of one request.
 func TestADeafTargetOfHTTP2HoldsUpNothingForever(t *testing.T) {
 	u := loopback(t, func(c net.Conn) {
 		speak(c)
-		time.Sleep(2 * time.Second) // nothing is read: this ends when the recording has ended
+		time.Sleep(2 * time.Second) // it reads nothing until the recording has ended
 	})
 	tl := mustRecord(t, schedule(timeline.Phase{Name: "p", Shape: timeline.Constant, Arrivals: each(3000,
 		100*time.Microsecond, "k", 0)}),
@@ -352,8 +352,8 @@ func TestADeafTargetOfHTTP2HoldsUpNothingForever(t *testing.T) {
 	}
 }
 
-// Where missing answers are denials, an end that several requests waited for denies none of them: the answers
-// to those that were admitted may be lost with the connection.
+// If missing answers are denials and a connection ends under several waiting requests, none of them is
+// denied. The answers to admitted ones may be lost with the connection.
 func TestAnEndForSeveralStreamsDeniesNone(t *testing.T) {
 	answering := func(then func(p *peer, id uint32)) func(net.Conn) {
 		return func(c net.Conn) {

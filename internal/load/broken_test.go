@@ -20,8 +20,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// answering returns a server that reads the header block of every request and answers it with the given
-// text; it closes the connection after the last of the texts, or never for keep.
+// answering returns a server that answers every request, once it has its header block, with the next of the
+// texts. It closes the connection after the last text, or never with keep.
 func answering(keep bool, texts ...string) func(net.Conn) {
 	return func(c net.Conn) {
 		br := bufio.NewReader(c)
@@ -117,8 +117,7 @@ func TestBrokenTargetsAreObserved(t *testing.T) {
 	}
 }
 
-// flood reads a request and writes text again and again, until size bytes are written or nobody reads any
-// more.
+// flood reads a request and then writes text repeatedly, until it has written size bytes or nobody reads.
 func flood(c net.Conn, text string, size int) {
 	http.ReadRequest(bufio.NewReader(c))
 	io.WriteString(c, text)
@@ -134,7 +133,7 @@ func flood(c net.Conn, text string, size int) {
 }
 
 func TestUnreachableTargets(t *testing.T) {
-	// The port of a connection of ours is refused as long as it is open, and nobody else can have it.
+	// The port of our own open connection refuses connections, and nobody else can take it.
 	taken := must(net.Dial("tcp", loopback(t, func(c net.Conn) { io.Copy(io.Discard, c) }).Host))
 	defer taken.Close()
 	closed := &url.URL{Scheme: "http", Host: taken.LocalAddr().String(), Path: "/"}
@@ -186,9 +185,8 @@ func TestUnreachableTargets(t *testing.T) {
 	}
 }
 
-// A kept-alive connection that its target closed while it was idle is not chosen: the next request is
-// answered. In virtual time, since on a busy machine any gap between two requests may be too short for the
-// end of a connection to be seen.
+// A kept-alive connection that its target closed while it was idle is not used: the next request is answered.
+// This runs in virtual time: on a busy machine any gap may be too short to see the end of a connection.
 func TestAClosedIdleConnectionIsNotChosen(t *testing.T) {
 	closes := func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := w.(http.Hijacker).Hijack()
@@ -196,7 +194,7 @@ func TestAClosedIdleConnectionIsNotChosen(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") // says nothing of closing
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") // it does not announce the close
 		c.Close()
 	}
 	virtual(t, closes, func(t *testing.T, o Options) {
@@ -214,7 +212,8 @@ func TestAClosedIdleConnectionIsNotChosen(t *testing.T) {
 	})
 }
 
-// A target that says it closes the connection, and then reads on without ever answering, is believed.
+// A target announces that it closes the connection, and then reads on without answering. The announcement
+// counts.
 func TestConnectionCloseIsHonoured(t *testing.T) {
 	var conns atomic.Int64
 	serve := func(c net.Conn) {
@@ -238,7 +237,7 @@ func TestConnectionCloseIsHonoured(t *testing.T) {
 	}
 }
 
-// A target that closes a kept connection instead of answering is observed, not asked again.
+// If a target closes a kept connection instead of answering, that is observed. The request is not sent again.
 func TestAConnectionClosedInsteadOfAnAnswerIsNoRetry(t *testing.T) {
 	var requests atomic.Int64
 	serve := func(c net.Conn) {
@@ -267,10 +266,10 @@ func TestAConnectionClosedInsteadOfAnAnswerIsNoRetry(t *testing.T) {
 	}
 }
 
-// An answer before the request is complete is an answer, and its interval begins with the first byte of the
+// An answer before the request is complete counts, and its interval begins with the first byte of the
 // request.
 func TestAnEarlyAnswerToAGatedRequest(t *testing.T) {
-	var given atomic.Int64 // connections that were given up, as their answers were read
+	var given atomic.Int64 // connections that were given up after their answers
 	all := make(chan struct{})
 	serve := func(c net.Conn) {
 		c.Read(make([]byte, 1)) // does not wait for the end of the header block
@@ -299,7 +298,7 @@ func TestOneEarlyAnswerDoubtsAllGatedRequests(t *testing.T) {
 	all := make(chan struct{})
 	serve := func(c net.Conn) {
 		br := bufio.NewReader(c)
-		br.ReadByte() // does not wait for the end of the header block, and decides here
+		br.ReadByte() // decides here, before the end of the header block
 		hasty := first.CompareAndSwap(false, true)
 		if !hasty {
 			br.UnreadByte()
@@ -324,7 +323,7 @@ func TestOneEarlyAnswerDoubtsAllGatedRequests(t *testing.T) {
 	}
 }
 
-// after is a pacer that waits until something was closed, too.
+// after is a pacer that also waits until a channel is closed.
 type after struct {
 	pacing.Pacer
 	closed <-chan struct{}
@@ -335,8 +334,7 @@ func (a after) Wait(ctx context.Context, clk pacing.Clock, due time.Duration, wa
 	return a.Pacer.Wait(ctx, clk, due, wake)
 }
 
-// A target that answers before it has read a large body: the answer counts, the connection is not used
-// again.
+// A target answers before it has read a large body. The answer counts, and the connection is not used again.
 func TestAnEarlyAnswerToALargeBody(t *testing.T) {
 	var conns atomic.Int64
 	serve := func(c net.Conn) {

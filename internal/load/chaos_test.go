@@ -17,9 +17,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestNumbersAddUpUnderChaos: a target does to some requests, at random, one of all that it may do wrong, and
-// answers the others in all ways that are right. Each that was planned is sent and has one outcome.
-// RLCHECK_SEED says what the target does, RLCHECK_SOAK asks for more rounds.
+// TestNumbersAddUpUnderChaos: a target treats some requests in a random wrong way, and answers the others in
+// various right ways. Each planned request is sent and has one outcome. RLCHECK_SEED selects what the target
+// does. RLCHECK_SOAK asks for more rounds.
 func TestNumbersAddUpUnderChaos(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if v := os.Getenv("RLCHECK_SEED"); v != "" {
@@ -68,14 +68,14 @@ func chaos(t *testing.T, two bool, seed uint64) {
 			Requests: clients},
 	), o)
 	c := tl.Counts()
-	// A machine that stands still may have nothing answered in time, which ends the run.
+	// A machine that stands still may get no answer in time, which ends the run.
 	if c.Planned != 2*burst+flow+clients || c.Sent+c.Unsent != c.Planned || c.Unsent > 0 && c.Allowed > 0 ||
 		c.Allowed+c.Denied+c.Unknown != c.Sent {
 		t.Errorf("got %+v; notes %q", c, tl.Header.Notes)
 	}
 }
 
-// chaosOfHTTP1 answers requests rightly, or does something wrong and ends the connection.
+// chaosOfHTTP1 answers requests correctly, or does something wrong and ends the connection.
 func chaosOfHTTP1(c net.Conn, dice *rand.Rand) {
 	wrong := faultsOfHTTP1()
 	delete(wrong, "hangs")
@@ -110,7 +110,7 @@ func chaosOfHTTP1(c net.Conn, dice *rand.Rand) {
 	}
 }
 
-// chaosOfHTTP2 is the same with streams.
+// chaosOfHTTP2 is chaosOfHTTP1 with streams.
 func chaosOfHTTP2(c net.Conn, dice *rand.Rand) {
 	wrong := faultsOfHTTP2()
 	delete(wrong, "a flood of settings")

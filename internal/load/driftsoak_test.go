@@ -20,16 +20,16 @@ func (d *drift) add(at time.Duration, y float64) {
 	d.n, d.x, d.y, d.xx, d.xy, d.yy = d.n+1, d.x+x, d.y+y, d.xx+x*x, d.xy+x*y, d.yy+y*y
 }
 
-// line is the mean, by how much it grows in an hour, and how far that may be off: two standard errors, of
-// points that know nothing of each other.
+// line returns the mean, the growth per hour, and the error of that growth: two standard errors, for
+// independent points.
 func (d *drift) line() (mean, slope, off float64) {
 	xx, xy, yy := d.xx-d.x*d.x/d.n, d.xy-d.x*d.y/d.n, d.yy-d.y*d.y/d.n
 	slope = xy / xx
 	return d.y / d.n, slope, 2 * math.Sqrt(max(0, yy-slope*xy)/(d.n-2)/xx)
 }
 
-// blocks are points, of each twentieth of a soak one: the mean. Points near each other are alike, and many of
-// them would pretend to know the slope better than they do.
+// blocks are the means of the points in each twentieth of a soak. Points close to each other are alike: taken
+// singly, they would suggest a smaller error of the slope than it has.
 type blocks struct {
 	each   time.Duration
 	at     time.Duration
@@ -47,15 +47,15 @@ func (b *blocks) point(at time.Duration, y float64) {
 	b.n, b.sum = b.n+1, b.sum+y
 }
 
-// TestSoakOfDrift sends 2,000 requests a second for RLCHECK_SOAK minutes, and prints by how much the live
-// memory, that of the process (Linux) and the lateness grow in an hour, and how well that is known. What a
-// run leaves behind with each request shows in the first: a hundred bytes each are 720 MB an hour.
+// TestSoakOfDrift sends 2,000 requests a second for RLCHECK_SOAK minutes. It prints the growth per hour of
+// the live memory, of the process's memory (Linux) and of the lateness, with their errors. Memory that each
+// request leaves behind shows in the first: a hundred bytes a request are 720 MB an hour.
 func TestSoakOfDrift(t *testing.T) {
 	minutes, _ := strconv.Atoi(os.Getenv("RLCHECK_SOAK"))
 	if minutes == 0 {
 		t.Skip("it takes minutes: RLCHECK_SOAK=2")
 	}
-	// A busy machine opens connections for minutes, up to the most: they are no drift.
+	// On a busy machine connections are opened for minutes, up to the maximum. They are not drift.
 	const rate, connections = 2000, 16
 	length := time.Duration(min(minutes, 60)) * time.Minute
 	memory, resident, late := blocks{each: length / 20}, blocks{each: length / 20}, blocks{each: length / 20}
@@ -67,7 +67,7 @@ func TestSoakOfDrift(t *testing.T) {
 		URL: loopbackHTTP(t, ok), MaxConnections: connections,
 		Spill: func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "spill") },
 		Progress: func(Progress) {
-			if at := time.Since(begun); at > length/10 { // until then its buffers grow
+			if at := time.Since(begun); at > length/10 { // its buffers grow until then
 				metrics.Read(live)
 				memory.point(at, float64(live[0].Value.Uint64())/1e6)
 				resident.point(at, residentMB())
@@ -85,7 +85,7 @@ func TestSoakOfDrift(t *testing.T) {
 	for _, x := range []struct {
 		what, unit string
 		of         *blocks
-		most       float64 // it may grow by in an hour, 0 for what a busy machine decides
+		most       float64 // largest growth in an hour; 0 for what a busy machine decides
 	}{
 		{"live memory", "MB", &memory, 36}, // 5 bytes a request
 		{"memory of the process", "MB", &resident, 72},
@@ -103,7 +103,7 @@ func TestSoakOfDrift(t *testing.T) {
 	}
 }
 
-// residentMB is the memory of this process; 0 where the system does not tell.
+// residentMB returns the memory of this process; 0 if the system does not tell.
 func residentMB() float64 {
 	text, _ := os.ReadFile("/proc/self/statm") // only Linux has it
 	if f := strings.Fields(string(text)); len(f) > 1 {

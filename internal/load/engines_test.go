@@ -26,7 +26,7 @@ func byGoroutines(ctx context.Context, network, addr string) (net.Conn, error) {
 	return struct{ net.Conn }{c}, nil
 }
 
-// rightAnswers are answers of targets that are not broken, but differ.
+// rightAnswers are various answers of correct targets.
 func rightAnswers() map[string]func(net.Conn) {
 	out := map[string]func(net.Conn){}
 	for name, text := range map[string]string{
@@ -54,8 +54,8 @@ func rightAnswers() map[string]func(net.Conn) {
 	return out
 }
 
-// TestBothEnginesRecordTheSame: it does not matter to a recording whether an event loop read a connection or
-// a goroutine, whatever the target does with every third request.
+// TestBothEnginesRecordTheSame: a recording is the same whether an event loop or a goroutine read the
+// connections, whatever the target does with every third request.
 func TestBothEnginesRecordTheSame(t *testing.T) {
 	broken := faultsOfHTTP1()
 	for name, act := range broken {
@@ -82,8 +82,8 @@ func TestBothEnginesRecordTheSame(t *testing.T) {
 	}
 }
 
-// TestMoreThanWasAskedForIsNoted, with the answer or after it: the answers that follow may be those of other
-// requests.
+// TestMoreThanWasAskedForIsNoted: unrequested bytes are noted, with the answer or after it. The answers that
+// follow may belong to other requests.
 func TestMoreThanWasAskedForIsNoted(t *testing.T) {
 	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	for name, tt := range map[string]struct {
@@ -126,7 +126,7 @@ func TestMoreThanWasAskedForIsNoted(t *testing.T) {
 	}
 }
 
-// recordThirds records one client whose every third request meets act, and takes the times out.
+// recordThirds records one client whose every third request meets act, and removes the times.
 func recordThirds(t *testing.T, act func(net.Conn), o Options) []timeline.Observation {
 	var n atomic.Int64
 	o.URL = loopback(t, func(c net.Conn) {

@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// What a recording keeps of a request is little more than its observation: the fields of answers that are
-// alike are kept once, and nothing is kept twice.
+// A recording keeps little more of a request than its observation. Equal fields of answers are kept once, and
+// nothing is kept twice.
 func TestARecordingIsSmall(t *testing.T) {
 	const n = 20_000
 	for _, w := range []way{ways[0], ways[2]} {

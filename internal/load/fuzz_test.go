@@ -18,7 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// tape is a connection whose other side answers the first request with fixed bytes, some at a time, and then
+// tape is a connection whose other side answers the first request with fixed bytes, in pieces, and then
 // closes.
 type tape struct {
 	net.Conn
@@ -53,8 +53,8 @@ func (c *tape) Close() error {
 
 var statusLine = regexp.MustCompile(`HTTP/1\.[0-9] +([0-9]{3})`)
 
-// FuzzResponse answers a request with arbitrary bytes. Whatever they are there is one observation, and an
-// outcome only where the bytes hold a status line that says so.
+// FuzzResponse answers a request with arbitrary bytes. There is always one observation, and an outcome only
+// if the bytes hold a status line for it.
 func FuzzResponse(f *testing.F) {
 	for _, s := range []string{
 		"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.0 429 x\n\nbody",
@@ -98,7 +98,7 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// h2tape is a tape that says its settings at once, and the rest when the first request was written.
+// h2tape is a tape that sends its settings at once, and the rest after the first request.
 type h2tape struct {
 	*tape
 	settings []byte
@@ -122,8 +122,8 @@ func (c *h2tape) Read(p []byte) (int, error) {
 func (*h2tape) SetReadDeadline(time.Time) error  { return nil }
 func (*h2tape) SetWriteDeadline(time.Time) error { return nil }
 
-// FuzzResponseOfHTTP2 answers a request over HTTP/2 with arbitrary frames, also as a target of gRPC. Whatever
-// they are there is one observation, and an outcome only with a status.
+// FuzzResponseOfHTTP2 answers a request over HTTP/2 with arbitrary frames, also for gRPC. There is always one
+// observation, and an outcome only with a status.
 func FuzzResponseOfHTTP2(f *testing.F) {
 	frames := func(write func(p *peer)) []byte {
 		var b bytes.Buffer

@@ -15,21 +15,22 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// grpcHeader makes a request one of gRPC.
+// grpcHeader returns the header of a gRPC request.
 func grpcHeader() http.Header { return http.Header{"Content-Type": {"application/grpc+proto"}} }
 
 // comeBack is a google.rpc.Status of UNAVAILABLE with a google.rpc.RetryInfo of three seconds.
 const comeBack = "CA4SCXNsb3cgZG93bhowCih0eXBlLmdvb2dsZWFwaXMuY29tL2dvb2dsZS5y" +
 	"cGMuUmV0cnlJbmZvEgQKAggD"
 
-// What the trailers of gRPC say is the outcome, in its one header block too. Without a status there is none.
+// The outcome is the one in the trailers of gRPC, also if they are in the only header block. Without a status
+// there is no outcome.
 func TestStatusesOfGRPC(t *testing.T) {
 	said := func(code string, more ...string) []string {
 		return append([]string{"grpc-status", code}, more...)
 	}
 	for name, tt := range map[string]struct {
 		trailers []string
-		alone    bool // in the one header block
+		alone    bool // the trailers are the only header block
 		status   int
 		outcome  timeline.Outcome
 		word     string
@@ -97,7 +98,7 @@ func TestAPageIsNoAnswerToGRPC(t *testing.T) {
 	}
 }
 
-// An answer of gRPC that ends before its trailers is none: nobody knows what was decided.
+// An answer of gRPC that ends before its trailers does not count: the decision is unknown.
 func TestAnAnswerOfGRPCWithoutItsEndIsNone(t *testing.T) {
 	u := loopback(t, func(c net.Conn) {
 		p := speak(c)
@@ -112,7 +113,7 @@ func TestAnAnswerOfGRPCWithoutItsEndIsNone(t *testing.T) {
 	}
 }
 
-// A limiter behind a stream decides after the header block of its answer: the interval ends with the
+// A limiter behind a stream decides after the header block of its answer. So the interval ends with the
 // trailers.
 func TestTheDecisionLiesInTheIntervalOfGRPC(t *testing.T) {
 	var mu sync.Mutex
@@ -149,7 +150,7 @@ func TestTheDecisionLiesInTheIntervalOfGRPC(t *testing.T) {
 	}
 }
 
-// Over HTTP/1.1 there is no gRPC, and other requests stay as they are.
+// Over HTTP/1.1 there is no gRPC, and other requests stay unchanged.
 func TestOnlyGRPCIsGRPC(t *testing.T) {
 	u := must(url.Parse("http://t.example/"))
 	for name, o := range map[string]Options{

@@ -12,7 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// denying denies until the time opens since its first request, and says say of the rest.
+// denying denies until the time `opens` has passed since its first request. say writes the remaining wait
+// into a denial.
 func denying(opens time.Duration, say func(h http.Header, rest time.Duration)) http.HandlerFunc {
 	var mu sync.Mutex
 	var first time.Time
@@ -101,7 +102,7 @@ func TestAClientWithoutAnAnswerPausesBeforeTheNext(t *testing.T) {
 		tl := mustRecord(t, schedule(timeline.Phase{
 			Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"k"}, Duration: time.Second,
 		}), o)
-		if len(tl.Observations) != 10 || n != 11 { // at the end it is asked whether it speaks HTTP/2
+		if len(tl.Observations) != 10 || n != 11 { // the last one tests whether the target speaks HTTP/2
 			t.Errorf("got %d requests in a second, the target saw %d, want 10 and 11", len(tl.Observations),
 				n)
 		}

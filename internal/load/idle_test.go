@@ -17,8 +17,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// threads serves connections of w, n at a time: each keeps its thread until it ends, and what is sent on
-// the others waits.
+// threads serves n connections of w at a time. Each keeps its thread until it ends, and bytes on the others
+// wait.
 func threads(w *wire, n int) {
 	free := make(chan struct{}, n)
 	for {
@@ -27,7 +27,7 @@ func threads(w *wire, n int) {
 			return
 		}
 		in, out := io.Pipe()
-		taken := make(chan []byte, 100) // what the kernel keeps of a connection that nobody reads
+		taken := make(chan []byte, 100) // bytes that the kernel holds for a connection nobody reads
 		go func() {
 			for {
 				b := make([]byte, 4096)
@@ -79,8 +79,7 @@ func withThreads(t *testing.T, n int, test func(t *testing.T, o Options)) {
 	})
 }
 
-// A boundary is looked for with no connection open that no request needs, and both of its bursts leave
-// together.
+// While a boundary is sought, no unneeded connection is open. Both of its bursts leave together.
 func TestBoundaryIsFoundWithFewThreads(t *testing.T) {
 	withThreads(t, 16, func(t *testing.T, o Options) {
 		arrivals := append(each(40, 0, "k", 0), each(40, 0, "k", 40)...)
@@ -106,7 +105,7 @@ func TestBoundaryIsFoundWithFewThreads(t *testing.T) {
 	})
 }
 
-// A burst of more requests than the target has threads is answered, a batch after the other.
+// A burst of more requests than the target has threads is answered, batch after batch.
 func TestBurstIsAnsweredByFewThreads(t *testing.T) {
 	withThreads(t, 16, func(t *testing.T, o Options) {
 		tl := mustRecord(t, schedule(
@@ -124,7 +123,7 @@ func TestBurstIsAnsweredByFewThreads(t *testing.T) {
 	})
 }
 
-// Where the connections of many clients take all threads, the recorder notices that answers stop, says so,
+// If the connections of many clients take all threads, the recorder notices that answers stop, adds a note,
 // and goes on.
 func TestAnswersThatStopWhileConnectionsIdleAreNoticed(t *testing.T) {
 	withThreads(t, 4, func(t *testing.T, o Options) {
@@ -145,7 +144,7 @@ func TestAnswersThatStopWhileConnectionsIdleAreNoticed(t *testing.T) {
 	})
 }
 
-// A target that is slow at even times is not taken for one with few threads.
+// A target that is slow at regular times is not mistaken for one with few threads.
 func TestSlowAnswersAreNotTakenForFewThreads(t *testing.T) {
 	for _, every := range []time.Duration{990, 1040, 1100, 1500, 1540, 2000} {
 		every *= time.Millisecond

@@ -18,8 +18,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestJournalIsTheRecordingSoFar: at each mark the journal has every request that was sent before it, as it
-// is in the recording if it was over, else as one that waits; the last mark has the whole recording.
+// TestJournalIsTheRecordingSoFar: at each mark the journal has every request that was sent before it. A
+// request that was over is as in the recording, any other one is waiting. The last mark has the whole
+// recording.
 func TestJournalIsTheRecordingSoFar(t *testing.T) {
 	h := func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(time.Duration(rand.Int64N(int64(900 * time.Millisecond))))
@@ -59,8 +60,8 @@ func TestJournalIsTheRecordingSoFar(t *testing.T) {
 	})
 }
 
-// byNumber are the observations by what tells them apart: numbers that come later may differ where sends
-// are equal.
+// byNumber indexes the observations by what identifies them. Numbers assigned at the end may differ between
+// equal send times.
 func byNumber(tl *timeline.Timeline) map[string]int {
 	out := map[string]int{}
 	for _, o := range tl.Observations {
@@ -77,8 +78,7 @@ func key(o timeline.Observation) string {
 	return fmt.Sprintf("%+v", o)
 }
 
-// soFar compares a journal with the recording that came of it, and returns how many requests waited at its
-// end.
+// soFar compares a journal with the recording that followed, and returns how many requests waited at its end.
 func soFar(t *testing.T, tl, so *timeline.Timeline) (waited int) {
 	t.Helper()
 	end := so.Header.Ended
@@ -110,7 +110,7 @@ func soFar(t *testing.T, tl, so *timeline.Timeline) (waited int) {
 	return waited
 }
 
-// full is a device without room.
+// full is a device without free space.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }

@@ -6,7 +6,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestALedgerHasWhatWasNotDropped: in their order, and in one piece where their number was known.
+// TestALedgerHasWhatWasNotDropped: a ledger keeps the observations that were not dropped, in order. They are
+// in one chunk if their number was known.
 func TestALedgerHasWhatWasNotDropped(t *testing.T) {
 	const n = 3000
 	for _, most := range []int{0, n, n / 2} {

@@ -16,7 +16,8 @@ const LongRecording = 200_000
 // that may have more is compressed while it is made.
 const PackedRecording = 2_000_000
 
-// atMost is how many requests a schedule may send.
+// atMost returns the most requests that a schedule may send. A phase that ends by its duration alone counts
+// as math.MaxInt32 requests.
 func atMost(s *timeline.Schedule, o *Options) int {
 	most := 0
 	for i := range s.Phases {

@@ -18,8 +18,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// A recording that is too long for memory has each request that the target had, once, whatever shape its
-// phases have and however late an answer is. Its beginning is what a recording is that was stopped.
+// A recording that is too long for memory has each request that the target received, once. That holds for all
+// shapes and for late answers. Its beginning is like the recording of a run that was stopped.
 func TestALongRecordingIsWhole(t *testing.T) {
 	var mu sync.Mutex
 	n := 0
@@ -78,12 +78,12 @@ func TestALongRecordingIsWhole(t *testing.T) {
 		if err != nil || len(again.Observations) != n || again.Counts() != c {
 			t.Errorf("packed it has %d requests, %v, want %d", len(again.Observations), err, n)
 		}
-		time.Sleep(4 * time.Second) // until the target has nothing left to answer
+		time.Sleep(4 * time.Second) // until the target has answered everything
 	})
 }
 
-// TestALongRecordingWaitsForASlowAnswer: it is packed while it is made although many requests are over before
-// one that was sent earlier.
+// TestALongRecordingWaitsForASlowAnswer: a long recording is packed while it is made, although many requests
+// are over before one that was sent earlier.
 func TestALongRecordingWaitsForASlowAnswer(t *testing.T) {
 	var n atomic.Int64
 	virtual(t, func(http.ResponseWriter, *http.Request) {
@@ -133,7 +133,7 @@ func begins(t *testing.T, tl *timeline.Timeline, all []timeline.Observation) {
 	}
 }
 
-// What surely needs a file is not sent where there can be none.
+// A plan that needs a file for certain is not sent if no file can be made.
 func TestALongRecordingNeedsItsFile(t *testing.T) {
 	none := errors.New("no room")
 	o := Options{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}}
@@ -148,7 +148,7 @@ func TestALongRecordingNeedsItsFile(t *testing.T) {
 	}
 }
 
-// A recording that may have been long and is short is in memory, as any other.
+// A recording that might have been long but is short stays in memory.
 func TestARecordingThatStaysShortIsInMemory(t *testing.T) {
 	slow := func(http.ResponseWriter, *http.Request) { time.Sleep(time.Millisecond) }
 	virtual(t, slow, func(t *testing.T, o Options) {

@@ -13,7 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Where the plan was not kept, the mend is for what kept it from being kept.
+// If the plan was not kept, the mend fits the cause.
 func TestWhatKeepsThePlanIsMended(t *testing.T) {
 	wait := func(d time.Duration) http.HandlerFunc {
 		return func(http.ResponseWriter, *http.Request) { time.Sleep(d) }
@@ -51,7 +51,7 @@ func TestWhatKeepsThePlanIsMended(t *testing.T) {
 	}
 }
 
-// Whatever a target does, what was planned is what was sent and what was not.
+// Whatever a target does, the planned requests are the sent ones plus the unsent ones.
 func TestNumbersAddUpUnderEveryFault(t *testing.T) {
 	for name, serve := range map[string]func(net.Conn){
 		"resets each stream": func(c net.Conn) {

@@ -43,7 +43,7 @@ func TestFreshConnectionsAreUsedOnce(t *testing.T) {
 	}
 }
 
-// backOff runs clients against a handler and returns when the requests were sent.
+// backOffSends runs clients against a handler and returns when their requests were sent.
 func backOffSends(t *testing.T, clients int, h http.HandlerFunc, retry timeline.Retry) (sent []time.Duration,
 	tl *timeline.Timeline) {
 	t.Helper()

@@ -16,7 +16,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// generator is another one that keeps a rate: its command line and its input for URL, RATE and SECONDS.
+// generator is another load generator that keeps a rate: its command line and its input for URL, RATE and
+// SECONDS.
 type generator struct{ command, input string }
 
 var peers = []generator{
@@ -29,12 +30,12 @@ var peers = []generator{
 		export default function () { http.get("URL") }`},
 }
 
-// peerSeconds is how long each sends: wrk2 looks for its pace for 10 s.
+// peerSeconds is how long each peer sends: wrk2 needs 10 s to find its pace.
 const peerSeconds = 12
 
-// BenchmarkPeers prints how late requests of other generators arrive at the target, of those that are on the
-// PATH, and the ratios of ours to them, all by the log of the target. The plan of a peer is not known: it is
-// taken to begin such that none of its requests came too early.
+// BenchmarkPeers prints how late the requests of other generators arrive at the target, for those that are on
+// the PATH. It also prints the ratios of ours to them, all by the log of the target. The plan of a peer is
+// not known. It is assumed to begin as late as possible without any request being early.
 func BenchmarkPeers(b *testing.B) {
 	for _, rate := range []int{500, 2000, 5000, 10000, 20000} {
 		b.Run(fmt.Sprintf("rate=%d", rate), func(b *testing.B) {
@@ -69,7 +70,7 @@ func BenchmarkPeers(b *testing.B) {
 	}
 }
 
-// run has a peer send, and reports false where it is not installed.
+// run lets a peer send, and reports false if it is not installed.
 func (p generator) run(u *url.URL, rate int) (name string, ok bool) {
 	fill := strings.NewReplacer("URL", u.String(), "RATE", strconv.Itoa(rate),
 		"SECONDS", strconv.Itoa(peerSeconds))
@@ -81,7 +82,7 @@ func (p generator) run(u *url.URL, rate int) (name string, ok bool) {
 	return args[0], cmd.Run() == nil
 }
 
-// logged returns how late the requests were that came since it was called last.
+// logged returns how late the requests since its last call were.
 func logged(b *testing.B, u *url.URL, gap time.Duration) []time.Duration {
 	resp := must(http.Get(u.JoinPath("../log").String()))
 	defer resp.Body.Close()

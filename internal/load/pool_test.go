@@ -16,7 +16,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// crowded is n requests of some partitions, chosen at random, a gap apart.
+// crowded returns n requests of random partitions, a gap apart.
 func crowded(n int, gap time.Duration, partitions ...string) timeline.Phase {
 	p := timeline.Phase{Name: "p", Shape: timeline.Constant}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -27,8 +27,8 @@ func crowded(n int, gap time.Duration, partitions ...string) timeline.Phase {
 	return p
 }
 
-// TestPartitionsThatAllWaitTakeNoConnectionsFromEachOther: a target that answers half of what is sent was
-// asked over a new connection for nearly each request.
+// TestPartitionsThatAllWaitTakeNoConnectionsFromEachOther: against a target that answers half of the
+// requests, nearly each request once opened a new connection.
 func TestPartitionsThatAllWaitTakeNoConnectionsFromEachOther(t *testing.T) {
 	answer := func(http.ResponseWriter, *http.Request) { time.Sleep(50 * time.Millisecond) }
 	virtual(t, answer, func(t *testing.T, o Options) {
@@ -55,7 +55,7 @@ func TestPartitionsThatAllWaitTakeNoConnectionsFromEachOther(t *testing.T) {
 	})
 }
 
-// away is a pacer that does not run for some time when the clock has come to a time.
+// away is a pacer that stands still for some time once the clock has reached a time.
 type away struct {
 	pacing.Pacer
 	at, back time.Duration
@@ -68,8 +68,9 @@ func (a away) Wait(ctx context.Context, clk pacing.Clock, due time.Duration, wak
 	return a.Pacer.Wait(ctx, clk, due, wake)
 }
 
-// TestASenderThatIsBehindOpensFewConnectionsAtOnce: each request that was late opened one. Those that were
-// not tardy when it came back, the last few, are behind nobody and open theirs beside the others.
+// TestASenderThatIsBehindOpensFewConnectionsAtOnce: each late request once opened a connection. The last few
+// requests were not yet tardy when the sender came back. They are not behind, and may open their connections
+// beside the others.
 func TestASenderThatIsBehindOpensFewConnectionsAtOnce(t *testing.T) {
 	answer := func(http.ResponseWriter, *http.Request) { time.Sleep(50 * time.Millisecond) }
 	virtual(t, answer, func(t *testing.T, o Options) {
@@ -95,8 +96,8 @@ func TestASenderThatIsBehindOpensFewConnectionsAtOnce(t *testing.T) {
 	})
 }
 
-// TestConnectionsAreCounted that were opened, also where many streams of one are on their way when the run is
-// given up.
+// TestConnectionsAreCounted: all opened connections are counted, also if the run is given up while many
+// streams of one are in flight.
 func TestConnectionsAreCounted(t *testing.T) {
 	for range 10 {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// TestATargetMaySpeakFirstInATunnel: one of HTTP/2 sends its settings as soon as it is connected to, and they
-// may come with the answer of the proxy.
+// TestATargetMaySpeakFirstInATunnel: a target of HTTP/2 sends its settings as soon as a client connects. They
+// may arrive together with the answer of the proxy.
 func TestATargetMaySpeakFirstInATunnel(t *testing.T) {
 	proxy := loopback(t, func(c net.Conn) {
 		in := bufio.NewReader(c)
@@ -39,7 +39,8 @@ func TestATargetMaySpeakFirstInATunnel(t *testing.T) {
 	}
 }
 
-// TestATargetBehindAProxyIsConnectedToByNobodyElse, also where it is not known what it speaks.
+// TestATargetBehindAProxyIsConnectedToByNobodyElse: all connections go through the proxy, also to test what
+// the target speaks.
 func TestATargetBehindAProxyIsConnectedToByNobodyElse(t *testing.T) {
 	var asked atomic.Int64
 	target := loopback(t, func(net.Conn) { asked.Add(1) })

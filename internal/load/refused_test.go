@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestTheFirst400IsKept: it may mean that the bytes of a request were no request.
+// TestTheFirst400IsKept: the first 400 is noted, since the target may not have been able to read the request.
 func TestTheFirst400IsKept(t *testing.T) {
 	n := 0
 	answer := func(w http.ResponseWriter, _ *http.Request) {

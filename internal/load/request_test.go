@@ -83,8 +83,7 @@ func TestUnusableOptionsAndSchedulesAreRefusedBeforeAnythingIsSent(t *testing.T)
 	}
 }
 
-// TestPartitionsByAddressAndForgedAddresses: each partition has an address of its own, which no other run
-// uses.
+// TestPartitionsByAddressAndForgedAddresses: each partition has its own address, which no other run uses.
 func TestPartitionsByAddressAndForgedAddresses(t *testing.T) {
 	var mu sync.Mutex
 	got := map[string]map[string]int{}

@@ -43,8 +43,7 @@ func TestTLSIsVerifiedAndGated(t *testing.T) {
 	}
 }
 
-// Each reason for which a port does not speak HTTP/1.1 as it is asked to has a word, a cause and a mend of
-// its own.
+// Each reason why a port does not speak HTTP/1.1 as asked has its own word, cause and mend.
 func TestOtherProtocolsAreNamed(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.HandlerFunc(ok))
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -71,7 +70,7 @@ func TestOtherProtocolsAreNamed(t *testing.T) {
 		}
 		_ = tls.Server(&greeted{Conn: c, first: b}, &tls.Config{Certificates: cert}).Handshake()
 	})
-	silentH2 := loopback(t, func(c net.Conn) { // closes where the preface does not come, as Node does
+	silentH2 := loopback(t, func(c net.Conn) { // like Node, it closes if no preface comes
 		b := make([]byte, 24)
 		if io.ReadFull(c, b); string(b[:3]) == "PRI" {
 			io.WriteString(c, "\x00\x00\x00\x04\x00\x00\x00\x00\x00")
@@ -102,8 +101,8 @@ func TestOtherProtocolsAreNamed(t *testing.T) {
 	}
 }
 
-// A target that asks who the client is says so in other words than TLS has: by a status (nginx, 400), or by
-// an alert after the handshake. What helps is the same.
+// A target that needs a client certificate may not end the handshake with an error. It may send a status
+// (nginx, 400), or an alert after the handshake. The mend is the same.
 func TestACertificateThatIsMissingIsNamed(t *testing.T) {
 	for _, required := range []tls.ClientAuthType{tls.RequestClientCert, tls.RequireAnyClientCert} {
 		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -127,8 +126,8 @@ func TestACertificateThatIsMissingIsNamed(t *testing.T) {
 	}
 }
 
-// A target that ends a TLS connection says by an alert what it does not accept. With TLS 1.3 the handshake of
-// the client is over when one about its certificate comes.
+// A target that ends a TLS connection says by an alert what it does not accept. With TLS 1.3 the client's
+// handshake is over before an alert about its certificate arrives.
 func TestAlertsAreNamed(t *testing.T) {
 	certify := &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool()}
 	old := certify.Clone()
@@ -168,7 +167,7 @@ func TestAlertsAreNamed(t *testing.T) {
 	}
 }
 
-// What is wrong with a certificate is told: an authority, a name and a date are mended otherwise.
+// The fault of a certificate is named: a wrong authority, name and date are mended in different ways.
 func TestWhatIsWrongWithACertificateIsTold(t *testing.T) {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(ok))
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -190,7 +189,7 @@ func TestWhatIsWrongWithACertificateIsTold(t *testing.T) {
 	}
 }
 
-// greeted is a connection of which first was read already.
+// greeted is a connection whose first bytes were read already.
 type greeted struct {
 	net.Conn
 	first []byte

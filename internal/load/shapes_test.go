@@ -146,8 +146,8 @@ func TestClosedClientsSendWhenTheirAnswerCame(t *testing.T) {
 	})
 }
 
-// TestALastPhaseOfClientsEndsWithItsRequests: what has a ceiling of requests and a duration ends at the first
-// of both, unless something is planned after it.
+// TestALastPhaseOfClientsEndsWithItsRequests: a phase with a number of requests and a duration ends with the
+// first of the two, unless another phase follows.
 func TestALastPhaseOfClientsEndsWithItsRequests(t *testing.T) {
 	virtual(t, func(http.ResponseWriter, *http.Request) { time.Sleep(10 * ms) },
 		func(t *testing.T, o Options) {
@@ -211,7 +211,7 @@ func TestATimeoutEndsARequestExactlyThen(t *testing.T) {
 	})
 }
 
-// Clients of a closed phase ask a target that is down again and again.
+// Clients of a closed phase would ask a target that is down without end; the run gives up.
 func TestATargetThatNeverAnswersIsGivenUp(t *testing.T) {
 	down := func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }
 	virtual(t, down, func(t *testing.T, o Options) {
@@ -254,7 +254,7 @@ func TestCancelEndsAllAtOnce(t *testing.T) {
 		if r.Header.Get("X-Api-Key") == "hang" {
 			<-r.Context().Done()
 		}
-		time.Sleep(ms) // in virtual time an answer that takes no time is a loop without end
+		time.Sleep(ms) // in virtual time, answers that take no time make an endless loop
 	}
 	virtual(t, hang, func(t *testing.T, o Options) {
 		for _, p := range []timeline.Phase{
@@ -322,8 +322,8 @@ func TestCeilingsEndTheRunWithANote(t *testing.T) {
 	})
 }
 
-// TestACeilingCutsPhasesOfClientsShort: what clients have not sent of a phase with a duration is unsent, else
-// the run looks whole.
+// TestACeilingCutsPhasesOfClientsShort: a ceiling ends a phase with a duration early, and the requests that
+// its clients would have sent count as unsent. Otherwise the run would look complete.
 func TestACeilingCutsPhasesOfClientsShort(t *testing.T) {
 	denied := func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(10 * ms)

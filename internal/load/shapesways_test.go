@@ -18,7 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// serveVirtual serves h in memory as w says, in virtual time, and returns the options that reach it.
+// serveVirtual serves h in memory in the way w, in virtual time, and returns the options that reach it.
 func (w way) serveVirtual(t *testing.T, h http.HandlerFunc) (o Options, stop func()) {
 	t.Helper()
 	in := newWire()
@@ -47,7 +47,7 @@ func (w way) serveVirtual(t *testing.T, h http.HandlerFunc) (o Options, stop fun
 	return o, srv.Close
 }
 
-// everyShape is a phase of each shape that sends.
+// everyShape returns a phase of each shape that sends.
 func everyShape() []timeline.Phase {
 	crowd := func(shape timeline.Shape) timeline.Phase {
 		return timeline.Phase{Name: string(shape), Shape: shape, Clients: 3, Partitions: []string{"k"},
@@ -68,8 +68,8 @@ func everyShape() []timeline.Phase {
 	return out
 }
 
-// Every shape over every protocol, in virtual time: the numbers are those of the target, requests with a time
-// are sent at it, and the decision lies in the interval, which lasts as long as the target takes.
+// Every shape is sent over every protocol, in virtual time. The numbers agree with the target's, and planned
+// requests are sent on time. The decision lies in the interval, which is as long as the target takes.
 func TestEveryShapeOverEveryProtocol(t *testing.T) {
 	for _, w := range []way{{name: "HTTP/1.1"}, {name: "TLS", tls: true}, {name: "HTTP/2", h2: true},
 		{name: "HTTP/2 over TLS", h2: true, tls: true}, {name: "gRPC", h2: true, grpc: true}} {

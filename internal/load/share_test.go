@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// turns are those of a recorder that may send until a time, and whose phases begin when told.
+// turns are the turns of a recorder that may send until a time, and whose phases begin as told.
 type turns struct {
 	begins []time.Duration
 	until  time.Duration
@@ -49,7 +49,7 @@ func TestSharedPhasesBeginTogether(t *testing.T) {
 				t.Errorf("%s: %s", phase, d)
 			}
 		}
-		for _, x := range tl.Observations { // the gate of the third phase settles, and that is its lateness
+		for _, x := range tl.Observations { // the third phase is late by the time its gate settles
 			if x.Phase == "c" && (x.At != 750*ms || x.Sent != 750*ms+settle) {
 				t.Errorf("got at %v, sent %v, want 750ms and the time to settle later", x.At, x.Sent)
 			}
@@ -60,8 +60,8 @@ func TestSharedPhasesBeginTogether(t *testing.T) {
 	})
 }
 
-// TestNothingIsSentWithoutLeave: whatever the shape, the last request leaves before the leave ends, and what
-// is left is counted.
+// TestNothingIsSentWithoutLeave: for every shape, the last request leaves before the permission ends, and the
+// rest counts as unsent.
 func TestNothingIsSentWithoutLeave(t *testing.T) {
 	phases := map[string]timeline.Phase{
 		"constant": {Name: "p", Shape: timeline.Constant, Arrivals: each(100, 10*ms, "k", 0)},
@@ -74,7 +74,7 @@ func TestNothingIsSentWithoutLeave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, slow, func(t *testing.T, o Options) {
 				u := &turns{begins: []time.Duration{100 * ms}, until: 400 * ms}
-				if name == "at once" { // the leave ends before the gate opens
+				if name == "at once" { // the permission ends before the gate opens
 					u.until = 100 * ms
 				}
 				o.Share, o.MaxConnections = &Share{Turns: u}, 2

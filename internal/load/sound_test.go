@@ -28,8 +28,8 @@ func (d *decisions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
 }
 
-// The property that everything rests on: the target's decision, on the same clock, lies in [Sent, FirstByte].
-// TestSoakOfDecisions looks at a million decisions of each protocol.
+// This is the property on which all verdicts depend: the target's decision, on the same clock, lies in [Sent,
+// FirstByte]. TestSoakOfDecisions checks a million decisions of each protocol.
 func TestTheDecisionLiesInTheInterval(t *testing.T) {
 	bodies, n := []int{0, 3 << 10, 64 << 10}, 1000
 	if testing.Short() {
@@ -47,7 +47,7 @@ func TestTheDecisionLiesInTheInterval(t *testing.T) {
 	}
 }
 
-// decidesInside sends n requests one by one, and a burst of n.
+// decidesInside sends n requests one by one, and then a burst of n.
 func decidesInside(t *testing.T, w way, body, n int) {
 	d := &decisions{at: map[string]time.Time{}}
 	o, ok := w.serve(t, d.ServeHTTP)
@@ -79,7 +79,7 @@ func decidesInside(t *testing.T, w way, body, n int) {
 		t.Fatalf("got %+v, want %d allowed at least; notes %q", c, n, tl.Header.Notes)
 	}
 	for _, o := range tl.Observations {
-		if !o.Answered { // a machine that stands still loses some
+		if !o.Answered { // some are lost if the machine stands still
 			continue
 		}
 		at := d.at[o.Partition].Sub(r.clock.Start)

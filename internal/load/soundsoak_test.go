@@ -12,11 +12,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// decided is the field in which a target tells when it decided, in nanoseconds on the clock of the tests.
+// decided is the field in which a target states when it decided, in nanoseconds on the clock of the tests.
 const decided = "X-Decided-Reset"
 
-// TestSoakOfDecisions asks of every protocol that no decision lies outside its interval: RLCHECK_SOAK=1 of a
-// million decisions each, some ten minutes in all, RLCHECK_SOAK=100000 of so many.
+// TestSoakOfDecisions checks for every protocol that no decision lies outside of its interval. RLCHECK_SOAK=1
+// checks a million decisions each, in about ten minutes. RLCHECK_SOAK=100000 checks that number.
 func TestSoakOfDecisions(t *testing.T) {
 	n, _ := strconv.Atoi(os.Getenv("RLCHECK_SOAK"))
 	switch n {
@@ -49,7 +49,8 @@ func TestSoakOfDecisions(t *testing.T) {
 	}
 }
 
-// deciding decides when a request is there, for gRPC behind the header block of its answer, and tells when.
+// deciding decides when a request is there, and states when. For gRPC it decides after the header block of
+// its answer.
 func deciding(start time.Time, grpc bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !grpc {
@@ -64,8 +65,8 @@ func deciding(start time.Time, grpc bool) http.HandlerFunc {
 	}
 }
 
-// soakRound sends some n requests, eight of ten from clients that send again when they are answered, the
-// others in bursts and in time, and returns how many decisions it has seen, of how many requests.
+// soakRound sends about n requests, eight of ten from clients that send again when they are answered, the
+// others in bursts and on schedule. It returns how many decisions it has seen, and of how many requests.
 func soakRound(t *testing.T, o Options, start time.Time, n int) (judged, sent int) {
 	phases := []timeline.Phase{{Name: "closed", Shape: timeline.Closed, Clients: 32, Requests: n * 8 / 10,
 		Partitions: []string{"a", "b", "c", "d"}},
@@ -84,7 +85,7 @@ func soakRound(t *testing.T, o Options, start time.Time, n int) (judged, sent in
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
 		text, told := o.Fields.Get(decided)
-		if !o.Answered || !told { // a machine that stands still loses some
+		if !o.Answered || !told { // some are lost if the machine stands still
 			continue
 		}
 		judged++

@@ -8,7 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestClientsWithSpellingsOfTheirOwnAskAtOnce: their next requests are made on several goroutines.
+// TestClientsWithSpellingsOfTheirOwnAskAtOnce: several goroutines make the next requests of such clients at
+// the same time.
 func TestClientsWithSpellingsOfTheirOwnAskAtOnce(t *testing.T) {
 	o := Options{URL: loopbackHTTP(t, func(http.ResponseWriter, *http.Request) {}),
 		Partition: Partition{Kind: options.ByHeader, Name: "X-Api-Key"}, MaxConnections: 8}

@@ -7,7 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestVirtualTimeHasNoStalls: a process that did not stand still says nothing of it.
+// TestVirtualTimeHasNoStalls: a process that did not stand still reports no stall.
 func TestVirtualTimeHasNoStalls(t *testing.T) {
 	virtual(t, ok, func(t *testing.T, o Options) {
 		tl := mustRecord(t, schedule(timeline.Phase{Name: "a", Shape: timeline.Constant,

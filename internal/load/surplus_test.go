@@ -17,16 +17,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestAnswersThatMayBeOthersAreNone: a target that answers a request twice gives those that follow on the
-// connection the answer of the one before, until one comes unasked. Whatever else comes unasked costs only
-// the connection.
+// TestAnswersThatMayBeOthersAreNone: a target answers one request twice. Each later request on the connection
+// then gets the answer of the one before, until an answer comes unasked. Those answers do not count. Other
+// unasked bytes cost only the connection.
 func TestAnswersThatMayBeOthersAreNone(t *testing.T) {
 	const yes, no = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
 		"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n"
 	five, doubted := []string{yes, yes, no, no, no}, "200 surplus surplus surplus surplus"
 	for name, tt := range map[string]struct {
-		texts []string // in turn on a connection
-		last  string   // behind them
+		texts []string // sent in turn on a connection
+		last  string   // sent after them
 		want  string
 	}{
 		"one too many":        {five, no, doubted},
@@ -68,8 +68,8 @@ func TestAnswersThatMayBeOthersAreNone(t *testing.T) {
 	}
 }
 
-// tooMany answers the partition a with texts in turn on each connection, and last behind them. It answers
-// others when a had five answers, and its connection ended then.
+// tooMany answers the partition a with the texts in turn on each connection, and with last behind them. It
+// answers other partitions once a had five answers and the connection of a ended.
 func tooMany(texts []string, last string) func(net.Conn) {
 	var mu sync.Mutex
 	answers, over := 0, make(chan struct{})
@@ -93,7 +93,7 @@ func tooMany(texts []string, last string) func(net.Conn) {
 			mu.Lock()
 			answers++
 			mu.Unlock()
-			time.Sleep(time.Millisecond) // what is read next is read alone, and in virtual time in order
+			time.Sleep(time.Millisecond) // so that the next bytes are read alone, in virtual time in order
 			io.WriteString(c, texts[i])
 			if i == len(texts)-1 {
 				time.Sleep(time.Millisecond)
@@ -103,8 +103,8 @@ func tooMany(texts []string, last string) func(net.Conn) {
 	}
 }
 
-// said has a client of the partition a send n requests while another one waits, and returns what is recorded
-// of each.
+// said lets a client of the partition a send n requests while another client waits. It returns the record of
+// each request.
 func said(t *testing.T, o Options, n int) string {
 	o.Partition, o.Timeout = Partition{Kind: options.ByHeader, Name: "X-Api-Key"}, time.Minute
 	s := schedule(timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 2,

@@ -33,8 +33,8 @@ var ways = []way{
 	{name: "HTTP/2 through a tunnel", proxied: true, h2: true},
 }
 
-// serve serves h as w says and returns the options that reach it; ok is false where the machine has no such
-// way.
+// serve serves h in the way w and returns the options that reach it. ok is false if the machine does not have
+// that way.
 func (w way) serve(t testing.TB, h http.HandlerFunc) (o Options, ok bool) {
 	t.Helper()
 	network, addr := "tcp", "127.0.0.1:0"
@@ -79,15 +79,15 @@ func (w way) serve(t testing.TB, h http.HandlerFunc) (o Options, ok bool) {
 	return o, true
 }
 
-// proxy serves a proxy that tunnels, and passes on what has an absolute form. It does no more than that: the
-// one of the standard library takes longer for a request than all else.
+// proxy serves a proxy that opens tunnels, and forwards requests in absolute form. It does nothing else: the
+// proxy of the standard library takes longer for a request than everything else together.
 func proxy(t testing.TB) *url.URL {
 	t.Helper()
 	u := loopback(t, func(from net.Conn) {
 		in := bufio.NewReader(from)
 		r, err := http.ReadRequest(in)
 		if err != nil {
-			return // a connection that was not used
+			return // the connection was not used
 		}
 		to, err := net.Dial("tcp", r.Host)
 		if err != nil {

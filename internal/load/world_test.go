@@ -53,8 +53,8 @@ func (w *wire) Close() error {
 
 func (w *wire) Addr() net.Addr { return &net.TCPAddr{} }
 
-// virtual runs test in virtual time against a handler, which is called at the virtual time its request is
-// complete.
+// virtual runs test in virtual time against a handler, which is called at the virtual time at which its
+// request is complete.
 func virtual(t *testing.T, h http.HandlerFunc, test func(t *testing.T, o Options)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,12 +66,12 @@ func virtual(t *testing.T, h http.HandlerFunc, test func(t *testing.T, o Options
 			Partition: Partition{Kind: options.ByHeader, Name: "X-Api-Key"},
 		})
 		srv.Close()
-		// What is still blocked when this returns, synctest reports as a leak.
+		// synctest reports goroutines that are still blocked on return as leaks.
 		synctest.Wait()
 	})
 }
 
-// loopback runs serve for every connection to a port of the kernel's choice, and returns its URL.
+// loopback runs serve for every connection to a port that the kernel chooses, and returns its URL.
 func loopback(t testing.TB, serve func(c net.Conn)) *url.URL {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,7 +98,7 @@ func loopback(t testing.TB, serve func(c net.Conn)) *url.URL {
 	return &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
 }
 
-// loopbackHTTP serves h on a port of the kernel's choice.
+// loopbackHTTP serves h on a port that the kernel chooses.
 func loopbackHTTP(t testing.TB, h http.HandlerFunc) *url.URL {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -129,7 +129,7 @@ func each(n int, gap time.Duration, partition string, seq int) []timeline.Arriva
 
 func schedule(phases ...timeline.Phase) *timeline.Schedule { return &timeline.Schedule{Phases: phases} }
 
-// one is a schedule of a single request.
+// one returns a schedule with a single request.
 func one() *timeline.Schedule {
 	return schedule(timeline.Phase{Name: "one", Shape: timeline.Constant, Arrivals: each(1, 0, "k", 0)})
 }

@@ -27,7 +27,7 @@ func (e Exchanger) Exchange(ctx context.Context, commands ...[]any) ([]any, erro
 		_ = pipe.Process(ctx, all[i]) // Exec sends it
 	}
 	var answered redis.Error
-	// Note: go-redis v9.19.0 tells the commands nothing of a server that it cannot reach.
+	// Note: go-redis v9.19.0 sets no error on the commands if it cannot reach the server.
 	if _, err := pipe.Exec(ctx); err != nil && !errors.As(err, &answered) {
 		return nil, err
 	}

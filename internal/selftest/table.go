@@ -22,7 +22,7 @@ func (r *Result) Text() string {
 		killed, claimed := r.Killed(c.Scenario)
 		fmt.Fprintf(w, "%s\t%s\t%d of %d\n", c.Scenario, c.Verdict, killed, claimed)
 	}
-	_ = w.Flush() // a builder takes everything
+	_ = w.Flush() // writing to a builder never fails
 	for _, c := range r.Cells {
 		if !c.Good() {
 			fmt.Fprintf(&b, "\n%s: %s\n", c.title(), c.Why)

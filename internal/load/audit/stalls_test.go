@@ -13,7 +13,7 @@ import (
 
 const ms = time.Millisecond
 
-// TestAProcessThatStoodStillSaysSo: looks that come late tell of a stall, small delays do not.
+// TestAProcessThatStoodStillSaysSo: a late look shows a stall, a small delay does not.
 func TestAProcessThatStoodStillSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Stalls
@@ -33,7 +33,7 @@ func TestAProcessThatStoodStillSaysSo(t *testing.T) {
 	})
 }
 
-// TestALateLookTellsOfAStall: also before any stall was noted.
+// TestALateLookTellsOfAStall: a late look shows a stall, also before any was noted.
 func TestALateLookTellsOfAStall(t *testing.T) {
 	var s Stalls
 	if s.Now(time.Second, 1029*ms, 0) || !s.Now(time.Second, 1030*ms, 0) {

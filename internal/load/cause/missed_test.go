@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// An agent that was lost is the cause, whatever else was seen.
+// A lost agent is named as the cause, whatever else was recorded.
 func TestALostAgentIsMended(t *testing.T) {
 	tl := &timeline.Timeline{Header: timeline.Header{Stalls: []timeline.Stall{{To: time.Second}},
 		Notes: []string{timeline.OfAgent + "a: gone"}}}

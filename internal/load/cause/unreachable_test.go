@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestAStopTellsNothingOfTheTarget: whoever stops a run while the target thinks has not learned that nothing
-// is there.
+// TestAStopTellsNothingOfTheTarget: requests that waited when the run was stopped do not show that the target
+// is unreachable.
 func TestAStopTellsNothingOfTheTarget(t *testing.T) {
 	waiting, refused := timeline.Observation{Error: Interrupted}, timeline.Observation{Error: Refused}
 	if why, gone := Unreachable(&timeline.Timeline{}); gone || why != "" {

@@ -7,18 +7,18 @@ import (
 	"github.com/rlcheck/rlcheck/internal/http2"
 )
 
-// text is a text of a message in the wire format of protocol buffers.
+// text returns a length-delimited field in the wire format of protocol buffers.
 func text(tag byte, v string) string { return string([]byte{tag<<3 | 2, byte(len(v))}) + v }
 
-// details is a google.rpc.Status with one detail.
+// details returns a google.rpc.Status with one detail.
 func details(code byte, kind string) string {
 	status := string([]byte{1 << 3, code}) + text(2, "slow down") +
 		text(3, text(1, "type.googleapis.com/"+kind)+text(2, "\x0a\x02\x08\x03"))
 	return base64.RawStdEncoding.EncodeToString([]byte(status))
 }
 
-// TestUnavailableWithAWaitIsADenial: whoever says when to come back limits; other details say nothing of
-// that.
+// TestUnavailableWithAWaitIsADenial: UNAVAILABLE with a stated wait comes from a limiter. Other details do
+// not show that.
 func TestUnavailableWithAWaitIsADenial(t *testing.T) {
 	for kind, want := range map[string]int{"google.rpc.RetryInfo": 429, "google.rpc.DebugInfo": 503} {
 		trailers := []http2.Field{{Name: "grpc-status", Value: "14"},
@@ -29,7 +29,7 @@ func TestUnavailableWithAWaitIsADenial(t *testing.T) {
 	}
 }
 
-// FuzzRetryInfo reads whatever a target sends as details.
+// FuzzRetryInfo reads arbitrary bytes as details.
 func FuzzRetryInfo(f *testing.F) {
 	long := []byte{0x1a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1}
 	for _, s := range []string{"", "=", details(14, "google.rpc.RetryInfo"), details(8, ""), "CA4",

@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// BenchmarkHotPath is what the journal takes of whoever sends and reads, in CPU: a request is noted when it
-// is sent and when it is over. What is done with the notes is done elsewhere.
+// BenchmarkHotPath measures the processor time that the journal costs senders and readers: each request is
+// noted when it is sent and when it is over. The notes are processed elsewhere.
 func BenchmarkHotPath(b *testing.B) {
 	j := New(nil, timeline.NewSorter(nil))
 	r := new(Request)
@@ -18,7 +18,7 @@ func BenchmarkHotPath(b *testing.B) {
 	for b.Loop() {
 		j.Sent(r, &o.Arrival, false, time.Second)
 		j.Ended(r, o, false)
-		if len(j.events) >= keepMost { // the goroutine of the journal took them
+		if len(j.events) >= keepMost { // as if the goroutine of Keep had taken them
 			j.events = j.events[:0]
 		}
 	}

@@ -200,7 +200,7 @@ func (j *Journal) flush(clock pacing.Clock, r Recorder) error {
 	}
 	clear(j.fresh)
 	j.await(m.At)
-	clear(events) // their texts are not kept alive
+	clear(events) // so that the spare slice keeps no texts in memory
 	j.spare = events
 	spreads, stalls, notes := r.News()
 	m.Spreads, j.spreads = spreads[j.spreads:], len(spreads)

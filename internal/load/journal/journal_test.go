@@ -12,13 +12,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// nobody records nothing.
+// nobody is a Recorder without news.
 type nobody struct{}
 
 func (nobody) News() ([]timeline.Spread, []timeline.Stall, []string) { return nil, nil, nil }
 func (nobody) Note(string, ...any)                                   {}
 
-// TestAJournalThatIsBehindIsWaitedFor: what it still has to write does not grow without an end.
+// TestAJournalThatIsBehindIsWaitedFor: senders wait for a journal that is behind, so its events do not grow
+// without bound.
 func TestAJournalThatIsBehindIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, clock := New(ndjson.NewJournal(io.Discard, nil), nil), pacing.Clock{Start: time.Now()}
@@ -42,7 +43,7 @@ func TestAJournalThatIsBehindIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A journal is written before much has been gathered, also where its turn has not come.
+// A journal is written as soon as many events were gathered, also before its next turn.
 func TestTheJournalIsWrittenWhenItIsFull(t *testing.T) {
 	j := New(ndjson.NewJournal(io.Discard, nil), nil)
 	for range keepMost {

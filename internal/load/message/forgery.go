@@ -28,7 +28,7 @@ func forgery(name string, w Wish) string {
 func invented(w Wish) netip.Addr {
 	n := w.number
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(w.Partition)) // a hash takes everything
+	_, _ = h.Write([]byte(w.Partition)) // a hash returns no error
 	own := h.Sum32()
 	switch w.addresses() {
 	case timeline.OneNetwork:

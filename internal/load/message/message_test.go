@@ -77,7 +77,7 @@ func TestRequestBytes(t *testing.T) {
 	}
 }
 
-// The request is the same over both versions of HTTP.
+// A request has the same content over both versions of HTTP.
 func TestRequestsOfHTTP2(t *testing.T) {
 	o := options.Options{URL: must(url.Parse("https://t.example/a?b=c")), HTTP2: true, Body: []byte("body"),
 		Method:    "POST",
@@ -96,8 +96,8 @@ func TestRequestsOfHTTP2(t *testing.T) {
 	}
 }
 
-// TestPastCaches: each request has a URL of its own, with or without a query, and what a user says of caches
-// is sent as it is.
+// TestPastCaches: each request has a unique URL, with or without a query. A Cache-Control of the user is sent
+// unchanged.
 func TestPastCaches(t *testing.T) {
 	for query, want := range map[string]string{"": "/a?rlcheck-past-caches=run-1.7",
 		"b=c": "/a?b=c&rlcheck-past-caches=run-1.7"} {

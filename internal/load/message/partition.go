@@ -49,7 +49,7 @@ func bodyOf(p options.Partition, body []byte, key string) (out []byte, media str
 		return body, ""
 	}
 	if object := map[string]json.RawMessage{}; json.Unmarshal(body, &object) == nil {
-		object[p.Name], _ = json.Marshal(key) // a string has a form in JSON
+		object[p.Name], _ = json.Marshal(key) // every string can be written as JSON
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)

@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestPartitionsOfIssuedKeys: a key stands in the format of its field or in a cookie beside others, and an
-// issued one in the place of the name.
+// TestPartitionsOfIssuedKeys: a key is written in the format of its field, or in a cookie beside others. An
+// issued key replaces the name.
 func TestPartitionsOfIssuedKeys(t *testing.T) {
 	for _, x := range []struct{ partition, want string }{
 		{"header:authorization: Bearer {key}", "Authorization: Bearer secret-1"},
@@ -43,7 +43,8 @@ func TestPartitionsOfIssuedKeys(t *testing.T) {
 	}
 }
 
-// TestAKeyStandsInTheBody: in the field of a JSON object, or of a form, with its length and media type.
+// TestAKeyStandsInTheBody: the key is in a field of a JSON object or of a form, with the right length and
+// media type.
 func TestAKeyStandsInTheBody(t *testing.T) {
 	u, _ := url.Parse("http://127.0.0.1:8080/login")
 	for _, tt := range []struct{ body, key, want string }{
@@ -75,7 +76,7 @@ func TestAKeyStandsInTheBody(t *testing.T) {
 	}
 }
 
-// TestEachRequestNamesAnother: with Mint each request has another name, an issued one where there are some.
+// TestEachRequestNamesAnother: with Mint each request has another name, an issued one if there are any.
 func TestEachRequestNamesAnother(t *testing.T) {
 	u, _ := url.Parse("http://127.0.0.1:8080/")
 	for _, tt := range []struct {

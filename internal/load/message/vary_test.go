@@ -10,8 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestASideDiffersInItsAttribute: the requests of the other side have the attribute, and those of the plain
-// side are as they are without it.
+// TestASideDiffersInItsAttribute: the requests of the other side have the attribute. Those of the plain side
+// are unchanged.
 func TestASideDiffersInItsAttribute(t *testing.T) {
 	u, _ := url.Parse("http://127.0.0.1:8080/api/items?x=1")
 	for _, tt := range []struct {
@@ -56,7 +56,7 @@ func TestASideDiffersInItsAttribute(t *testing.T) {
 	}
 }
 
-// TestAKeyOfAQueryIsSentTwice: a key that is no field is told two times too.
+// TestAKeyOfAQueryIsSentTwice: KeyTwice also works for a key in the query.
 func TestAKeyOfAQueryIsSentTwice(t *testing.T) {
 	u, _ := url.Parse("http://127.0.0.1:8080/")
 	o := &options.Options{URL: u, Method: "GET",

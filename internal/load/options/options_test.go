@@ -32,7 +32,8 @@ func TestParsePartition(t *testing.T) {
 	}
 }
 
-// TestAMarkedAdmissionIsADenial: by the name of a field, or by its value too; other outcomes stay.
+// TestAMarkedAdmissionIsADenial: the mark is the name of a field, or its name and value. Other outcomes do
+// not change.
 func TestAMarkedAdmissionIsADenial(t *testing.T) {
 	for _, tt := range []struct {
 		mark   string

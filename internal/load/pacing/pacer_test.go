@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A pacer on few processors spins for little more than its sleeps are late, at most half of the time. On many
-// it may take one of them, on a single one it never spins.
+// A pacer on few processors spins for little longer than its sleeps are late, and at most half of the time.
+// On many processors it may take one of them. On a single one it never spins.
 func TestASparingPacerLeavesRoomForTheTarget(t *testing.T) {
 	const us = time.Microsecond
 	few, many := precise{margin: spin}.on(2, false), precise{margin: spin}.on(manyProcessors, false)

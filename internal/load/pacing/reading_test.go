@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// lender is a Reader that counts, and may end a wait.
+// lender is a Reader that counts its calls and may end a wait.
 type lender struct {
 	refuses                 bool
 	borrowed, polled, given int
@@ -29,8 +29,8 @@ func (l *lender) Poll(time.Duration) bool {
 
 func (l *lender) Return() { l.given++ }
 
-// A pacer reads all the time while it waits, and at least once. Where a request is very late it lets the
-// reader read, for twice as long each time that follows soon.
+// A pacer reads all the time while it waits, and at least once. If a request is very late it gives the reader
+// back. Each further time that follows soon, it does so for twice as long.
 func TestAPacerReadsUntilOthersKeepTheProcessor(t *testing.T) {
 	ctx, end := context.WithCancel(context.Background())
 	from := &lender{end: end}
@@ -74,7 +74,7 @@ func TestAPacerReadsUntilOthersKeepTheProcessor(t *testing.T) {
 	}
 }
 
-// A pacer waits as it did where nobody lends a reader, where it may spin all the time, and where it sleeps.
+// A pacer waits as before if nobody lends a reader, if it may spin all the time, or if it only sleeps.
 func TestOnlyASparingPacerReads(t *testing.T) {
 	x := precise{margin: spin}
 	for _, p := range []Pacer{Sleep(), x.on(8, false), x.on(2, true)} {

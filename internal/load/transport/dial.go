@@ -115,7 +115,7 @@ func (t *Transport) tlsConfig(u *url.URL) *tls.Config {
 	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			t.once("certificate", cause.NoCertificate)
-			return &tls.Certificate{}, nil // none
+			return &tls.Certificate{}, nil // an empty certificate means none
 		}
 	}
 	return c

@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Fields that change with each answer are all recorded, and none is taken for another.
+// Fields that change with each answer are all recorded, and none is mistaken for another.
 func TestFieldsAreKeptApart(t *testing.T) {
 	s := newFieldStore()
 	var kept []timeline.Fields
@@ -28,7 +28,8 @@ func TestFieldsAreKeptApart(t *testing.T) {
 	}
 }
 
-// TestNothingIsKeptOfWhatWasRead: the texts of fields are parts of a buffer that the next read overwrites.
+// TestNothingIsKeptOfWhatWasRead: the texts of fields point into a buffer that the next read overwrites, so
+// they must be copied.
 func TestNothingIsKeptOfWhatWasRead(t *testing.T) {
 	s, read := newFieldStore(), []byte("one")
 	f := timeline.Fields{{Name: "X", Value: unsafe.String(&read[0], len(read))}}

@@ -34,14 +34,14 @@ func (c tardyEnd) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// two serves a connection of HTTP/2 that carries two streams, and answers each after a second.
+// two serves a connection of HTTP/2 with room for two streams, and answers each after a second.
 func two(c net.Conn) {
 	if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {
 		return
 	}
 	f, ids := http2.NewFramer(c, c), make(chan uint32, 9)
 	defer close(ids)
-	go func() { // a pipe has no room: whoever writes waits
+	go func() { // a pipe has no buffer, so a writer waits
 		_ = f.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 2})
 		var ok bytes.Buffer
 		_ = hpack.NewEncoder(&ok).WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
@@ -62,8 +62,8 @@ func two(c net.Conn) {
 	}
 }
 
-// TestWhatCouldNotBeWrittenTogetherIsSentOnce: where a connection ends while a burst is about to leave on
-// it, the requests leave on another one, and the reader that comes to their streams later lets them be.
+// TestWhatCouldNotBeWrittenTogetherIsSentOnce: a connection ends while a burst is about to leave on it. The
+// requests leave on another connection, and the reader that reaches their streams later does not end them.
 func TestWhatCouldNotBeWrittenTogetherIsSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := make(chan struct{})

@@ -23,7 +23,7 @@ const sources = 254 * 256 * 254
 // addresses that no run before used.
 func firstNumber(name string) int {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(strings.TrimRight(name, "0123456789"))) // never fails
+	_, _ = h.Write([]byte(strings.TrimRight(name, "0123456789"))) // a hash returns no error
 	return int(h.Sum64() % sources)
 }
 

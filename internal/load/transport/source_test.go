@@ -2,7 +2,8 @@ package transport
 
 import "testing"
 
-// TestSourceAddresses: partitions have many, none that a network keeps for itself, and one that they name.
+// TestSourceAddresses: there are many addresses, none that a network reserves, and a partition that names an
+// address gets it.
 func TestSourceAddresses(t *testing.T) {
 	seen := map[string]bool{}
 	for k := range 70000 {

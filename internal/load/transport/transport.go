@@ -82,10 +82,11 @@ func New(ctx context.Context, o *options.Options, clock pacing.Clock, partitions
 	return t
 }
 
-// Sending ends when nothing more is to be sent: halted, aborted, or given up by the caller.
+// Sending returns a context that ends when nothing more is to be sent: halted, aborted, or given up by the
+// caller.
 func (t *Transport) Sending() context.Context { return t.sending }
 
-// Done is closed when everything stops: aborted, or given up by the caller.
+// Done returns a channel that is closed when everything stops: aborted, or given up by the caller.
 func (t *Transport) Done() <-chan struct{} { return t.ctx.Done() }
 
 // Halted tells whether nothing more is to be sent.

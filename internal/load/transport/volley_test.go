@@ -17,13 +17,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// heard counts what it is told of shots.
+// heard is a driver that counts its calls.
 type heard struct{ ended, dropped int }
 
 func (d *heard) Ended(*Shot, *Conn) { d.ended++ }
 func (d *heard) Dropped(*Shot)      { d.dropped++ }
 
-// targets dials targets in memory that answer 200, and keeps their sides of the connections.
+// targets returns a dialler to in-memory targets that answer 200, and keeps their ends of the connections.
 func targets(theirs *[]net.Conn) func(context.Context, string, string) (net.Conn, error) {
 	return func(context.Context, string, string) (net.Conn, error) {
 		a, b := net.Pipe()
@@ -40,8 +40,8 @@ func targets(theirs *[]net.Conn) func(context.Context, string, string) (net.Conn
 	}
 }
 
-// TestAShotThatIsNotArmedCountsOnce: one whose connection ends before anything was written is sent when its
-// gate opens, and a ceiling of requests counts it once.
+// TestAShotThatIsNotArmedCountsOnce: a shot whose connection ends before anything was written is sent when
+// its gate opens. A ceiling of requests counts it once.
 func TestAShotThatIsNotArmedCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var theirs []net.Conn

@@ -15,8 +15,8 @@ import (
 
 const ms = time.Millisecond
 
-// TestAnAnswerThatCameInAStallIsRead: a time-out that ends with a stall of this process spares the requests
-// whose answers are read soon after it, and no others.
+// TestAnAnswerThatCameInAStallIsRead: if a time-out ends together with a stall of this process, requests
+// whose answers are read soon after are spared, and no others.
 func TestAnAnswerThatCameInAStallIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := pacing.Clock{Start: time.Now()}
