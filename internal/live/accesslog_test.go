@@ -24,8 +24,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// readLog reads a log of so many requests that a server wrote, as `rlcheck check` does. Servers write the
-// line of a request after its answer, and may take their time.
+// readLog reads a log of `sent` requests that a server wrote, as `rlcheck check` does. Servers write the line
+// of a request after its answer, and may be slow to do it.
 func readLog(t testing.TB, path string, o accesslog.Options, sent int) *timeline.Timeline {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -77,10 +77,10 @@ type logged struct {
 	wrong []string
 }
 
-// accusations returns what the findings of a log against a SPEC say. The clock of a worker that stood still
-// in the midst of a turn is late, and so is what it logs: a FAIL that is none where decisions may lie outside
-// the logged times for as long as the machine stood still is one of the machine. What an idle process saw of
-// that is longest; others may have seen more.
+// accusations returns what the findings of a log against a SPEC say. If a worker stood still in the middle of
+// a turn, its clock is late, and so are its log times. So the judge allows decisions to lie outside of the
+// logged times. The allowance is ten times the longest standstill that an idle process saw, since others may
+// have stood still longer. It is at least stoodStill.
 func accusations(t testing.TB, path string, o accesslog.Options, sent int, spec string,
 	longest time.Duration) (said []string) {
 	t.Helper()
@@ -93,9 +93,10 @@ func accusations(t testing.TB, path string, o accesslog.Options, sent int, spec 
 	return said
 }
 
-// The access logs of nginx, of requests that its limit_req has decided, never accuse the SPEC that it
-// implements, on a machine that is busy with something else, and tell what is wrong with others: less, the
-// coarser they are. RLCHECK_SOAK=1 does it fifty times, else twice, and more often until enough was seen.
+// The access logs of nginx hold requests that its limit_req has decided, on a machine that is busy with
+// something else. They never accuse the SPEC that it implements, and show what is wrong with others; a
+// coarser log shows less. RLCHECK_SOAK=1 does it fifty times, otherwise twice, and more often until enough
+// was seen.
 func TestTheLogOfNginxNeverAccuses(t *testing.T) {
 	times := 2
 	if os.Getenv("RLCHECK_SOAK") == "1" {
@@ -159,7 +160,7 @@ func burnedBursts(t *testing.T, url string, times int) int {
 	return int(sent.Load())
 }
 
-// judged judges a log of so many requests, and takes from the wrong SPECs what it refutes.
+// judged judges a log of `sent` requests, and removes the SPECs that it refutes from the wrong ones.
 func (l *logged) judged(t *testing.T, logs string, sent int, longest time.Duration) {
 	t.Helper()
 	const right = "leaky-bucket,rate=10/s,burst=21"
@@ -183,8 +184,8 @@ func (l *logged) judged(t *testing.T, logs string, sent int, longest time.Durati
 }
 
 // A server behind nginx decides when a request arrives and answers up to 400 ms later, as slow applications
-// do: what nginx logs is the end, and only the duration leads back to the decision. The windows of the clock
-// are those of the log.
+// do. nginx logs the end, and only the duration leads back to the decision. The windows are those of the
+// clock that the log uses.
 func TestTheLogOfAProxyNeverAccuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ scenario, right, wrong string }{
@@ -222,8 +223,8 @@ func TestTheLogOfAProxyNeverAccuses(t *testing.T) {
 	}
 }
 
-// slow starts a server that decides by the wall clock, for each X-Api-Key, at once and answers late, and
-// returns its address.
+// slow starts a server that decides at once by the wall clock, for each X-Api-Key, and answers late. It
+// returns the address.
 func slow(t testing.TB, text string) string {
 	t.Helper()
 	limit, err := spec.Parse(text)
@@ -255,7 +256,7 @@ func slow(t testing.TB, text string) string {
 	return s.Listener.Addr().String()
 }
 
-// The log of HAProxy over syslog, of requests that a stick-table has decided, tells as much.
+// The log of HAProxy over syslog shows as much; a stick-table has decided its requests.
 func TestTheLogOfHAProxyNeverAccuses(t *testing.T) {
 	t.Parallel()
 	const spec = "sliding-window-counter,align=first,rounding=down,tick=2ms,count=all,"
@@ -264,7 +265,7 @@ func TestTheLogOfHAProxyNeverAccuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syslog.Close()
-	if err := syslog.(*net.UDPConn).SetReadBuffer(4 << 20); err != nil { // what comes while nobody reads
+	if err := syslog.(*net.UDPConn).SetReadBuffer(4 << 20); err != nil { // for times without a reader
 		t.Fatal(err)
 	}
 	lines := collect(syslog)
@@ -307,7 +308,7 @@ func TestTheLogOfHAProxyNeverAccuses(t *testing.T) {
 	t.Error("half the quota: got no FAIL")
 }
 
-// collected is what arrives at a syslog, read while it comes: what is not read in time is lost.
+// collected is what arrives at a syslog, read as it arrives: what is not read in time is lost.
 type collected struct {
 	mu    sync.Mutex
 	text  strings.Builder
@@ -323,7 +324,7 @@ func collect(syslog net.PacketConn) *collected {
 			if err != nil {
 				return // closed
 			}
-			// those are of who looked whether it runs
+			// all other lines come from tests whether it runs
 			if line := strings.TrimRight(string(packet[:size]), "\n\x00"); strings.Contains(line,
 				" limited limited/") && !strings.Contains(line, "<BADREQ>") {
 				c.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// asideMode is the variable that makes the test binary do something else beside the tests: watch or burn.
+// asideMode is the variable that makes the test binary do something else than test: watch or burn.
 const asideMode = "RLCHECK_LIVE_ASIDE"
 
 func TestMain(m *testing.M) {
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	over := make(chan struct{})
-	go func() { // standard input ends with the parent at the latest
+	go func() { // standard input ends when the parent does, at the latest
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		close(over)
 	}()
@@ -39,14 +39,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// most is how many tests go on beside each other: they mostly wait, for windows to end and buckets to fill.
+// most is how many tests run at the same time. They mostly wait, for windows to end and buckets to fill.
 const most = 16
 
-// garbage is how much may be kept, in percent of what is in use: to collect more often took a sixth of the
-// time of the processors.
+// garbage is the garbage collection target (GOGC), in percent of the live memory. Collecting more often took
+// a sixth of the processor time.
 const garbage = 800
 
-// besideEachOther lets most tests go on at a time, where go test -parallel says nothing else.
+// besideEachOther lets `most` tests run at a time, unless go test -parallel says otherwise.
 func besideEachOther() {
 	debug.SetGCPercent(garbage)
 	flag.Parse()
@@ -57,8 +57,8 @@ func besideEachOther() {
 	}
 }
 
-// aside starts the test binary in a mode of its own. It ends when in is closed, at the latest with this
-// process. What it prints goes to out; may be nil.
+// aside starts the test binary in another mode. It ends when in is closed, at the latest with this process.
+// Its output goes to out, which may be nil.
 func aside(mode string, out io.Writer) (cmd *exec.Cmd, in io.Closer, err error) {
 	cmd = exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asideMode+"="+mode)

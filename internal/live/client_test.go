@@ -18,8 +18,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// clientWaits lets clients ask a limiter that tells waits in a form, and judges the waits of the recording.
-// run gets the URL and starts the clients; it returns when they are done.
+// clientWaits lets clients ask a limiter that states waits in one form, and judges the waits in the
+// recording. run gets the URL and starts the clients. It returns when they are done.
 func clientWaits(
 	t *testing.T, form string, run func(ctx context.Context, url string) *exec.Cmd,
 ) verdict.Claim {
@@ -61,8 +61,8 @@ func clientWaits(
 	return claims[0]
 }
 
-// TestClientsOfGuides: who reads a date as a number waits for nothing, jitter to both sides undercuts, and
-// jitter on top does not.
+// TestClientsOfGuides: a client that reads a date as a number does not wait. Jitter to both sides is too
+// early, and jitter on top is not.
 func TestClientsOfGuides(t *testing.T) {
 	t.Parallel()
 	node := find(t, "node")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The memory store of express-rate-limit 8 keeps, for each key, a count and the time at which it is reset: a
+// The memory store of express-rate-limit 8 keeps a count and a reset time for each key. The reset is one
 // window after the request that found none. It counts denied requests too, which changes nothing in a window
 // that is used up.
 func TestExpressRateLimitIsAFixedWindowFromTheFirstRequest(t *testing.T) {

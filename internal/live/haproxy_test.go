@@ -8,15 +8,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// table is a stick-table of HAProxy and the rules around it.
+// table is a stick-table of HAProxy and its rules.
 type table struct {
-	// store is what it counts, denyIf the condition under which a request is denied, after what is done for
-	// one that was admitted. expire is how long an entry is kept after its last request.
+	// store is what it counts. denyIf is the condition under which a request is denied, after is what is done
+	// for an admitted one. expire is how long an entry is kept after its last request.
 	store, denyIf, expire string
 	after                 []string
-	// upstream is the address of the server behind; empty: HAProxy answers by itself.
+	// upstream is the address of the server behind HAProxy. If it is empty, HAProxy answers itself.
 	upstream string
-	// bind is what is added to the line of the port, such as "proto h2"; may be empty.
+	// bind is added to the line of the port, such as "proto h2"; may be empty.
 	bind string
 }
 
@@ -33,16 +33,16 @@ func haproxy(t testing.TB, c table) string {
 	return "http://" + addr + "/"
 }
 
-// The rates of a stick-table are sliding window counters: freq_ctr (include/haproxy/freq_ctr.h of 2.6) keeps
-// the count of the current period and of the one before, and reads
+// The rates of a stick-table are sliding window counters. freq_ctr (include/haproxy/freq_ctr.h of 2.6) keeps
+// the counts of the current period and of the one before, and reads
 //
 //	floor(previous * remain / period) + current
 //
-// The first counted event begins a period; the next ones follow it, and an event two periods or more after
-// the beginning of the last one that counted begins anew. A new beginning is rounded down to an even
-// millisecond (its lowest bit is a lock), and all times are whole milliseconds read once a turn of the event
+// The first counted event begins a period, and the next periods follow it. An event two periods or more after
+// the beginning of the last period that counted begins anew. A new beginning is rounded down to an even
+// millisecond (its lowest bit is a lock). All times are whole milliseconds, read once per turn of the event
 // loop: tick=2ms. http_req_rate counts a request before the rule reads it, so `gt 10` denies the eleventh,
-// and denied ones are counted; gpc0_rate, counted behind the rule, counts what was admitted.
+// and denied requests count. gpc0_rate, counted behind the rule, counts the admitted ones.
 func TestHAProxyRatesAreSlidingWindowCounters(t *testing.T) {
 	t.Parallel()
 	const spec = "sliding-window-counter,align=first,rounding=down,tick=2ms,"
@@ -77,13 +77,13 @@ func TestHAProxyRatesAreSlidingWindowCounters(t *testing.T) {
 	}
 }
 
-// http_req_cnt with expire is often taken for a fixed window. It is none: every request, also a denied one,
-// puts the expiry off, so that a client at 0.9 times the limit is locked out for ever. No SPEC of a window
-// explains that, but for one that says so.
+// http_req_cnt with expire is often mistaken for a fixed window. But every request, also a denied one, delays
+// the expiry. So a client at 0.9 times the limit is locked out for ever. No SPEC of a window explains that,
+// except one that says so.
 func TestHAProxyCountWithExpiryIsNoWindow(t *testing.T) {
 	t.Parallel()
 	url := haproxy(t, table{store: "http_req_cnt", denyIf: "sc_http_req_cnt(0) gt 10", expire: "300ms"})
-	var unseen []string // what no recording has shown yet
+	var unseen []string // differences that no recording has shown yet
 	locked := false
 	for p := (patience{}); p.left(); {
 		r := run(t, read(t, "sustained", url, "fixed-window,rate=10/300ms,align=first"), "")
@@ -104,9 +104,9 @@ func TestHAProxyCountWithExpiryIsNoWindow(t *testing.T) {
 	t.Errorf("got no FAIL of %q; a denial at 0.9 times the limit that nothing explains: %t", unseen, locked)
 }
 
-// Declared as what it is, http_req_cnt with expire is a window that every request starts anew, denied ones
-// too. An entry is touched again when its request ends, and expired by a task that may come a little later:
-// the clock is given 10 ms. (A denial counts too, but only in a window that is full: it changes nothing.)
+// http_req_cnt with expire is a window that every request restarts, also a denied one, and it passes as such.
+// An entry is touched again when its request ends, and a task that expires it may come a little later. So the
+// clock is given 10 ms. (A denial counts too, but only in a full window, where it changes nothing.)
 func TestHAProxyCountWithExpiryIsARefreshedWindow(t *testing.T) {
 	t.Parallel()
 	url := haproxy(t, table{store: "http_req_cnt", denyIf: "sc_http_req_cnt(0) gt 10", expire: "600ms"})

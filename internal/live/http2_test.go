@@ -39,8 +39,8 @@ func certificate(t testing.TB) string {
 	return path
 }
 
-// Real servers of HTTP/2 are judged as they are over HTTP/1.1: nginx over TLS, whose workers share a zone,
-// and HAProxy in clear text.
+// Real servers of HTTP/2 are judged as over HTTP/1.1: nginx over TLS, whose workers share a zone, and HAProxy
+// in clear text.
 func TestServersAreJudgedOverHTTP2(t *testing.T) {
 	t.Parallel()
 	zones := []zone{{Name: "a", Rate: "10r/s", Args: "burst=20 nodelay", Status: 429}}

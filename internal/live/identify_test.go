@@ -15,18 +15,18 @@ import (
 	product "github.com/rlcheck/rlcheck/internal/trial"
 )
 
-// named is an endpoint, what it is, and the SPEC that it implements.
+// named is an endpoint, its recipe, and the SPEC that it implements.
 type named struct{ recipe, url, spec string }
 
-// asking bounds how many endpoints are asked at a time: the judge thinks on all processors meanwhile, and
-// requests that wait for one tell less.
+// asking bounds how many endpoints are asked at a time. The judge uses all processors meanwhile, and requests
+// that wait for a processor show less.
 var asking = make(chan struct{}, 4)
 
-// askedFor is how long a recipe is asked on a machine that stands still each time.
+// askedFor is how long a recipe is asked again on a machine that stands still each time.
 const askedFor = 2 * time.Minute
 
-// Of seven recipes nothing is told but the URL, and each is named. The one that takes longest comes first,
-// and none is below another subtest: such wait until those of all other tests have begun.
+// Seven recipes are named from their URL alone. The one that takes longest comes first. None is below another
+// subtest, since those wait until the subtests of all other tests have begun.
 func TestRecipesAreNamedFromTheirURL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some minutes")
@@ -71,8 +71,8 @@ func expressRecipes(t *testing.T) []named {
 	}
 }
 
-// identified fails the test where another limit is named. A machine that stands still may leave the question
-// open, or spoil a recording: then it is asked again.
+// identified fails the test if another limit is named. A machine that stands still may leave the question
+// open, or spoil a recording. Then the endpoint is asked again.
 func (n named) identified(t *testing.T) {
 	limit, err := spec.Parse(n.spec)
 	if err != nil {
@@ -109,7 +109,7 @@ func (n named) identified(t *testing.T) {
 	t.Errorf("%s was never named", n.spec)
 }
 
-// same tells whether a limit is the one that was found, its rate to 2 %.
+// same tells whether the found limit is the wanted one, with a rate to 2 %.
 func same(found identify.Candidate, want spec.Policy) bool {
 	got := found.Limit[0]
 	ratio := float64(got.Rate.N) / got.Rate.Per.Seconds() / float64(want.Rate.N) * want.Rate.Per.Seconds()
@@ -117,7 +117,7 @@ func same(found identify.Candidate, want spec.Policy) bool {
 		ratio < 1.02 && got.Count == want.Count && got.Align == want.Align && got.Refresh == want.Refresh
 }
 
-// ask is what rlcheck identify does with a URL.
+// ask does with a URL what rlcheck identify does.
 func (n named) ask(t *testing.T) *identify.Result {
 	ctx, cancel := context.WithTimeout(context.Background(), longestTrial)
 	defer cancel()

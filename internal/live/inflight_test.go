@@ -13,22 +13,22 @@ func slowServer(t testing.TB) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(100 * time.Millisecond)
-		_, _ = w.Write([]byte("ok\n")) // a client that left is nobody to tell
+		_, _ = w.Write([]byte("ok\n")) // the client may have left
 	}))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// A request that a machine that stands still keeps for more than a second holds its place for longer than is
-// declared: such a FAIL says nothing of the limiter, see standsStill.
+// The machine may stand still and hold a request for more than a second, longer than is declared. Such a FAIL
+// says nothing about the limiter; see standsStill.
 
-// flights are the SPECs that ten places in front of slowServer are not.
+// flights are wrong SPECs for ten places in front of slowServer.
 var flights = []string{
 	"concurrency,limit=9,hold=100ms..1s", "concurrency,limit=11,hold=100ms..1s",
 	"fixed-window,rate=10/1s,align=first", "token-bucket,rate=5/s,burst=10",
 }
 
-// limit_conn counts requests from the end of their header to the end of their answer: the place is given back
+// limit_conn counts requests from the end of their header to the end of their answer. It gives the place back
 // when the pool of the request is cleaned up, after the last byte was sent
 // (src/http/modules/ngx_http_limit_conn_module.c).
 func TestNginxLimitsRequestsInFlight(t *testing.T) {
@@ -42,8 +42,7 @@ func TestNginxLimitsRequestsInFlight(t *testing.T) {
 		wrong: flights, turns: true}.judged(t)
 }
 
-// sc_conn_cur counts the streams that are tracked, the one that asks too, until they end: `gt 10` denies the
-// eleventh.
+// sc_conn_cur counts the tracked streams until they end, with the one that asks: `gt 10` denies the eleventh.
 func TestHAProxyLimitsRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	url := haproxy(t, table{store: "conn_cur", denyIf: "sc_conn_cur(0) gt 10", expire: "10s",

@@ -11,14 +11,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/preset"
 )
 
-// elsewhere are the presets that have tests of their own in this package.
+// elsewhere are the presets with their own tests in this package.
 var elsewhere = map[string]string{
 	"nginx": "TestNginxImplementsALeakyBucket", "haproxy": "TestHAProxyRatesAreSlidingWindowCounters",
 }
 
-// A preset says that it was tested on a product where it is tested here, or where the table of
-// docs/products.md has a row on which nothing failed, and testdata/products starts the product; of what is
-// pinned it names the version.
+// A preset is marked as tested exactly if it was. Either a test here does so, or docs/products.md has a row
+// for it on which nothing failed and testdata/products starts the product. If testdata pins a version, the
+// mark names it.
 func TestPresetsThatSayTestedAre(t *testing.T) {
 	pinned, measured, started := pins(t), measuredPresets(t), startedPresets(t)
 	for _, p := range preset.All() {
@@ -45,7 +45,7 @@ func TestPresetsThatSayTestedAre(t *testing.T) {
 	}
 }
 
-// pins are the versions of testdata, by package or module, without the v of Go.
+// pins returns the versions in testdata, by package or module, without the v of Go.
 func pins(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "node", "package.json"))
@@ -66,7 +66,7 @@ func pins(t *testing.T) map[string]string {
 	return npm.Dependencies
 }
 
-// startedPresets are the presets whose product testdata/products starts.
+// startedPresets returns the presets whose product testdata/products starts.
 func startedPresets(t *testing.T) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "products.tsv"))
@@ -84,8 +84,8 @@ func startedPresets(t *testing.T) map[string]bool {
 	return all
 }
 
-// measuredPresets are the presets with a row in docs/products.md on which nothing failed, and the last
-// version that stands there.
+// measuredPresets returns the presets with a row in docs/products.md on which nothing failed, with the last
+// version in it.
 func measuredPresets(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "products.md"))

@@ -13,24 +13,23 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// sold is a product that a preset names, set up as the preset says: 10 requests in 600 ms, or in whole
-// seconds.
+// sold is a product of a preset, configured for 10 requests in 600 ms, or in whole seconds.
 type sold struct {
-	// preset is what a user writes.
+	// preset is the preset as a user writes it.
 	preset string
-	// pinned is the package of npm or the Go module whose version testdata says; empty for one of Debian.
+	// pinned is the npm package or Go module whose version stands in testdata; "" for one from Debian.
 	pinned string
 	start  func(t testing.TB) (url string)
-	// other is what the product is not, as a load at its rate shows. It is empty where that would take long:
-	// then several bursts are judged.
+	// other is a SPEC that the product does not implement, as a load at its rate shows. It is empty if that
+	// would take long: then several bursts are judged.
 	other string
-	// few are what a burst refutes; nil for one more and one less.
+	// few are SPECs that a burst refutes; nil for one request more and one less.
 	few []string
-	// turns tells that a timer of the product ends its windows, or is its clock: a machine may hold it up.
+	// turns tells that a timer of the product ends its windows, or is its clock. A busy machine may delay it.
 	turns bool
 }
 
-// Windows and buckets are told apart by a load at their rate.
+// A load at the rate distinguishes windows from buckets.
 const (
 	aBucket = "token-bucket,rate=10/600ms,burst=10"
 	aWindow = "fixed-window,rate=10/600ms,align=first"
@@ -41,7 +40,7 @@ const (
 	fiber    = "github.com/gofiber/fiber/v"
 )
 
-// market is what each preset is tested on, by its name.
+// market is what each preset is tested on, by the name of the preset.
 var market = map[string][]sold{
 	"express":        {npm("express-rate-limit", "express:windowMs=600,limit=10")},
 	"hono":           {npm("hono-rate-limiter", "hono:windowMs=600,limit=10")},
@@ -78,13 +77,13 @@ var market = map[string][]sold{
 		}}},
 }
 
-// npm is a package of npm.
+// npm returns a package of npm.
 func npm(name, preset string) sold {
 	return sold{preset: preset, pinned: name, other: aBucket, turns: true,
 		start: func(t testing.TB) string { return node(t, name, 10, 600*time.Millisecond) }}
 }
 
-// module is a Go module. product is its name in testdata/golang.
+// module returns a Go module. product is its name in testdata/golang.
 func module(product, path, preset string) sold {
 	s := sold{preset: preset, pinned: path, other: aBucket,
 		start: func(t testing.TB) string { return golang(t, product, "600ms") }}
@@ -94,13 +93,13 @@ func module(product, path, preset string) sold {
 	return s
 }
 
-// whole is a Go module whose clock has whole seconds.
+// whole returns a Go module whose clock has whole seconds.
 func whole(product, path, preset string) sold {
 	return sold{preset: preset, pinned: path, turns: true,
 		start: func(t testing.TB) string { return golang(t, product, "2s") }}
 }
 
-// smooth has one request in each 60 ms.
+// smooth returns a product that admits one request in each 60 ms.
 func smooth() sold {
 	s := module("failsafe-smooth", failsafe, "failsafe:smooth=10/600ms")
 	s.few = []string{"fixed-window,rate=3/60ms,align=unknown"}
@@ -108,7 +107,7 @@ func smooth() sold {
 	return s
 }
 
-// flask is a strategy of Flask-Limiter.
+// flask returns a strategy of Flask-Limiter.
 func flask(strategy, other string) sold {
 	return sold{preset: "flask:10 per 1 second,strategy=" + strategy, other: other,
 		start: func(t testing.TB) string {
@@ -117,7 +116,7 @@ func flask(strategy, other string) sold {
 		}}
 }
 
-// trials are the scenarios that a product is judged by.
+// trials returns the scenarios that judge a product.
 func (s sold) trials(t testing.TB, url string) map[string]trial {
 	limit, err := spec.Parse(s.preset)
 	if err != nil {
@@ -137,13 +136,13 @@ func (s sold) trials(t testing.TB, url string) map[string]trial {
 	}
 	for scenario, c := range all {
 		c.scenario, c.url, c.right, c.turns, c.limitOnly = scenario, url, s.preset, s.turns, true
-		c.sets = []string{"expect.resolution.burst=none"} // the wrong SPECs demand it
+		c.sets = []string{"expect.resolution.burst=none"} // the trial demands it with the wrong SPECs instead
 		all[scenario] = c
 	}
 	return all
 }
 
-// Every preset that says that it was tested on a product is right on it, here and now.
+// Every preset that says it was tested on a product is true of that product, here and now.
 func TestPresetsAreTrueOfTheirProducts(t *testing.T) {
 	t.Parallel()
 	for _, all := range market {
@@ -161,7 +160,7 @@ func TestPresetsAreTrueOfTheirProducts(t *testing.T) {
 	}
 }
 
-// built is the program of testdata/golang, once it is built.
+// built is the program of testdata/golang once it was built.
 var built struct {
 	sync.Once
 	path string
@@ -169,7 +168,7 @@ var built struct {
 	err  error
 }
 
-// golang starts a product of testdata/golang with a limit of 10 a window and a burst of 10, and returns its
+// golang starts a product of testdata/golang with a limit of 10 per window and a burst of 10, and returns its
 // URL.
 func golang(t testing.TB, product, window string) string {
 	t.Helper()
@@ -198,8 +197,8 @@ func golang(t testing.TB, product, window string) string {
 }
 
 // python starts an application of testdata/python in one process with these variables, and returns its URL.
-// It has one thread: the memories of both products read a count and write it in two steps. Debian's Python
-// has the packages.
+// It has one thread, since both products read and write their counts in two steps. The packages come with
+// Debian's Python.
 func python(t testing.TB, pkg, app string, env ...string) string {
 	t.Helper()
 	const debian = "/usr/bin/python3"

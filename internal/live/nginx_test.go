@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestNginxThatDeniesByHangingUp: nginx closes the connection for the status 444. That is no answer, and a
-// denial for who declares it.
+// TestNginxThatDeniesByHangingUp: nginx closes the connection for status 444. That is no answer, but a denial
+// if the user declares it so.
 func TestNginxThatDeniesByHangingUp(t *testing.T) {
 	t.Parallel()
 	urls := nginx(t, zone{Name: "silent", Rate: "10r/s", Args: "burst=20 nodelay", Status: 444})
@@ -17,7 +17,7 @@ func TestNginxThatDeniesByHangingUp(t *testing.T) {
 		turns: true,
 		sets:  []string{"denied.unanswered=true"}, wrong: []string{"leaky-bucket,rate=10/s,burst=20"}}
 	declared.judged(t)
-	for p := (patience{}); p.left(); { // a machine that stands still may admit more, and show nothing
+	for p := (patience{}); p.left(); { // if the machine stands still, more is admitted and nothing shown
 		r := run(t, read(t, "burst", urls["silent"], declared.right), "")
 		if slices.ContainsFunc(r.Claims,
 			func(c verdict.Claim) bool { return c.Kind == verdict.ClaimAnswered }) {
@@ -30,20 +30,20 @@ func TestNginxThatDeniesByHangingUp(t *testing.T) {
 // zone is one limit_req of nginx.
 type zone struct {
 	Name, Rate, Args string
-	// Status is limit_req_status, 0 for what nginx denies with unless told.
+	// Status is limit_req_status; 0 for nginx's default.
 	Status int
-	// Key is what clients are told apart by; empty for their X-Api-Key.
+	// Key is what distinguishes clients; "" for their X-Api-Key.
 	Key string
 }
 
-// nginx starts nginx with two workers that share the zones, as on a real machine, and returns the URL of each
-// by name.
+// nginx starts nginx with two workers that share the zones, as on a real machine. It returns the URL of each
+// zone by name.
 func nginx(t testing.TB, zones ...zone) map[string]string {
 	t.Helper()
 	return nginxOf(t, 2, zones...)
 }
 
-// nginxOf is nginx with a number of workers.
+// nginxOf is nginx with a given number of workers.
 func nginxOf(t testing.TB, workers int, zones ...zone) map[string]string {
 	t.Helper()
 	addr := start(t, program{
@@ -59,10 +59,10 @@ func nginxOf(t testing.TB, workers int, zones ...zone) map[string]string {
 }
 
 // limit_req without delays is a leaky bucket. It keeps an excess in thousandths of a request, 0 for the first
-// one, that sinks at the rate and may come up to burst: the level of a leaky bucket less the request itself,
-// so that burst=20 admits 21 at once. For a whole number a second it is exact but for its clock, which nginx
-// reads in milliseconds once a turn of its event loop (src/http/modules/ngx_http_limit_req_module.c,
-// ngx_http_limit_req_lookup; the same in 1.22 and 1.28).
+// one. The excess falls at the rate and may reach burst. It is the level of a leaky bucket without the
+// request itself, so burst=20 admits 21 at once. A whole number a second is exact except for the clock, which
+// nginx reads in milliseconds once per turn of its event loop. (src/http/modules/ngx_http_limit_req_module.c,
+// ngx_http_limit_req_lookup; the same in 1.22 and 1.28.)
 func TestNginxImplementsALeakyBucket(t *testing.T) {
 	t.Parallel()
 	urls := nginx(t,
@@ -124,7 +124,7 @@ func TestNginxImplementsALeakyBucket(t *testing.T) {
 	}
 }
 
-// nginx denies with 503 unless told otherwise. That is a denial, and not the status that is expected of one.
+// nginx denies with 503 by default. That is a denial, but not with the expected status.
 func TestNginxDeniesWith503UnlessTold(t *testing.T) {
 	t.Parallel()
 	urls := nginx(t, zone{Name: "untold", Rate: "50r/s", Args: "burst=9 nodelay"})
@@ -150,15 +150,16 @@ func TestNginxDeniesWith503UnlessTold(t *testing.T) {
 	}
 }
 
-// limit_req with delays is a leaky bucket as a queue: an admitted request waits for the excess above delay=N
-// (0 unless told) to sink, and is denied where the excess is over burst. With delay=8 the first one and eight
-// more pass at once.
+// limit_req with delays is a leaky bucket as a queue. An admitted request waits until the excess above
+// delay=N (default 0) has fallen. A request is denied if the excess is over burst. With delay=8, the first
+// request and eight more pass at once.
 //
-// What waits may have been decided late, so nothing proves that a queue has too many places (queue=19 here).
+// A waiting request may have been decided late, so nothing proves that a queue has too many places (queue=19
+// here).
 //
 // There is one worker. A delay counts from the clock that a worker has read, while the excess counts from the
-// newest that any has: a worker that stands still in between lets its request through that much before its
-// turn. Among two workers on a busy machine one release in some thousands came 50 ms early, 10 ms after the
+// newest clock of any worker. So a worker that stands still in between releases its request that much too
+// early. With two workers on a busy machine, one release in some thousands came 50 ms early: 10 ms after the
 // one before it instead of 20.
 func TestNginxDelaysAreAQueue(t *testing.T) {
 	t.Parallel()
@@ -205,9 +206,8 @@ func TestNginxDelaysAreAQueue(t *testing.T) {
 	}
 }
 
-// TestNginxKeyedByAddress: a limit that counts by address is declared as one of each key. The first run
-// shows no difference. Of the second one the quota is in use when it begins, and the first thing that is
-// said is why.
+// TestNginxKeyedByAddress: a limit that counts by address is declared as a limit of each key. The first run
+// shows no difference. When the second run begins, part of the quota is used, and the first message says why.
 func TestNginxKeyedByAddress(t *testing.T) {
 	t.Parallel()
 	url := nginx(t, zone{Name: "address", Rate: "10r/s", Args: "burst=20 nodelay",
@@ -217,7 +217,7 @@ func TestNginxKeyedByAddress(t *testing.T) {
 		run(t, read(t, "burst", url, spec), "")
 		r := run(t, read(t, "burst", url, spec), "")
 		if r.Verdict != verdict.Fail {
-			continue // this machine was so slow that nothing was left in use
+			continue // the machine was so slow that no quota was in use
 		}
 		if d := r.Judgement.Diagnosis; d == nil || d.Kind != verdict.SharedQuota {
 			t.Errorf("%s: diagnosis %v, hint %q, want a shared quota", line(&r), d, r.Judgement.Hint)

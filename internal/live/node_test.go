@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// The installation of the packages is bounded in time, and tried again: a registry may be out of reach for a
-// moment.
+// The time to install the packages is bounded, and the installation is tried again: a registry may be
+// unreachable for a moment.
 const (
 	install  = 4 * time.Minute
 	installs = 4
 )
 
-// node starts a package of npm with limit requests a window and returns its URL.
+// node starts a package of npm with limit requests per window and returns its URL.
 func node(t testing.TB, product string, limit int, window time.Duration) string {
 	t.Helper()
 	find(t, "node")
@@ -34,11 +34,11 @@ func node(t testing.TB, product string, limit int, window time.Duration) string 
 	}}) + "/"
 }
 
-// installing is held while packages are installed, so that tests beside each other do it once.
+// installing is held while packages are installed, so that parallel tests do it once.
 var installing sync.Mutex
 
 // packages returns a folder with server.mjs and the packages of its lock file. They are installed once, below
-// .cache, in a folder that is named after their content.
+// .cache, in a folder named after their content.
 func packages(t testing.TB) string {
 	t.Helper()
 	installing.Lock()
@@ -61,7 +61,7 @@ func packages(t testing.TB) string {
 	if _, err := os.Stat(done); err == nil {
 		return done
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil { // a tree that cannot be written
+	if err := os.MkdirAll(cache, 0o755); err != nil { // the tree may be read-only
 		dir := t.TempDir()
 		npmCI(t, dir, files)
 		return dir
@@ -70,7 +70,7 @@ func packages(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir) // nothing is left of it if all went well
+	defer os.RemoveAll(dir) // after success it was renamed already
 	npmCI(t, dir, files)
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ func withParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 }
 
-// listens tells whether the process pid is the one that listens on a port of loopback, not another one that
-// was faster.
+// listens tells whether process pid is the one that listens on a loopback port, and not another one that was
+// faster.
 func listens(pid, port int) bool {
 	f, err := os.Open("/proc/net/tcp")
 	if err != nil {
@@ -50,7 +50,7 @@ func holds(pid int, file string) bool {
 	return false
 }
 
-// The watcher tells for how long it did not run, to who began to watch before.
+// The watcher reports how long it did not run, to tests that began to watch before.
 func TestTheWatcherTellsOfItsStalls(t *testing.T) {
 	longest := watch(t)
 	const stopped = 50 * time.Millisecond

@@ -4,8 +4,8 @@ package live
 
 import "syscall"
 
-// withParent does nothing where the kernel cannot end a process with its parent.
+// withParent does nothing: here the kernel cannot end a process with its parent.
 func withParent() *syscall.SysProcAttr { return nil }
 
-// listens believes that who listens on a port is who was started, where there is no telling.
+// listens returns true: here one cannot tell which process listens on a port.
 func listens(int, int) bool { return true }

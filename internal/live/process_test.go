@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// program is a server that can be started.
+// program is a server that a test can start.
 type program struct {
 	binary string
-	// template is the name of its configuration in testdata, params what is rendered into it as .Name; empty
-	// for a program that has none.
+	// template is the name of its configuration in testdata; "" for a program without one. params is rendered
+	// into it as .Name.
 	template string
 	params   map[string]any
-	// args are its arguments: of the path of the rendered configuration and the port.
+	// args returns its arguments, from the path of the rendered configuration and the port.
 	args func(config string, port int) []string
-	// dir is where it is started; empty for a new folder.
+	// dir is the folder it is started in; "" for a new one.
 	dir string
 }
 
@@ -37,11 +37,11 @@ const (
 	stopTime   = 10 * time.Second
 )
 
-// portTaken recognises the complaint of a server whose port somebody took between the choice and its start.
+// portTaken recognises the message of a server whose port was taken between the choice and its start.
 var portTaken = regexp.MustCompile(`(?i)address (is )?already in use|EADDRINUSE`)
 
-// start starts p on a free port of loopback and returns the address it accepts connections at. It is stopped
-// when the test ends, and its log printed where the test failed.
+// start starts p on a free loopback port and returns the address at which it accepts connections. It is
+// stopped when the test ends. Its log is printed if the test failed.
 func start(t testing.TB, p program) string {
 	t.Helper()
 	binary := find(t, p.binary)
@@ -64,7 +64,7 @@ func start(t testing.TB, p program) string {
 	return ""
 }
 
-// find returns the path of a binary, also where daemons live that a user's PATH does not name.
+// find returns the path of a binary, also in folders for daemons that are not on a user's PATH.
 func find(t testing.TB, binary string) string {
 	t.Helper()
 	for _, name := range []string{binary, "/usr/sbin/" + binary, "/usr/local/sbin/" + binary} {
@@ -76,7 +76,7 @@ func find(t testing.TB, binary string) string {
 	return ""
 }
 
-// missing skips a test that cannot run here, or fails it where everything has to be there.
+// missing skips a test that cannot run here. It fails the test if everything must be installed.
 func missing(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if os.Getenv("CI") == "true" || os.Getenv("RLCHECK_REQUIRE_SERVERS") == "1" {
@@ -90,7 +90,7 @@ type process struct {
 	cmd  *exec.Cmd
 	addr string
 	out  output
-	// ended is closed when the process is no more.
+	// ended is closed when the process has ended.
 	ended chan struct{}
 }
 
@@ -119,7 +119,8 @@ func launch(t testing.TB, p program, binary string, port int) (*process, error) 
 	return s, nil
 }
 
-// spawn starts the process from a thread that lives as long as it does, since the kernel watches the thread.
+// spawn starts the process from a thread that lives as long as the process, since the kernel watches that
+// thread.
 func (s *process) spawn() error {
 	started := make(chan error)
 	go func() {
@@ -129,7 +130,7 @@ func (s *process) spawn() error {
 		err := s.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = s.cmd.Wait() // how a server that was asked to stop ends is its own affair
+			_ = s.cmd.Wait() // the exit status of a stopped server does not matter
 		}
 	}()
 	return <-started
@@ -158,13 +159,13 @@ func (s *process) wait(port int) error {
 	return fmt.Errorf("no connection to %s within %s", s.addr, startTime)
 }
 
-// stop ends the process: politely, then not.
+// stop asks the process to end, and then kills it.
 func (s *process) stop() {
 	if s.cmd.Process == nil {
 		return
 	}
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		_ = s.cmd.Process.Signal(sig) // one that has ended needs none
+		_ = s.cmd.Process.Signal(sig) // it may have ended already
 		select {
 		case <-s.ended:
 			return
@@ -197,7 +198,7 @@ func (o *output) bytes() []byte {
 	return bytes.Clone(o.buf.Bytes())
 }
 
-// given are the ports that were given out: none twice, so that tests in parallel do not meet.
+// given are the ports that freePort returned. None is returned twice, so that parallel tests do not collide.
 var given sync.Map
 
 // freePort returns a port of loopback that nobody listens on.

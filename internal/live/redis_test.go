@@ -2,7 +2,7 @@ package live
 
 import "testing"
 
-// The embedded target keeps its state in a real Redis, one script a decision.
+// The embedded target keeps its state in a real Redis, with one script per decision.
 func TestRedisKeepsTheLimit(t *testing.T) {
 	t.Parallel()
 	redis := "redis://" + start(t, program{

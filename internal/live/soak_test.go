@@ -10,14 +10,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// atOnce is how many runs of the proof go on at the same time, each with keys of its own.
+// atOnce is how many runs of the proof run at the same time, each with its own keys.
 const atOnce = 4
 
-// nginx with rate=10r/s burst=20 nodelay admits 21 at once: that SPEC passes, and one more or one less fails,
-// every time, on a machine that is busy with something else: two goroutines of another process that burn all
-// they get. RLCHECK_SOAK=1 does it fifty times, else three. What shows too little is done again.
+// nginx with rate=10r/s burst=20 nodelay admits 21 at once. That SPEC passes, and one more or one less fails,
+// every time. The machine is busy with something else: two goroutines of another process that use all the
+// time they get. RLCHECK_SOAK=1 does it fifty times, otherwise three. A run that shows too little is
+// repeated.
 //
-// It does not go on beside other tests: what burns here would hold up theirs.
+// It does not run beside other tests, since its load would delay them.
 func TestNginxBurstFiftyTimes(t *testing.T) {
 	times := 3
 	if os.Getenv("RLCHECK_SOAK") == "1" {
@@ -29,7 +30,7 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _, _ = in.Close(), burning.Wait() }() // it has nothing to tell
+	defer func() { _, _ = in.Close(), burning.Wait() }() // its result does not matter
 	slots := make(chan struct{}, atOnce)
 	var runs sync.WaitGroup
 	var mu sync.Mutex
@@ -55,7 +56,7 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 	}
 }
 
-// burstOf runs the burst under a SPEC of a burst until it shows enough, and returns the verdict.
+// burstOf runs the burst under a SPEC with this burst until it shows enough, and returns the verdict.
 func burstOf(t testing.TB, url string, burst int) verdict.Verdict {
 	t.Helper()
 	for p := (patience{}); ; {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Every server says so when somebody has its port, in words that start knows, and none is left behind.
+// Every server reports that its port is taken, in words that start recognises. None is left running.
 func TestATakenPortIsNoticed(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,7 +47,7 @@ func TestATakenPortIsNoticed(t *testing.T) {
 	}
 }
 
-// A server that ends before it listens is an error with its log, at once.
+// A server that ends before it listens is an error, at once and with its log.
 func TestAServerThatCannotStartIsReported(t *testing.T) {
 	t.Parallel()
 	p := program{binary: "redis-server",
@@ -58,7 +58,7 @@ func TestAServerThatCannotStartIsReported(t *testing.T) {
 	}
 }
 
-// What is not installed skips a test, but not where it is demanded.
+// A missing program skips a test, unless it is demanded.
 func TestWhatIsMissingSkipsOrFails(t *testing.T) {
 	if os.Getenv("RLCHECK_LIVE_MISSING") != "" {
 		find(t, "no-such-server")

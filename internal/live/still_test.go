@@ -17,22 +17,25 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// nginx and HAProxy read their clocks once a turn of their event loops, before they look at the requests that
-// are there. A process that has to wait for a processor in the midst of a turn decides by a time that was
-// that much earlier. HAProxy, moreover, takes it for a jump of the clock when more than 100 ms pass beyond
-// the time it meant to sleep, and leaves them out of its own time for good (src/clock.c of 2.6,
-// clock_update_date). On a machine that stands still their limits are therefore other ones than declared, and
-// the judge is right to say so: such a FAIL says nothing of the algorithm. What stood still is not known of
-// another process, so it is asked of one that is as idle, and of the recording.
+// nginx and HAProxy read their clocks once per turn of their event loops, before they look at the waiting
+// requests. A process that must wait for a processor in the middle of a turn decides by a time that is too
+// early by that wait.
+//
+// HAProxy also takes it for a jump of the clock if more than 100 ms pass beyond its intended sleep. It then
+// leaves that time out of its own clock for good (src/clock.c of 2.6, clock_update_date).
+//
+// So on a machine that stands still, their limits differ from the declared ones, and the judge is right to
+// say so. Such a FAIL says nothing about the algorithm. A test cannot see the standstills of another process.
+// So it asks a process that is as idle, and the recording.
 const stoodStill = 20 * time.Millisecond
 
-// standsStill tells whether a FAIL may be one of the machine: it stood still for stoodStill, or a clock that
-// is read so seldom explains all.
+// standsStill tells whether a FAIL may be the machine's fault. It may be if the machine stood still for
+// stoodStill, or if a clock that is read so seldom explains everything.
 func standsStill(t testing.TB, r result.Scenario, longest time.Duration) bool {
 	t.Helper()
 	if longest < stoodStill {
 		text := fmt.Sprintf("%s,tick=%s", strings.ReplaceAll(r.Limit.String(), ",tick=2ms", ""), stoodStill)
-		if r.Limit[0].Algorithm == spec.Concurrency { // it reads no clock, but a place may be held for longer
+		if r.Limit[0].Algorithm == spec.Concurrency { // it reads no clock, but may hold a place for longer
 			text = strings.ReplaceAll(r.Limit.String(), "..1s", "..1m")
 		}
 		if j := again(t, r, text); j.Verdict == verdict.Fail {
@@ -44,22 +47,22 @@ func standsStill(t testing.TB, r result.Scenario, longest time.Duration) bool {
 	return true
 }
 
-// watcher is a process that is as idle as a server and tells how long it had to wait for a processor: one for
-// all tests, as it takes a hundredth of one.
+// watcher is a process that is as idle as a server. It reports how long it had to wait for a processor. All
+// tests share one, which uses a hundredth of a processor.
 var watcher struct {
 	sync.Once
 	cmd *exec.Cmd
-	in  io.Closer // it ends when this is closed, and is closed when nobody holds it
+	in  io.Closer // closing it ends the watcher; it closes with this process
 	err error
 	mu  sync.Mutex
-	// stalls are what it told, ascending.
+	// stalls are its reports, ascending.
 	stalls []stall
 }
 
-// stall is the longest wait between two reports of the watcher, the later one at a time of the wall clock.
+// stall is the longest wait between two reports of the watcher, and the wall time of the later one.
 type stall struct{ at, longest int64 }
 
-// watch returns a function that tells how long the watcher had to wait for a processor since.
+// watch returns a function that returns how long the watcher had to wait for a processor since.
 func watch(t testing.TB) (longest func() time.Duration) {
 	t.Helper()
 	watcher.Do(func() {
@@ -70,12 +73,12 @@ func watch(t testing.TB) (longest func() time.Duration) {
 	if watcher.err != nil {
 		t.Fatalf("the watcher: %v", watcher.err)
 	}
-	heard(t, 0) // it runs
+	heard(t, 0) // wait until it runs
 	from := time.Now().UnixNano()
 	return func() time.Duration { return heard(t, from) }
 }
 
-// heard waits until the watcher has reported this moment, and returns its longest wait since a time.
+// heard waits until the watcher has reported the present moment. It returns its longest wait since a time.
 func heard(t testing.TB, from int64) time.Duration {
 	t.Helper()
 	for to := time.Now(); time.Since(to) < time.Minute; time.Sleep(time.Millisecond) {
@@ -87,12 +90,12 @@ func heard(t testing.TB, from int64) time.Duration {
 	return 0
 }
 
-// listen keeps what the watcher tells.
+// listen keeps the reports of the watcher.
 func listen(out io.Reader) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var s stall
 		if _, err := fmt.Sscan(lines.Text(), &s.at, &s.longest); err != nil {
-			return // it is noticed as silence
+			return // heard notices the silence
 		}
 		watcher.mu.Lock()
 		watcher.stalls = append(watcher.stalls, s)
@@ -100,7 +103,7 @@ func listen(out io.Reader) {
 	}
 }
 
-// worstOf is the longest wait between two times, and whether the watcher has reported the later one.
+// worstOf returns the longest wait between two times, and whether the watcher has reported the later one.
 func worstOf(from, to int64) (longest time.Duration, reported bool) {
 	watcher.mu.Lock()
 	defer watcher.mu.Unlock()
@@ -115,7 +118,7 @@ func worstOf(from, to int64) (longest time.Duration, reported bool) {
 }
 
 // sleep sleeps a millisecond at a time until over is closed. Some hundred times a second it prints the time
-// and the longest sleep since it did so before, in nanoseconds.
+// and the longest sleep since its last print, in nanoseconds.
 func sleep(over <-chan struct{}) {
 	worst, last := time.Duration(0), time.Now()
 	for told := last; ; {
@@ -134,7 +137,8 @@ func sleep(over <-chan struct{}) {
 	}
 }
 
-// What a FAIL is judged under again is a SPEC: of every limit that a trial has.
+// A FAIL is judged again under a SPEC with a coarser clock, or with a longer hold of a place. That must work
+// for every limit of a trial.
 func TestStandsStillKnowsEveryLimit(t *testing.T) {
 	for _, text := range []string{"leaky-bucket,rate=10/s,burst=21",
 		"leaky-bucket-queue,rate=50/s,queue=20,undelayed=8",

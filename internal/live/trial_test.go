@@ -24,29 +24,29 @@ import (
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
-// quiet lets a run be late: a busy machine is no fault of the limiter that is judged.
+// quiet lets a run be late: a busy machine is not a fault of the judged limiter.
 var quiet = []string{"expect.latency.denied_p99=10s", "expect.schedule.late_p99=10s"}
 
-// trial is one scenario against one limiter: the SPEC that explains it, and others that do not.
+// trial is one scenario against one limiter, with the SPEC that explains it and others that do not.
 type trial struct {
 	scenario, url, right string
 	// sets are settings as on the command line; may be empty.
 	sets  []string
 	wrong []string
-	// redis is where the embedded target keeps its state; empty for other targets.
+	// redis is where the embedded target keeps its state; "" for other targets.
 	redis string
-	// limitOnly leaves aside what else the scenario expects: fields of answers, and that nothing comes late.
+	// limitOnly drops the scenario's other expectations: about fields of answers, and about lateness.
 	limitOnly bool
-	// turns tells that the limiter reads its clock once a turn of its event loop; see standsStill.
+	// turns tells that the limiter reads its clock once per turn of its event loop; see standsStill.
 	turns bool
 }
 
-// Bounds of what is run again: a recording of a machine that stood still, or ran something else meanwhile,
-// may tell too little.
+// Bounds on repeated runs. If the machine stood still, or ran something else meanwhile, a recording may show
+// too little.
 const (
 	tries   = 20
 	tryTime = 4 * time.Minute
-	// soon is how many tries follow at once; later ones wait a while for a machine that may have less to do.
+	// soon is how many tries follow at once. Later tries wait a while for a less busy machine.
 	soon  = 4
 	while = 4 * time.Second
 )
@@ -57,7 +57,7 @@ type patience struct {
 	tried int
 }
 
-// left tells whether there is another try.
+// left tells whether another try is allowed.
 func (p *patience) left() bool {
 	if p.tried == 0 {
 		p.began = time.Now()
@@ -68,13 +68,13 @@ func (p *patience) left() bool {
 	return p.tried <= tries && (p.tried <= soon || time.Since(p.began) < tryTime)
 }
 
-// judged runs the trial until the right SPEC has passed, and every wrong one failed: not necessarily on the
-// same recording, since what one tells depends on when the machine let its requests run. That takes the place
-// of a resolution of the rate. A FAIL of the right SPEC ends the test at once, but for a limiter whose clock
+// judged runs the trial until the right SPEC has passed and every wrong one has failed. They need not do so
+// on the same recording, since what one shows depends on when the machine let its requests run. That replaces
+// a resolution of the rate. A FAIL of the right SPEC ends the test at once, except for a limiter whose clock
 // may have stopped. It returns the last recording that passed.
 func (c trial) judged(t testing.TB) result.Scenario {
 	t.Helper()
-	// the wrong SPECs demand it, of any recording
+	// the wrong SPECs demand it instead, of any recording
 	sets := append([]string{"expect.resolution.rate=none"}, c.sets...)
 	if c.scenario == "overload-10x" {
 		sets = append(sets, quiet...)
@@ -115,7 +115,7 @@ func (c trial) judged(t testing.TB) result.Scenario {
 	return passed
 }
 
-// ofTheLimit is a run whose verdict is the one on its limit.
+// ofTheLimit returns a run with the verdict on its limit alone.
 func ofTheLimit(r result.Scenario) result.Scenario {
 	for _, c := range r.Claims {
 		if c.Kind == verdict.ClaimConformance {
@@ -128,7 +128,7 @@ func ofTheLimit(r result.Scenario) result.Scenario {
 // longestTrial bounds one scenario in time.
 const longestTrial = 2 * time.Minute
 
-// trials counts the runs of this process: each has partitions of its own.
+// trials counts the runs of this process. Each run has its own partitions.
 var trials atomic.Int64
 
 // read returns a bundled scenario for a target and a limit, with settings as on the command line.
@@ -168,7 +168,7 @@ func run(t testing.TB, s *scenario.Scenario, redis string) result.Scenario {
 	return r
 }
 
-// again judges the recording of r under another SPEC: what was sent stays what suits the first one.
+// again judges the recording of r under another SPEC. The requests stay those that fit the first SPEC.
 func again(t testing.TB, r result.Scenario, text string) result.Scenario {
 	t.Helper()
 	limit, err := spec.Parse(text)
@@ -203,7 +203,7 @@ func mustPass(t testing.TB, r result.Scenario) {
 	}
 }
 
-// fails tells whether r is a FAIL of conformance. The test fails where one of its findings does not fail
+// fails tells whether r is a FAIL of conformance. It fails the test if one of the findings does not fail
 // alone.
 func fails(t testing.TB, r result.Scenario) bool {
 	t.Helper()
@@ -241,7 +241,7 @@ func findingsOf(j *verdict.Judgement) []verdict.Finding {
 	return all
 }
 
-// witness is the recording with the observations of a finding only.
+// witness returns the recording with only the observations of a finding.
 func witness(tl *timeline.Timeline, f verdict.Finding) *timeline.Timeline {
 	alone := &timeline.Timeline{Header: tl.Header}
 	alone.Header.Ended = tl.End()
@@ -257,7 +257,7 @@ func witness(tl *timeline.Timeline, f verdict.Finding) *timeline.Timeline {
 	return alone
 }
 
-// line says in a line what became of a run.
+// line returns one line about the result of a run.
 func line(r *result.Scenario) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s under %s: %s %s %s, %+v in %s", strings.ToUpper(r.Verdict.String()), r.ID,
@@ -268,7 +268,7 @@ func line(r *result.Scenario) string {
 	return b.String()
 }
 
-// keep writes the recording of a failed test where it survives the test, and returns its path.
+// keep writes the recording of a failed test to a place that outlives the test, and returns its path.
 func keep(t testing.TB, r result.Scenario) string {
 	t.Helper()
 	if r.Timeline == nil {
