@@ -15,8 +15,8 @@ import (
 
 var start = time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 
-// read makes a recording of lines "MS CLIENT URL STATUS [NAME=VALUE]...": a request that came after so many
-// milliseconds and was answered a tenth of one later (took=MS: so many). date=SECONDS is a Retry-After at
+// read makes a recording of lines "MS CLIENT URL STATUS [NAME=VALUE]...". Each is a request that arrived at
+// that millisecond and was answered 0.1 ms later, or later by took=MS. date=SECONDS is a Retry-After with
 // that second of the recording, key= an Idempotency-Key.
 func read(t *testing.T, text string) *timeline.Timeline {
 	t.Helper()
@@ -56,7 +56,7 @@ func read(t *testing.T, text string) *timeline.Timeline {
 	return tl
 }
 
-// claimed is the claim of a kind.
+// claimed returns the claim of a kind.
 func claimed(t *testing.T, claims []verdict.Claim, kind verdict.ClaimKind) verdict.Claim {
 	t.Helper()
 	i := slices.IndexFunc(claims, func(c verdict.Claim) bool { return c.Kind == kind })
@@ -122,8 +122,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// denials are n requests that are denied at once or one after the other and tried again at places(i) in
-// milliseconds behind the time told, which is two seconds.
+// denials makes n requests that are denied, `apart` milliseconds after each other. Each is tried again
+// place(i) milliseconds after the stated time, which is two seconds later.
 func denials(n int, apart float64, client func(int) string, place func(int) float64) string {
 	type line struct {
 		at   float64
@@ -149,7 +149,7 @@ func TestJitterAndStorms(t *testing.T) {
 	still := func(i int) float64 { return 2 + float64(i%3) }
 	wide := func(i int) float64 { return float64(i) * 40 }
 	narrow := func(i int) float64 { return float64(i) * 7 }
-	two := func(i int) float64 { return still(i) + float64(i/8*300) } // but for the last two
+	two := func(i int) float64 { return still(i) + float64(i/8*300) } // all but the last two
 	three := func(i int) float64 { return still(i) + float64(i/9*300) }
 	late := func(i int) float64 { return 600 + still(i) }
 	const none = "no claim"
@@ -219,15 +219,15 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestNoRightClientIsAccused plays clients that keep each wait, with many requests at once to one URL or to
-// several, with and without keys, over a network with delays: none is accused of an early retry, and each
-// that comes half a wait too early and names its requests is.
+// TestNoRightClientIsAccused plays clients that keep each wait. They send many requests at once to one URL or
+// several, with and without keys, over a network with delays. None is accused of an early retry. A client
+// that comes half a wait too early and names its requests is accused.
 func TestNoRightClientIsAccused(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		keys, urls, hasty := rnd.IntN(2) == 0, 1+rnd.IntN(4), rnd.IntN(4) == 0
 		var lines []timeline.Observation
-		for n := range 1 + rnd.IntN(12) { // a worker each, with some requests
+		for n := range 1 + rnd.IntN(12) { // each is a worker with some requests
 			at := float64(rnd.IntN(30))
 			for r := range 1 + rnd.IntN(3) {
 				o := timeline.Observation{Arrival: timeline.Arrival{Partition: "a", Cost: 1}, Answered: true}
@@ -237,7 +237,7 @@ func TestNoRightClientIsAccused(t *testing.T) {
 					o.Fields = append(o.Fields, key)
 				}
 				for range 1 + rnd.IntN(4) {
-					at += rnd.Float64() * 40 // on the way there
+					at += rnd.Float64() * 40 // the way to the server
 					wait := float64(1 + rnd.IntN(2))
 					try := o
 					try.Sent, try.Status, try.Outcome = time.Duration(at*1e6), 429, timeline.Denied
@@ -251,7 +251,7 @@ func TestNoRightClientIsAccused(t *testing.T) {
 					if try.Outcome == timeline.Allowed {
 						break
 					}
-					at += 0.2 + rnd.Float64()*40 // and back
+					at += 0.2 + rnd.Float64()*40 // the way back
 					if hasty {
 						wait /= 2
 					}

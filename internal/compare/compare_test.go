@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestCutIsThatOfTheTables: the critical values of the rank test for 5 % on both sides together, as tables
-// print them (Mann and Whitney 1947; Siegel 1956, table K).
+// TestCutIsThatOfTheTables: cut agrees with printed critical values of the rank test for 5 % on both sides
+// together (Mann and Whitney 1947; Siegel 1956, table K).
 func TestCutIsThatOfTheTables(t *testing.T) {
 	for _, x := range []struct{ n, m, want int }{
 		{1, 1, -1}, {3, 3, -1}, {4, 4, 0}, {5, 5, 2}, {8, 8, 13}, {10, 10, 23}, {20, 20, 127},
@@ -31,7 +31,7 @@ func TestCutIsThatOfTheTables(t *testing.T) {
 	}
 }
 
-// runWith is a run of one scenario whose allowed answers took d, 200 of them, give or take spread.
+// runWith returns a run of one scenario with 200 allowed answers that took d, give or take spread.
 func runWith(v verdict.Verdict, d, spread time.Duration) *result.Run {
 	s := result.Scenario{ID: "burst", Kind: result.Required, Verdict: v, Fresh: true}
 	s.Limit, _ = spec.Parse("token-bucket,rate=10/s,burst=20")
@@ -53,8 +53,8 @@ func mustCompare(t *testing.T, old, new Side, o Options) *Comparison {
 	return c
 }
 
-// TestNoWolf: of 1,000 comparisons of one build with itself, at most 5 % show any difference, although
-// runs differ by half; and a latency that doubled is shown in most.
+// TestNoWolf: of 1,000 comparisons of one build with itself, at most 5 % show any difference, although runs
+// differ by half. Most comparisons show a latency that doubled.
 func TestNoWolf(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	side := func(factor float64) Side {
@@ -86,8 +86,8 @@ func TestNoWolf(t *testing.T) {
 	}
 }
 
-// TestOneRunASideShowsNoLatency: however far apart two runs are, one of each says nothing of the next.
-// That is not judged, and no pass.
+// TestOneRunASideShowsNoLatency: one run on each side, however different, says nothing about the next run.
+// The result is inconclusive, not a pass.
 func TestOneRunASideShowsNoLatency(t *testing.T) {
 	old, new := sideOf("old", runWith(verdict.Pass, 1e6, 1e5)), sideOf("new", runWith(verdict.Pass, 9e6,
 		1e5))
@@ -102,7 +102,7 @@ func TestOneRunASideShowsNoLatency(t *testing.T) {
 	}
 }
 
-// TestGate: a latency fails where it surely grew by more than was allowed, and only there.
+// TestGate: a latency fails only if it certainly grew by more than was allowed.
 func TestGate(t *testing.T) {
 	side := func(each ...time.Duration) (s Side) {
 		for _, d := range each {
@@ -117,7 +117,7 @@ func TestGate(t *testing.T) {
 	}{
 		{side(1200, 1201, 1202, 1203, 1204), verdict.Fail},
 		{side(1090, 1091, 1092, 1093, 1094), verdict.Pass}, // slower, by less
-		{side(1000, 1500, 1600, 1700, 1800), verdict.Pass}, // one as fast as before: not sure
+		{side(1000, 1500, 1600, 1700, 1800), verdict.Pass}, // one is as fast as before, so it is not certain
 		{side(500, 501, 502, 503, 504), verdict.Pass},
 	} {
 		if c := mustCompare(t, old, x.new, Options{Gate: true, MaxRegression: 0.1}); c.Verdict != x.want {
@@ -131,8 +131,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestVerdicts: a verdict that became worse fails, one that is no longer reached stays open, and what does
-// not count does neither.
+// TestVerdicts: a verdict that became worse fails, and one that is no longer reached is inconclusive.
+// Scenarios that do not count change nothing.
 func TestVerdicts(t *testing.T) {
 	pass, fail, open := verdict.Pass, verdict.Fail, verdict.Inconclusive
 	for _, x := range []struct {
@@ -172,7 +172,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestMissingScenarios: a scenario that is gone is no pass, and two sides that share none are not compared.
+// TestMissingScenarios: a missing scenario is not a pass. Two sides without a common scenario are not
+// compared.
 func TestMissingScenarios(t *testing.T) {
 	two, other := runWith(verdict.Pass, 1e6, 0), runWith(verdict.Pass, 1e6, 0)
 	other.Scenarios[0].ID = "other"
@@ -191,8 +192,8 @@ func TestMissingScenarios(t *testing.T) {
 	}
 }
 
-// TestParameters: a parameter changed where no value explains both sides; the rate of a burst that does
-// not hold is not compared.
+// TestParameters: a parameter changed if no value explains both sides. The rate is not compared if the burst
+// does not hold.
 func TestParameters(t *testing.T) {
 	iv := func(lo, hi float64) verdict.Interval {
 		return verdict.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true}
@@ -234,8 +235,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// TestRanksHoldTheQuantile: of 2,000 samples, the true quantile lies outside of the order statistics in at
-// most 6 %.
+// TestRanksHoldTheQuantile: in at most 6 % of 2,000 samples, the true quantile lies outside of the order
+// statistics.
 func TestRanksHoldTheQuantile(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, x := range []struct {

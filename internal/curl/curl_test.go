@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/commands.txt")
 
-// flat is a request as lines.
+// flat returns a request as lines.
 func flat(r *Request) string {
 	lines := []string{r.Method + " " + r.URL}
 	for _, f := range r.Header {
@@ -40,8 +40,8 @@ func environment(name string) (string, bool) {
 	return v, set
 }
 
-// TestParse reads the commands of testdata/commands.txt, which -update writes again: a title, a command, a
-// line of dashes, and the request or the error.
+// TestParse reads the commands of testdata/commands.txt, which -update rewrites. Each has a title, a command,
+// a line of dashes, and the request or the error.
 func TestParse(t *testing.T) {
 	const path = "testdata/commands.txt"
 	text, err := os.ReadFile(path)
@@ -80,7 +80,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse wants no panic, a request that can be sent or an *Error, and that quoted words are read back.
+// FuzzParse checks that nothing panics, that the result is a request that can be sent or an *Error, and that
+// quoted words are read back.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`curl -sS -XPOST "https://a/$TOKEN" -H 'A: b' -d $'\u00fc\x4' --json '{}' # c`,

@@ -12,7 +12,7 @@ import (
 
 func all(string) bool { return true }
 
-// agree fails where Parse takes an answer and net/http reads another one.
+// agree fails if Parse reads an answer differently from net/http.
 func agree(t *testing.T, a *Answer, b []byte) bool {
 	t.Helper()
 	if !a.Parse(b) {
@@ -52,7 +52,8 @@ const plain = "HTTP/1.1 429 Too Many Requests\r\nDate: Mon, 23 Nov 2026 01:49:08
 	"X-Empty:\r\nConnection: Keep-Alive\r\n" +
 	"Keep-Alive: timeout=5\r\n\r\nslow down"
 
-// TestPlainAnswersAreTakenAndOthersAreNot names what is left to a parser that can wait.
+// TestPlainAnswersAreTakenAndOthersAreNot: plain answers are parsed, all others are left to a parser that can
+// wait.
 func TestPlainAnswersAreTakenAndOthersAreNot(t *testing.T) {
 	a := &Answer{Record: all}
 	if !agree(t, a, []byte(plain)) || a.Status != 429 || a.KeepAlive != "timeout=5" ||
@@ -97,7 +98,7 @@ func TestPlainAnswersAreTakenAndOthersAreNot(t *testing.T) {
 	}
 }
 
-// TestInventedNamesAreNotRememberedForEver: memory does not grow with what a target makes up.
+// TestInventedNamesAreNotRememberedForEver: memory does not grow with the names that a target invents.
 func TestInventedNamesAreNotRememberedForEver(t *testing.T) {
 	a := &Answer{Record: all}
 	for i := range 2 * mostKnown {
@@ -112,7 +113,7 @@ func TestInventedNamesAreNotRememberedForEver(t *testing.T) {
 	}
 }
 
-// FuzzAnswer: what is taken is what net/http reads.
+// FuzzAnswer: an answer that Parse accepts is what net/http reads.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(plain))
 	f.Add([]byte("HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n"))

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// heard is a handler that passes on what it is told.
+// heard is a handler that passes on its calls.
 type heard struct {
 	read  chan string
 	gone  chan error
@@ -66,8 +66,8 @@ func begin(t *testing.T, c *Conn) {
 	}
 }
 
-// TestALoopAtRestKeepsNoProcessor: a loop that hears nothing is in no system call, where the scheduler would
-// look for it every 20 us. It still hears what comes then, and what came while it went there.
+// TestALoopAtRestKeepsNoProcessor: an idle loop is in no system call, where the scheduler would check it
+// every 20 us. It still notices what arrives then, and what arrived on the way there.
 func TestALoopAtRestKeepsNoProcessor(t *testing.T) {
 	c, h, theirs := pair(t)
 	begin(t, c)
@@ -118,7 +118,7 @@ func TestALoopTellsWhatComesAndHowItEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, h, theirs := pair(t)
-			theirs.Write([]byte("before")) // it is there when the loop begins
+			theirs.Write([]byte("before")) // it has arrived when the loop begins
 			begin(t, c)
 			if got := <-h.read; got != "before" {
 				t.Errorf("got %q", got)
@@ -142,7 +142,7 @@ func TestALoopTellsWhatComesAndHowItEnds(t *testing.T) {
 	}
 }
 
-// TestMoreThanOneReadIsRead: an event is told once, so all that it told of is read.
+// TestMoreThanOneReadIsRead: an event is reported once, so everything that it reports is read.
 func TestMoreThanOneReadIsRead(t *testing.T) {
 	c, h, theirs := pair(t)
 	c.loop.Hold()
@@ -162,7 +162,8 @@ func TestMoreThanOneReadIsRead(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatLeavesIsReadAndWrittenAsBefore, also by whoever knows it as one of the loop.
+// TestAConnectionThatLeavesIsReadAndWrittenAsBefore: that also holds for writers that still have the Conn of
+// the loop.
 func TestAConnectionThatLeavesIsReadAndWrittenAsBefore(t *testing.T) {
 	c, h, theirs := pair(t)
 	left := make(chan net.Conn, 1)
@@ -194,7 +195,7 @@ func TestAConnectionThatLeavesIsReadAndWrittenAsBefore(t *testing.T) {
 	}
 }
 
-// TestALoopThatIsBorrowedIsReadByPoll, and by its goroutine again when it is given back.
+// TestALoopThatIsBorrowedIsReadByPoll: after Return its goroutine reads again.
 func TestALoopThatIsBorrowedIsReadByPoll(t *testing.T) {
 	c, h, theirs := pair(t)
 	knocked := 0
@@ -229,7 +230,7 @@ func TestALoopThatIsBorrowedIsReadByPoll(t *testing.T) {
 	}
 }
 
-// TestALoopThatIsBorrowedHearsItsEnd: whoever reads in its place hears it first.
+// TestALoopThatIsBorrowedHearsItsEnd: the borrower may read the stop first.
 func TestALoopThatIsBorrowedHearsItsEnd(t *testing.T) {
 	knocked, stopped := make(chan bool, 1), make(chan bool)
 	l := New(func() time.Duration { return 0 }, func() { knocked <- true }, func() {})
@@ -241,7 +242,7 @@ func TestALoopThatIsBorrowedHearsItsEnd(t *testing.T) {
 	for !l.Poll(time.Second) {
 	}
 	l.Return()
-	l.Knock() // one that goes on hears it
+	l.Knock() // a running loop answers it
 	select {
 	case <-stopped:
 	case <-knocked:
@@ -251,7 +252,8 @@ func TestALoopThatIsBorrowedHearsItsEnd(t *testing.T) {
 	}
 }
 
-// TestAConnectionClosedBeforeItBeginsIsGivenBack: nobody would close its descriptor later.
+// TestAConnectionClosedBeforeItBeginsIsGivenBack: Close releases its descriptor, since nobody would do so
+// later.
 func TestAConnectionClosedBeforeItBeginsIsGivenBack(t *testing.T) {
 	c, _, theirs := pair(t)
 	c.Close()
@@ -263,8 +265,8 @@ func TestAConnectionClosedBeforeItBeginsIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestOnlyConnectionsOfTheKernelJoin: net.Pipe, TLS, and anything without a loop stay as they are.
-// Who knocks is heard, each time.
+// TestOnlyConnectionsOfTheKernelJoin: net.Pipe, TLS, and connections without a loop stay as they are. Each
+// Knock is answered.
 func TestOnlyConnectionsOfTheKernelJoin(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()
@@ -288,7 +290,7 @@ func TestOnlyConnectionsOfTheKernelJoin(t *testing.T) {
 	(*Loop)(nil).Stop()
 }
 
-// TestAKnockAfterTheEndGoesNowhere: the descriptors of a loop that is stopped may be those of connections.
+// TestAKnockAfterTheEndGoesNowhere: the descriptors of a stopped loop may belong to connections by then.
 func TestAKnockAfterTheEndGoesNowhere(t *testing.T) {
 	l := New(func() time.Duration { return 0 }, func() {}, func() {})
 	l.Stop()

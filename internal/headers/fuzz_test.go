@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// FuzzFields lets an answer say anything in the fields that a run reads: a Date that is read is an instant
-// that can be written, a reset that is announced lies ahead, and what comes from a cache names its field.
+// FuzzFields puts arbitrary texts into the fields that a run reads. A Date that is read can be written, an
+// announced reset is not past, and an answer from a cache has the field that says so.
 func FuzzFields(f *testing.F) {
 	f.Add("Date", "Fri, 20 Nov 2026 09:55:29 GMT")
 	f.Add("Age", "18446744073709551616")

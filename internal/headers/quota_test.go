@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// header makes a getter from lines "Name: value", repeated ones joined by ", ".
+// header makes a getter from lines "Name: value". Repeated ones are joined by ", ".
 func header(lines ...string) func(string) (string, bool) {
 	h := http.Header{}
 	for _, line := range lines {

@@ -12,12 +12,12 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// tape is a connection to a peer that has said everything already.
+// tape is a connection to a peer that has sent everything already.
 type tape struct {
 	net.Conn
 	said io.Reader
 	mu   sync.Mutex
-	// writes are what was written, one element a write.
+	// writes are the bytes of each write.
 	writes [][]byte
 }
 
@@ -33,7 +33,7 @@ func (t *tape) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// owner counts what it is told.
+// owner counts its calls.
 type owner struct{ answers, ends, broken, body int }
 
 func (o *owner) Answer(Answer)              { o.answers++ }
@@ -41,7 +41,7 @@ func (o *owner) Body(p []byte) bool         { o.body += len(p); return true }
 func (o *owner) End([]Field, time.Duration) { o.ends++ }
 func (o *owner) Broken(error)               { o.broken++ }
 
-// settingsFrame is how a peer begins that has nothing to say.
+// settingsFrame is the beginning of a peer without settings of its own.
 const settingsFrame = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 
 func begin(t testing.TB, said string) (*Conn, *tape) {
@@ -60,7 +60,7 @@ func get(path string) *Request {
 		{"user-agent", "rlcheck/1"}, {"accept", "*/*"}, {"x-api-key", "some-client-1"}}}
 }
 
-// A burst is one write, and small enough for one packet of a usual network.
+// A burst is one write, and fits into one packet of a usual network.
 func TestABurstIsOneWrite(t *testing.T) {
 	c, w := begin(t, "")
 	w.writes = nil
@@ -81,15 +81,15 @@ func TestABurstIsOneWrite(t *testing.T) {
 	}
 }
 
-// TestAnAnswerBeforeItsRequestIsNone: a peer may guess the next id, and answer while the request is being
-// made.
+// TestAnAnswerBeforeItsRequestIsNone: an answer does not count if the peer guessed the next id and sent it
+// while the request was being made.
 func TestAnAnswerBeforeItsRequestIsNone(t *testing.T) {
 	const answered = "\x00\x00\x01\x01\x05\x00\x00\x00\x01\x88" // HEADERS, END_STREAM, stream 1, :status 200
 	c, _ := begin(t, answered)
 	o := &owner{}
 	s := &Stream{Owner: o, Request: get("/")}
 	err := c.Send([]*Stream{s}, func(int, time.Duration) bool {
-		c.Serve() // to the end of what the peer has said
+		c.Serve() // until everything from the peer was read
 		return true
 	})
 	if err != nil || *o != (owner{}) || c.stream(1) != s {
@@ -97,7 +97,7 @@ func TestAnAnswerBeforeItsRequestIsNone(t *testing.T) {
 	}
 }
 
-// A header block larger than a frame goes on in others.
+// A header block larger than a frame continues in further frames.
 func TestLargeHeaders(t *testing.T) {
 	c, w := begin(t, "")
 	w.writes = nil
@@ -125,7 +125,7 @@ func TestLargeHeaders(t *testing.T) {
 	}
 }
 
-// Nothing that a peer says ends in a panic, or makes a stream end twice.
+// Whatever a peer sends, nothing panics and no stream ends twice.
 func FuzzServe(f *testing.F) {
 	var b bytes.Buffer
 	w := http2.NewFramer(&b, nil)

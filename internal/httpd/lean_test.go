@@ -34,7 +34,7 @@ var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		strings.Join(r.Header["X-V"], ";"))
 })
 
-// rationed admits four requests of a key, and denies the others with other fields and another body.
+// rationed admits four requests of a key. It denies later ones, with other fields and another body.
 func rationed() http.HandlerFunc {
 	asked := map[string]int{}
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +54,8 @@ func rationed() http.HandlerFunc {
 	}
 }
 
-// queued answers at once, and each later request wait after it came, unless its client left.
+// queued answers the first request at once, and each later one `wait` after its arrival, unless its client
+// left.
 func queued(wait time.Duration) http.HandlerFunc {
 	began := false
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -70,8 +71,8 @@ func queued(wait time.Duration) http.HandlerFunc {
 	}
 }
 
-// converse writes text to a lean server over a pipe and returns all that comes back until nothing more does.
-// It is to be called in virtual time, in which a server that still works is waited for.
+// converse writes text to a lean server over a pipe and returns everything that comes back. It must be called
+// in virtual time, which waits for a server that still works.
 func converse(t testing.TB, h http.Handler, text string) string {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -84,7 +85,7 @@ func converse(t testing.TB, h http.Handler, text string) string {
 		close(ended)
 	}()
 	go func() {
-		// The server may hang up before it has read all.
+		// The server may close the connection before it has read everything.
 		_, _ = io.WriteString(ours, text)
 		_ = ours.SetDeadline(time.Now().Add(50 * time.Millisecond))
 	}()
@@ -97,12 +98,12 @@ func converse(t testing.TB, h http.Handler, text string) string {
 	return string(answer)
 }
 
-// halfPipe is a pipe whose writing side can be closed, in so far as nothing comes from it any more.
+// halfPipe is a pipe whose writing side can be closed, in the sense that nothing more comes from it.
 type halfPipe struct{ net.Conn }
 
 func (p halfPipe) CloseWrite() error { return p.Close() }
 
-// statuses returns status and body of every answer in text, in order, and what is wrong with them.
+// statuses returns the status and body of every answer in text, in order, and what is wrong with them.
 func statuses(t testing.TB, text string, methods ...string) string {
 	t.Helper()
 	r := bufio.NewReader(strings.NewReader(text))
@@ -137,7 +138,7 @@ func statuses(t testing.TB, text string, methods ...string) string {
 	}
 }
 
-// TestLeanAnswers holds what a connection is answered against a table. A row that ends with close got nothing
+// TestLeanAnswers compares the answers on a connection with a table. A row that ends with close got nothing
 // more.
 func TestLeanAnswers(t *testing.T) {
 	const next = "GET /2 HTTP/1.1\r\nHost: h\r\n\r\n"
@@ -257,7 +258,7 @@ func TestLeanHead(t *testing.T) {
 }
 
 // TestLeanEqualsNetHTTP sends the same requests to a handler behind our server and to the handler alone, at
-// one instant, and compares the answers, field by field.
+// one instant. It compares the answers field by field.
 func TestLeanEqualsNetHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, alone := rationed(), rationed()
@@ -289,8 +290,8 @@ func TestLeanEqualsNetHTTP(t *testing.T) {
 	})
 }
 
-// TestLeanNoticesThatAClientLeft queues a request for an hour and hangs up: the handler ends, and so does the
-// connection.
+// TestLeanNoticesThatAClientLeft: the client hangs up while its request is queued for an hour. The handler
+// ends, and so does the connection.
 func TestLeanNoticesThatAClientLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -331,7 +332,7 @@ func TestLeanNoticesThatAClientLeft(t *testing.T) {
 	})
 }
 
-// TestLeanSlowClients gives up on a header block that does not end and on a client that says nothing.
+// TestLeanSlowClients: the server gives up on a header block without an end, and on a silent client.
 func TestLeanSlowClients(t *testing.T) {
 	for send, want := range map[string]time.Duration{"": idleTimeout, "GET / HT": headerTimeout} {
 		synctest.Test(t, func(t *testing.T) {
@@ -341,7 +342,7 @@ func TestLeanSlowClients(t *testing.T) {
 			s.add(c)
 			go c.serve()
 			began := time.Now()
-			// A pipe hands on even an empty write.
+			// A pipe passes on even an empty write.
 			if send != "" {
 				if _, err := io.WriteString(ours, send); err != nil {
 					t.Fatal(err)
@@ -358,8 +359,8 @@ func TestLeanSlowClients(t *testing.T) {
 	}
 }
 
-// TestLeanCloseWaitsForAnswers closes a server with a request in flight, which is answered, and with an idle
-// connection, which ends at once.
+// TestLeanCloseWaitsForAnswers closes a server. A request in flight is answered, and an idle connection ends
+// at once.
 func TestLeanCloseWaitsForAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLean(queued(200 * time.Millisecond))
@@ -401,8 +402,8 @@ func TestLeanCloseWaitsForAnswers(t *testing.T) {
 	})
 }
 
-// FuzzLean sends anything: the server never panics, never hangs, and answers no more often than net/http
-// finds requests; what it lets through net/http reads as a request too.
+// FuzzLean sends arbitrary bytes. The server never panics or hangs, and answers at most as often as net/http
+// finds requests. net/http can read what the server accepts.
 func FuzzLean(f *testing.F) {
 	for _, seed := range []string{
 		"GET / HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -428,7 +429,7 @@ func FuzzLean(f *testing.F) {
 		r := bufio.NewReader(strings.NewReader(string(text)))
 		theirs := 0
 		for {
-			// Only we skip empty lines before a request.
+			// Only our server skips empty lines before a request.
 			for b, err := r.Peek(1); err == nil && (b[0] == '\r' || b[0] == '\n'); b, err = r.Peek(1) {
 				_, _ = r.Discard(1)
 			}
@@ -450,7 +451,7 @@ func FuzzLean(f *testing.F) {
 	})
 }
 
-// scriptConn is a connection over which in comes, and then the end.
+// scriptConn is a connection that delivers `in`, and then its end.
 type scriptConn struct {
 	net.Conn
 	in, out []byte
@@ -477,7 +478,7 @@ func (c *scriptConn) RemoteAddr() net.Addr {
 }
 func (c *scriptConn) SetReadDeadline(time.Time) error { return nil }
 
-// TestOddLinesAreKept: the lean server tells which lines of a header block are not written as usual.
+// TestOddLinesAreKept: the lean server reports header lines that are not written as usual.
 func TestOddLinesAreKept(t *testing.T) {
 	var h head
 	for block, want := range map[string]string{

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestListenRefusesOtherAddresses listens on loopback only, unless it is told otherwise.
+// TestListenRefusesOtherAddresses: a server listens on loopback only, unless AnyAddress allows more.
 func TestListenRefusesOtherAddresses(t *testing.T) {
 	for _, addr := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
 		s, err := Listen(http.NotFoundHandler(), addr)
@@ -44,8 +44,8 @@ func (h whole) ServeHTTP(w http.ResponseWriter, r *http.Request) { h(w, r) }
 
 func (whole) AnswersInOnePiece() {}
 
-// TestServerServesManyConnections keeps a thousand connections open and asks over each twice; closing ends
-// them all, and the port is free again.
+// TestServerServesManyConnections keeps a thousand connections open and sends two requests over each. Closing
+// ends them all, and the port is free again.
 func TestServerServesManyConnections(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]int{}
@@ -123,7 +123,7 @@ func TestServerRefusesLargeHeaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			// The server may hang up before it has read all.
+			// The server may close the connection before it has read everything.
 			_, _ = fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: x\r\nX-Large: %s\r\n\r\n",
 				strings.Repeat("a", size))
 		}()

@@ -18,7 +18,8 @@ const (
 	us = time.Microsecond
 )
 
-// answered is an observation of a request planned at, sent late after it and answered service after that.
+// answered returns an observation of a request planned at `at`, sent `late` after it, and answered `service`
+// after that.
 func answered(o timeline.Outcome, at, late, service time.Duration) timeline.Observation {
 	return timeline.Observation{
 		Arrival: timeline.Arrival{At: at, Cost: 1}, Sent: at + late, FirstByte: at + late + service,
@@ -73,7 +74,7 @@ func exactly[T int64 | time.Duration](t *testing.T, name string, got, want T) {
 	}
 }
 
-// about allows for three digits: one thousandth above, nothing below.
+// about allows an error of three digits: one thousandth above, nothing below.
 func about(t *testing.T, name string, got, want time.Duration) {
 	t.Helper()
 	if got < want || got > want+want/1000 {
@@ -206,7 +207,7 @@ func TestOnlyPhasesWithAPlanAreLate(t *testing.T) {
 	}
 	for range 1000 {
 		add("closed", 0)
-		add("open", 0) // before it is seen to have a plan
+		add("open", 0) // before the phase is known to have a plan
 	}
 	exactly(t, "without a plan", c.Summary().Lateness.Count, 0)
 	for range 1000 {

@@ -15,7 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// logExample lasts 12.5 s: in each millisecond one allowed, every fifth denied.
+// logExample lasts 12.5 s. It has one request in each millisecond: allowed, and every fifth denied.
 func logExample() *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{Ended: 12500 * ms}}
 	for i := range 12_000 {
@@ -30,7 +30,7 @@ func logExample() *timeline.Timeline {
 
 var logStart = time.Date(2026, 11, 20, 10, 0, 0, 250_000_000, time.UTC)
 
-// readLog adds up a log by tag and returns the texts of the lines that are no comments.
+// readLog sums a log by tag, and returns the lines that are not comments.
 func readLog(t *testing.T, log []byte) (map[string]*hdr.Histogram, []string) {
 	t.Helper()
 	sums := make(map[string]*hdr.Histogram)
@@ -196,7 +196,7 @@ func TestTheLogOfALongRecordingIsShort(t *testing.T) {
 	}
 }
 
-// failing fails at the n-th write.
+// failing is a writer that fails at the n-th write.
 type failing struct{ n int }
 
 var errWrite = errors.New("no room")

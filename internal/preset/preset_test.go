@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// table reads a file of testdata: a configuration, and below it, behind a tab, what is wanted.
+// table reads a file of testdata: a configuration, and below it, after a tab, the expected result.
 func table(t *testing.T, name string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -35,7 +35,7 @@ func TestConfigurationsBecomeSPECs(t *testing.T) {
 	}
 }
 
-// A mistake is told with its place, and with a mend where there is one.
+// A mistake is reported with its place, and with a mend if there is one.
 func TestMistakesAreTold(t *testing.T) {
 	for text, want := range table(t, "mistakes.txt") {
 		spec, wrong := Expand(text)
@@ -54,7 +54,7 @@ func TestMistakesAreTold(t *testing.T) {
 	}
 }
 
-// What is no preset is left to the SPEC, and no text makes the parser panic.
+// A text that is not a preset is left to the SPEC, and no text makes the parser panic.
 func FuzzExpand(f *testing.F) {
 	for _, p := range All() {
 		f.Add(p.Written())

@@ -2,7 +2,7 @@ package redis
 
 import "testing"
 
-// TestADeadServerIsAnError: an exchange that does not come about has an error, and no empty answers.
+// TestADeadServerIsAnError: an exchange that fails returns an error, not empty answers.
 func TestADeadServerIsAnError(t *testing.T) {
 	url, stop, err := Embedded()
 	if err != nil {
@@ -20,7 +20,7 @@ func TestADeadServerIsAnError(t *testing.T) {
 		t.Errorf("got %v, %v, want v and nothing", out, err)
 	}
 	stop()
-	for range 3 { // the connection that was cut, and those that are refused
+	for range 3 { // the first connection is cut, later ones are refused
 		if out, err = e.Exchange(t.Context(), get, get); err == nil {
 			t.Errorf("got %v of a server that is gone, want an error", out)
 		}

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestRedisURLs reads URLs of several servers, and refuses others without repeating what may be a password.
+// TestRedisURLs: URLs of several servers are read, and others are refused without showing a possible
+// password.
 func TestRedisURLs(t *testing.T) {
 	for text, want := range map[string]string{
 		"a:1,b:2":            "{  [a:1 b:2] }",
@@ -38,7 +39,7 @@ func TestRedisURLs(t *testing.T) {
 	}
 }
 
-// TestWhatHelpsIsSaid: an error of the first exchange is told with what helps against it.
+// TestWhatHelpsIsSaid: an error of the first exchange says what helps against it.
 func TestWhatHelpsIsSaid(t *testing.T) {
 	for want, err := range map[string]error{
 		"check the user":        refusal("WRONGPASS invalid username-password pair"),
@@ -57,8 +58,8 @@ func TestWhatHelpsIsSaid(t *testing.T) {
 // refusal is an error that a server answers.
 type refusal string
 
-// Error is what it answers.
+// Error returns the error text of the server.
 func (r refusal) Error() string { return string(r) }
 
-// RedisError marks it.
+// RedisError marks it as an error of a server.
 func (refusal) RedisError() {}

@@ -19,8 +19,8 @@ const (
 	tableEnds   = "<!-- end of the fault table -->\n"
 )
 
-// faultTable is what each scenario claims to catch, as README.md has it. That the claims are true is what the
-// fault matrix of internal/trial and `rlcheck selftest` are for.
+// faultTable returns the table of docs/scenarios.md: what each scenario claims to catch. The fault matrix of
+// internal/trial and `rlcheck selftest` test that the claims are true.
 func faultTable(t *testing.T) string {
 	t.Helper()
 	all, err := All()
@@ -50,7 +50,7 @@ func faultTable(t *testing.T) string {
 	return b.String()
 }
 
-// promisedOnly says of a fault what has to be promised for it to be one; empty for most.
+// promisedOnly says what must be promised for a fault to be one; "" for most faults.
 func promisedOnly(f target.Fault) string {
 	if f.Promise == "" {
 		return ""
@@ -58,7 +58,7 @@ func promisedOnly(f target.Fault) string {
 	return ", where it is promised (`--promise " + f.Promise + "`)"
 }
 
-// class is a kind of thing that real limiters got wrong; unshown says why no endpoint can show it.
+// class is a kind of mistake that real limiters made. unshown says why no endpoint can show it.
 type class struct{ id, title, unshown string }
 
 // classes reads testdata/classes.txt.
@@ -77,7 +77,7 @@ func classes(t *testing.T) (all []class) {
 	return all
 }
 
-// TestEveryClassHasAFault, or a reason why no endpoint can show it.
+// TestEveryClassHasAFault: each class has a fault, or a reason why no endpoint can show it.
 func TestEveryClassHasAFault(t *testing.T) {
 	of := map[string]int{}
 	for _, f := range target.Faults() {
@@ -104,7 +104,7 @@ func TestEveryClassHasAFault(t *testing.T) {
 	}
 }
 
-// catalogue is docs/faults.md: every class of faults, with the faults of it, or why there is none.
+// catalogue returns docs/faults.md: every class, with its faults or the reason why there is none.
 func catalogue(t *testing.T) string {
 	t.Helper()
 	all, err := All()
@@ -137,7 +137,7 @@ func catalogue(t *testing.T) string {
 	return b.String()
 }
 
-// TestCatalogueIsCurrent: docs/faults.md is that of the faults.
+// TestCatalogueIsCurrent: docs/faults.md agrees with the faults.
 func TestCatalogueIsCurrent(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "faults.md")
 	want := catalogue(t)
@@ -156,7 +156,7 @@ func TestCatalogueIsCurrent(t *testing.T) {
 	}
 }
 
-// TestDocsHaveTheFaultTable: the table in docs/scenarios.md is the one of the bundled scenarios.
+// TestDocsHaveTheFaultTable: the table in docs/scenarios.md agrees with the bundled scenarios.
 func TestDocsHaveTheFaultTable(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "scenarios.md")
 	text, err := os.ReadFile(path)

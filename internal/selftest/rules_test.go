@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// rulebook is docs/rules.md: every rule, with what is looked at to judge it, or why none does.
+// rulebook returns docs/rules.md: every rule, with what a claim looks at to judge it, or why none does.
 func rulebook() string {
 	var seen, unseen strings.Builder
 	for _, r := range headers.Rules() {
@@ -31,7 +31,7 @@ func rulebook() string {
 		unseen.String()
 }
 
-// TestDocsHaveTheRules: docs/rules.md is that of the rules, each of which is either judged or says why not.
+// TestDocsHaveTheRules: docs/rules.md agrees with the rules. Each rule is judged, or says why not.
 func TestDocsHaveTheRules(t *testing.T) {
 	ids := map[headers.Rule]bool{}
 	for _, r := range headers.Rules() {

@@ -15,7 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// verdict is what a made-up run of one scenario says.
+// verdictOf returns the result of an invented run of one scenario.
 func verdictOf(v verdict.Verdict, claim string) result.Scenario {
 	out := result.Scenario{Verdict: v, Claims: []verdict.Claim{{ID: claim, Kind: verdict.KindOf(claim),
 		Verdict: v, Text: "as it is"}}}
@@ -25,7 +25,7 @@ func verdictOf(v verdict.Verdict, claim string) result.Scenario {
 	return out
 }
 
-// right says what should be said.
+// right returns the right verdict.
 func right(_ context.Context, s *scenario.Scenario, _ string) result.Scenario {
 	if s.Target.Fault == "" {
 		return verdictOf(verdict.Pass, "conformance")
@@ -86,7 +86,7 @@ func TestEveryClaimIsTriedOnce(t *testing.T) {
 	}
 }
 
-// TestQuickTriesEachFaultOnce: in one scenario only.
+// TestQuickTriesEachFaultOnce: with Quick, only one scenario tries each fault.
 func TestQuickTriesEachFaultOnce(t *testing.T) {
 	all, err := Bundled()
 	if err != nil {
@@ -120,13 +120,13 @@ func TestQuickTriesEachFaultOnce(t *testing.T) {
 	}
 }
 
-// TestVerdictOfASelfTest: what decides it, and what is tried again.
+// TestVerdictOfASelfTest shows what decides the verdict, and what is tried again.
 func TestVerdictOfASelfTest(t *testing.T) {
 	for _, c := range []struct {
-		name, at string // the scenario and fault that is answered otherwise, as SCENARIO/FAULT
+		name, at string // the cell with another answer, as SCENARIO/FAULT
 		answer   result.Scenario
 		want     verdict.Verdict
-		tries    int // of that cell
+		tries    int // how often that cell is tried
 		says     string
 	}{
 		{"a right target that fails", "burst/", verdictOf(verdict.Fail, "conformance"), verdict.Fail, 1,
@@ -166,7 +166,7 @@ func TestVerdictOfASelfTest(t *testing.T) {
 
 func TestInterruptedSelfTestPassesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	const workers, last = 2, 9 // the others may have begun one more each when the last one ends it
+	const workers, last = 2, 9 // each other worker may have begun one more at the end
 	var n atomic.Int32
 	r, err := Run(ctx, Options{Workers: workers,
 		Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
@@ -196,7 +196,7 @@ func TestOneRealCell(t *testing.T) {
 	cells := []*Cell{{Scenario: s.ID}, {Scenario: s.ID, Fault: s.Catches[0]}}
 	tester.try(context.Background(), cells, 2)
 	for _, c := range cells {
-		if !c.Good() && c.Verdict != verdict.Inconclusive { // a machine that is busy may be late
+		if !c.Good() && c.Verdict != verdict.Inconclusive { // a busy machine may be late
 			t.Errorf("%+v", *c)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// differences are the requests of a recording that a right limiter decides otherwise.
+// differences returns the requests of a recording that a right limiter decides differently.
 func differences(t *testing.T, tl *timeline.Timeline, limit string) (n int) {
 	t.Helper()
 	right, err := Beside(tl, []timeline.PhaseLimit{{Limit: limit}})
@@ -24,7 +24,8 @@ func differences(t *testing.T, tl *timeline.Timeline, limit string) (n int) {
 	return n
 }
 
-// TestBesideARightLimiter: what a right limiter recorded is decided alike, whatever the order of a burst was.
+// TestBesideARightLimiter: the recording of a right limiter is decided the same, whatever the order in a
+// burst was.
 func TestBesideARightLimiter(t *testing.T) {
 	for _, limit := range []string{"token-bucket,rate=10/s,burst=5", "fixed-window,rate=5/1s",
 		"sliding-window-log,rate=5/1s", "leaky-bucket,rate=10/s,burst=5"} {
@@ -54,8 +55,8 @@ func TestBesideARightLimiter(t *testing.T) {
 	}
 }
 
-// TestBesideCounts: a request in flight ends with its recorded answer, an exempt phase is not decided, and
-// single units are counted so.
+// TestBesideCounts: a request in flight ends with its recorded answer. An exempt phase is not decided.
+// SingleUnits makes every cost 1.
 func TestBesideCounts(t *testing.T) {
 	o := func(sent, done time.Duration, phase string) timeline.Observation {
 		return timeline.Observation{Arrival: timeline.Arrival{Phase: phase, Cost: 3}, Sent: sent * ms,
@@ -71,7 +72,7 @@ func TestBesideCounts(t *testing.T) {
 	}
 	late := "sliding-window-log,rate=1/1h,charge=completion"
 	tl.Observations = []timeline.Observation{o(0, 5, "p"), o(1, 9, "p"), o(20, 30, "p")}
-	tl.Observations[1].FirstByte = 8 * ms // under way when the first one is charged, and sent before
+	tl.Observations[1].FirstByte = 8 * ms // in flight when the first one is charged
 	got, err = Beside(tl, []timeline.PhaseLimit{{Limit: late}})
 	want = []timeline.Outcome{timeline.Allowed, timeline.Allowed, timeline.Denied}
 	if err != nil || !slices.Equal(got, want) {

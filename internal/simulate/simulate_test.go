@@ -20,7 +20,7 @@ func mustLimit(t *testing.T, text string) spec.Limit {
 	return l
 }
 
-// play plays phases under one limit, an answer taking 1 ms, from the beginning of a day.
+// play plays phases under one limit, from the beginning of a day. An answer takes 1 ms.
 func play(t *testing.T, limit string, phases ...timeline.Phase) *timeline.Timeline {
 	t.Helper()
 	l := mustLimit(t, limit)
@@ -33,7 +33,7 @@ func play(t *testing.T, limit string, phases ...timeline.Phase) *timeline.Timeli
 	return tl
 }
 
-// at are n arrivals every so often.
+// at returns n arrivals, one each `every`.
 func at(n int, every time.Duration) (out []timeline.Arrival) {
 	for i := range n {
 		out = append(out, timeline.Arrival{Partition: "k", Phase: "p", At: time.Duration(i) * every})
@@ -41,7 +41,7 @@ func at(n int, every time.Duration) (out []timeline.Arrival) {
 	return out
 }
 
-// TestPlay: what the definitions of the limits say of simple loads.
+// TestPlay: simple loads have the results that the definitions of the limits imply.
 func TestPlay(t *testing.T) {
 	rest := timeline.Phase{Name: "rest", Shape: timeline.Silence, Duration: time.Second}
 	burst := timeline.Phase{Name: "p", Shape: timeline.AtOnce, Arrivals: at(30, 0)}
@@ -103,7 +103,7 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
-// TestRules: an exempt phase is not counted, a barred one is denied, and each limit counts for itself.
+// TestRules: an exempt phase is not counted, a barred one is denied, and each limit counts its own requests.
 func TestRules(t *testing.T) {
 	one := mustLimit(t, "token-bucket,rate=1/1h,burst=1")
 	rules := map[string]Rule{"free": {Exempt: true}, "barred": {Barred: true}, "one": {Limit: one},
@@ -132,7 +132,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestARangeIsNoLimiter: what is not one limiter is refused.
+// TestARangeIsNoLimiter: a limit that is not a single limiter is refused.
 func TestARangeIsNoLimiter(t *testing.T) {
 	for _, text := range []string{"token-bucket,rate=5..20/s,burst=20", "fixed-window,rate=10/1s..2s"} {
 		if _, err := NewLimiter(mustLimit(t, text), time.Time{}, ms); err == nil {
