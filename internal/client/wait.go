@@ -59,8 +59,8 @@ func (r *request) waits(c clock) []wait {
 		}
 		w := wait{denial: d, retry: next, try: i}
 		w.due, w.date, w.told = c.due(d)
-		// A request that was sent while the denial was under way is not a retry. That way took no longer than
-		// the denial itself.
+		// A request that was sent while the denial was under way is not a retry. That way is taken to be no
+		// longer than the server needed for the denial.
 		w.sure = r.sure && w.gap() > d.FirstByte-d.Sent
 		out = append(out, w)
 	}

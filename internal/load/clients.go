@@ -42,7 +42,7 @@ type client struct {
 	partition string
 	due       time.Duration
 	// sent counts the requests of the client. turn counts them too, but starts at the number of the client.
-	// failures counts the requests of a backoff phase since the last admission.
+	// failures counts the failed requests of a backoff phase since the last admission.
 	sent, turn, failures int
 }
 

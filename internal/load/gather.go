@@ -85,7 +85,7 @@ func (p *phase) most() int {
 }
 
 // takeFixed appends the observations of planned arrivals to out. If the target answered any gated request
-// early, the intervals of all gated ones begin when they were armed.
+// early, the interval of each answered gated request begins when it was armed.
 func (p *phase) takeFixed(out []timeline.Observation) []timeline.Observation {
 	for i := range p.fixed {
 		if !p.fixed[i].Over() {

@@ -10,7 +10,7 @@ import (
 const (
 	// backOff is how long an honoring client waits after a denial without a readable Retry-After.
 	backOff = time.Second
-	// endless is the wait after which a client of a phase without a duration gives up.
+	// endless is the longest wait after which a client comes back. A client with a longer wait ends.
 	endless = time.Hour
 )
 

@@ -17,7 +17,8 @@ type phase struct {
 	r    *recorder
 	plan *timeline.Phase
 	// fixed are the shots of planned arrivals, obs their observations, in the order of the plan. Both are nil
-	// in a long open-loop phase, which makes each shot when it is due.
+	// in a phase without planned arrivals. They are also nil in a long open-loop phase, which makes each shot
+	// when it is due.
 	fixed []transport.Shot
 	obs   []timeline.Observation
 	// over counts the planned arrivals that have become observations.

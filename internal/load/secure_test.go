@@ -101,7 +101,7 @@ func TestOtherProtocolsAreNamed(t *testing.T) {
 	}
 }
 
-// A target that needs a client certificate may not end the handshake with an error. It may send a status
+// A target that needs a client certificate need not end the handshake with an error. It may send a status
 // (nginx, 400), or an alert after the handshake. The mend is the same.
 func TestACertificateThatIsMissingIsNamed(t *testing.T) {
 	for _, required := range []tls.ClientAuthType{tls.RequestClientCert, tls.RequireAnyClientCert} {

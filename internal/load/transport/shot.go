@@ -69,9 +69,9 @@ func (s *Shot) claim() (early, mine bool) {
 // early tells whether s ended before its gate opened.
 func (s *Shot) early() bool { return s.gated && s.state.Load() != sent }
 
-// began returns the left end of the interval for an answer whose first byte was read at first. That is the
-// completing write. It is the partial write if the target answered before the completing one. It is the
-// submission if nothing was ever written.
+// began returns the left end of the interval for an answer whose first byte was read at first, 0 for no
+// answer. That is the completing write. It is the partial write of a gated shot if no answer came, or if one
+// came before the completing write. It is the submission if nothing was ever written.
 func (s *Shot) began(first time.Duration) time.Duration {
 	switch {
 	case s.state.Load() != sent && !s.gated:
