@@ -12,7 +12,6 @@ import (
 
 // Loop is one goroutine that reads connections. The scheduler may move it between threads.
 type Loop struct {
-	now              func() time.Duration
 	knocked, handled func()
 	// poll is the descriptor of epoll. bell is a pipe for the bytes knock, lend and stop.
 	poll     int
@@ -20,10 +19,10 @@ type Loop struct {
 	finished chan struct{}
 	// lent tells a borrower that the goroutine of the loop stands still until back.
 	lent, back chan struct{}
-	// events, the ready connections, and the buffer belong to the current reader.
+	// events, the ready connections, and in belong to the current reader.
 	events [64]syscall.EpollEvent
 	ready  [64]*Conn
-	buffer []byte
+	in     *receiver
 	// ending tells that the reader has seen stop.
 	ending bool
 	// turn is held by the thread while it handles what has arrived.
@@ -49,8 +48,8 @@ func New(now func() time.Duration, knocked, handled func()) *Loop {
 	if err != nil {
 		return nil
 	}
-	l := &Loop{now: now, knocked: knocked, handled: handled, poll: poll, finished: make(chan struct{}),
-		lent: make(chan struct{}), back: make(chan struct{}), buffer: make([]byte, Most)}
+	l := &Loop{knocked: knocked, handled: handled, poll: poll, finished: make(chan struct{}),
+		lent: make(chan struct{}), back: make(chan struct{}), in: newReceiver(now)}
 	if syscall.Pipe2(l.bell[:], syscall.O_CLOEXEC|syscall.O_NONBLOCK) != nil {
 		syscall.Close(poll)
 		return nil
@@ -156,6 +155,7 @@ func (l *Loop) Join(nc net.Conn, h Handler) *Conn {
 	if err != nil || c.fd < 0 {
 		return nil
 	}
+	stamped(c.fd)
 	nc.Close()
 	return c
 }
@@ -174,7 +174,7 @@ func (l *Loop) handle(n int) {
 	rings := l.find(n)
 	for i := range n {
 		if c := l.ready[i]; c != nil {
-			c.drain(l.buffer, l.events[i].Events)
+			c.drain(l.in, l.events[i].Events)
 		}
 	}
 	l.handled()
@@ -319,10 +319,10 @@ func (c *Conn) Begin() error {
 }
 
 // drain reads what has arrived. A read that does not fill the buffer took everything, unless the peer ended.
-func (c *Conn) drain(buffer []byte, events uint32) {
+func (c *Conn) drain(in *receiver, events uint32) {
 	for !c.gone {
-		n, err := raw(syscall.SYS_RECVFROM, c.fd, buffer)
-		switch at := c.loop.now(); {
+		n, came, read, err := in.receive(c.fd)
+		switch {
 		case err == syscall.EINTR:
 			continue
 		case err == syscall.EAGAIN:
@@ -338,9 +338,9 @@ func (c *Conn) drain(buffer []byte, events uint32) {
 			c.finish(io.EOF)
 			return
 		default:
-			c.handler.Ready(buffer[:n], at)
+			c.handler.Ready(in.buffer[:n], came, read)
 		}
-		if n < len(buffer) && events == syscall.EPOLLIN {
+		if n < Most && events == syscall.EPOLLIN {
 			return
 		}
 	}

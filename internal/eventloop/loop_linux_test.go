@@ -16,9 +16,12 @@ type heard struct {
 	read  chan string
 	gone  chan error
 	ready func(b []byte)
+	// came and at are those of the last Ready.
+	came, at time.Duration
 }
 
-func (h *heard) Ready(b []byte, _ time.Duration) {
+func (h *heard) Ready(b []byte, came, at time.Duration) {
+	h.came, h.at = came, at
 	if h.ready != nil {
 		h.ready(b)
 		return
@@ -310,5 +313,29 @@ func TestAKnockAfterTheEndGoesNowhere(t *testing.T) {
 	var b [1]byte
 	if n, err := syscall.Read(other[0], b[:]); err != syscall.EAGAIN {
 		t.Errorf("%d bytes came, %q, %v", n, b, err)
+	}
+}
+
+// TestTheKernelSaysWhenBytesCame: a loop that reads late tells when they came. The kernel begins to stamp some
+// time after it was asked to.
+func TestTheKernelSaysWhenBytesCame(t *testing.T) {
+	c, h, theirs := pair(t)
+	begin(t, c)
+	for until := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		c.loop.Hold()
+		io.WriteString(theirs, "x")
+		time.Sleep(5 * time.Millisecond) // loopback hands over within the write
+		released := c.loop.in.now()
+		c.loop.Release()
+		<-h.read
+		if h.at < released || h.came > h.at {
+			t.Fatalf("came %v, read %v, released %v", h.came, h.at, released)
+		}
+		if h.came < released {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatal("no stamp was used for a minute")
+		}
 	}
 }

@@ -74,8 +74,8 @@ type Observation struct {
 	// Sent is the clock just before the write that first lets the target decide. The closed interval [Sent,
 	// FirstByte] contains the decision.
 	Sent time.Duration
-	// FirstByte is the clock just after the read that returned the first byte of the answer. It means nothing
-	// unless Answered.
+	// FirstByte is a time by which the first byte of the answer had arrived, at most the clock after the read
+	// that returned it. It means nothing unless Answered.
 	FirstByte time.Duration
 	// Done is the clock after the last byte of the answer. 0: it is not known.
 	Done time.Duration

@@ -17,9 +17,8 @@ import (
 //	write            wake-up            read
 //	|--------------- lag ---------------|
 //
-// Note: the kernel can stamp arriving data (SO_TIMESTAMPNS), but it uses the wall clock. That clock may step
-// between the stamp and the read. An interval must not end before the decision, so its right end is the time
-// of the read.
+// The interval of an answer that an event loop reads late still ends when the answer arrived, if the kernel
+// has stamped it (eventloop.Handler). Elsewhere an interval ends with the read.
 type Lag struct {
 	clock pacing.Clock
 	phase *atomic.Pointer[string]

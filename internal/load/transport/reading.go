@@ -105,8 +105,9 @@ func (t *Transport) readings() []*reading {
 }
 
 // Ready takes in what arrived on a connection of an event loop. If it is not the whole answer, a goroutine
-// goes on.
-func (c *Conn) Ready(b []byte, at time.Duration) {
+// goes on. An interval ends with came. The answer is done at read, since the target may release the request
+// after its last byte.
+func (c *Conn) Ready(b []byte, came, read time.Duration) {
 	if c.served == 0 && c.known == 0 {
 		c.known = copy(c.opening[:], b)
 	}
@@ -116,13 +117,13 @@ func (c *Conn) Ready(b []byte, at time.Duration) {
 		c.surplus(another(b))
 		c.end(nil)
 		return
-	case s.state.Load() != sent || at < s.sentAt || s.Request.Rest != nil ||
+	case s.state.Load() != sent || came < s.sentAt || s.Request.Rest != nil ||
 		s.Request.Asked.Method == http.MethodHead || !a.Parse(b):
-		c.leave(b, at)
+		c.leave(b, came)
 		return
 	}
-	c.head(s, at, a.Status, c.t.o.Outcome(a.Status, nil), c.kept(a.Fields))
-	if s.Obs.Done = at; s.Obs.Outcome == timeline.Denied {
+	c.head(s, came, a.Status, c.t.o.Outcome(a.Status, nil), c.kept(a.Fields))
+	if s.Obs.Done = read; s.Obs.Outcome == timeline.Denied {
 		s.Obs.Body = string(a.Body[:min(len(a.Body), c.t.o.KeepBody)])
 	}
 	var idle []string
