@@ -316,8 +316,8 @@ func TestAKnockAfterTheEndGoesNowhere(t *testing.T) {
 	}
 }
 
-// TestTheKernelSaysWhenBytesCame: a loop that reads late tells when they came. The kernel begins to stamp some
-// time after it was asked to.
+// TestTheKernelSaysWhenBytesCame: a loop that reads late tells when they came. The kernel begins to stamp
+// some time after it was asked to.
 func TestTheKernelSaysWhenBytesCame(t *testing.T) {
 	c, h, theirs := pair(t)
 	begin(t, c)

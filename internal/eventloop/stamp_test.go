@@ -7,7 +7,8 @@ import (
 )
 
 // TestNoStampIsTurnedTooEarly: whatever step the wall clock takes and however long samples take, the time
-// that is used is not before the arrival. Only two steps that cancel out between two samples stay unseen. Where nothing disturbs, it is less than 2 us after it.
+// that is used is not before the arrival. Only two steps that cancel out between two samples stay unseen.
+// Where nothing disturbs, it is less than 2 us after the arrival.
 func TestNoStampIsTurnedTooEarly(t *testing.T) {
 	const us = time.Microsecond
 	r := rand.New(rand.NewPCG(1, 2))

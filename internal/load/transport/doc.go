@@ -14,8 +14,8 @@
 //
 //	Sent       before the write that completes the header block; a server may decide then, before a body
 //	           arrives
-//	FirstByte  after the first byte of the final answer came: by the kernel's stamp on an event loop, or else
-//	           after the read that returned it
+//	FirstByte  after the first byte of the final answer came: by the kernel's stamp on an event loop, or
+//	           else after the read that returned it
 //
 // Over HTTP/2 many requests share a connection (link.go, internal/http2). Sent is then the time before the
 // one write of all requests that leave together. FirstByte is the time after the read that brought the first
