@@ -28,11 +28,7 @@ type Redactor struct {
 // settings put there, the password of the store, and the values of queries.
 func New(chosen []*scenario.Scenario, settings []tree.Setting, store string) Redactor {
 	var pairs []string
-	add := func(secret string) {
-		if len(secret) >= Shortest {
-			pairs = append(pairs, secret, Mark)
-		}
-	}
+	add := func(secret string) { pairs = append(pairs, secretPairs(secret)...) }
 	if u, err := url.Parse(store); err == nil {
 		if password, set := u.User.Password(); set {
 			add(password)
@@ -62,6 +58,29 @@ func New(chosen []*scenario.Scenario, settings []tree.Setting, store string) Red
 		}
 	}
 	return Redactor{strings.NewReplacer(pairs...), len(pairs) == 0}
+}
+
+// Lengths in bytes of secrets, such as bodies. longWhole is the longest one that is looked for as a whole: a
+// replacer of one text alone takes time by its square. Of one from longKept on, more than is kept of a body,
+// parts are looked for too: a target that repeats it is cut off. More than mostKept of it is nowhere kept.
+const (
+	longWhole, longKept, mostKept = 8 << 10, 512, 64 << 10
+	partSize, leastPart           = 64, 16
+)
+
+// secretPairs replaces a secret, as a whole or by its parts.
+func secretPairs(secret string) (pairs []string) {
+	if n := len(secret); Shortest <= n && n <= longWhole {
+		pairs = append(pairs, secret, Mark)
+	}
+	if len(secret) < longKept {
+		return pairs
+	}
+	for rest := secret[:min(len(secret), mostKept)]; len(rest) >= leastPart; {
+		n := min(partSize, len(rest))
+		pairs, rest = append(pairs, rest[:n], Mark), rest[n:]
+	}
+	return pairs
 }
 
 // secretName is the name of a parameter that has a secret; longSecret is how long a value is that may be one
