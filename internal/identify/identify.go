@@ -71,6 +71,8 @@ type search struct {
 	// shelf is what was unlikely when something rare was found, nil where none was; spent tells that it was.
 	shelf []*region
 	spent bool
+	// exhausted tells that all that is rare was looked for, hasty that the judge had too little time for it.
+	exhausted, hasty bool
 	// overran tells that a quota was asked for that is told beside what was found.
 	overran bool
 	// usuals is how many of the usual experiments were made.
@@ -105,7 +107,7 @@ func begun(s Sender, o Options, ended func() bool) *search {
 // begin supposes nothing.
 func (x *search) begin() {
 	x.regions, x.gone, x.aside, x.unlike = nil, nil, nil, nil
-	x.trail, x.stage, x.shelf, x.spent = nil, 0, nil, false
+	x.trail, x.stage, x.shelf, x.spent, x.exhausted = nil, 0, nil, false, false
 	for _, k := range kinds() {
 		x.regions = append(x.regions, &region{kind: k, live: []box{x.widest(k)}})
 	}
@@ -241,7 +243,9 @@ func (x *search) explore(ctx context.Context) {
 		planned := x.s.Now()
 		e, ok := x.choose()
 		if !ok { // what is likely may be what was asked too little
-			x.exclude()
+			if x.exclude(); len(x.regions) == 0 { // what is rare comes next
+				continue
+			}
 			planned = x.s.Now()
 			e, ok = x.planner().best()
 		}
@@ -327,6 +331,7 @@ func (x *search) narrow(asked int) {
 	}
 	if cut && (x.recorded() || until < x.judgeUntil()) { // else it is the time that is over
 		x.cut++
+		x.hasty = x.hasty || x.stage > 0
 	}
 	if len(left) == 0 && x.aside == nil && x.revive() {
 		x.narrow(asked)

@@ -191,6 +191,10 @@ func (k *kind) windows() time.Duration {
 const inUse = "no limit that is looked for explains all answers, or others use the quota: try again with " +
 	"a key of your own"
 
+// unsought is why a limit is not called unknown.
+const unsought = "every usual kind is refuted, but what is rare was not looked for to the end: a clock of " +
+	"whole seconds, two limits at once, a ban after a denial"
+
 // unsure is why a window that nobody would write is not named. untested and inStep are why a limit is not, of
 // a key that others may have used before.
 const (
@@ -254,9 +258,13 @@ func (x *search) result() *Result {
 	switch {
 	case len(found) > 0 && len(res.Found) == 0:
 		res.Stopped = unexplained + ": " + strings.Join(x.left(), "; or ")
+	case len(found) == 0 && !x.o.Fresh:
+		res.Stopped = inUse
 	case len(found) == 0:
-		if res.Stopped = inUse; x.o.Fresh {
-			res.Verdict, res.Gone, res.Stopped = None, x.nearest(), x.stopped
+		if res.Gone = x.nearest(); x.exhausted {
+			res.Verdict = None
+		} else {
+			res.Stopped = strings.TrimPrefix(x.stopped+"; "+unsought+x.hindered(), "; ")
 		}
 	case x.unconfirmed():
 		res.Stopped = cmp.Or(res.Stopped, x.whyUnconfirmed())

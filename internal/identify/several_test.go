@@ -3,6 +3,7 @@ package identify
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,21 @@ func parsed(t *testing.T, text string) spec.Limit {
 		t.Fatal(err)
 	}
 	return limit
+}
+
+// never ends no search.
+func never() bool { return false }
+
+// bursts are so many admissions and then denials, a millisecond apart.
+func bursts(admitted, denied int) []timeline.Observation {
+	all := append(took(timeline.Allowed, make([]time.Duration, admitted)...),
+		took(timeline.Denied, make([]time.Duration, denied)...)...)
+	for i := range all {
+		at := time.Duration(i) * ms
+		all[i].At, all[i].Sent, all[i].FirstByte, all[i].Done = at, at, at, at
+		all[i].Seq, all[i].Cost = i, 1
+	}
+	return all
 }
 
 // usualBudget is that of the command.
@@ -235,5 +251,61 @@ func TestWhatIsUnlikelyIsKeptBesideWhatIsRare(t *testing.T) {
 	}
 	if x.rather(t.Context(), func(context.Context) bool { return true }) || x.unshelve() {
 		t.Error("got the rare looked for again")
+	}
+}
+
+// rested is what two bursts show, a minute apart.
+func rested(first, second []timeline.Observation) []timeline.Observation {
+	for i := range second {
+		o := &second[i]
+		o.At, o.Sent = o.At+time.Minute, o.Sent+time.Minute
+		o.FirstByte, o.Done = o.FirstByte+time.Minute, o.Done+time.Minute
+	}
+	return append(first, second...)
+}
+
+// TestWhatIsRareIsLookedForBeforeNoneIsSaid: so much was left of usual kinds, all of it doubtful, that the
+// judge refuted the last of it when the next experiment was chosen. The answer was "none of these" then.
+func TestWhatIsRareIsLookedForBeforeNoneIsSaid(t *testing.T) {
+	x := begun(simulate(t, parsed(t, "token-bucket,rate=1/s,burst=1"), 1), usualBudget(), never)
+	x.tl.Observations = rested(bursts(6, 1), bursts(5, 1)) // no log of 5, and none of 6
+	left := &region{kind: kinds()[3]}
+	for i := range time.Duration(1200) { // each is refuted once it is divided
+		left.doubtful = append(left.doubtful, box{q1: 5, q2: 6, t1: time.Second + i, t2: time.Second + i})
+	}
+	x.regions, x.every, x.o.MaxTime = []*region{left}, x.o.Every, 0 // no experiment fits
+	if x.explore(t.Context()); x.stage == 0 || !slices.ContainsFunc(x.regions, (*region).rare) {
+		t.Errorf("got stage %d with %q left, want a clock of whole seconds", x.stage, x.left())
+	}
+}
+
+// TestNoneIsSaidOnlyWhereAllWasLookedFor: what is rare, too, and the judge had its time for it.
+func TestNoneIsSaidOnlyWhereAllWasLookedFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		widen       bool
+		think, tick time.Duration // tick passes whenever the judge looks at the clock
+		ended       bool
+		want        Verdict
+	}{
+		"nothing rare is looked for":   {false, time.Minute, 1, false, Open},
+		"all of it is":                 {true, time.Minute, 1, false, None},
+		"the judge is stopped":         {true, 5, 1, false, Open},
+		"the time ends":                {true, time.Minute, time.Minute, false, Open},
+		"it is interrupted before all": {true, time.Minute, 1, true, Open},
+	} {
+		o, now := usualBudget(), time.Duration(0)
+		o.Think = tt.think
+		x := begun(simulate(t, parsed(t, "token-bucket,rate=1/s,burst=1"), 1), o,
+			func() bool { return tt.ended })
+		x.tl.Observations, x.regions = rested(bursts(0, 1), bursts(1, 0)), nil // the first one is denied
+		x.clock = func() time.Duration { now += tt.tick; return now }
+		for tt.widen && x.widen(t.Context()) {
+			x.clock = x.s.Now
+			x.exclude()
+		}
+		res := x.result()
+		if res.Verdict != tt.want || (res.Verdict == Open) != strings.Contains(res.Stopped, unsought) {
+			t.Errorf("%s: got %s: %s", name, res.Summary(), res.Stopped)
+		}
 	}
 }

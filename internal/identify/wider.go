@@ -26,7 +26,7 @@ const widenAsked = 300
 // until a request is admitted again. It reports false where nothing does, or none is. What is only doubtful
 // counts for nothing here.
 func (x *search) widen(ctx context.Context) bool {
-	if x.aside != nil || len(x.trail) == 0 {
+	if x.aside != nil {
 		return false
 	}
 	if x.stage == 0 && x.bySecond(ctx) {
@@ -53,7 +53,8 @@ func (x *search) widen(ctx context.Context) bool {
 			return back
 		}
 	}
-	x.regions = nil
+	_, late := x.think(x.judgeUntil())
+	x.regions, x.exhausted = nil, usable && !x.hasty && !late() && !x.ended()
 	return false
 }
 
