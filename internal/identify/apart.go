@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify/clients"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -28,19 +27,14 @@ func (x *search) apart(ctx context.Context, res *Result) *clients.Found {
 func (x *search) quota() clients.Limit {
 	out, least, whole := clients.Limit{Explains: x.explainsClient}, int64(0), time.Duration(0)
 	for i, r := range x.regions {
-		h := r.hull()
-		back, comesBack := h.t2, 0.0 // units between two requests
+		h, comesBack := r.hull(), 0.0 // units between two requests
 		if r.kind.paced {
-			back *= time.Duration(h.q2)
 			comesBack = min(0.75, float64(x.every)/float64(h.t1))
-		}
-		if r.kind.base.Algorithm == spec.SlidingWindowCounter { // it remembers the window before
-			back *= 2
 		}
 		if i == 0 {
 			least = h.q1
 		}
-		least, out.Quota, whole = min(least, h.q1), max(out.Quota, h.q2), max(whole, back)
+		least, out.Quota, whole = min(least, h.q1), max(out.Quota, h.q2), max(whole, r.back(h.q2, h.t2))
 		out.Spends = max(out.Spends, int(float64(h.q2)/(1-comesBack))+3)
 	}
 	out.Recovery = whole*21/20 + x.tl.Header.Tick
@@ -53,6 +47,27 @@ func (x *search) quota() clients.Limit {
 		out.Unfit = fmt.Sprintf("the quota is not known: %d to %d", least, out.Quota)
 	}
 	return out
+}
+
+// back is the silence after which all of a policy of r is back.
+func (r *region) back(quota int64, t time.Duration) time.Duration {
+	switch {
+	case r.kind.paced:
+		return t * time.Duration(quota)
+	case r.kind.base.Weighs(): // it remembers the window before
+		return 2 * t
+	}
+	return t
+}
+
+// timeForClients tells whether a round of so many requests may fit in the time that is left, after the
+// shortest silence in which the quota may be whole again.
+func (x *search) timeForClients(requests int) bool {
+	left := x.o.MaxTime - x.s.Now() - time.Duration(requests)*max(x.every, x.trip()+x.path.floor())
+	return slices.ContainsFunc(x.regions, func(r *region) bool {
+		h := r.hull()
+		return r.back(h.q1, h.t1) <= left
+	})
 }
 
 // explainsClient tells whether some policy that is left admits as many requests of one client as a recording

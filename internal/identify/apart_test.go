@@ -21,24 +21,32 @@ func (asking) Header() timeline.Header { return timeline.Header{} }
 func (asking) Ways() []clients.Way     { return make([]clients.Way, 3) }
 
 // TestRequestsAreKeptForClients: once a request was denied, a quarter is kept for what tells clients apart,
-// where that is asked and the sender can.
+// where that is asked, the sender can, and a round may fit in the time that is left. It was kept where none
+// fit.
 func TestRequestsAreKeptForClients(t *testing.T) {
 	denied := timeline.Observation{Answered: true, Outcome: timeline.Denied}
 	admitted := timeline.Observation{Answered: true, Outcome: timeline.Allowed}
+	const log, counter = "sliding-window-log,rate=5/1m", "sliding-window-counter,rate=5/1m,align=first"
 	for name, x := range map[string]struct {
 		sender Sender
 		alike  bool
 		seen   timeline.Observation
 		used   int // requests that used the quota up
+		left   string
+		time   time.Duration
 		want   int
 	}{
-		"asked":                    {asking{}, false, denied, 88, 211},
-		"a quarter is too few":     {asking{}, false, denied, 89, 310},
-		"nothing was denied":       {asking{}, false, admitted, 0, 399},
-		"not asked":                {asking{}, true, denied, 0, 399},
-		"a sender that cannot ask": {&bubbled{}, false, denied, 0, 399},
+		"asked":                    {asking{}, false, denied, 88, log, 63 * time.Second, 211},
+		"a quarter is too few":     {asking{}, false, denied, 89, log, 63 * time.Second, 310},
+		"nothing was denied":       {asking{}, false, admitted, 0, log, 63 * time.Second, 399},
+		"not asked":                {asking{}, true, denied, 0, log, 63 * time.Second, 399},
+		"a sender that cannot ask": {&bubbled{}, false, denied, 0, log, 63 * time.Second, 399},
+		"no time for a round":      {asking{}, false, denied, 88, log, 61 * time.Second, 311},
+		"no time for a counter":    {asking{}, false, denied, 88, counter, 121 * time.Second, 311},
+		"time for a counter":       {asking{}, false, denied, 88, counter, 123 * time.Second, 211},
 	} {
-		s := &search{o: Options{MaxRequests: 400, Alike: x.alike}, s: x.sender,
+		s := &search{o: Options{MaxRequests: 400, Alike: x.alike, MaxTime: x.time}, s: x.sender,
+			every: 20 * ms, regions: []*region{known(parsed(t, x.left)[0])},
 			tl: &timeline.Timeline{Observations: []timeline.Observation{x.seen}}}
 		for range x.used {
 			o := timeline.Observation{}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -126,6 +127,29 @@ func TestABanIsToldByOneExperiment(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestTheRestBeforeABanIsAskedForIsNoLongerThanItMustBe: it was twice the window of any kind, so that a log
+// of 100 a minute was OPEN for a ban: 5 minutes were over before that was asked.
+func TestTheRestBeforeABanIsAskedForIsNoLongerThanItMustBe(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		limit string
+		back  time.Duration // from a denial to the next admission
+		want  time.Duration
+	}{
+		{"sliding-window-log,rate=5/1m", 58 * s, 60 * s},
+		{"sliding-window-log,rate=5/1m", 90 * s, 90 * s}, // a ban may last as long
+		{"sliding-window-log,rate=5/1m", 500 * s, 120 * s},
+		{"sliding-window-counter,rate=5/1m,align=first", 58 * s, 120 * s}, // it remembers two windows
+	} {
+		x := &search{regions: []*region{known(parsed(t, tt.limit)[0])}, tl: &timeline.Timeline{}}
+		x.tl.Observations = append(bursts(0, 1), bursts(1, 0)...)
+		x.tl.Observations[1].Sent, x.tl.Observations[1].FirstByte = tt.back, tt.back
+		if got := x.recovers(); got != tt.want {
+			t.Errorf("%s, back after %s: got a rest of %s, want %s", tt.limit, tt.back, got, tt.want)
 		}
 	}
 }

@@ -211,12 +211,12 @@ func (x *search) unbanned(ctx context.Context, most int) bool {
 // asked when the first one alone would be over, which denies, and when the second is.
 func (x *search) denials(made int) []Phase {
 	const places = 4
-	all, whole := x.course(), x.regions[0].whole()
+	all, whole, recovers := x.course(), x.regions[0].whole(), x.recovers()
 	slack := x.slack() * time.Duration(made/2+1)
 	for i := range time.Duration(places) { // of a window by the clock
 		c, once := all.clone(), Phase{Name: unbannedPhase, Requests: 1, Every: max(x.trip(), 1)}
 		use := Phase{Name: unbannedPhase, Every: x.every, Denials: 1,
-			Rest: 2*whole + whole*(3*i+time.Duration(made))/10}
+			Rest: recovers + whole*(3*i+time.Duration(made)+1)/10}
 		use.Requests = c.admits(use)
 		from, to := c.after(use)
 		if from < x.every+slack || from < whole/3 && i+1 < places && !x.regions[0].kind.paced {
@@ -243,6 +243,15 @@ func (x *search) denials(made int) []Phase {
 		return []Phase{use, first, second, third, last}
 	}
 	return nil
+}
+
+// recovers is the silence after which the quota of the first kind that is left is whole, also where it bans.
+func (x *search) recovers() time.Duration {
+	whole := x.regions[0].whole()
+	if x.regions[0].kind.base.Weighs() { // it remembers the window before
+		return 2 * whole
+	}
+	return max(whole, min(longestBan(x.shown()), 2*whole))
 }
 
 // slack is how long before or after a time a request must be sent to be decided surely so.

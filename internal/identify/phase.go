@@ -69,13 +69,15 @@ type Sender interface {
 }
 
 // spare is how many requests may still be sent to name the limit. Of a limit that has denied, a quarter of
-// all is kept for what tells clients apart, where that is asked and a quarter suffices.
+// all is kept for what tells clients apart, where that is asked, a quarter suffices and there is time for it.
 func (x *search) spare() int {
 	most := x.o.MaxRequests
 	kept := most / 4
 	asker, can := x.s.(clients.Asker)
-	if can && !x.o.Alike && x.tl.Counts().Denied > 0 && clients.Costs(x.drained(), asker.Ways()) <= kept {
-		most -= kept
+	if can && !x.o.Alike && x.tl.Counts().Denied > 0 {
+		if n := clients.Costs(x.drained(), asker.Ways()); n <= kept && x.timeForClients(n) {
+			most -= kept
+		}
 	}
 	return most - len(x.tl.Observations)
 }

@@ -187,7 +187,7 @@ func (p *planner) ladders(m *model, full time.Duration) []experiment {
 		step := max(p.dense, wide/rungs)
 		from := max(p.every, back-wide-2*step)
 		use.Name = "return-about-" + brief(back)
-		climb := Phase{Name: use.Name, Rest: from, Requests: 2*rungs + 4, Every: step, Admits: 1}
+		climb := Phase{Name: use.Name, Rest: from, Requests: int(2*wide/step) + 4, Every: step, Admits: 1}
 		if !m.kind.counts() {
 			out = append(out, experiment{[]Phase{use, climb}})
 			continue

@@ -22,6 +22,21 @@ func TestAVolleyOutlastsTheRefill(t *testing.T) {
 	}
 }
 
+// TestALadderAsksNoFurtherThanTheReturnMayBe: where steps are as short as requests may be apart, it went on
+// for 20 denials, far beyond the last time at which a unit could come back.
+func TestALadderAsksNoFurtherThanTheReturnMayBe(t *testing.T) {
+	for open, want := range map[time.Duration]int{0: 4, 100 * ms: 13, 8 * time.Second: 20} {
+		window := box{q1: 5, q2: 5, t1: time.Minute, t2: time.Minute + open}
+		r := &region{kind: kinds()[3], live: []box{window}}
+		window.t2 = window.t1
+		m := r.newModel(&timeline.Timeline{}, r.kind, window)
+		p := &planner{models: []*model{m}, trip: ms, every: 20 * ms, dense: 20 * ms, left: time.Hour}
+		if got := p.ladders(m, time.Minute)[0].phases[1].Requests; got != want {
+			t.Errorf("%s are open: got %d requests, want %d", open, got, want)
+		}
+	}
+}
+
 // TestWhereNothingIsLikelyNothingIsPlanned: from far away it was a panic, where the judge had left no policy
 // that surely explains all.
 func TestWhereNothingIsLikelyNothingIsPlanned(t *testing.T) {

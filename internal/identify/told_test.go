@@ -22,6 +22,7 @@ func TestLimitsOfAMinuteAreNamedByOneKey(t *testing.T) {
 		{"sliding-window-log,rate=30/1m", `"d";q=30;w=60`, false, true},
 		{"sliding-window-log,rate=30/1m", `"d";q=50;w=10`, false, false}, // which is false
 		{"sliding-window-log,rate=60/1m", `"d";q=60;w=60`, true, true},
+		{"sliding-window-log,rate=100/1m", `"d";q=100;w=60`, true, true},
 		{"fixed-window,rate=30/1m,align=first", "", true, true},
 		{"fixed-window,rate=60/1m,align=first", `"d";q=60;w=60`, true, true},
 		{"fixed-window,rate=100/1m", `"d";q=100;w=60`, true, false}, // the one that is left, not confirmed
