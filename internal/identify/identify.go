@@ -321,7 +321,7 @@ func (x *search) narrow(asked int) {
 		share := now + (until-now)/time.Duration(len(x.regions)-i)
 		late := func() bool { return x.clock() > share }
 		r.shallow, r.broad, r.steady = shallow, x.far || x.path != nil, x.path != nil
-		r.sharp, r.over = x.o.Sharp, func() bool { return x.ended() || late() }
+		r.sharp, r.late, r.over = x.o.Sharp, tooLate, func() bool { return x.ended() || late() }
 		parts, gone := r.narrowed(tl, asked)
 		left = append(left, parts...)
 		if gone != nil {

@@ -109,6 +109,16 @@ func (x *search) think(end time.Duration) (until time.Duration, late func() bool
 	}
 }
 
+// overdue tells that what was found was checked for long enough: nothing is named that was not checked. Until
+// the result is asked for, that is when the last experiment must be judged.
+func (x *search) overdue() bool {
+	late := x.late
+	if late == nil {
+		_, late = x.think(x.judgeUntil())
+	}
+	return late()
+}
+
 // send sends one phase within the budget. It reports false where nothing more is to be sent.
 func (x *search) send(ctx context.Context, p Phase) bool {
 	switch left := x.spare(); {

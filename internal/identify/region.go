@@ -41,8 +41,8 @@ type region struct {
 	// steady tells that a steady path is supposed. There experiments soon refute what the judge takes long
 	// for.
 	steady bool
-	// over tells that the judge was asked for long enough.
-	over func() bool
+	// over tells that the judge was asked for long enough, late that it was for all regions; nil: it is not.
+	over, late func() bool
 	// searches is how many exact searches may still be asked for.
 	searches int
 	// tried are boxes that were given up, as no policy of them that was tried explains the recording; fine
@@ -178,6 +178,17 @@ func (r *region) take(tl *timeline.Timeline, boxes ...box) {
 	}
 }
 
+// takeInTime takes boxes until it is late. It returns those that it did not judge.
+func (r *region) takeInTime(tl *timeline.Timeline, boxes []box) []box {
+	for i, b := range boxes {
+		if r.late != nil && r.late() {
+			return boxes[i:]
+		}
+		r.take(tl, b)
+	}
+	return nil
+}
+
 // stands tells whether nothing refutes a point of a box. On a steady path the exact search is asked only
 // about a box that is so small that others of it are like the point.
 func (r *region) stands(tl *timeline.Timeline, b box) bool {
@@ -225,9 +236,11 @@ func (r *region) narrow(tl *timeline.Timeline, asked int) {
 		r.searches *= 10 // from far away bounds see less, and a search takes some milliseconds
 	}
 	r.searches = min(r.searches, asked)
-	all := append(r.live, r.doubtful...)
+	live, doubtful := r.live, r.doubtful
 	r.live, r.doubtful = nil, nil
-	r.take(tl, all...)
+	live = r.takeInTime(tl, live)
+	doubtful = r.takeInTime(tl, doubtful)
+	r.live, r.doubtful = append(r.live, live...), append(r.doubtful, doubtful...)
 	for r.left > 0 && len(r.live) < mostLive && !r.over() {
 		i := largest(r.live, anyBox)
 		if i < 0 {
@@ -275,7 +288,7 @@ func (r *region) atEnd(boxes []box) int {
 // what is left, apart where the parts of the kind are, or else which of both is gone.
 func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gone *region) {
 	if a := r.beside; a != nil {
-		a.shallow, a.broad, a.steady, a.over = r.shallow, r.broad, r.steady, r.over
+		a.shallow, a.broad, a.steady, a.over, a.late = r.shallow, r.broad, r.steady, r.over, r.late
 		if a.narrow(tl, asked); a.empty() {
 			if again := a.revived(); again != nil {
 				a.again = &region{kind: r.kind, beside: again, live: r.live, doubtful: r.doubtful, fine: true}
@@ -290,7 +303,8 @@ func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gon
 	parts := r.split(slowest(tl))
 	for _, part := range parts {
 		if len(parts) > 1 {
-			part.shallow, part.broad, part.steady, part.over = r.shallow, r.broad, r.steady, r.over
+			part.shallow, part.broad, part.steady = r.shallow, r.broad, r.steady
+			part.over, part.late = r.over, r.late
 			part.narrow(tl, asked)
 		}
 		if !part.empty() {

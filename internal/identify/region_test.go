@@ -89,6 +89,22 @@ func TestNothingIsDividedOnceTheTimeIsOver(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotJudgedInTimeStaysAsItWas: all of it was judged, however late it was.
+func TestWhatIsNotJudgedInTimeStaysAsItWas(t *testing.T) {
+	tl := &timeline.Timeline{Observations: bursts(0, 1)} // whatever has a quota is refuted
+	for judged, want := range []struct{ live, doubtful int }{{2, 3}, {1, 3}, {0, 3}, {0, 2}, {0, 1}, {0, 0}} {
+		one, n := box{q1: 5, q2: 5, t1: time.Second, t2: time.Second}, 0
+		r := &region{kind: kinds()[3], live: []box{one, one}, doubtful: []box{one, one, one}}
+		r.over = func() bool { return true }
+		r.late = func() bool { n++; return n > judged }
+		r.narrow(tl, 100)
+		if len(r.live) != want.live || len(r.doubtful) != want.doubtful {
+			t.Errorf("late after %d: got %d live and %d doubtful, want %+v", judged, len(r.live),
+				len(r.doubtful), want)
+		}
+	}
+}
+
 // known is the region of one policy.
 func known(p spec.Policy) *region {
 	for _, k := range kinds() {

@@ -216,9 +216,6 @@ const unchecked = "the budget of time ends before the whole recording was judged
 // likelier is why a rare kind that is the only one left is not named.
 const likelier = "a more usual limit explains all answers too, and was dismissed too soon"
 
-// overdue tells that what was found was checked for long enough: nothing is named that was not checked.
-func (x *search) overdue() bool { return x.late != nil && x.late() }
-
 // fails tells whether the whole recording refutes what was found, by the judge's usual search.
 func (x *search) fails(c Candidate) bool {
 	j, err := check.Judge(x.judged(), c.Limit, check.Options{SkipMeasure: true})
@@ -285,7 +282,7 @@ func (x *search) result() *Result {
 // too, or the time is over before that is known.
 func (x *search) name(res *Result) {
 	c := res.Found[0]
-	if x.fails(c) {
+	if !x.overdue() && x.fails(c) {
 		res.Stopped = unexplained
 		return
 	}
@@ -312,12 +309,13 @@ func (x *search) name(res *Result) {
 	res.Sharper = x.sharper(c)
 }
 
-// explaining returns what is told of what was found: what is rare only where it explains all.
+// explaining returns what is told of what was found: what is rare only where it explains all, as far as there
+// is time to know it.
 func (x *search) explaining(found []Candidate) []Candidate {
 	if x.stage == 0 {
 		return found
 	}
-	return slices.DeleteFunc(found, x.fails)
+	return slices.DeleteFunc(found, func(c Candidate) bool { return !x.overdue() && x.fails(c) })
 }
 
 // next says which experiment would tell most of what is left, whatever the budget, and what it costs. Of a

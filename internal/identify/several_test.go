@@ -254,6 +254,20 @@ func TestWhatIsUnlikelyIsKeptBesideWhatIsRare(t *testing.T) {
 	}
 }
 
+// TestWhatIsRareAndNotCheckedGivesWay: when the time was over, pairs of limits that nobody had checked were
+// told, and the counter was not that they had been looked for in place of.
+func TestWhatIsRareAndNotCheckedGivesWay(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		x := volleys(t, "sliding-window-log,rate=5/2s", 1, 8, 0, 5*time.Second)
+		rare, usual := known(parsed(t, "sliding-window-log,rate=5/2s")[0]), &region{kind: kinds()[4]}
+		x.regions, x.shelf, x.stage = []*region{rare}, []*region{usual}, 2
+		x.late = func() bool { return late }
+		if x.rarelyExplained(); (x.regions[0] == usual) != late {
+			t.Errorf("late %v: got %q left", late, x.left())
+		}
+	}
+}
+
 // rested is what two bursts show, a minute apart.
 func rested(first, second []timeline.Observation) []timeline.Observation {
 	for i := range second {

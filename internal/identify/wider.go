@@ -107,9 +107,10 @@ func (x *search) unshelve() bool {
 	return true
 }
 
-// rarelyExplained takes what was unlikely for what is left, where nothing rare that is left explains all.
+// rarelyExplained takes what was unlikely for what is left, where nothing rare that is left is known to
+// explain all: also where there is no time to know it.
 func (x *search) rarelyExplained() {
-	explains := func(r *region) bool { return x.overdue() || !x.fails(x.candidate(r)) }
+	explains := func(r *region) bool { return !x.overdue() && !x.fails(x.candidate(r)) }
 	if len(x.shelf) > 0 && !slices.ContainsFunc(x.likely(), explains) {
 		x.regions = nil
 		x.unshelve()
@@ -253,7 +254,7 @@ func (x *search) banned(c Candidate) *Candidate {
 	c.Text += " that bans whom it denied"
 	c.longLeast, c.longMost = least, most
 	longer := math.Pow(float64(most)/float64(least), 1.0/steps)
-	for i := range steps + 1 {
+	for i := 0; i <= steps && !x.overdue(); i++ {
 		c.Limit = slices.Clone(c.Limit)
 		c.Limit[0].Ban = time.Duration(float64(least) * math.Pow(longer, float64(i)))
 		if !refuted(x.shown(), c.Limit, verdict.Exact, true) {
@@ -346,7 +347,7 @@ func (x *search) both(a, r *region) Candidate {
 	out.Text += " and " + second.Text
 	out.Class = with(out.Class, second.Class)
 	out.Limit, out.Beside = append(slices.Clone(first.Limit), second.Limit...), &second
-	if !x.fails(out) {
+	if x.overdue() || !x.fails(out) {
 		return out
 	}
 	const firsts, parts = 4, 10 // of those that are tried, and of the second for each
