@@ -112,7 +112,11 @@ func Remedy(tl *timeline.Timeline) string {
 const NoCertificate = timeline.OfTarget + "the target asked for a client certificate, and none was " +
 	"sent (--cert FILE --key FILE)"
 
-// Certify is what helps with NoCertificate.
+// WrongCertificate tells whether a note is about an answer of nginx to a client with a certificate that nginx
+// does not trust. The status is 400, as if none was sent.
+func WrongCertificate(note string) bool { return strings.Contains(note, "SSL certificate error") }
+
+// Certify is what helps with both.
 const Certify = "send a certificate that the target accepts: --cert FILE and --key FILE"
 
 // Blurred is the note of a recording in which missing answers are denials, but some answers are missing for
