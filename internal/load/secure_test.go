@@ -1,10 +1,15 @@
 package load
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -186,6 +191,27 @@ func TestWhatIsWrongWithACertificateIsTold(t *testing.T) {
 		if why, _ := cause.Unreachable(tl); !strings.Contains(why, want) {
 			t.Errorf("got %q, want %q", why, want)
 		}
+	}
+}
+
+// A target may trust a certificate although it names other authorities, as nginx does with
+// ssl_trusted_certificate. crypto/tls then sends none by itself, and curl sends it.
+func TestACertificateIsShownWhateverAuthoritiesAreNamed(t *testing.T) {
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	named := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "another"}}
+	named = must(x509.ParseCertificate(must(x509.CreateCertificate(rand.Reader, named, named, key.Public(),
+		key))))
+	pool := x509.NewCertPool()
+	pool.AddCert(named)
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(ok))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, ClientCAs: pool}
+	srv.StartTLS()
+	defer srv.Close()
+	tl := mustRecord(t, one(), Options{URL: must(url.Parse(srv.URL)), TLS: &tls.Config{
+		InsecureSkipVerify: true, Certificates: srv.TLS.Certificates}})
+	if c := tl.Counts(); c.Allowed != 1 {
+		t.Errorf("got %+v, notes %q", c, tl.Header.Notes)
 	}
 }
 

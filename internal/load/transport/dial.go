@@ -112,8 +112,11 @@ func (t *Transport) tlsConfig(u *url.URL) *tls.Config {
 	if t.o.HTTP2 {
 		c.NextProtos = []string{"h2"}
 	}
-	if len(c.Certificates) == 0 && c.GetClientCertificate == nil {
+	if shown := c.Certificates; c.GetClientCertificate == nil {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			if len(shown) > 0 { // whichever authorities the target names: it may trust others too
+				return &shown[0], nil
+			}
 			t.once("certificate", cause.NoCertificate)
 			return &tls.Certificate{}, nil // an empty certificate means none
 		}
