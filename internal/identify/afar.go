@@ -100,10 +100,10 @@ func (x *search) brisk() bool { return x.far && x.every <= x.o.Every }
 // burstPhase is the name of such a burst.
 const burstPhase = "burst"
 
-// deepen asks the exact search about counters once few classes are left, near also about windows by the
-// first request. Where answers come late, the bounds of short windows, in each of which a request may have
-// been decided, refute little. From far away the search refutes nearly all that they leave of counters, and
-// three classes may be the roundings of one counter.
+// deepen asks the exact search about counters once few classes are left, near and on a steady path also about
+// windows by the first request. Where answers come late, the bounds of short windows, in each of which a
+// request may have been decided, refute little. From far away the search refutes nearly all that they leave
+// of counters, and three classes may be the roundings of one counter.
 func (x *search) deepen() {
 	few, after, left := 3, x.o.MaxRequests/5, classes(x.regions)
 	if x.far {
@@ -114,7 +114,7 @@ func (x *search) deepen() {
 		return
 	}
 	for _, r := range x.regions {
-		first := r.kind.base.Align == spec.AlignFirst && !x.far
+		first := r.kind.base.Align == spec.AlignFirst && (!x.far || x.path != nil)
 		if (r.kind.base.Weighs() || first) && !r.kind.searched && !r.kind.seconds {
 			k := *r.kind
 			k.searched = true

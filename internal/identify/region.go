@@ -74,16 +74,28 @@ func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 		r.everywhere(tl, parts[len(parts)-1].policy(least), verdict.LowerBound)
 }
 
-// crowded tells whether so many requests were under way at once that an exact search would take long.
+// crowded tells whether so many requests were under way at once that an exact search would take long. On a
+// steady path, where each is under way for a short time, one late answer beside few others is no crowd.
 func (x *search) crowded() bool {
 	const most = 8
 	all := x.judged().Observations
 	for i := range all {
-		if j := i + most; j < len(all) && all[i].FirstByte > all[j].Sent {
+		if j := i + most; j < len(all) && all[i].FirstByte > all[j].Sent &&
+			(x.path == nil || underWay(all[:j], all[j].Sent) > 2*most) {
 			return true
 		}
 	}
 	return false
+}
+
+// underWay is how many requests, of those before an instant, were not answered then.
+func underWay(before []timeline.Observation, at time.Duration) (n int) {
+	for i := range before {
+		if before[i].FirstByte > at {
+			n++
+		}
+	}
+	return n
 }
 
 // with returns a policy of r, beside all that is left of the other limit.
