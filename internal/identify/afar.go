@@ -405,8 +405,9 @@ func (p *planner) spacings() []time.Duration {
 const coarsest = 1.25
 
 // blur is how much of the time in which a limit recovers one experiment leaves open; 0 where that is little.
+// A queue is asked as from near, as what waits does not tell how far away it is: its soonest answer does.
 func (x *search) blur() time.Duration {
-	if !x.far {
+	if !x.far && (x.aside == nil || soonest(x.judged()) < x.o.Every) {
 		return 0
 	}
 	return 2 * slowest(x.shown())
@@ -415,13 +416,14 @@ func (x *search) blur() time.Duration {
 // coarse tells whether regions are one class with one quota, of whose time no more is open than what round
 // trips leave. Rare kinds are so many that what is open of one may be another.
 func (x *search) coarse(regions []*region) bool {
-	return x.far && x.stage == 0 && x.aside == nil && x.alike(regions, func(r *region) bool {
+	blur := x.blur()
+	return blur > 0 && x.stage == 0 && x.alike(regions, func(r *region) bool {
 		h := r.hull()
 		open := h.t2 - h.t1
 		if r.kind.paced {
 			open *= time.Duration(h.q2)
 		}
-		return h.q1 == h.q2 && open <= x.blur() && float64(h.t2) <= float64(h.t1)*coarsest
+		return h.q1 == h.q2 && open <= blur && float64(h.t2) <= float64(h.t1)*coarsest
 	})
 }
 
@@ -448,7 +450,8 @@ func (x *search) sharper(c Candidate) *Sharper {
 	}
 	times := float64(c.most-c.least) / (float64(c.least) * (resolution - 1))
 	more := math.Max(times*times-1, 0.1)
-	return &Sharper{slowest(x.tl), int(math.Ceil(more*float64(len(x.tl.Observations))/10)) * 10,
+	return &Sharper{slowest(x.shown()) + x.path.floor(),
+		int(math.Ceil(more*float64(len(x.tl.Observations))/10)) * 10,
 		time.Duration(more * float64(x.tl.End())).Round(time.Second)}
 }
 

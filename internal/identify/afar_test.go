@@ -56,6 +56,24 @@ func TestWhatIsNamedFromFarAwaySaysHowWellItIsKnown(t *testing.T) {
 	}
 }
 
+// TestAQueueIsNamedFromFarAway: one of seven, of which 4.5 % of the rate was open, was not named, as what
+// waits had told that it is near. It is coarse only where its soonest answer comes from far away.
+func TestAQueueIsNamedFromFarAway(t *testing.T) {
+	queue := queues([]*region{known(parsed(t, "token-bucket,rate=2/s,burst=7")[0])})
+	queue[0].live[0].t2 += 30 * ms
+	for trip, want := range map[time.Duration]bool{90 * ms: true, 15 * ms: false} {
+		tl := &timeline.Timeline{Observations: slices.Concat(took(timeline.Allowed, trip, time.Second),
+			took(timeline.Denied, trip))}
+		x := &search{o: usualBudget(), tl: tl, aside: queue, soon: 2 * trip, usuals: 1}
+		if x.regions = queue; x.coarse(x.regions) != want || x.named() != want {
+			t.Errorf("answers in %s: got it named %v, want %v", trip, !want, want)
+		}
+		if s := x.sharper(x.candidate(queue[0])); s.Trip > 2*trip {
+			t.Errorf("answers in %s: got %s, in which an answer waited", trip, s.Trip)
+		}
+	}
+}
+
 // A lost answer explains what comes soon, and nothing else: the quota of a queue is nearly known from three
 // times sixty requests, of which one in twenty is lost.
 func TestALostAnswerExplainsLittle(t *testing.T) {
