@@ -189,22 +189,34 @@ func (s *Steady) leaves(res *Result) string {
 // as a usual experiment.
 const overloads = 2
 
+// surplus is how many requests come on top of a quota, and then further apart.
+const surplus = 10
+
 // overload asks for the quota after a rest, and then on and on: how often what comes too soon is admitted
 // tells the rate. Then it asks wider apart: of a limit of requests in flight few are under way then.
 func (x *search) overload(ctx context.Context, rest time.Duration) bool {
-	const more, wide = 10, 3
-	dense := Phase{Name: burstPhase, Rest: rest, Requests: x.drained() + more, Every: x.o.Every,
-		Denials: more}
-	sparse := Phase{Name: burstPhase, Rest: wide * x.o.Every, Requests: more, Every: wide * x.o.Every}
-	return x.send(ctx, dense) && x.send(ctx, sparse)
+	wide := x.o.Every * 7 / 2
+	dense := Phase{Name: burstPhase, Rest: rest, Requests: x.drained() + surplus, Every: x.o.Every,
+		Denials: surplus}
+	return x.send(ctx, dense) &&
+		x.send(ctx, Phase{Name: burstPhase, Rest: wide, Requests: surplus, Every: wide})
 }
 
 // held tells whether a limit of requests in flight explains all answers on a steady path too, also after some
-// more that are to refute it.
+// more that are to refute it: each may do so, unless none of what came wider apart is denied.
 func (x *search) held(ctx context.Context) bool {
-	const trips = 100
-	return x.inFlight() != nil &&
-		(!x.overload(ctx, trips*(x.trip()+x.path.floor())) || x.inFlight() != nil)
+	const trips, tries = 100, 3
+	for n := range tries {
+		if x.inFlight() == nil {
+			return false
+		}
+		last := timeline.Timeline{Observations: x.tl.Observations[max(0, len(x.tl.Observations)-surplus):]}
+		if n > 0 && last.Counts().Denied == 0 ||
+			!x.overload(ctx, trips*(x.trip()+x.path.floor())) {
+			return true
+		}
+	}
+	return x.inFlight() != nil
 }
 
 // within widens what was measured of the only limit that is left by as much as the fastest answer took longer

@@ -202,6 +202,32 @@ func TestALimitOfRequestsInFlightIsSoonRefutedOfABucket(t *testing.T) {
 	}
 }
 
+// TestALimitOfRequestsInFlightIsRefutedByMoreThanOneOverload: one more was asked for, which is luck of units
+// that come back in 83 ms. Of 50 ms none of those that come 70 ms apart is denied, and more tell nothing.
+func TestALimitOfRequestsInFlightIsRefutedByMoreThanOneOverload(t *testing.T) {
+	for text, want := range map[string]struct{ explained, overloads int }{
+		"token-bucket,rate=12/s,burst=6": {1, 3}, "token-bucket,rate=20/s,burst=6": {12, 1}} {
+		explained, most := 0, 0
+		for seed := range uint64(12) {
+			s, _ := brisk(t, text, seed)
+			s.trip, s.jitter, s.lost = 80*ms, 40*ms, 0.05
+			x, path := asFarAs(t, s)
+			if path == nil {
+				t.Fatalf("%s, seed %d: nothing is supposed of the path", text, seed)
+			}
+			before := len(x.tl.Observations)
+			if x.path = path; x.held(t.Context()) {
+				explained++
+			}
+			most = max(most, (len(x.tl.Observations)-before)/(2*surplus))
+		}
+		if explained > want.explained || most > want.overloads {
+			t.Errorf("%s: got %d of 12 explained after up to %d overloads, want %v", text, explained, most,
+				want)
+		}
+	}
+}
+
 // TestOneLateAnswerIsNoCrowdOnASteadyPath: on a busy machine one answer that took 200 ms longer kept the
 // exact search from all kinds, and 10/s with a burst of 20 was open beside counters of 3 in 74 ms.
 func TestOneLateAnswerIsNoCrowdOnASteadyPath(t *testing.T) {
