@@ -22,11 +22,12 @@ func (asking) Ways() []clients.Way     { return make([]clients.Way, 3) }
 
 // TestRequestsAreKeptForClients: once a request was denied, a quarter is kept for what tells clients apart,
 // where that is asked, the sender can, and a round may fit in the time that is left. It was kept where none
-// fit.
+// fit. On a steady path it is kept once one quota is left.
 func TestRequestsAreKeptForClients(t *testing.T) {
 	denied := timeline.Observation{Answered: true, Outcome: timeline.Denied}
 	admitted := timeline.Observation{Answered: true, Outcome: timeline.Allowed}
 	const log, counter = "sliding-window-log,rate=5/1m", "sliding-window-counter,rate=5/1m,align=first"
+	const bucket = "token-bucket,rate=10/s,burst=20"
 	for name, x := range map[string]struct {
 		sender Sender
 		alike  bool
@@ -35,18 +36,24 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 		left   string
 		time   time.Duration
 		want   int
+		path   *Steady
+		quotas int64 // of which one is left
 	}{
-		"asked":                    {asking{}, false, denied, 88, log, 63 * time.Second, 211},
-		"a quarter is too few":     {asking{}, false, denied, 89, log, 63 * time.Second, 310},
-		"nothing was denied":       {asking{}, false, admitted, 0, log, 63 * time.Second, 399},
-		"not asked":                {asking{}, true, denied, 0, log, 63 * time.Second, 399},
-		"a sender that cannot ask": {&bubbled{}, false, denied, 0, log, 63 * time.Second, 399},
-		"no time for a round":      {asking{}, false, denied, 88, log, 61 * time.Second, 311},
-		"no time for a counter":    {asking{}, false, denied, 88, counter, 121 * time.Second, 311},
-		"time for a counter":       {asking{}, false, denied, 88, counter, 123 * time.Second, 211},
+		"asked":                    {asking{}, false, denied, 88, log, 63 * time.Second, 211, nil, 1},
+		"a quarter is too few":     {asking{}, false, denied, 89, log, 63 * time.Second, 310, nil, 1},
+		"nothing was denied":       {asking{}, false, admitted, 0, log, 63 * time.Second, 399, nil, 1},
+		"not asked":                {asking{}, true, denied, 0, log, 63 * time.Second, 399, nil, 1},
+		"a sender that cannot ask": {&bubbled{}, false, denied, 0, log, 63 * time.Second, 399, nil, 1},
+		"no time for a round":      {asking{}, false, denied, 88, log, 61 * time.Second, 311, nil, 1},
+		"no time for a counter":    {asking{}, false, denied, 88, counter, 121 * time.Second, 311, nil, 1},
+		"time for a counter":       {asking{}, false, denied, 88, counter, 123 * time.Second, 211, nil, 1},
+		"known on a steady path":   {asking{}, false, denied, 88, bucket, 63 * time.Second, 211, &Steady{}, 1},
+		"open on a steady path":    {asking{}, false, denied, 88, bucket, 63 * time.Second, 311, &Steady{}, 2},
 	} {
-		s := &search{o: Options{MaxRequests: 400, Alike: x.alike, MaxTime: x.time}, s: x.sender,
-			every: 20 * ms, regions: []*region{known(parsed(t, x.left)[0])},
+		left := known(parsed(t, x.left)[0])
+		left.live[0].q1 -= x.quotas - 1
+		s := &search{o: Options{MaxRequests: 400, Alike: x.alike, MaxTime: x.time}, s: x.sender, path: x.path,
+			every: 20 * ms, regions: []*region{left},
 			tl: &timeline.Timeline{Observations: []timeline.Observation{x.seen}}}
 		for range x.used {
 			o := timeline.Observation{}

@@ -70,11 +70,14 @@ type Sender interface {
 
 // spare is how many requests may still be sent to name the limit. Of a limit that has denied, a quarter of
 // all is kept for what tells clients apart, where that is asked, a quarter suffices and there is time for it.
+// On a steady path, which is supposed last, that is for the name too until there is one: a quota that is not
+// known tells nothing of clients.
 func (x *search) spare() int {
 	most := x.o.MaxRequests
 	kept := most / 4
 	asker, can := x.s.(clients.Asker)
-	if can && !x.o.Alike && x.tl.Counts().Denied > 0 {
+	open := x.path != nil && !x.settled(x.likely()) && !x.coarse(x.likely())
+	if can && !x.o.Alike && !open && x.tl.Counts().Denied > 0 {
 		if n := clients.Costs(x.drained(), asker.Ways()); n <= kept && x.timeForClients(n) {
 			most -= kept
 		}
