@@ -74,6 +74,23 @@ func TestAQueueIsNamedFromFarAway(t *testing.T) {
 	}
 }
 
+// TestAQueueFarAwayIsWrittenRound: one of 4 in 1.9 s was named 4/1.84s, by the time of one unit alone.
+func TestAQueueFarAwayIsWrittenRound(t *testing.T) {
+	const want = "leaky-bucket-queue,rate=4/1.9s,queue=4"
+	s := simulate(t, parsed(t, want), 1)
+	s.trip, s.jitter = 80*ms, 40*ms
+	x := &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}, soon: 120 * ms}
+	for range 2 {
+		x.send(t.Context(), Phase{Rest: 4 * time.Second, Requests: 20, Every: 60 * ms})
+	}
+	x.aside = []*region{known(parsed(t, "token-bucket,rate=2/s,burst=5")[0])}
+	r := queues(x.aside)[0]
+	r.live[0].t1, r.live[0].t2 = 457*ms, 478*ms
+	if got := x.candidate(r).Limit.String(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // A lost answer explains what comes soon, and nothing else: the quota of a queue is nearly known from three
 // times sixty requests, of which one in twenty is lost.
 func TestALostAnswerExplainsLittle(t *testing.T) {

@@ -170,7 +170,7 @@ func (x *search) queueIn(r *region, best box) (spec.Policy, box) {
 	slices.Sort(times)
 	left, step := h, (h.t2-h.t1)/steps+1 // what is next to them was refuted
 	left.t1, left.t2 = max(h.t1, times[0]-step), min(h.t2, times[len(times)-1]+step)
-	if t := left.usual().t1; explains(t) {
+	if t := r.kind.usual(left).t1; explains(t) {
 		return at(t), left
 	}
 	return at(times[len(times)/2]), left
