@@ -47,8 +47,8 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 		"no time for a round":      {asking{}, false, denied, 88, log, 61 * time.Second, 311, nil, 1},
 		"no time for a counter":    {asking{}, false, denied, 88, counter, 121 * time.Second, 311, nil, 1},
 		"time for a counter":       {asking{}, false, denied, 88, counter, 123 * time.Second, 211, nil, 1},
-		"known on a steady path":   {asking{}, false, denied, 88, bucket, 63 * time.Second, 211, &Steady{}, 1},
-		"open on a steady path":    {asking{}, false, denied, 88, bucket, 63 * time.Second, 311, &Steady{}, 2},
+		"known on a steady path":   {asking{}, false, denied, 88, bucket, time.Minute, 211, &Steady{}, 1},
+		"open on a steady path":    {asking{}, false, denied, 88, bucket, time.Minute, 311, &Steady{}, 2},
 	} {
 		left := known(parsed(t, x.left)[0])
 		left.live[0].q1 -= x.quotas - 1
