@@ -78,6 +78,7 @@ var layers = map[string]int{
 	"internal/scenario/sample":   13,
 	"internal/redact":            12,
 	"internal/compare":           11,
+	"internal/identify/beat":     11,
 	"internal/identify/clients":  11,
 	"internal/identify":          12,
 	"internal/identify/endpoint": 13,
