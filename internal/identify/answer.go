@@ -31,7 +31,7 @@ type About struct {
 }
 
 // notSought is what a SPEC can say and no kind has.
-const notSought = "three limits at once or more, slots, refills of some units at a time, starts that are " +
+const notSought = "three limits at once or more, slots, starts that are " +
 	"not full, buckets and logs by a clock of whole seconds"
 
 // Text is the answer for people.

@@ -29,8 +29,8 @@ func (x *search) confirm(ctx context.Context) bool {
 	if x.path != nil { // as many as the budget allows belie a path that is not steady
 		doubts = len(usualRests)
 	}
-	return x.gently(ctx) || x.partly(ctx) || x.unbanned(ctx, early) || x.usual(ctx, doubts) ||
-		x.unbanned(ctx, tries) || x.overrun(ctx)
+	return x.gently(ctx) || x.onTheBeat(ctx) || x.partly(ctx) || x.unbanned(ctx, early) ||
+		x.usual(ctx, doubts) || x.unbanned(ctx, tries) || x.overrun(ctx)
 }
 
 // usualRests are the silences before the usual experiments, in percent of the time in which what was found
@@ -53,6 +53,9 @@ const confirming = 3
 func (x *search) doubts() int {
 	const from, to = 500 * time.Millisecond, 30 * time.Second
 	for _, r := range x.regions {
+		if r.beats != nil {
+			return confirming
+		}
 		if h := r.hull(); !r.kind.paced && h.t2 > from && h.t1 < to {
 			if !h.round() {
 				return len(usualRests)

@@ -73,6 +73,8 @@ type search struct {
 	spent bool
 	// exhausted tells that all that is rare was looked for, hasty that the judge had too little time for it.
 	exhausted, hasty bool
+	// unfollowed tells that some buckets in batches were neither refuted nor found.
+	unfollowed bool
 	// overran tells that a quota was asked for that is told beside what was found.
 	overran bool
 	// usuals is how many of the usual experiments were made.
@@ -107,7 +109,7 @@ func begun(s Sender, o Options, ended func() bool) *search {
 // begin supposes nothing.
 func (x *search) begin() {
 	x.regions, x.gone, x.aside, x.unlike = nil, nil, nil, nil
-	x.trail, x.stage, x.shelf, x.spent, x.exhausted = nil, 0, nil, false, false
+	x.trail, x.stage, x.shelf, x.spent, x.exhausted, x.unfollowed = nil, 0, nil, false, false, false
 	for _, k := range kinds() {
 		x.regions = append(x.regions, &region{kind: k, live: []box{x.widest(k)}})
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -268,6 +269,13 @@ func counterKind(align spec.Align, count spec.Count) *kind {
 		out.parts = append(out.parts, &part)
 	}
 	return out
+}
+
+// batchKind is the kind of buckets that regain so many units at a time.
+func batchKind(fill int64) *kind {
+	return &kind{class: []spec.Algorithm{spec.TokenBucket, spec.LeakyBucket}, paced: true,
+		text: "a token bucket that a timer fills, " + quantity.Plural(int(fill), "unit") + " at a time",
+		base: spec.Policy{Algorithm: spec.TokenBucket, Refill: spec.RefillInterval, Fill: fill}}
 }
 
 // mostSearched is how many exact searches may be asked for at once: with windows of any place each takes

@@ -42,6 +42,9 @@ func (r *region) newModel(tl *timeline.Timeline, part *kind, b box) *model {
 		}
 	}
 	l, err := reference.NewLimit(limit)
+	if err == nil && r.beats != nil {
+		b, l, err = r.timed(b)
+	}
 	if err != nil {
 		return nil
 	}

@@ -27,6 +27,8 @@ type region struct {
 	// live boxes have a point that is not refuted. Of doubtful ones only the whole is not, yet; they are
 	// refuted the smallest first, so that there are never many of them.
 	live, doubtful []box
+	// beats are the timers that are left of a bucket in batches; nil of any other kind.
+	beats *beats
 	// last is the box that was refuted last.
 	last box
 	// left is how many judgements may still be asked for; shallow tells that an exact search would take too
@@ -243,6 +245,10 @@ func (r *region) hit(tl *timeline.Timeline, b box) bool {
 
 // narrow removes what tl refutes, and divides what is left, by so many judgements.
 func (r *region) narrow(tl *timeline.Timeline, asked int) {
+	if r.beats != nil {
+		r.byBeats(tl, asked)
+		return
+	}
 	r.left, r.searches = asked, r.kind.mostSearched() // bounds see little
 	if r.broad {
 		r.searches *= 10 // from far away bounds see less, and a search takes some milliseconds

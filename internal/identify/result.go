@@ -193,7 +193,7 @@ const inUse = "no limit that is looked for explains all answers, or others use t
 
 // unsought is why a limit is not called unknown.
 const unsought = "every usual kind is refuted, but what is rare was not looked for to the end: a clock of " +
-	"whole seconds, two limits at once, a ban after a denial"
+	"whole seconds, a bucket that a timer fills, two limits at once, a ban after a denial"
 
 // unsure is why a window that nobody would write is not named. untested and inStep are why a limit is not, of
 // a key that others may have used before.
@@ -258,10 +258,12 @@ func (x *search) result() *Result {
 	case len(found) == 0 && !x.o.Fresh:
 		res.Stopped = inUse
 	case len(found) == 0:
-		if res.Gone = x.nearest(); x.exhausted {
-			res.Verdict = None
-		} else {
+		if res.Gone = x.nearest(); !x.exhausted {
 			res.Stopped = strings.TrimPrefix(x.stopped+"; "+unsought+x.hindered(), "; ")
+		} else if why := x.mayBeat(); why != "" {
+			res.Stopped = why
+		} else {
+			res.Verdict = None
 		}
 	case x.unconfirmed():
 		res.Stopped = cmp.Or(res.Stopped, x.whyUnconfirmed())
@@ -368,6 +370,9 @@ func (x *search) candidate(r *region) Candidate {
 
 // ofOne is candidate of a single limit.
 func (x *search) ofOne(r *region) Candidate {
+	if r.beats != nil {
+		return x.batched(r)
+	}
 	h := r.hull()
 	best := x.explained(r)
 	c := Candidate{Text: r.kind.text, Class: slices.Clone(r.kind.class)}

@@ -15,9 +15,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Where every usual kind is refuted, what is rare is looked for: a clock of whole seconds, then two limits,
-// of which one is found before the other one denies anything, then a ban after a denial. They are not looked
-// for before, so that no usual limit gets the name of a rare one.
+// Where every usual kind is refuted, what is rare is looked for: a clock of whole seconds, then a bucket that
+// a timer fills, then two limits, of which one is found before the other one denies anything, then a ban
+// after a denial. They are not looked for before, so that no usual limit gets the name of a rare one.
 
 // widenAsked is how many judgements each rare kind may ask for at once.
 const widenAsked = 300
@@ -40,22 +40,28 @@ func (x *search) widen(ctx context.Context) bool {
 			continue
 		}
 		x.regions = stages[x.stage-ofSeconds-1]
-		rounds := 1
-		if len(x.regions) > 0 && x.regions[0].kind.bans { // which have one more side to be divided
-			rounds = 4
-		}
-		for ; rounds > 0 && len(x.regions) > 0 && len(x.likely()) == 0; rounds-- {
-			x.narrow(widenAsked)
-		}
+		x.divide(widenAsked)
 		if len(x.likely()) > 0 {
 			back := x.comeback(ctx)
 			x.exclude()
 			return back
 		}
+		x.unfollowed = x.unfollowed || x.stage == ofBatches && len(x.regions) > 0
 	}
 	_, late := x.think(x.judgeUntil())
 	x.regions, x.exhausted = nil, usable && !x.hasty && !late() && !x.ended()
 	return false
+}
+
+// divide narrows what is rare until some of it is likely, more often what has more sides to be divided.
+func (x *search) divide(asked int) {
+	rounds := 1
+	if len(x.regions) > 0 && (x.regions[0].kind.bans || x.regions[0].beats != nil) {
+		rounds = 4
+	}
+	for ; rounds > 0 && len(x.regions) > 0 && len(x.likely()) == 0; rounds-- {
+		x.narrow(asked)
+	}
 }
 
 // bySecond looks for a clock of whole seconds. It reports false where none explains the recording.
@@ -73,8 +79,11 @@ func (x *search) bySecond(ctx context.Context) bool {
 	return x.comeback(ctx)
 }
 
-// ofSeconds is the first stage, before those that rare returns.
-const ofSeconds = 1
+// ofSeconds is the first stage, before those that rare returns, and ofBatches the first of those.
+const (
+	ofSeconds = 1
+	ofBatches = 2
+)
 
 // unlikely tells whether all that is left of the usual kinds is doubtful: each policy that was tried is
 // refuted.
@@ -156,7 +165,7 @@ func (x *search) rare() [][]*region {
 			bans = append(bans, &region{kind: &banned, live: []box{b}})
 		}
 	}
-	return [][]*region{x.pairs(), bans}
+	return [][]*region{x.batches(), x.pairs(), bans}
 }
 
 // clocks are the limiters of a clock of whole seconds: quotas that were admitted in a row, and windows that
@@ -317,7 +326,9 @@ func (r *region) text() string {
 }
 
 // rare tells whether a region is of what is not looked for at first.
-func (r *region) rare() bool { return r.kind.seconds || r.kind.bans || r.beside != nil }
+func (r *region) rare() bool {
+	return r.kind.seconds || r.kind.bans || r.beside != nil || r.beats != nil
+}
 
 // besides are the other limits of regions.
 func besides(regions []*region) (out []*region) {
