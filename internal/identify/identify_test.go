@@ -393,7 +393,7 @@ func TestNoNameIsWrongOfOddWindows(t *testing.T) {
 		t.Skip("some seconds")
 	}
 	h := &harness{t: t, most: 12, odd: true, least: 50}
-	h.seeds(map[bool]uint64{false: 6, true: 500}[os.Getenv("RLCHECK_SOAK") != ""])
+	h.seeds(map[bool]uint64{false: 3, true: 500}[os.Getenv("RLCHECK_SOAK") != ""])
 }
 
 // Where others used some of the quota before, the first answers may refute the truth. No name is wrong then.
