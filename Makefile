@@ -58,6 +58,7 @@ install:
 
 # dist builds the release archives of six platforms into dist/.
 dist:
+	RLCHECK_RELEASE=1 $(GO) test -run TestReleaseHasWhatItPromises ./cmd/rlcheck
 	.ci/dist
 
 # bench prints ratios against a peer in the same run, never absolute claims. It takes some five minutes;

@@ -53,7 +53,7 @@ func TestSlowAnswersAreNoQueue(t *testing.T) {
 		t.Skip("seconds of planning")
 	}
 	limit := parsed(t, "leaky-bucket,rate=10/s,burst=10")
-	for seed := range uint64(2) {
+	for seed := range uint64(map[bool]int{false: 1, true: 20}[os.Getenv("RLCHECK_SOAK") != ""]) {
 		s := simulate(t, limit, seed)
 		s.busy, s.slow = 0.6, 60*time.Millisecond
 		res := Identify(t.Context(), s, budget(limit))
