@@ -76,7 +76,7 @@ golden:
 soak: servers
 	RLCHECK_SOAK=1 RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 4h -count=1 -v -run 'Soak|Chaos|FiftyTimes|NeverAccuse|AnyLimitFail' ./internal/check ./internal/live ./internal/load
 	RLCHECK_SOAK=1 RLCHECK_SEED=$(SEEDS) $(GO) test -timeout 4h -count=1 -v \
-		-run 'AreNamed|FromFarAway|OnASteadyPath|NotNamedWrongly|OtherName|AreFound|TakeLong' ./internal/identify
+		-run 'Named|NoName|Other|FromFarAway|OnASteadyPath|AreFound|TakeLong|AreNoQueue|WithoutItsBan' ./internal/identify
 
 # SEEDS are the random limits that soak identifies, of 0-499, near and far.
 SEEDS = 0-55
