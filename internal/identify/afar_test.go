@@ -2,6 +2,7 @@ package identify
 
 import (
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,8 +23,8 @@ func fromAfar(t *testing.T, seed uint64) (*simulated, Options) {
 
 // Limits whose windows last some round trips are named from far away.
 func TestLimitsAreNamedFromFarAway(t *testing.T) {
-	if testing.Short() {
-		t.Skip("ten seconds")
+	if os.Getenv("RLCHECK_SOAK") == "" {
+		t.Skip("half a minute: RLCHECK_SOAK")
 	}
 	for _, seed := range []uint64{1, 8} {
 		limit := randomLimit(rand.New(rand.NewPCG(seed, 2)), 6)
