@@ -10,8 +10,9 @@ export CGO_ENABLED ?= 1
 demo:
 	$(GO) run ./cmd/rlcheck run --retries 3 scenarios
 
-# test installs the servers that the tests talk to and runs all tests: three packages at a time, as some of them mostly wait, the
-# longest first, and then those of real servers alone, as what they measure is no sharper than the machine is quiet.
+# test installs the servers that the tests talk to and runs all tests: three packages at a time, as some of them
+# mostly wait, the longest first. Those of real servers run alone, as what they measure is no sharper than the
+# machine is quiet.
 test: servers
 	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -p 3 -timeout 14m ./internal/identify \
 		$$($(GO) list ./... | grep -v '/internal/live$$\|/internal/identify$$')
@@ -77,7 +78,8 @@ golden:
 soak: servers
 	RLCHECK_SOAK=1 RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 4h -count=1 -v -run 'Soak|Chaos|FiftyTimes|NeverAccuse|AnyLimitFail' ./internal/check ./internal/live ./internal/load
 	RLCHECK_SOAK=1 RLCHECK_SEED=$(SEEDS) $(GO) test -timeout 4h -count=1 -v \
-		-run 'Named|NoName|Other|FromFarAway|OnASteadyPath|AreFound|TakeLong|AreNoQueue|WithoutItsBan' ./internal/identify
+		-run 'Named|NoName|Other|FromFarAway|OnASteadyPath|AreFound|TakeLong|AreNoQueue|WithoutItsBan' \
+		./internal/identify
 
 # SEEDS are the random limits that soak identifies, of 0-499, near and far.
 SEEDS = 0-55

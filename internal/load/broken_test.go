@@ -318,7 +318,7 @@ func TestOneEarlyAnswerDoubtsAllGatedRequests(t *testing.T) {
 			t.Errorf("got %+v, want it denied, sent before its time", o)
 		}
 	}
-	if n := strings.Join(tl.Header.Notes, " "); !strings.Contains(n, "before it had the whole request") {
+	if n := strings.Join(tl.Header.Notes, " "); !strings.Contains(n, "had the whole request") {
 		t.Errorf("got notes %q", n)
 	}
 }

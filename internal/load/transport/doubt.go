@@ -41,8 +41,8 @@ func (c *Conn) surplus(answer bool) {
 }
 
 // early is the note on an answer that came before the last bytes of its request were written.
-const early = timeline.OfTarget + "it answered before it had the whole request: the intervals of requests " +
-	"that were held back for a burst begin with their first bytes"
+const early = timeline.OfTarget + "it answered, or hung up, before it had the whole request: the intervals " +
+	"of requests that were held back for a burst begin with their first bytes"
 
 // tooEarly is called for an answer that came before its gate opened.
 func (c *Conn) tooEarly() {
