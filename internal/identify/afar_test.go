@@ -52,7 +52,7 @@ func TestWhatIsNamedFromFarAwaySaysHowWellItIsKnown(t *testing.T) {
 	}
 	right(t, parsed(t, "sliding-window-log,rate=4/1.2s"), res)
 	fits(t, res)
-	if text := res.Text(About{Options: o}); !strings.Contains(text, res.Sharper.sentence()) {
+	if text := res.Text(About{Budget: o.Budget}); !strings.Contains(text, res.Sharper.sentence()) {
 		t.Errorf("got %s, want it to say what tells more", text)
 	}
 }
@@ -155,7 +155,7 @@ func TestWhatIsTooShortFromFarAwayIsSaid(t *testing.T) {
 	if !strings.Contains(res.Stopped, "ask from nearer") {
 		t.Errorf("got %q, want it to say what would help", res.Stopped)
 	}
-	if text := res.Text(About{Options: o}); strings.Contains(text, "next:") {
+	if text := res.Text(About{Budget: o.Budget}); strings.Contains(text, "next:") {
 		t.Errorf("got %s, want it not to ask for more from there", text)
 	}
 	for _, c := range res.Found {
@@ -172,7 +172,7 @@ func TestWhatIsTooShortFromFarAwayIsSaid(t *testing.T) {
 // which the exact search tells from the others. Near it waits until no more than three classes are left.
 func TestCountersAreSearchedFromFarAway(t *testing.T) {
 	for _, far := range []bool{false, true} {
-		x := &search{o: Options{MaxRequests: 5}, far: far, tl: &timeline.Timeline{}}
+		x := &search{o: Options{Budget: Budget{MaxRequests: 5}}, far: far, tl: &timeline.Timeline{}}
 		x.tl.Observations = make([]timeline.Observation, 1)
 		left := slices.Concat(kinds()[:2], counterKind(spec.AlignUnknown, spec.CountAdmitted).parts,
 			counterKind(spec.AlignUnknown, spec.CountAll).parts)

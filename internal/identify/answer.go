@@ -27,7 +27,7 @@ type About struct {
 	Run   func(partition string) string
 	// OwnRate tells that Again says how fast it asks: it is not asked to be faster.
 	OwnRate bool
-	Options Options
+	Budget  Budget
 }
 
 // notSought is what a SPEC can say and no kind has.
@@ -165,17 +165,17 @@ func (r *Result) ending(a About) string {
 	if r.Recorded {
 		text = fmt.Sprintf("  read %s, sent none; ", quantity.Plural(counts.Sent, "request")) + text
 	} else {
-		text = fmt.Sprintf("  used %d of %d requests%s, %s of %s; ", r.Sent(), a.Options.MaxRequests,
-			r.aside(), quantity.Brief(r.Used), quantity.Short(a.Options.MaxTime)) + text
+		text = fmt.Sprintf("  used %d of %d requests%s, %s of %s; ", r.Sent(), a.Budget.MaxRequests,
+			r.aside(), quantity.Brief(r.Used), quantity.Short(a.Budget.MaxTime)) + text
 	}
 	switch {
 	case r.Verdict == Open && !r.Recorded && !r.Nearer && (len(r.Found) > 0 || counts.Sent == counts.Allowed):
 		faster := ""
 		if counts.Allowed > 0 && counts.Allowed == counts.Sent && !a.OwnRate {
-			faster = " --max-rate " + doubled(a.Options.Every)
+			faster = " --max-rate " + doubled(a.Budget.Every)
 		}
 		return text + fmt.Sprintf("  next: %s --max-requests %d --max-time %s%s\n", a.Again,
-			2*a.Options.MaxRequests, quantity.Short(2*a.Options.MaxTime), faster)
+			2*a.Budget.MaxRequests, quantity.Short(2*a.Budget.MaxTime), faster)
 	case r.Verdict != Identified:
 		return text
 	case r.Recorded:

@@ -52,7 +52,8 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 	} {
 		left := known(parsed(t, x.left)[0])
 		left.live[0].q1 -= x.quotas - 1
-		s := &search{o: Options{MaxRequests: 400, Alike: x.alike, MaxTime: x.time}, s: x.sender, path: x.path,
+		s := &search{o: Options{Budget: Budget{MaxRequests: 400, MaxTime: x.time}, Alike: x.alike},
+			s: x.sender, path: x.path,
 			every: 20 * ms, regions: []*region{left},
 			tl: &timeline.Timeline{Observations: []timeline.Observation{x.seen}}}
 		for range x.used {

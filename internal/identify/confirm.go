@@ -290,7 +290,7 @@ func (x *search) course() *course {
 	for _, b := range append([]box{r.kind.usual(r.hull())}, r.points(6, false)...) {
 		b.q1 = b.q2
 		for _, k := range r.kind.places() {
-			m := r.newModel(x.shown(), k, b)
+			m := newModel(r, x.shown(), k, b)
 			if m == nil || m.missed > least {
 				continue
 			}

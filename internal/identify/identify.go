@@ -10,12 +10,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Options are the budget, all above 0.
-type Options struct {
-	// MaxRequests are sent at most, Every apart or more, within MaxTime.
+// Budget is what may be sent: MaxRequests at most, Every apart or more, within MaxTime.
+type Budget struct {
 	MaxRequests int
 	Every       time.Duration
 	MaxTime     time.Duration
+}
+
+// Options are the budget, all above 0.
+type Options struct {
+	Budget
 	// Fresh tells that nobody used the quota before.
 	Fresh bool
 	// Think is how long the judge is asked after each phase, and some of MaxTime is kept for it; 0 for as
@@ -455,7 +459,7 @@ func (x *search) planner() *planner {
 			if late() { // it plans with what it has
 				return p
 			}
-			if m := r.newModel(tl, parts[i%len(parts)], b); m != nil {
+			if m := newModel(r, tl, parts[i%len(parts)], b); m != nil {
 				m.weight = 1 / float64(len(points)*len(likely))
 				p.models = append(p.models, m)
 			}

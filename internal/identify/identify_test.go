@@ -167,8 +167,8 @@ func randomLimit(r *rand.Rand, most int64) spec.Limit {
 
 // budget is what the named policies below are found with: 10 times the quota and 200 requests.
 func budget(limit spec.Limit) Options {
-	return Options{MaxRequests: int(10*limit[0].Full()) + 200, Every: 20 * time.Millisecond,
-		MaxTime: 20 * time.Minute, Fresh: true}
+	return Options{Fresh: true, Budget: Budget{MaxRequests: int(10*limit[0].Full()) + 200,
+		Every: 20 * time.Millisecond, MaxTime: 20 * time.Minute}}
 }
 
 // TestALogIsIdentified: it is none of the random limits that are always tried.

@@ -78,7 +78,7 @@ func TestAnOpenAnswerSaysWhatIsKnown(t *testing.T) {
 		Timeline: &timeline.Timeline{}, Next: "1 request",
 		Found: []Candidate{one("token-bucket,rate=5/s,burst=5", 5.1), one("sliding-window-log,rate=5/s", 9)}}
 	a := About{Again: "rlcheck identify http://127.0.0.1/",
-		Options: Options{MaxRequests: 400, MaxTime: 5 * time.Minute}}
+		Budget: Budget{MaxRequests: 400, MaxTime: 5 * time.Minute}}
 	for _, want := range []string{"OPEN  the budget ends: one, or a; or two\n",
 		"\n  also: the judge was stopped\n",
 		"\n  known: quota 5..5\n", "\n  open: which of 2 kinds it is, rate 5..9/s\n",

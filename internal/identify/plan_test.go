@@ -29,7 +29,7 @@ func TestALadderAsksNoFurtherThanTheReturnMayBe(t *testing.T) {
 		window := box{q1: 5, q2: 5, t1: time.Minute, t2: time.Minute + open}
 		r := &region{kind: kinds()[3], live: []box{window}}
 		window.t2 = window.t1
-		m := r.newModel(&timeline.Timeline{}, r.kind, window)
+		m := newModel(r, &timeline.Timeline{}, r.kind, window)
 		p := &planner{models: []*model{m}, trip: ms, every: 20 * ms, dense: 20 * ms, left: time.Hour}
 		if got := p.ladders(m, time.Minute)[0].phases[1].Requests; got != want {
 			t.Errorf("%s are open: got %d requests, want %d", open, got, want)
@@ -59,7 +59,7 @@ func TestAWaitIsCountedFromTheLastDenial(t *testing.T) {
 		if last == 0 {
 			continue
 		}
-		m := (&region{kind: k, live: []box{b}}).newModel(&timeline.Timeline{}, k, b)
+		m := newModel(&region{kind: k, live: []box{b}}, &timeline.Timeline{}, k, b)
 		for i, at := range []time.Duration{0, 10 * ms, 20 * ms, 400 * ms, last} {
 			m.follow(at, 0, []timeline.Outcome{timeline.Allowed, timeline.Denied}[min(i/2, 1)])
 		}

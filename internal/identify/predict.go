@@ -31,7 +31,7 @@ type model struct {
 const phaseCells = 16
 
 // newModel returns the model of a policy of a part of the kind; nil where there is none.
-func (r *region) newModel(tl *timeline.Timeline, part *kind, b box) *model {
+func newModel(r *region, tl *timeline.Timeline, part *kind, b box) *model {
 	limit := spec.Limit{part.policy(b)}
 	if r.beside != nil {
 		limit = append(limit, r.beside.kind.policy(r.beside.hull().point()))

@@ -39,7 +39,8 @@ func bursts(admitted, denied int) []timeline.Observation {
 
 // usualBudget is that of the command.
 func usualBudget() Options {
-	return Options{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute, Fresh: true}
+	return Options{Fresh: true,
+		Budget: Budget{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute}}
 }
 
 // among returns what is left that is the truth, nil where it is not left.
@@ -147,7 +148,7 @@ func TestALimitThatIsToldBesideIsReached(t *testing.T) {
 			t.Parallel()
 			limit := parsed(t, tt.truth)
 			res := Identify(t.Context(), policied{simulate(t, limit, 3), tt.told}, usualBudget())
-			t.Log(res.Text(About{Options: usualBudget()}))
+			t.Log(res.Text(About{Budget: usualBudget().Budget}))
 			if tt.also != "" {
 				if res.Verdict != Identified || !strings.Contains(strings.Join(res.Also, "; "), tt.also) {
 					t.Errorf("got %s, also %q, want %q", res.Summary(), res.Also, tt.also)

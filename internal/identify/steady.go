@@ -167,18 +167,18 @@ func (x *search) steadily(ctx context.Context) *Result {
 	y.explore(ctx)
 	res := y.result()
 	if res.Verdict != Identified || path.belied(y.tl) {
-		x.unsteady = path.leaves(res)
+		x.unsteady = leaves(path, res)
 		return nil
 	}
 	*x, res.Assuming = y, path
 	if y.aside == nil { // a queue is measured by its delays
-		path.within(&res.Found[0], y.regions[0])
+		within(path, &res.Found[0], y.regions[0])
 	}
 	return res
 }
 
 // leaves is a reason that says what is left on a steady path, which is often much less than on any.
-func (s *Steady) leaves(res *Result) string {
+func leaves(s *Steady, res *Result) string {
 	if len(res.Found) == 0 || s.belied(res.Timeline) {
 		return "; no single kind is left either " + s.sentence()
 	}
@@ -221,7 +221,7 @@ func (x *search) held(ctx context.Context) bool {
 
 // within widens what was measured of the only limit that is left by as much as the fastest answer took longer
 // than the path is supposed to: so much later or sooner may each window end if the path needs as much less.
-func (s *Steady) within(c *Candidate, r *region) {
+func within(s *Steady, c *Candidate, r *region) {
 	h, margin := r.hull(), s.Fastest-s.Floor
 	if r.kind.paced {
 		margin /= time.Duration(h.q2)

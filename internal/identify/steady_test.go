@@ -118,7 +118,7 @@ func TestWhatASteadyPathLeavesIsSaid(t *testing.T) {
 		c.Measured.Burst = verdict.Interval{Lo: 19, Hi: 21, LoSet: true, HiSet: true}
 		res.Found = append(res.Found, c)
 	}
-	said := path.leaves(res)
+	said := leaves(path, res)
 	for _, want := range []string{path.sentence(), res.Found[0].Limit.String(), res.Found[1].worth()} {
 		if !strings.Contains(said, want) {
 			t.Errorf("got %q, want %q in it", said, want)
@@ -128,7 +128,7 @@ func TestWhatASteadyPathLeavesIsSaid(t *testing.T) {
 		t.Errorf("got %d reasons in %q, want 1", n, said)
 	}
 	res.Timeline = &timeline.Timeline{Observations: took(timeline.Allowed, 61*ms)}
-	if said := path.leaves(res); strings.Contains(said, "burst=20") {
+	if said := leaves(path, res); strings.Contains(said, "burst=20") {
 		t.Errorf("got %q where an answer came sooner than the path lets it", said)
 	}
 }
@@ -147,7 +147,8 @@ func TestAShortWindowIsNamedOnASteadyPath(t *testing.T) {
 	}
 	right(t, limit, res)
 	fits(t, res)
-	if text := res.Text(About{Options: o}); !strings.Contains(text, "\n  "+res.Assuming.sentence()+"\n") {
+	said := "\n  " + res.Assuming.sentence() + "\n"
+	if text := res.Text(About{Budget: o.Budget}); !strings.Contains(text, said) {
 		t.Errorf("got %s, want it to say what it rests on", text)
 	}
 }
@@ -255,7 +256,8 @@ func TestOneLateAnswerIsNoCrowdOnASteadyPath(t *testing.T) {
 // refuted the last box, and the search does in some milliseconds.
 func TestWindowsByTheFirstRequestAreSearchedOnASteadyPath(t *testing.T) {
 	for _, path := range []*Steady{nil, {Floor: 60 * ms}} {
-		x := &search{o: Options{MaxRequests: 5}, far: true, path: path, tl: &timeline.Timeline{}}
+		x := &search{o: Options{Budget: Budget{MaxRequests: 5}}, far: true, path: path,
+			tl: &timeline.Timeline{}}
 		x.tl.Observations = make([]timeline.Observation, 1)
 		x.begin()
 		x.regions = x.regions[1:4] // two of windows, of which the second is by the first request, and logs

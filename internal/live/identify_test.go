@@ -130,6 +130,6 @@ func (n named) ask(t *testing.T) *identify.Result {
 	defer stop()
 	opts.Partition = load.Partition{}
 	return identify.Identify(ctx, &endpoint.Endpoint{Load: opts, DriftPPM: drift}, identify.Options{
-		MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute, Think: 10 * time.Second,
-		Alike: true})
+		Think: 10 * time.Second, Alike: true,
+		Budget: identify.Budget{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute}})
 }

@@ -35,8 +35,8 @@ func sending(t *testing.T, h http.HandlerFunc, use func(*testing.T, *Endpoint)) 
 func asked(t *testing.T, h http.HandlerFunc, within time.Duration) (res *identify.Result) {
 	t.Helper()
 	sending(t, h, func(t *testing.T, l *Endpoint) {
-		res = identify.Identify(t.Context(), l, identify.Options{MaxRequests: 400, MaxTime: within,
-			Every: 20 * time.Millisecond, Alike: true})
+		res = identify.Identify(t.Context(), l, identify.Options{Alike: true, Budget: identify.Budget{
+			MaxRequests: 400, MaxTime: within, Every: 20 * time.Millisecond}})
 	})
 	return res
 }
@@ -159,8 +159,8 @@ func TestALimitOfRequestsInFlightHasNoOtherName(t *testing.T) {
 		}
 		time.Sleep(300 * time.Millisecond)
 	}, func(t *testing.T, e *Endpoint) {
-		res = identify.Identify(t.Context(), e, identify.Options{MaxRequests: 60, MaxTime: time.Minute,
-			Every: 20 * time.Millisecond, Alike: true, Fresh: true})
+		res = identify.Identify(t.Context(), e, identify.Options{Alike: true, Fresh: true,
+			Budget: identify.Budget{MaxRequests: 60, MaxTime: time.Minute, Every: 20 * time.Millisecond}})
 	})
 	text := res.Text(identify.About{})
 	t.Log(text)

@@ -126,7 +126,7 @@ func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	o, err := f.budget()
+	budget, err := f.budget()
 	if err != nil {
 		return err
 	}
@@ -142,26 +142,26 @@ func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
 	if err := runcmd.Preflight(ctx, e, []*scenario.Scenario{s}, f.Flags); err != nil {
 		return err
 	}
-	about := identify.About{Target: red.Replace(redact.URL(s.Target.URL)), Partition: f.Partition, Options: o}
+	about := identify.About{Target: red.Replace(redact.URL(s.Target.URL)), Partition: f.Partition,
+		Budget: budget}
 	about.Again, about.Run = f.next(fl, about.Target, red)
 	about.OwnRate = fl.Changed("max-rate")
 	return probeTarget(ctx, e, s, outs, f, about, red)
 }
 
 // budget reads the flags that bound what is sent.
-func (f *identifyFlags) budget() (identify.Options, error) {
+func (f *identifyFlags) budget() (identify.Budget, error) {
 	rate, err := spec.ParseRate(f.maxRate)
 	switch {
 	case err != nil || rate.N < 1:
-		return identify.Options{}, cli.Usagef("--max-rate %q: a rate is N/PER (write 50/s)", f.maxRate)
+		return identify.Budget{}, cli.Usagef("--max-rate %q: a rate is N/PER (write 50/s)", f.maxRate)
 	case f.maxRequests < 10:
-		return identify.Options{}, cli.Usagef("--max-requests %d: the least is 10", f.maxRequests)
+		return identify.Budget{}, cli.Usagef("--max-requests %d: the least is 10", f.maxRequests)
 	case f.maxTime < time.Second:
-		return identify.Options{}, cli.Usagef("--max-time %s: the least is 1s", f.maxTime)
+		return identify.Budget{}, cli.Usagef("--max-time %s: the least is 1s", f.maxTime)
 	}
 	every := max(rate.Per/time.Duration(rate.N), 1)
-	return identify.Options{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime,
-		Think: thinkTime, Alike: !f.clients}, nil
+	return identify.Budget{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime}, nil
 }
 
 // takeURL makes the argument, if there is one, the target. It is no recording.
@@ -210,7 +210,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 	about identify.About,
 	red redact.Redactor,
 ) error {
-	started, o := time.Now(), about.Options
+	started := time.Now()
 	m := runcmd.NewManifest(e, started, []*scenario.Scenario{s}, f.Flags, red)
 	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{ID: m.ID, Version: e.Version,
 		Allow: f.Allow, TLS: f.TLS, PastCaches: f.Request.PastCaches})
@@ -227,7 +227,8 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 	if f.Partition == "none" {
 		live.Load.Partition, live.Partition = load.Partition{}, ""
 	}
-	o.Fresh = live.Partition != "" && opts.Partition.Kind != "address"
+	o := identify.Options{Budget: about.Budget, Think: thinkTime, Alike: !f.clients,
+		Fresh: live.Partition != "" && opts.Partition.Kind != "address"}
 	e.Say.Notef("%s: at most %s, %s apart or more, within %s%s", about.Target,
 		quantity.Plural(o.MaxRequests, "request"), o.Every, quantity.Short(o.MaxTime),
 		map[bool]string{true: "; Retry-After is honoured"}[f.polite])
