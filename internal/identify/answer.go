@@ -14,23 +14,22 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// About is what an answer says beside what was found.
+// About is what an answer needs beside the Result.
 type About struct {
-	// Target is what is shown of the URL; Partition is as in --partition.
+	// Target is the URL as it is shown; Partition is the value of --partition.
 	Target, Partition string
-	// Recording is where it is kept.
+	// Recording is the path of the recording.
 	Recording string
-	// Again is the command line that asks again, and Run returns the one that runs scenarios with clients
-	// that differ in a partition; nil where there is none. Both can be pasted, but for the budget and the
-	// limit, which follow.
+	// Again is the command line that asks again. Run returns the command line of a run whose clients differ
+	// in a partition; nil where there is none. Both can be pasted once the budget or the limit is appended.
 	Again string
 	Run   func(partition string) string
-	// OwnRate tells that Again says how fast it asks: it is not asked to be faster.
+	// OwnRate tells that Again sets its own rate, so a faster one is not suggested.
 	OwnRate bool
 	Budget  Budget
 }
 
-// notSought is what a SPEC can say and no kind has.
+// notSought is what a SPEC can state and no kind covers.
 const notSought = "three limits at once or more, slots, starts that are " +
 	"not full, buckets and logs by a clock of whole seconds"
 
@@ -86,9 +85,9 @@ func (r *Result) Text(a About) string {
 	return b.String() + r.ending(a)
 }
 
-// open is the lines on what is known and what is not, where no name is told.
+// open returns the lines on what is known and what is not, where nothing is named.
 func (r *Result) open() []string {
-	const seldom = "; or " // lists kinds within a reason
+	const seldom = "; or " // separates kinds within a reason; "; " separates reasons
 	reasons := strings.Split(strings.ReplaceAll(r.Stopped, seldom, "\x00"), "; ")
 	for i := range reasons {
 		reasons[i] = strings.ReplaceAll(reasons[i], "\x00", seldom)
@@ -121,7 +120,7 @@ func (r *Result) open() []string {
 	return out
 }
 
-// widest is how many columns a SPEC has at most before what was measured is no longer in a column of its own.
+// widest is the widest SPEC that shifts the column of what was measured.
 const widest = 60
 
 // measured says which of the quota, the rate and the kind are known, and which are not.
@@ -153,10 +152,10 @@ func (r *Result) measured() (known, unknown []string) {
 	return known, unknown
 }
 
-// ending is the lines on what was used and what comes next.
+// ending returns the lines on what was used and what comes next.
 func (r *Result) ending(a About) string {
 	counts := r.Timeline.Counts()
-	trip := "" // not measured where nothing was answered
+	trip := "" // not measured without an answer
 	if counts.Allowed+counts.Denied > 0 {
 		trip = "; answers take " + quantity.Brief(r.Trip)
 	}
@@ -187,7 +186,7 @@ func (r *Result) ending(a About) string {
 	return text + fmt.Sprintf("  next: %s --limit '%s'\n", a.Run(r.partition(a)), r.Found[0].Limit)
 }
 
-// doubled is twice the rate of requests that are so far apart: a number of seconds where it is whole.
+// doubled is twice the rate of requests that are every apart, in whole requests a second if possible.
 func doubled(every time.Duration) string {
 	if 2*time.Second%every == 0 {
 		return fmt.Sprintf("%d/s", 2*time.Second/every)
@@ -195,8 +194,8 @@ func doubled(every time.Duration) string {
 	return "2/" + quantity.Short(every)
 }
 
-// partition is by what the clients of a run are to differ: by a key, where none was given and another one was
-// seen to have a limit of its own.
+// partition is what the clients of a run must differ in. It is the partition of the command line. Where that
+// is none, it is a header whose key was seen to have a limit of its own.
 func (r *Result) partition(a About) string {
 	if r.Clients == nil || a.Partition != "none" {
 		return a.Partition
@@ -207,7 +206,7 @@ func (r *Result) partition(a About) string {
 	return a.Partition
 }
 
-// aside says which requests were sent and are not in Timeline; empty where all are.
+// aside counts the requests that are not in Timeline, for people; empty where all are.
 func (r *Result) aside() string {
 	var parts []string
 	if r.Before > 0 {
@@ -222,7 +221,7 @@ func (r *Result) aside() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// listed is what is left, the first kinds of it where there are many.
+// listed lists what is left; of many kinds the first ones.
 func (r *Result) listed() string {
 	var left []string
 	const most = 3
@@ -283,7 +282,7 @@ func (c Candidate) worth() string {
 		quantity.PerSecond(c.Measured.Rate.Hi, true))
 }
 
-// shortest is the least that a window of c can be, or the time in which a bucket fills.
+// shortest is the shortest window that c may have, or the shortest time in which its bucket may fill.
 func (c Candidate) shortest() time.Duration {
 	if p := c.Limit[0]; !p.HasWindow() {
 		return c.least * time.Duration(p.Full())
@@ -299,10 +298,10 @@ func words(class []spec.Algorithm) string {
 	return strings.Join(out, ", ")
 }
 
-// Schema names the form of an answer for programs.
+// Schema names the format of the identity document.
 const Schema = "rlcheck.identity/v1"
 
-// jsonIdentity is the form of an answer, an API (rlcheck schema identity).
+// jsonIdentity is the identity document, an API (rlcheck schema identity).
 type jsonIdentity struct {
 	Schema       string             `json:"schema"`
 	Verdict      Verdict            `json:"verdict"`

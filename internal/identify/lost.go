@@ -11,12 +11,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// refuted asks the judge about a limit. One that cannot be judged is not refuted.
+// refuted asks the judge about a limit. A limit that cannot be judged is not refuted.
 //
-// The judge takes a request without an answer to be decided at any time until the end of the recording, so
-// that one of them explains any denial after it. Here it is decided soon or never, as stretches supposes.
-// Where more admissions never admit more, what was admitted is explained best without such requests, and what
-// was denied by their admission.
+// The judge lets a request without an answer be decided at any time until the end of the recording. One such
+// request would explain any denial after it. Here it is decided within lateness, or never. Where an extra
+// admission never leads to another one, admissions are explained best if lost requests never arrived, and
+// denials if all were admitted.
 func refuted(tl *timeline.Timeline, l spec.Limit, side verdict.Conformance, search bool) bool {
 	whole := tl
 	tl, l = stretches(tl, l)
@@ -25,7 +25,7 @@ func refuted(tl *timeline.Timeline, l spec.Limit, side verdict.Conformance, sear
 		return no && err == nil
 	}
 	unknown := tl.Counts().Unknown
-	opens := slices.ContainsFunc(l, func(p spec.Policy) bool { // an admission may end what another began
+	opens := slices.ContainsFunc(l, func(p spec.Policy) bool { // an extra admission may move these
 		return p.Align == spec.AlignFirst && p.Windowed() || p.Ban > 0
 	})
 	windowed := slices.ContainsFunc(l, spec.Policy.Windowed)
@@ -37,7 +37,7 @@ func refuted(tl *timeline.Timeline, l spec.Limit, side verdict.Conformance, sear
 	}
 	return side != verdict.LowerBound && ask(without(tl), verdict.UpperBound) ||
 		side != verdict.UpperBound && ask(admitted(tl), verdict.LowerBound) ||
-		side == verdict.Exact && windowed && ask(tl, side) // each place of its windows by another side
+		side == verdict.Exact && windowed && ask(tl, side) // each phase may fail on another side
 }
 
 // without is tl without the requests that have no outcome.
@@ -48,7 +48,7 @@ func without(tl *timeline.Timeline) *timeline.Timeline {
 	return &out
 }
 
-// admitted is tl with the requests that have no outcome admitted, soon after they were sent.
+// admitted is tl as if the requests without an outcome had been admitted soon after they were sent.
 func admitted(tl *timeline.Timeline) *timeline.Timeline {
 	out, late := *tl, lateness(tl)
 	out.Observations = slices.Clone(tl.Observations)
@@ -61,14 +61,14 @@ func admitted(tl *timeline.Timeline) *timeline.Timeline {
 	return &out
 }
 
-// lateness is the time within which a request without an answer is decided, if it is.
+// lateness is the time within which a request without an answer was decided, or never.
 func lateness(tl *timeline.Timeline) time.Duration {
 	const least = 500 * time.Millisecond
 	return max(2*slowest(tl), least)
 }
 
-// places has when the requests of each client that may have held a place were sent, and when they were over;
-// both ascend. Those are all but denied ones.
+// places has, for each client, when the requests that may have held a place were sent, and when they were
+// over; both ascend. Denied requests held none.
 type places map[string]*struct{ sent, over []time.Duration }
 
 // placesOf returns the places of a recording, in n log n.
@@ -85,7 +85,7 @@ func placesOf(tl *timeline.Timeline) places {
 			out[o.Partition] = p
 		}
 		over := max(o.FirstByte, o.Done)
-		if !o.Answered { // it is over soon, or never began
+		if !o.Answered { // it was over soon, or never began
 			over = o.Sent + late
 		}
 		p.sent, p.over = append(p.sent, o.Sent), append(p.over, over)
@@ -97,7 +97,7 @@ func placesOf(tl *timeline.Timeline) places {
 	return out
 }
 
-// held is how many requests of a client, at most, held a place at some instant from one to another.
+// held is the most requests of a client that may have held a place at some instant in a closed interval.
 func (p places) held(client string, from, to time.Duration) int64 {
 	c := p[client]
 	if c == nil {
@@ -108,11 +108,11 @@ func (p places) held(client string, from, to time.Duration) int64 {
 	return int64(begun - over)
 }
 
-// mostBranched is how many lost requests of a stretch are supposed admitted or never decided, each apart.
+// mostBranched is the most lost requests of a stretch for which every combination of outcomes is tried.
 const mostBranched = 3
 
-// branched asks about each stretch apart, as each begins anew. A stretch with few lost requests is refuted if
-// it is whatever became of them: each was admitted, or denied where that counts, or never arrived.
+// branched asks about each stretch alone, since each begins anew. A stretch with few lost requests is refuted
+// only if every combination of their outcomes is: admitted, never arrived or, where that matters, denied.
 func branched(tl *timeline.Timeline, l spec.Limit, ask func(*timeline.Timeline) bool) bool {
 	late := lateness(tl)
 	sure, doubtful := *tl, []*timeline.Timeline{}
@@ -137,7 +137,7 @@ func branched(tl *timeline.Timeline, l spec.Limit, ask func(*timeline.Timeline) 
 		func(part *timeline.Timeline) bool { return whatever(part, outcomes, late, ask) })
 }
 
-// whatever tells whether tl is refuted with each outcome of its first lost request, and so on.
+// whatever tells whether tl is refuted for every combination of outcomes of its lost requests.
 func whatever(tl *timeline.Timeline, outcomes []timeline.Outcome, late time.Duration,
 	ask func(*timeline.Timeline) bool) bool {
 	i := slices.IndexFunc(tl.Observations,
@@ -161,9 +161,9 @@ func whatever(tl *timeline.Timeline, outcomes []timeline.Outcome, late time.Dura
 	return true
 }
 
-// stretches returns tl and l such that what comes after a silence in which l recovers is another client. The
-// judge then needs not ask whether it recovered, and a request whose answer was lost was decided in its
-// stretch. The windows of all stretches go on where they began.
+// stretches returns tl and l with a new client after each silence in which l recovers. The judge then need
+// not ask whether l recovered, and a lost request was decided in its stretch. The windows of all stretches
+// have one phase.
 func stretches(tl *timeline.Timeline, l spec.Limit) (*timeline.Timeline, spec.Limit) {
 	if several(tl) {
 		return tl, l
@@ -180,7 +180,7 @@ func stretches(tl *timeline.Timeline, l spec.Limit) (*timeline.Timeline, spec.Li
 	return anew(tl, silence(tl, all)), all
 }
 
-// silence is how long nothing is asked until a limit surely recovers.
+// silence is the time without requests after which a limit has surely recovered.
 func silence(tl *timeline.Timeline, l spec.Limit) (out time.Duration) {
 	for i := range l {
 		out = max(out, l[i].Recovery()+tl.Header.Tick+time.Millisecond)
@@ -188,7 +188,7 @@ func silence(tl *timeline.Timeline, l spec.Limit) (out time.Duration) {
 	return out
 }
 
-// anew is the recording of one client in which what comes after a silence is another one.
+// anew returns the recording of one client with a new client after each silence.
 func anew(tl *timeline.Timeline, silence time.Duration) *timeline.Timeline {
 	out, begin, end, late := *tl, 0, time.Duration(0), lateness(tl)
 	out.Observations = make([]timeline.Observation, len(tl.Observations))
@@ -208,7 +208,7 @@ func anew(tl *timeline.Timeline, silence time.Duration) *timeline.Timeline {
 	return &out
 }
 
-// parted returns the recording of each client, one after the other.
+// parted returns the recording of each client, where the requests of a client follow one another.
 func parted(tl *timeline.Timeline) (out []*timeline.Timeline) {
 	for all := tl.Observations; len(all) > 0; {
 		n := 1
@@ -222,7 +222,7 @@ func parted(tl *timeline.Timeline) (out []*timeline.Timeline) {
 	return out
 }
 
-// fromZero is a recording whose first request is sent at 0.
+// fromZero returns the recording with its first request sent at 0.
 func fromZero(tl *timeline.Timeline) *timeline.Timeline {
 	out, begin := *tl, tl.Observations[0].Sent
 	out.Observations = slices.Clone(tl.Observations)
@@ -237,7 +237,7 @@ func fromZero(tl *timeline.Timeline) *timeline.Timeline {
 	return &out
 }
 
-// certain is a recording without lost answers, and without the denials that such a request may have caused.
+// certain returns the recording without lost requests, and without the denials that these may have caused.
 func certain(tl *timeline.Timeline) *timeline.Timeline {
 	out, free, late := *tl, time.Duration(-1), lateness(tl)
 	out.Observations = nil
@@ -252,7 +252,7 @@ func certain(tl *timeline.Timeline) *timeline.Timeline {
 	return &out
 }
 
-// slowest is the most time from a request to its answer.
+// slowest is the longest time from a request to its answer.
 func slowest(tl *timeline.Timeline) (out time.Duration) {
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Answered {

@@ -9,56 +9,56 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// How many judgements a region may ask for after a phase, and before a kind is called the only one.
+// How many judgements a region may ask for after a phase, and before its kind is called the only one.
 const (
 	fewAsked  = 100
 	manyAsked = 2500
-	// mostLive is into how many boxes what may be true is divided.
+	// mostLive is into how many boxes the live boxes are divided.
 	mostLive = 12
-	// mostBroad is into how many what is doubtful is divided before the smallest are.
+	// mostBroad is into how many boxes doubtful ones are divided before the smallest are divided first.
 	mostBroad = 24
 )
 
-// region is what a recording leaves of a kind: boxes that together hold every policy that is not refuted.
+// region is what a recording leaves of a kind. Its boxes together hold every policy that is not refuted.
 type region struct {
 	kind *kind
-	// beside is another limit, which must admit too; nil for none.
+	// beside is another limit that must admit too; nil for none.
 	beside *region
-	// live boxes have a point that is not refuted. Of doubtful ones only the whole is not, yet; they are
-	// refuted the smallest first, so that there are never many of them.
+	// Each live box has a point that is not refuted. A doubtful box is only not refuted as a whole. The
+	// smallest doubtful boxes are divided first, so there are never many.
 	live, doubtful []box
-	// beats are the timers that are left of a bucket in batches; nil of any other kind.
+	// beats are the timers that are left of a bucket that a timer fills; nil for other kinds.
 	beats *beats
 	// last is the box that was refuted last.
 	last box
-	// left is how many judgements may still be asked for; shallow tells that an exact search would take too
+	// left is how many judgements may still be asked for. shallow tells that an exact search would take too
 	// long.
 	left    int
 	shallow bool
-	// broad tells that what is doubtful is divided the largest first, up to mostBroad, as from far away.
-	// There so much is doubtful that what is large, and soon refuted, would never be asked about.
+	// broad tells that the largest doubtful boxes are divided first, up to mostBroad boxes. Far from the
+	// target, small boxes stay doubtful, so large ones that are easy to refute would never have their turn.
 	broad bool
-	// sharp asks for the ends of what is left too, as no experiment comes.
+	// sharp tells that the ends of what is left are narrowed too, since no experiment follows.
 	sharp bool
-	// steady tells that a steady path is supposed. There experiments soon refute what the judge takes long
-	// for.
+	// steady tells that a steady path is supposed. There experiments soon refute what would take the judge
+	// long.
 	steady bool
-	// over tells that the judge was asked for long enough, late that it was for all regions; nil: it is not.
+	// over tells that the judge was asked for long enough, late that it was for all regions; nil: it was not.
 	over, late func() bool
 	// searches is how many exact searches may still be asked for.
 	searches int
-	// tried are boxes that were given up, as no policy of them that was tried explains the recording; fine
-	// tells that none is given up any more. again is what of a kind that is gone was given up, and not
-	// refuted; nil for nothing.
+	// tried are boxes that were given up: no policy of them that was tried explains the recording. fine tells
+	// that none is given up any more. again is what was given up, but not refuted, of a kind that is gone;
+	// nil for nothing.
 	tried []box
 	fine  bool
 	again *region
 }
 
-// refuted asks the judge about all policies of a box. Of a single quota it asks each part on both sides at
-// once, as each place of its windows may be refuted by another side. Of several, the largest admits no less,
-// so that it alone answers for what was admitted, and the smallest for what was denied. That leaves much of
-// windows that begin anywhere: on a steady path they are asked on both sides at once, too.
+// refuted asks the judge about all policies of a box. With one quota it asks about both sides at once: one
+// phase of the windows may admit too little, another too much. With several quotas the largest answers for
+// what was admitted, since it admits no less, and the smallest for what was denied. That refutes little where
+// the phase is unknown. So on a steady path both sides are asked about at once there.
 func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 	r.left--
 	if r.kind.seconds {
@@ -77,7 +77,7 @@ func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 }
 
 // crowded tells whether so many requests were under way at once that an exact search would take long. On a
-// steady path, where each is under way for a short time, one late answer beside few others is no crowd.
+// steady path requests are short, and one late answer beside few others is no crowd.
 func (x *search) crowded() bool {
 	const most = 8
 	all := x.judged().Observations
@@ -90,7 +90,7 @@ func (x *search) crowded() bool {
 	return false
 }
 
-// underWay is how many requests, of those before an instant, were not answered then.
+// underWay counts the requests of before that had no answer yet at an instant.
 func underWay(before []timeline.Observation, at time.Duration) (n int) {
 	for i := range before {
 		if before[i].FirstByte > at {
@@ -100,7 +100,7 @@ func underWay(before []timeline.Observation, at time.Duration) (n int) {
 	return n
 }
 
-// with returns a policy of r, beside all that is left of the other limit.
+// with returns policies of r, together with all that is left of the other limit.
 func (r *region) with(p spec.Policy) spec.Limit {
 	if r.beside == nil {
 		return spec.Limit{p}
@@ -108,8 +108,8 @@ func (r *region) with(p spec.Policy) spec.Limit {
 	return spec.Limit{p, r.beside.kind.policy(r.beside.hull())}
 }
 
-// everywhere asks the judge about a policy by its bounds. Of windows that are longer than the recording it
-// asks apart whether one begins in it: most of the places where they may begin are outside.
+// everywhere asks the judge about p by its bounds. If windows are longer than the recording, most phases have
+// no beginning in it. So it asks apart about those that have.
 func (r *region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
 	clocked := p.Fixed() && p.Align == spec.AlignUnknown && p.Ban == 0
 	if (p.Weighs() || clocked) && r.looser(tl, p, side) {
@@ -128,8 +128,8 @@ func (r *region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.C
 	return refuted(tl, r.with(outside), side, false) && refuted(tl, r.with(inside), side, false)
 }
 
-// alone asks about each stretch alone, as if its windows began anywhere, whatever those of the others do:
-// after a while nobody knows the place of windows that may be longer or shorter.
+// alone asks about each stretch alone, with windows at an unknown phase. Over a range of window lengths the
+// phase is soon unknown again, so this loses little.
 func (r *region) alone(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
 	l := r.with(p)
 	for i, part := range parted(anew(tl, silence(tl, l))) {
@@ -140,11 +140,13 @@ func (r *region) alone(tl *timeline.Timeline, p spec.Policy, side verdict.Confor
 	return false
 }
 
-// looser asks about logs and a bucket that hold every limit of p, windows by the clock or counters, wherever
-// those begin. A window denies only where the quota was counted within its time, a counter within two, and
-// each admits at most two quotas in the time of one. A bucket of two quotas holds all windows. Of a counter
-// it has one, and two units for what is begun and for rounding: after a quota at the end of a window no more
-// is admitted than its rate, as the weight of that one goes. Ranges of these are judged sharper and sooner.
+// looser asks about two logs and a bucket that are looser than every p, a window by the clock or a counter,
+// at every phase. The judge refutes ranges of these more often and sooner.
+//
+// A window denies only if the quota was counted within its time, a counter within two. Both admit at most two
+// quotas in the time of one. A bucket of two quotas admits all that windows do. For a counter the bucket
+// holds one quota and two units, for a unit that has begun and for rounding. After a quota at the end of a
+// window a counter admits at most its rate, as the weight of that window falls.
 func (r *region) looser(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
 	few := spec.Policy{Algorithm: spec.SlidingWindowLog, Rate: p.Rate, RateTo: p.RateTo, PerTo: p.PerTo,
 		Burst: p.Burst, Count: p.Count}
@@ -161,9 +163,10 @@ func (r *region) looser(tl *timeline.Timeline, p spec.Policy, side verdict.Confo
 			refuted(tl, r.with(bucket), verdict.UpperBound, false))
 }
 
-// split returns a region for each part of the kind, where no more is to be learnt of all together; else r
-// itself. Of a time that is open by no more than two answers take, slow, little more is learnt. One that
-// rounds up admits as one of a unit less that does not, but from rest: of those, two quotas are left.
+// split returns a region for each part of the kind, where little more is learnt about all parts together;
+// else r itself. That is so once at most two quotas are left and the time is open by at most a tenth, or by
+// two of the slowest answers. Two quotas stay: a counter that rounds up admits, except from rest, as one of a
+// unit less that does not round.
 func (r *region) split(slow time.Duration) []*region {
 	const near = 1.1
 	h := r.hull()
@@ -178,7 +181,7 @@ func (r *region) split(slow time.Duration) []*region {
 	return out
 }
 
-// take sorts boxes into those that are live and those that are doubtful, without the refuted ones.
+// take sorts boxes into live and doubtful ones, and drops the refuted ones.
 func (r *region) take(tl *timeline.Timeline, boxes ...box) {
 	for _, b := range boxes {
 		switch {
@@ -192,7 +195,7 @@ func (r *region) take(tl *timeline.Timeline, boxes ...box) {
 	}
 }
 
-// takeInTime takes boxes until it is late. It returns those that it did not judge.
+// takeInTime takes boxes until it is late. It returns the boxes that it did not judge.
 func (r *region) takeInTime(tl *timeline.Timeline, boxes []box) []box {
 	for i, b := range boxes {
 		if r.late != nil && r.late() {
@@ -203,8 +206,8 @@ func (r *region) takeInTime(tl *timeline.Timeline, boxes []box) []box {
 	return nil
 }
 
-// stands tells whether nothing refutes a point of a box. On a steady path the exact search is asked only
-// about a box that is so small that others of it are like the point.
+// stands tells whether some point of a box is not refuted. On a steady path it asks the exact search only
+// about boxes so small that one point stands for all.
 func (r *region) stands(tl *timeline.Timeline, b box) bool {
 	const near = 1.1
 	if r.steady && (b.q1 < b.q2 || float64(b.t2) > float64(b.t1)*near) {
@@ -213,7 +216,7 @@ func (r *region) stands(tl *timeline.Timeline, b box) bool {
 	return r.explains(tl, b.point())
 }
 
-// explains tells whether nothing refutes a point: no bound, nor, where bounds alone miss much, the exact
+// explains tells whether nothing refutes a point: no bound and, where bounds alone miss much, no exact
 // search.
 func (r *region) explains(tl *timeline.Timeline, point box) bool {
 	if !r.kind.searched || r.shallow || r.searches <= 0 {
@@ -229,7 +232,7 @@ func (r *region) explains(tl *timeline.Timeline, point box) bool {
 	return false
 }
 
-// hit tells whether some policy all over a box explains the recording.
+// hit tells whether one of some policies spread over a box explains the recording.
 func (r *region) hit(tl *timeline.Timeline, b box) bool {
 	const tries = 5
 	for i := range time.Duration(tries) {
@@ -243,15 +246,15 @@ func (r *region) hit(tl *timeline.Timeline, b box) bool {
 	return false
 }
 
-// narrow removes what tl refutes, and divides what is left, by so many judgements.
+// narrow removes what tl refutes and divides the rest, by about asked judgements.
 func (r *region) narrow(tl *timeline.Timeline, asked int) {
 	if r.beats != nil {
 		r.byBeats(tl, asked)
 		return
 	}
-	r.left, r.searches = asked, r.kind.mostSearched() // bounds see little
+	r.left, r.searches = asked, r.kind.mostSearched()
 	if r.broad {
-		r.searches *= 10 // from far away bounds see less, and a search takes some milliseconds
+		r.searches *= 10 // far away bounds tell less, and a search takes milliseconds
 	}
 	r.searches = min(r.searches, asked)
 	live, doubtful := r.live, r.doubtful
@@ -274,7 +277,7 @@ func (r *region) narrow(tl *timeline.Timeline, asked int) {
 	}
 }
 
-// sharpen divides what holds an end of all that is left, as no experiment will.
+// sharpen divides boxes at an end of what is left, since no experiment will narrow it.
 func (r *region) sharpen(tl *timeline.Timeline) {
 	for r.left > 0 && len(r.live)+len(r.doubtful) < 4*mostLive && !r.over() {
 		boxes := &r.live
@@ -291,7 +294,7 @@ func (r *region) sharpen(tl *timeline.Timeline) {
 	}
 }
 
-// atEnd returns the widest of boxes that holds an end of what is left; -1 where none does, or each is exact.
+// atEnd returns the largest box at an end of what is left; -1 where none is, or all are exact.
 func (r *region) atEnd(boxes []box) int {
 	if len(boxes) == 0 {
 		return -1
@@ -302,8 +305,8 @@ func (r *region) atEnd(boxes []box) int {
 	})
 }
 
-// narrowed narrows r and the limit beside it, each in turn beside all that is left of the other. It returns
-// what is left, apart where the parts of the kind are, or else which of both is gone.
+// narrowed narrows r and the limit beside it, each together with all that is left of the other. It returns
+// what is left, by parts of the kind once they are told apart, or else the region that is gone.
 func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gone *region) {
 	if a := r.beside; a != nil {
 		a.shallow, a.broad, a.steady, a.over, a.late = r.shallow, r.broad, r.steady, r.over, r.late
@@ -332,7 +335,7 @@ func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gon
 	return left, nil
 }
 
-// doubt divides what is doubtful, the smallest first, down to what is as narrow as it can be told.
+// doubt divides doubtful boxes, the smallest first, until they are as narrow as the judge can tell.
 func (r *region) doubt(tl *timeline.Timeline) {
 	var kept []box
 	finest := r.finest(tl)
@@ -361,8 +364,8 @@ func (r *region) doubt(tl *timeline.Timeline) {
 	r.doubtful = append(r.doubtful, kept...)
 }
 
-// finest is the ratio of times below which a doubtful box is left as it is. Windows that follow each other
-// through the whole recording are told apart by less than others.
+// finest is the ratio between the ends of a time below which a doubtful box is kept as it is. Windows by the
+// clock repeat through the whole recording, so their lengths are told apart more finely.
 func (r *region) finest(tl *timeline.Timeline) float64 {
 	const usual = 1.0005
 	if r.kind.base.Align != spec.AlignUnknown {
@@ -376,7 +379,7 @@ func (r *region) divide(tl *timeline.Timeline, b box) {
 	r.take(tl, upper, lower)
 }
 
-// largest returns the box with most to find out, of those that are wanted; -1 where each is exact.
+// largest returns the largest of the wanted boxes that are not exact; -1 for none.
 func largest(boxes []box, wanted func(box) bool) int {
 	widest := -1
 	for i, b := range boxes {
@@ -389,7 +392,7 @@ func largest(boxes []box, wanted func(box) bool) int {
 
 func anyBox(box) bool { return true }
 
-// cut leaves of r the times of an interval, where some are.
+// cut restricts the times of r to an interval, unless nothing would be left.
 func (r *region) cut(from, to time.Duration) {
 	within := func(boxes []box) (out []box) {
 		for _, b := range boxes {
@@ -404,7 +407,7 @@ func (r *region) cut(from, to time.Duration) {
 	}
 }
 
-// revived returns r with what was given up of it, but was not refuted; nil where nothing was.
+// revived returns a region of what was given up of r, but not refuted; nil for nothing.
 func (r *region) revived() *region {
 	if len(r.tried) == 0 {
 		return nil
@@ -418,7 +421,7 @@ func (r *region) empty() bool { return len(r.live)+len(r.doubtful) == 0 }
 // hull returns the box around all that is left.
 func (r *region) hull() box { return hull(append(slices.Clone(r.live), r.doubtful...)) }
 
-// hull returns the box around boxes, of which there is one at least.
+// hull returns the box around boxes, of which there must be one.
 func hull(boxes []box) box {
 	h := boxes[0]
 	for _, b := range boxes[1:] {
@@ -428,8 +431,8 @@ func hull(boxes []box) box {
 	return h
 }
 
-// points returns at most n policies, spread over what is left: over what is doubtful where nothing else is,
-// or where that is asked for.
+// points returns at most n policies, spread over the live boxes. It includes the doubtful boxes if there are
+// no live ones, or if doubtful.
 func (r *region) points(n int, doubtful bool) []box {
 	boxes := r.live
 	if len(boxes) == 0 || doubtful {
@@ -443,12 +446,12 @@ func (r *region) points(n int, doubtful bool) []box {
 	return out
 }
 
-// mostPinned is how many parts of the only limit that is left are tried.
+// mostPinned is how many boxes of the only limit that is left are tried.
 const mostPinned = 200
 
-// pinned returns a policy of what is left that explains the recording, the roundest about the first one that
-// is found: what is live is divided, into most parts, and then what is doubtful. It reports false where none
-// is found, or late tells that the time is over.
+// pinned returns a policy that explains the recording: the roundest near the first one that it finds. It
+// divides the live boxes, up to most, and then the doubtful ones. It reports false where it finds none in
+// time.
 func (r *region) pinned(tl *timeline.Timeline, most int, late func() bool,
 	explains func(box) bool) (box, bool) {
 	for _, open := range [][]box{slices.Clone(r.live), slices.Clone(r.doubtful)} {
@@ -477,7 +480,7 @@ func (r *region) rounded(p box, explains func(box) bool) box {
 		out.t1, out.t2 = t, t
 		return out
 	}
-	end := func(out time.Duration) time.Duration { // the last that explains, from p on
+	end := func(out time.Duration) time.Duration { // the last time that explains, from p on
 		in := p.t1
 		for range steps {
 			if middle := in + (out-in)/2; explains(at(middle)) {

@@ -16,40 +16,40 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Result is what was found.
+// Result is what was found out about a limit.
 type Result struct {
 	Verdict Verdict
-	// Found are the classes that are left: one where Verdict is Identified, several or one too wide where
-	// it is Open.
+	// Found are the classes that are left. Identified: one. Open: several, or one that is too wide to name.
 	Found    []Candidate
 	Timeline *timeline.Timeline
-	// Before is how many requests were sent before Timeline begins, to find that the quota was in use.
+	// Before counts the requests that were sent before Timeline begins. They showed that the quota was in
+	// use.
 	Before int
-	// Used is the time since the first request, that of thinking and of Before included.
+	// Used is the time since the first request, including that for judging and for Before.
 	Used time.Duration
-	// Recorded tells that nothing was sent: Timeline was there before.
+	// Recorded tells that nothing was sent: Timeline is a recording that was there before.
 	Recorded bool
-	// Next is, where a question is open, what would tell most, and what that costs; may be empty.
+	// Next is, where Verdict is Open, the experiment that would tell most, and what it costs; may be empty.
 	Next string
-	// Nearer tells that only who asks from nearer learns more.
+	// Nearer tells that only a client that is nearer to the target would learn more.
 	Nearer bool
-	// Sharper is what would tell the time of what was identified to 2 %; nil where that is known.
+	// Sharper is what would narrow the identified time to 2 %; nil where it is that narrow.
 	Sharper *Sharper
-	// Assuming is what the name of what was identified rests on; nil: it holds on any path to the target.
+	// Assuming is what the name rests on; nil: it holds on any path to the target.
 	Assuming *Steady
-	// Also are the limits that answers tell of beside the one that was identified.
+	// Also are limits that answers state beside the identified one.
 	Also []string
-	// Stopped says why it ended with a question open; empty otherwise.
+	// Stopped says why the verdict is Open; empty otherwise.
 	Stopped string
-	// Trip is the middle time from a request to its answer.
+	// Trip is the median time from a request to its answer.
 	Trip time.Duration
-	// Gone are, where nothing is left, the nearest of the kinds.
+	// Gone are the nearest kinds, where nothing is left.
 	Gone []Candidate
 	// Clients is what tells clients apart; nil where nobody asked.
 	Clients *clients.Found
 }
 
-// Sent is how many requests were sent in all, 0 of a recording.
+// Sent counts the requests of Timeline, Before and Clients.
 func (r *Result) Sent() int {
 	n := r.Before + len(r.Timeline.Observations)
 	if r.Clients != nil {
@@ -58,14 +58,14 @@ func (r *Result) Sent() int {
 	return n
 }
 
-// bound is a limit that nothing here would have shown: of more than so many requests in a time.
+// bound is a number of requests within a time. A slower limit above it would not have been seen.
 type bound struct {
 	requests int64
 	within   time.Duration
 }
 
-// unseen returns the limit beside those that were found of which nothing is known, a slower one: more than
-// any client had admitted, from its first request to the last that was.
+// unseen returns the most requests that one client had admitted, and the time from its first request until
+// then. A limit of more in that time was never reached.
 func (r *Result) unseen() (out bound) {
 	type client struct {
 		admitted    int64
@@ -88,13 +88,13 @@ func (r *Result) unseen() (out bound) {
 	return out
 }
 
-// sentence says it.
+// sentence describes the bound for people.
 func (b bound) sentence() string {
 	return fmt.Sprintf("a further limit above %s in %s would not have been seen: no more were admitted",
 		quantity.Plural(int(b.requests), "request"), quantity.Brief(b.within))
 }
 
-// Verdict is whether one class is left.
+// Verdict tells whether one class is left.
 type Verdict string
 
 // The verdicts.
@@ -104,26 +104,26 @@ const (
 	None       Verdict = "none"
 )
 
-// Candidate is a kind of policies and what is left of it.
+// Candidate is a kind and the policies of it that are left.
 type Candidate struct {
-	// Text names the kind, Class its algorithms, which cannot be told apart.
+	// Text names the kind. Class are its algorithms, which no request can tell apart.
 	Text  string
 	Class []spec.Algorithm
-	// Limit is one policy of it, a round one.
+	// Limit is one of the policies, with a round time.
 	Limit    spec.Limit
 	Measured verdict.Measured
-	// Against is what refutes Limit, of a kind of which nothing is left.
+	// Against is what refutes Limit, where nothing of the kind is left.
 	Against     string
 	least, most time.Duration
-	// longLeast and longMost are the ends of a ban, 0 for none.
+	// longLeast and longMost bound a ban; 0 for none.
 	longLeast, longMost time.Duration
-	// Beside is the second of two limits, both of which must admit; Limit has both. Nil for one.
+	// Beside is the second of two limits that must both admit. Limit has both. Nil for one limit.
 	Beside *Candidate
-	// Told tells that the window of Limit is what answers say, and was not measured.
+	// Told tells that answers state the window of Limit, which was not measured.
 	Told bool
 }
 
-// classes groups regions that no request can tell apart: of a quota of one request, several kinds are the
+// classes groups regions that no request can tell apart. With a quota of one request, several kinds are the
 // same limiter.
 func classes(regions []*region) [][]*region {
 	var out [][]*region
@@ -143,7 +143,7 @@ func classes(regions []*region) [][]*region {
 	return out
 }
 
-// ofOne names what a kind is with a quota of one request.
+// ofOne names the limiter that a kind is with a quota of one request.
 func (k *kind) ofOne() string {
 	b := k.base
 	counter, up := b.Weighs(), b.Rounding == spec.RoundUp
@@ -151,19 +151,19 @@ func (k *kind) ofOne() string {
 	switch {
 	case k.queue || len(k.parts) > 0 || counter && b.Rounding == spec.RoundNearest:
 		return k.text
-	case b.Align == spec.AlignUnknown && !up && !all: // one in a window, from its very beginning
+	case b.Align == spec.AlignUnknown && !up && !all: // one in a window, from the beginning of the window
 		return "one a window"
 	case b.Align == spec.AlignUnknown || counter && (all || !up):
 		return k.text
 	case all:
 		return "one a time since the last request"
-	default: // a counter that rounds up admits when the last window but one began with the last admission
+	default: // a counter that rounds up waits for the second window after that of the last admission
 		return "one a time"
 	}
 }
 
-// shareTimes tells each kind of a class what is known of the others. They are the same limiter, and the judge
-// refutes a time sooner of one than of another. Where they have no time in common nothing is told.
+// shareTimes cuts the times of each class to what all its kinds allow. They are the same limiter, and the
+// judge refutes some times sooner for one kind than for another. Without a common time nothing is cut.
 func shareTimes(regions []*region) {
 	for _, class := range classes(regions) {
 		from, to := time.Duration(0), time.Duration(math.MaxInt64)
@@ -179,7 +179,7 @@ func shareTimes(regions []*region) {
 	}
 }
 
-// windows is after how many windows a kind with a quota of one request admits again.
+// windows is how many windows a kind with a quota of one request waits before it admits again.
 func (k *kind) windows() time.Duration {
 	if k.base.Weighs() && k.base.Rounding == spec.RoundUp {
 		return 2
@@ -187,16 +187,16 @@ func (k *kind) windows() time.Duration {
 	return 1
 }
 
-// inUse is why nothing explains a recording of a quota that may not have been whole.
+// inUse is the reason where nothing explains a recording and others may have used the quota before.
 const inUse = "no limit that is looked for explains all answers, or others use the quota: try again with " +
 	"a key of your own"
 
-// unsought is why a limit is not called unknown.
+// unsought is the reason where nothing is left but the rare kinds were not all looked for.
 const unsought = "every usual kind is refuted, but what is rare was not looked for to the end: a clock of " +
 	"whole seconds, a bucket that a timer fills, two limits at once, a ban after a denial"
 
-// unsure is why a window that nobody would write is not named. untested and inStep are why a limit is not, of
-// a key that others may have used before.
+// unsure is the reason where the measured window is one that nobody would write. untested and inStep are
+// reasons where others may have used the key before.
 const (
 	unsure   = "the measured time is not round, and the budget ends before enough answers confirm it"
 	untested = "others may have used the key before, and the budget ends before its quota was used up " +
@@ -205,24 +205,24 @@ const (
 		"any answers (another --max-rate tells more)"
 )
 
-// unexplained is why the only kind that is left is not named.
+// unexplained is the reason where the judge refutes each policy that was tried of the only kind left.
 const unexplained = "every other kind is refuted, and so is each policy of this kind that was tried, " +
 	"but not all were tried"
 
-// unchecked is why the only kind that is left is not named.
+// unchecked is the reason where there is no time to judge the whole recording.
 const unchecked = "the budget of time ends before the whole recording was judged by the limit that was " +
 	"found"
 
-// likelier is why a rare kind that is the only one left is not named.
+// likelier is the reason where the only kind left is rare, and a usual kind explains all answers too.
 const likelier = "a more usual limit explains all answers too, and was dismissed too soon"
 
-// fails tells whether the whole recording refutes what was found, by the judge's usual search.
+// fails tells whether the whole recording refutes c, by the judge's usual search.
 func (x *search) fails(c Candidate) bool {
 	j, err := check.Judge(x.judged(), c.Limit, check.Options{SkipMeasure: true})
 	return err == nil && j.Verdict == verdict.Fail
 }
 
-// result says what is left.
+// result returns what is left, and names it where it may.
 func (x *search) result() *Result {
 	tl := *x.tl
 	tl.Observations = tl.Observations[x.skip:]
@@ -236,7 +236,7 @@ func (x *search) result() *Result {
 	x.doubtQueue()
 	x.rarelyExplained()
 	found := classes(x.regions)
-	if tl.Counts().Denied == 0 { // nothing is known of any
+	if tl.Counts().Denied == 0 { // without a denial nothing is known
 		if res.Stopped == undenied {
 			res.Stopped = res.undenied()
 		}
@@ -280,8 +280,8 @@ func (x *search) result() *Result {
 	return res
 }
 
-// name calls what is left by its name, unless the whole recording refutes it, or explains what looks like it
-// too, or the time is over before that is known.
+// name names the only class that is left. It does not if the whole recording refutes it, if another limit
+// that looks like it explains the recording too, or if there is no time to check that.
 func (x *search) name(res *Result) {
 	c := res.Found[0]
 	if !x.overdue() && x.fails(c) {
@@ -311,8 +311,7 @@ func (x *search) name(res *Result) {
 	res.Sharper = x.sharper(c)
 }
 
-// explaining returns what is told of what was found: what is rare only where it explains all, as far as there
-// is time to know it.
+// explaining drops the rare candidates that the whole recording refutes, as far as there is time to judge.
 func (x *search) explaining(found []Candidate) []Candidate {
 	if x.stage == 0 {
 		return found
@@ -320,8 +319,8 @@ func (x *search) explaining(found []Candidate) []Candidate {
 	return slices.DeleteFunc(found, func(c Candidate) bool { return !x.overdue() && x.fails(c) })
 }
 
-// next says which experiment would tell most of what is left, whatever the budget, and what it costs. Of a
-// recording that was cut out of traffic most is open for that.
+// next describes the experiment that would tell most, whatever the budget. A recording that was cut out of
+// traffic leaves most open because of the cut.
 func (x *search) next() string {
 	switch {
 	case x.overdue():
@@ -342,7 +341,7 @@ func (x *search) next() string {
 	return costs(e.phases)
 }
 
-// hindered says by what this machine kept the question open; empty where it did not.
+// hindered says how this machine kept the question open; empty where it did not.
 func (x *search) hindered() string {
 	var out string
 	still := time.Duration(0)
@@ -359,16 +358,16 @@ func (x *search) hindered() string {
 	return out
 }
 
-// candidate returns what is left of a kind, with a policy that the exact search does not refute where there
+// candidate returns what is left of a kind. Its policy is one that the exact search does not refute, if there
 // is one.
 func (x *search) candidate(r *region) Candidate {
-	if a := r.beside; a != nil { // what denied first comes first
+	if a := r.beside; a != nil { // the limit that denied first comes first
 		return x.both(a, r)
 	}
 	return x.ofOne(r)
 }
 
-// ofOne is candidate of a single limit.
+// ofOne is candidate for a single limit.
 func (x *search) ofOne(r *region) Candidate {
 	if r.beats != nil {
 		return x.batched(r)
@@ -381,7 +380,7 @@ func (x *search) ofOne(r *region) Candidate {
 		if r.kind.paced {
 			t /= time.Duration(best.q1)
 		}
-		if t >= h.t1 { // also one that is longer than what was looked for
+		if t >= h.t1 { // it may be longer than any that was looked for
 			best.t1, best.t2, c.Told = t, t, true
 		}
 	}
@@ -395,10 +394,11 @@ func (x *search) ofOne(r *region) Candidate {
 	return c
 }
 
-// explained returns a policy of what is left of a kind that explains the recording, a round one where there
-// is one; where none is found the roundest.
+// explained returns a policy of r that explains the recording, a round one if possible. If none is found, it
+// is the roundest policy.
 func (x *search) explained(r *region) box {
-	// An exact search takes seconds of what is crowded, and names nothing that is brisk on any path.
+	// An exact search of a crowd takes seconds. Where units come back within a round trip, nothing is named
+	// on any path anyway.
 	h, search := r.hull(), !x.crowded() && (x.path != nil || !x.brisk())
 	best := r.kind.usual(h)
 	explains := func(b box) bool {
@@ -415,8 +415,8 @@ func (x *search) explained(r *region) box {
 	return best
 }
 
-// rate is the range of rates of what is left, units a second: of h alone where that is less than all boxes. A
-// window may be long or short and its rate known.
+// rate is the range of rates that are left, in units per second: that of h or of all boxes, whichever is
+// narrower. A rate may be known although the window is not.
 func (r *region) rate(h box) verdict.Interval {
 	of := func(b box) (lo, hi float64) {
 		units := func(q int64) float64 {
@@ -436,16 +436,16 @@ func (r *region) rate(h box) verdict.Interval {
 	return verdict.Interval{Lo: max(least, lo), Hi: min(most, hi), LoSet: true, HiSet: true}
 }
 
-// unmeasured is the ratio of the ends of a time from which on it is taken from what answers say of it.
+// unmeasured is the ratio between the ends of a time from which on a stated window is used instead.
 const unmeasured = 2
 
-// nearest returns the kinds that lasted longest, with what refutes them.
+// nearest returns the kinds that were refuted last, with what refutes them.
 func (x *search) nearest() []Candidate {
 	const most = 4
 	var out []Candidate
 	for i := len(x.gone) - 1; i >= 0 && len(out) < most && !x.overdue(); i-- {
 		k := x.gone[i].kind
-		if x.gone[i].last == (box{}) { // each policy that was tried was refuted, and no box as a whole
+		if x.gone[i].last == (box{}) { // single policies were refuted, but no box as a whole
 			continue
 		}
 		limit := spec.Limit{k.written(x.gone[i].last.point())}
@@ -458,7 +458,7 @@ func (x *search) nearest() []Candidate {
 	return out
 }
 
-// against is the first finding of a recording that fails, of whichever client.
+// against is the first finding against any client.
 func against(j *verdict.Judgement) string {
 	for i := range j.Partitions {
 		if f := j.Partitions[i].Findings; len(f) > 0 {
@@ -468,10 +468,10 @@ func against(j *verdict.Judgement) string {
 	return ""
 }
 
-// written returns the policy of a point as people write it: a bucket's rate as so many a second, a minute
-// or an hour, where that is a whole number, or else as all of it in the time in which it fills.
+// written returns the policy of a point as people write it. A bucket's rate is a whole number a second, a
+// minute or an hour, if there is one. Else it is all units in the time in which the bucket fills.
 func (k *kind) written(b box) spec.Policy {
-	const most = 1000 // a minute or an hour
+	const most = 1000 // units a minute or an hour
 	p := k.policy(b)
 	if !k.paced || b.t1 != b.t2 {
 		return complete(p)

@@ -1,6 +1,6 @@
-// Package beat follows the requests of one client against a bucket that one timer fills: some units at each
-// beat, whenever the first beat was. The judge knows such a bucket only where its timer begins with the first
-// request.
+// Package beat follows the requests of one client against a bucket that a timer fills: some units at each
+// beat, with the first beat at an unknown time. The judge knows such a bucket only where its timer starts
+// with the first request.
 package beat
 
 import (
@@ -9,40 +9,40 @@ import (
 	"time"
 )
 
-// Box is a range of buckets and timers. Beat k comes at the origin of a Trace + (k - u) / g.
+// Box is a range of buckets and timers. Beat k comes at (k - u) / g after the origin of a Trace.
 type Box struct {
-	// Fill units come back at each beat, of Least to Most that the bucket holds.
+	// Fill is the units that come back at each beat. The bucket holds Least to Most units.
 	Fill, Least, Most int64
-	// G1 and G2 bound g, the beats a nanosecond; U1 and U2 bound u, which share of the time between two
-	// beats was over at the origin.
+	// G1 and G2 bound g, the beats per nanosecond. U1 and U2 bound u, the share of the time between two beats
+	// that had passed at the origin.
 	G1, G2, U1, U2 float64
-	// known is for how long it was followed: then there were too many ways.
+	// known is how long explains followed the box, from the origin on. After that there were too many states.
 	known time.Duration
 }
 
-// Wide is every timer with beats that are from least to most apart.
+// Wide returns every timer whose beats are between least and longest apart.
 func Wide(fill, most int64, least, longest time.Duration) Box {
 	return Box{Fill: fill, Least: fill + 1, Most: most, G1: 1 / float64(longest), G2: 1 / float64(least),
 		U2: 1}
 }
 
-// Apart are the least and the most time between two beats of b.
+// Apart returns the least and the longest time between two beats of b.
 func (b Box) Apart() (least, most time.Duration) {
 	return time.Duration(1 / b.G2), time.Duration(math.Ceil(1 / b.G1))
 }
 
-// Middle is the bucket and the timer in the middle of b.
+// Middle returns the bucket and the timer in the middle of b.
 func (b Box) Middle() Box {
 	c, g, u := b.Least+(b.Most-b.Least)/2, b.G1+(b.G2-b.G1)/2, b.U1+(b.U2-b.U1)/2
 	return Box{Fill: b.Fill, Least: c, Most: c, G1: g, G2: g, U1: u, U2: u}
 }
 
-// blur is how many beats, at most, some timer of b has more than another one within a time.
+// blur is by how many beats two timers of b may differ within a time.
 func (b Box) blur(within time.Duration) float64 {
 	return (b.G2-b.G1)*float64(within) + b.U2 - b.U1
 }
 
-// halves divides b across its longest side, as that matters for as long as it was followed.
+// halves divides b across the side that leaves most open within b.known.
 func (b Box) halves() (lower, upper Box) {
 	lower, upper = b, b
 	rate, phase := (b.G2-b.G1)*float64(b.known), b.U2-b.U1
@@ -60,13 +60,12 @@ func (b Box) halves() (lower, upper Box) {
 	return lower, upper
 }
 
-// Set is what is left of the timers of buckets: boxes of which one point explains all requests, and those of
-// which only none is known.
+// Set is the buckets and timers that are not refuted. The middle of a Live box explains all requests. Of a
+// Doubtful box no such point is known.
 type Set struct{ Live, Doubtful []Box }
 
-// Narrow removes what a recording refutes, and divides what is left, by so many steps, until over. While
-// no point is known that explains all requests, the smallest boxes are divided first: so there are few of
-// them, and either a point is found soon, or all are refuted.
+// Narrow removes what t refutes and divides the rest, by about asked steps, until over. While no box is live,
+// it divides the smallest boxes first. So there are few boxes, and soon one is live or all are refuted.
 func (s Set) Narrow(t *Trace, asked int, over func() bool) Set {
 	var out, kept Set
 	asked += t.steps
@@ -104,7 +103,7 @@ func (s Set) Narrow(t *Trace, asked int, over func() bool) Set {
 	return out
 }
 
-// next is the box that is to be divided next, and of which list; -1 for none.
+// next is the box to divide next and the list that holds it; -1 for none.
 func (t *Trace) next(s *Set) (of *[]Box, i int) {
 	const most, doubts = 40, 200
 	if len(s.Live) == 0 {
@@ -119,13 +118,14 @@ func (t *Trace) next(s *Set) (of *[]Box, i int) {
 	return &s.Doubtful, widest(s.Doubtful, t.long)
 }
 
-// exact tells whether requests tell no more of b.
+// exact tells whether dividing b would tell nothing more: its timers differ by far less than the time within
+// which a typical request was decided.
 func (b Box) exact(t *Trace) bool {
 	const finer = 256
 	return b.Least == b.Most && b.blur(t.long) < float64(t.slow)*b.G1/finer
 }
 
-// widest is the box in which most is open; -1 for none.
+// widest is the index of the box that leaves most open; -1 for none.
 func widest(boxes []Box, within time.Duration) int {
 	out, most := -1, -1.0
 	for i, b := range boxes {

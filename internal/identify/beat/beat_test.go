@@ -12,7 +12,7 @@ import (
 
 const ms = time.Millisecond
 
-// timer is a bucket that is filled at each beat, the next of which comes at a time since the recording began.
+// timer is a bucket that is filled at each beat. The next beat comes at a time since the recording began.
 type timer struct {
 	fill, most, level int64
 	next, apart       time.Duration
@@ -38,8 +38,8 @@ func random(r *rand.Rand) timer {
 	return b
 }
 
-// record asks for bursts after silences. A request takes up to twice a trip, and is decided at any time until
-// its answer, of which a share is lost.
+// record sends bursts after silences. A request takes one to two trips. It is decided at any time until its
+// answer, and a share of the answers is lost.
 func record(r *rand.Rand, b timer, bursts int, trip time.Duration, lost float64) *timeline.Timeline {
 	const late = 500 * ms
 	tl, now := &timeline.Timeline{}, time.Duration(0)
@@ -76,7 +76,7 @@ func record(r *rand.Rand, b timer, bursts int, trip time.Duration, lost float64)
 	return tl
 }
 
-// holds tells whether some box of s holds a timer.
+// holds tells whether some box of s contains the timer.
 func (s Set) holds(b timer, origin time.Duration) bool {
 	const rounded = 1e-6
 	g := 1 / float64(b.apart)
@@ -92,7 +92,8 @@ func wide(fill, most int64) Set {
 	return Set{Doubtful: []Box{Wide(fill, most, 20*ms, time.Hour)}}
 }
 
-// TestATimerIsNotRefutedByItself: from near, from far away where others are under way, and with lost answers.
+// TestATimerIsNotRefutedByItself: near the target, far from it with overlapping requests, and with lost
+// answers.
 func TestATimerIsNotRefutedByItself(t *testing.T) {
 	const steps = 50_000
 	for name, tt := range map[string]struct {
@@ -117,8 +118,8 @@ func TestATimerIsNotRefutedByItself(t *testing.T) {
 
 func never() bool { return false }
 
-// TestOtherTimersAreRefuted: of any other number of units at a time nothing is left after some bursts, and of
-// the true one the time between beats is told.
+// TestOtherTimersAreRefuted: some bursts refute every wrong number of units at a beat. Of the true number
+// they leave the time between beats, to 2 %.
 func TestOtherTimersAreRefuted(t *testing.T) {
 	const steps, rounds = 100_000, 20
 	for seed := range uint64(6) {
@@ -151,7 +152,7 @@ func TestOtherTimersAreRefuted(t *testing.T) {
 	}
 }
 
-// TestNoBucketAdmitsMoreThanItHolds: after each silence six were admitted at once, so that it holds six.
+// TestNoBucketAdmitsMoreThanItHolds: six were admitted at once after each silence, so the bucket holds six.
 func TestNoBucketAdmitsMoreThanItHolds(t *testing.T) {
 	const steps = 100_000
 	b := timer{fill: 2, most: 6, level: 6, next: time.Second, apart: 2 * time.Second}

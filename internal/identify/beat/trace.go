@@ -9,34 +9,35 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Trace is what became of the requests of one client.
+// Trace is the requests of one client with their outcomes.
 type Trace struct {
 	all []request
-	// origin is when the first one was sent, long the time from there to the last answer.
+	// origin is the earliest instant at which the first request was decided, long the time from there to the
+	// last answer.
 	origin, long time.Duration
-	// slow is the middle of the times in which a request may have been decided.
+	// slow is the median of the times within which requests were decided.
 	slow time.Duration
-	// late is how late a beat may come, or a twentieth of the time between two, if that is less.
+	// late is how late a beat may come, though at most a twentieth of the time between two beats.
 	late time.Duration
-	// full tells that the bucket is full at the origin; else nobody knows.
+	// full tells that the bucket was full at the origin; else its level is unknown.
 	full bool
-	// states is how many of them are followed.
+	// states is how many states are followed at once.
 	states int
-	// steps counts the requests that were decided by some box.
+	// steps counts the states that were brought past a request.
 	steps int
 }
 
-// request is when a request may have been decided, and what became of it.
+// request is the closed interval in which a request was decided, and its outcome.
 type request struct {
 	from, to time.Duration
 	outcome  timeline.Outcome
 }
 
-// mostAtOnce is how many requests may be decided in any order.
+// mostAtOnce is how many requests may be decided in any order: state.others has a bit for each.
 const mostAtOnce = 60
 
-// NewTrace returns the trace of a recording of one client, of which a request without an answer is decided
-// within lost, if it is. A beat may come late.
+// NewTrace returns the trace of a recording of one client. A request without an answer was decided within
+// lost, or never. A beat may come late.
 func NewTrace(tl *timeline.Timeline, full bool, lost, late time.Duration) *Trace {
 	t := &Trace{full: full, late: late, states: mostInTurn}
 	var slow []time.Duration
@@ -55,7 +56,7 @@ func NewTrace(tl *timeline.Timeline, full bool, lost, late time.Duration) *Trace
 	if slices.Sort(slow); len(slow) > 0 {
 		t.origin, t.slow = t.all[0].from, slow[len(slow)/2]
 		for _, r := range t.all {
-			if end > r.from { // decided in any order
+			if end > r.from { // these may be decided in any order
 				t.states = mostInAnyOrder
 			}
 			end = max(end, r.to)
@@ -65,23 +66,23 @@ func NewTrace(tl *timeline.Timeline, full bool, lost, late time.Duration) *Trace
 	return t
 }
 
-// rounded is more than what products of beats are rounded by.
+// rounded exceeds the rounding errors in a count of beats.
 const rounded = 1e-9
 
-// tardy is how late a beat of b may come, as a share of the time between two.
+// tardy is how late a beat of b may come, as a share of the time between two beats.
 func (t *Trace) tardy(b Box) float64 {
 	const most = 0.05
 	return min(most, float64(t.late)*b.G2) + rounded
 }
 
-// beats are the least and the most beats since the origin that a timer of b had when a request was decided.
+// beats are the least and the most beats between the origin and the decision on r, for the timers of b.
 func (t *Trace) beats(b Box, r request) (least, most int64) {
 	from, to := float64(r.from-t.origin), float64(r.to-t.origin)
 	return int64(math.Floor(from*b.G1 + b.U1 - t.tardy(b))), int64(math.Floor(to*b.G2 + b.U2 + rounded))
 }
 
-// state is what is known after some requests: which of the next ones after first were decided out of turn,
-// how many beats there were, and the least and the most units that are left.
+// state is what is known after some requests. All before first were decided, and those whose bits are set in
+// others, which counts from first. k is the number of beats. lo and hi bound the units that are left.
 type state struct {
 	first  int
 	others uint64
@@ -89,14 +90,15 @@ type state struct {
 	lo, hi int64
 }
 
-// How many states are followed, where requests were decided one after the other, and where in any order.
+// How many states are followed where requests were decided in turn, and where in any order.
 const (
 	mostInTurn     = 12
 	mostInAnyOrder = 100
 )
 
-// explains tells whether some bucket and timer of b, as far as ranges tell, decide as t says for a time that
-// is known: that of all of t, unless it takes too many states.
+// explains tells whether some bucket and timer of b may have decided as recorded. Ranges of units are joined,
+// so it may say yes of a box in which no point does. known is how long it followed the recording, from the
+// origin on: to its end, unless b was refuted or there were too many states.
 func (t *Trace) explains(b Box) (known time.Duration, may bool) {
 	begin := state{lo: b.Least, hi: b.Most, k: int64(math.Floor(b.U1 - t.tardy(b)))}
 	if !t.full {
@@ -119,8 +121,8 @@ func (t *Trace) explains(b Box) (known time.Duration, may bool) {
 	return t.long, true
 }
 
-// decide adds to next the states after s and one more request: any that may be decided before all others. It
-// reports false where those are too many.
+// decide adds to next the states after s and one more request: any that may come before all the others. It
+// reports false where these are too many.
 func (t *Trace) decide(b Box, s state, next []state) ([]state, bool) {
 	waits := func(i int) bool { return s.others>>(i-s.first)&1 == 0 }
 	end, i := time.Duration(math.MaxInt64), s.first
@@ -170,7 +172,7 @@ func (t *Trace) after(b Box, s state, i int, k int64, next []state) []state {
 	return next
 }
 
-// put adds a state, or joins it with one that differs in its units alone, where they meet.
+// put adds a state. If another state differs only in its units and the ranges touch, it joins the two.
 func put(states []state, s state) []state {
 	for i := range states {
 		o := &states[i]
@@ -182,5 +184,5 @@ func put(states []state, s state) []state {
 	return append(states, s)
 }
 
-// Origin is when the first request may have been decided at the soonest.
+// Origin is the earliest instant at which the first request may have been decided.
 func (t *Trace) Origin() time.Duration { return t.origin }

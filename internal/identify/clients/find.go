@@ -13,13 +13,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Limit is what is known of the limit of the plain client.
+// Limit is what is known about the limit of the plain client.
 type Limit struct {
-	// Unfit says why nothing can be asked, such as a quota that is not known; empty: it can.
+	// Unfit says why nothing can be asked, such as an unknown quota; empty: it can.
 	Unfit string
 	// Quota is the most requests that are admitted at once.
 	Quota int64
-	// Spends is how many requests, one after the other, use the quota up.
+	// Spends is how many requests, one after the other, use up the quota.
 	Spends int
 	// Recovery is the silence after which the whole quota is back.
 	Recovery time.Duration
@@ -30,7 +30,8 @@ type Limit struct {
 
 // Budget is what the rounds may use.
 type Budget struct {
-	// Requests are sent at most, Every apart or more, none after Until. Each takes Trip to its answer.
+	// At most Requests are sent, at least Every apart, none after Until. Trip is the time from a request to
+	// its answer.
 	Requests           int
 	Every, Trip, Until time.Duration
 }
@@ -38,7 +39,7 @@ type Budget struct {
 // mostErrors is how many answers may be errors before nothing more is asked.
 const mostErrors = 3
 
-// finder asks, of each way in which clients may differ, whether it makes another client.
+// finder finds out, for each way, whether a client that differs in it has a quota of its own.
 type finder struct {
 	Asker
 	limit  Limit
@@ -50,7 +51,7 @@ type finder struct {
 	errors int
 }
 
-// Find asks what tells clients apart. It asks nothing where l is unfit.
+// Find finds out what tells clients apart. It sends nothing where l is unfit.
 func Find(ctx context.Context, a Asker, l Limit, b Budget) *Found {
 	f := &finder{Asker: a, limit: l, budget: b, ways: a.Ways(), rows: map[string]verdict.Comparison{},
 		out: &Found{Stopped: l.Unfit, Timeline: &timeline.Timeline{}}}
@@ -74,8 +75,8 @@ func Find(ctx context.Context, a Asker, l Limit, b Budget) *Found {
 	return f.out
 }
 
-// join moves the requests that draw on the quota of the plain client into its partition. Judged as a client
-// of their own they would be denied for no reason.
+// join moves the requests that draw on the quota of the plain client into its partition. As clients of their
+// own they would seem to be denied for no reason.
 func (f *finder) join() {
 	all := f.out.Timeline.Observations
 	plain := slices.IndexFunc(all, func(o timeline.Observation) bool { return o.Phase == f.spend().Name })
@@ -89,11 +90,11 @@ func (f *finder) join() {
 	}
 }
 
-// ask asks all ways: several in a round, and then each that was admitted there in a round of its own.
+// ask asks about all ways: several in one round, then each way that this leaves open in a round of its own.
 //
 //	plain      a a a d d   d   d   d   d      the quota of 3 is used up
 //	path                 d           d        draws on the same quota
-//	address                  a   a            on another one, or on what comes back: a round of its own
+//	address                  a   a            another quota, or units that came back: a round of its own
 func (f *finder) ask(ctx context.Context) {
 	queue := slices.Clone(f.ways)
 	for len(queue) > 0 && f.out.Stopped == "" {
@@ -101,7 +102,7 @@ func (f *finder) ask(ctx context.Context) {
 		for len(queue) > 0 && len(batch) < int(min(f.limit.Quota, mostTogether)) {
 			w := queue[0]
 			if _, known := f.rows[w.AliasOf]; w.AliasOf != "" && !known && len(batch) > 0 {
-				break // the batch tells whether it is needed
+				break // this batch tells whether w is needed
 			}
 			if f.needed(w) {
 				batch = append(batch, w)
@@ -116,7 +117,7 @@ func (f *finder) ask(ctx context.Context) {
 	}
 }
 
-// Costs is how many requests the first round takes, of a limit whose quota is used up by so many.
+// Costs is how many requests the first round takes at most, where spends requests use up the quota.
 func Costs(spends int, ways []Way) int {
 	own := 0
 	for _, w := range ways {
@@ -127,10 +128,10 @@ func Costs(spends int, ways []Way) int {
 	return spends + 4*min(own, spends, mostTogether)
 }
 
-// mostTogether is how many ways are asked in one round at most.
+// mostTogether is the most ways that one round asks about.
 const mostTogether = 16
 
-// needed tells whether a way is to be asked. It notes why a way cannot be.
+// needed tells whether a way must be asked about. It notes why a way cannot be.
 func (f *finder) needed(w Way) bool {
 	if w.Moot != "" {
 		f.rows[w.ID] = f.row(w, NotShown, w.Moot)
@@ -146,13 +147,13 @@ func (f *finder) needed(w Way) bool {
 	}
 }
 
-// together asks several ways in one round, and returns those that the round does not decide.
+// together asks about several ways in one round. It returns the ways that the round leaves open.
 func (f *finder) together(ctx context.Context, batch []Way) []Way {
 	if len(batch) == 0 {
 		return nil
 	}
 	turns := []Turn{f.spend()}
-	for i := range 2 * len(batch) { // the second time in the other order
+	for i := range 2 * len(batch) { // the second time in reverse order
 		w := &batch[min(i, 2*len(batch)-1-i)]
 		turns = append(turns, f.once(w, ""), f.once(nil, ""))
 	}
@@ -187,9 +188,9 @@ func (f *finder) together(ctx context.Context, batch []Way) []Way {
 	return later
 }
 
-// alone asks one way in a round of its own. The other client uses some units, the plain client asks for its
-// quota, and the other client asks for a quota of its own. The plain client is still denied at the end,
-// unless the requests between changed its quota.
+// alone asks about one way in a round of its own. The other client uses some units, the plain client sends
+// until its quota is used up, and the other client asks for a whole quota. The plain client must still be
+// denied at the end, unless the requests between changed its quota.
 func (f *finder) alone(ctx context.Context, w Way) {
 	some, more, still := f.once(&w, ""), f.once(&w, ""), f.once(nil, "")
 	some.Requests = max(1, int(f.limit.Quota)/3)
@@ -205,7 +206,7 @@ func (f *finder) alone(ctx context.Context, w Way) {
 	}
 }
 
-// once is one request of a client that differs, or of the plain client.
+// once is one request of the client that differs in w; nil: of the plain client.
 func (f *finder) once(w *Way, when string) Turn {
 	t := Turn{Name: phasePrefix + "plain", Requests: 1, Every: f.budget.Every, Way: w}
 	if w != nil {
@@ -214,7 +215,7 @@ func (f *finder) once(w *Way, when string) Turn {
 	return t
 }
 
-// spend uses the quota up as the plain client, until two requests are denied.
+// spend uses up the quota as the plain client, until two requests are denied.
 func (f *finder) spend() Turn {
 	return Turn{Name: phasePrefix + "quota", Requests: f.limit.Spends, Every: f.budget.Every, Denials: 2}
 }
@@ -222,8 +223,8 @@ func (f *finder) spend() Turn {
 // left is how many requests may still be sent.
 func (f *finder) left() int { return f.budget.Requests - len(f.out.Timeline.Observations) }
 
-// send sends a round after the silence in which the whole quota comes back, within the budget. Stopped says
-// why it did not, or why no other round follows.
+// send sends a round after the silence in which the whole quota comes back. It sends nothing that exceeds the
+// budget. Stopped says why it did not, or why no other round follows.
 func (f *finder) send(ctx context.Context, turns []Turn) []timeline.Observation {
 	b, n := f.budget, 0
 	for _, t := range turns {
@@ -269,7 +270,7 @@ func (f *finder) keep(seen []timeline.Observation) {
 	tl.Header = f.Header()
 }
 
-// compared says which quota a client draws on, from a round of its own.
+// compared says which quota the other client draws on, from the round of w alone.
 func (f *finder) compared(w Way, r round) verdict.Comparison {
 	other := r.other[w.ID]
 	plain, alone, both := f.oneClient(r.plain), f.oneClient(other), f.oneClient(slices.Concat(r.plain, other))
@@ -304,7 +305,7 @@ func (f *finder) oneClient(seen []timeline.Observation) *timeline.Timeline {
 	return out
 }
 
-// elsewhere says why the other client may have reached another resource; empty where it did not.
+// elsewhere says why the other client may have reached another resource; empty: nothing suggests it.
 func elsewhere(plain, other []timeline.Observation) string {
 	i, j := slices.IndexFunc(plain, allowed), slices.IndexFunc(other, allowed)
 	if i >= 0 && j >= 0 && plain[i].Status != other[j].Status {
@@ -314,8 +315,8 @@ func elsewhere(plain, other []timeline.Observation) string {
 	return ""
 }
 
-// row is what was observed of a way. Where each connection has a quota of its own, no other way is the cause
-// of what came over another connection.
+// row is what was observed of a way. If each connection has a quota of its own, another way that changes the
+// connection proves nothing.
 func (f *finder) row(w Way, observed, detail string) verdict.Comparison {
 	moved := f.rows[Connection].Observed
 	if w.Moves && w.ID != Connection && observed != Shared && moved != Shared && observed != NotShown {

@@ -11,19 +11,20 @@ import (
 
 // Found is what tells clients apart.
 type Found struct {
-	// Rows are the ways in which two clients may differ, and what was observed of each.
+	// Rows has a row for each way: what was observed.
 	Rows []verdict.Comparison
-	// Stopped says why some ways were not asked; empty: all were.
+	// Stopped says why some ways were not asked about; empty: all were.
 	Stopped string
-	// Timeline is the recording of all rounds, in which each way has a partition.
+	// Timeline is the recording of all rounds. Each way has a partition, except those that share the plain
+	// one.
 	Timeline *timeline.Timeline
 }
 
 // File is the name of the recording of Found, beside that of the limit.
 const File = "clients.ndjson"
 
-// What is observed of a way, in the words of timeline.Attributes: the other client draws on the quota of the
-// plain client, on a quota of its own, or is not limited.
+// What was observed of a way, in the words of timeline.Attributes. The other client draws on the quota of the
+// plain client, has a quota of its own, or is not limited.
 const (
 	Shared    = "shared"
 	Separate  = "separate"
@@ -31,7 +32,7 @@ const (
 	NotShown  = "not shown"
 )
 
-// Named are the names of the ways of which something was observed; never nil.
+// Named returns the names of the ways with an observation; never nil.
 func (f *Found) Named(observed string) []string {
 	out := []string{}
 	for _, row := range f.Rows {
@@ -42,7 +43,7 @@ func (f *Found) Named(observed string) []string {
 	return out
 }
 
-// Lines say it for people.
+// Lines describes f for people.
 func (f *Found) Lines() []string {
 	var out []string
 	say := func(format string, names []string) {
@@ -71,7 +72,7 @@ func (f *Found) Lines() []string {
 	return out
 }
 
-// Claim is the same as a claim of a scenario.
+// Claim returns f as a claim of a scenario.
 func (f *Found) Claim() verdict.Claim {
 	out := verdict.Claim{ID: string(verdict.ClaimAttributes), Kind: verdict.ClaimAttributes,
 		Verdict: verdict.Pass, Text: strings.Join(f.Lines(), "; "), Compared: f.Rows}
@@ -81,8 +82,8 @@ func (f *Found) Claim() verdict.Claim {
 	return out
 }
 
-// KeyField is the header field with the key that tells clients apart, where the plain client has none; empty
-// where none was found.
+// KeyField is the header field whose key tells clients apart, where the plain client has no key; empty where
+// none was found.
 func (f *Found) KeyField() string {
 	for _, row := range f.Rows {
 		name, header := strings.CutPrefix(row.Attribute, "header ")
@@ -102,13 +103,13 @@ type JSONApart struct {
 	Requests    int           `json:"requests"`
 }
 
-// JSONUnshown is a way of which nothing was observed.
+// JSONUnshown is a way of which nothing was shown.
 type JSONUnshown struct {
 	Attribute string `json:"attribute"`
 	Why       string `json:"why"`
 }
 
-// JSON returns f for programs; nil where f is.
+// JSON returns f for programs; nil for nil.
 func (f *Found) JSON() *JSONApart {
 	if f == nil {
 		return nil

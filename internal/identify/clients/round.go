@@ -7,7 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// The names of phases begin with these: those of all requests, and those after the quota came back.
+// Prefixes of phase names: of all phases, and of those after the quota came back.
 const (
 	phasePrefix = "apart-"
 	afterPrefix = "after-"
@@ -32,9 +32,9 @@ func newRound(seen []timeline.Observation) round {
 	return r
 }
 
-// drawn tells whether a client was denied because the plain client had used the quota up. The plain client
-// was denied before, and the other one never got anything. Other clients of the round cannot have used a
-// shared quota up: there are no more of them than the quota has units.
+// drawn tells whether a client was denied because the plain client had used up the quota. The plain client
+// was denied before, and the other client was never admitted. The other clients of the round cannot have used
+// up a shared quota: there are no more of them than units.
 func (r round) drawn(own []timeline.Observation) bool {
 	spent := func(p timeline.Observation) bool {
 		return p.Outcome == timeline.Denied && p.FirstByte <= own[0].Sent
@@ -42,7 +42,7 @@ func (r round) drawn(own []timeline.Observation) bool {
 	return len(own) > 1 && answered(own, timeline.Denied) == len(own) && slices.ContainsFunc(r.plain, spent)
 }
 
-// answered counts the requests that were answered with an outcome.
+// answered counts the requests that were answered with outcome.
 func answered(all []timeline.Observation, outcome timeline.Outcome) (n int) {
 	for i := range all {
 		if all[i].Answered && all[i].Outcome == outcome {

@@ -25,7 +25,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// pipes is a listener whose connections are pairs of net.Pipe, in the virtual time of testing/synctest.
+// pipes is a listener whose connections are pairs of net.Pipe, for the virtual time of testing/synctest.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -76,7 +76,7 @@ type piped struct {
 
 func (p piped) RemoteAddr() net.Addr { return from(p.client) }
 
-// told is what is found of the clients of a handler that keeps a limit.
+// told is what Find finds out about the clients of a handler that keeps limit.
 func told(t *testing.T, h http.Handler, limit string, b clients.Budget,
 	as func(*Endpoint)) (out *clients.Found) {
 	t.Helper()
@@ -121,7 +121,7 @@ func statuses(status int) timeline.Outcome {
 	return timeline.Unknown
 }
 
-// known is a limit of one policy, as an identification leaves it.
+// known is what an identification would know about a limit of one policy.
 func known(l spec.Limit, b clients.Budget) clients.Limit {
 	p := l[0]
 	out := clients.Limit{Quota: p.Full(), Spends: int(p.Full()) + 3, Recovery: p.Recovery() * 21 / 20}
@@ -162,7 +162,7 @@ const (
 
 var plenty = clients.Budget{Requests: 1000, Every: 10 * time.Millisecond, Until: 10 * time.Minute}
 
-// usual is what tells clients of the embedded target apart, whatever its limit is.
+// usual is what tells clients of the embedded target apart, whatever its limit.
 var usual = []string{"header X-Api-Key", "address"}
 
 func TestWhatTellsClientsApart(t *testing.T) {
@@ -198,10 +198,10 @@ func TestWhatTellsClientsApart(t *testing.T) {
 	}
 }
 
-// What cannot be proved is not told.
+// Only what is proved is reported.
 func TestWhatDoesNotTellClientsApart(t *testing.T) {
 	const limit = "fixed-window,rate=5/1s,align=first"
-	before := func(path string, status int) http.Handler { // what answers a path before the limiter
+	before := func(path string, status int) http.Handler { // answers one path in front of the limiter
 		right := served(t, limit, "")
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == path {
@@ -243,7 +243,7 @@ func TestWhatDoesNotTellClientsApart(t *testing.T) {
 	}
 }
 
-// dropping has one counter, which is dropped when a request has another method than the one before.
+// dropping has one counter. It resets it whenever the method differs from that of the previous request.
 type dropping struct {
 	mu     sync.Mutex
 	method string
@@ -290,7 +290,7 @@ func (c *crowded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refusing denies the first n requests with a query, and no others.
+// refusing denies the first n requests that have a query, and no others.
 func refusing(n int) http.Handler {
 	var mu sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -303,7 +303,7 @@ func refusing(n int) http.Handler {
 	})
 }
 
-// missing answers 404 for the root, behind a limiter.
+// missing answers 404 for the root, from behind the limiter.
 type missing struct{ http.Handler }
 
 func (m missing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -313,7 +313,7 @@ func (m missing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.Handler.ServeHTTP(w, r)
 }
 
-// instead answers 404 instead of 200.
+// instead turns 200 into 404.
 type instead struct{ http.ResponseWriter }
 
 func (w *instead) WriteHeader(status int) {
@@ -323,7 +323,7 @@ func (w *instead) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// With the key of a partition, another key is another client, however it is spelt.
+// With a key partition, another key is another client. So is another spelling of it, unless keys are folded.
 func TestAKeyAndItsSpellings(t *testing.T) {
 	const limit = "token-bucket,rate=5/s,burst=10"
 	for fault, want := range map[string][]string{
@@ -340,7 +340,7 @@ func TestAKeyAndItsSpellings(t *testing.T) {
 	}
 }
 
-// The budget is kept, and what was not asked is said with the reason.
+// The budget is kept, and the reason is given for what was not asked.
 func TestClientsKeepTheBudget(t *testing.T) {
 	const limit = "fixed-window,rate=5/1s,align=first"
 	for _, b := range []clients.Budget{

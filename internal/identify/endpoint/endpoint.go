@@ -1,5 +1,5 @@
-// Package endpoint asks a real endpoint. It sends the phases of an identification, and the rounds that find
-// out what tells clients apart, and records both.
+// Package endpoint sends the requests of an identification to a real endpoint, and the rounds that find out
+// what tells clients apart. It records both.
 package endpoint
 
 import (
@@ -17,28 +17,28 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Endpoint sends to an endpoint.
+// Endpoint is an endpoint to ask, and what was recorded of it.
 type Endpoint struct {
-	// Load says where and how; its Classify is required.
+	// Load says where and how to send; its Classify is required.
 	Load load.Options
 	// Partition is the key of all requests; empty where they carry none.
 	Partition string
-	// DriftPPM is by how much the clock of the target may drift from ours.
+	// DriftPPM is how far the clock of the target may drift from ours, in parts per million.
 	DriftPPM int64
 	// Polite waits as long as a denial asks for.
 	Polite bool
 
-	// caches counts the answers that caches gave, phases what was sent.
+	// caches counts the answers from caches, phases the recordings that were begun.
 	caches  headers.Caches
 	phases  int
 	started time.Time
 	header  timeline.Header
 	free    time.Duration
-	// mute tells that a denial did not say how long to wait.
+	// mute: some denial did not say how long to wait.
 	mute bool
 	// trip is the least time from a request to its answer.
 	trip time.Duration
-	// before is what the rounds have that are over, last what the present one has.
+	// before counts the requests of finished rounds, last those of the present round.
 	before, last load.Progress
 }
 
@@ -50,10 +50,10 @@ func (e *Endpoint) Now() time.Duration {
 	return time.Since(e.started)
 }
 
-// Wait is how long nothing is sent, as the last denial asked.
+// Wait is how long nothing must be sent from now on, because a denial asked for it.
 func (e *Endpoint) Wait() time.Duration { return max(0, e.free-e.Now()) }
 
-// Header is what is known of the clocks.
+// Header is what is known about the clocks.
 func (e *Endpoint) Header() timeline.Header { return e.header }
 
 // Send sends a phase. It returns an error only where nothing can be sent at all.
@@ -70,8 +70,8 @@ func (e *Endpoint) Send(ctx context.Context, p identify.Phase) ([]timeline.Obser
 	return e.record(ctx, plan, e.paced(p), p.Until)
 }
 
-// record sends a plan until a time since the start of the recording, 0 for all of it, and waits for what was
-// sent. A request that is due later is none of the recording.
+// record sends a plan until a time since the start of the recording (0: all of it), and waits for the
+// answers. Requests that are due later are not in the recording.
 func (e *Endpoint) record(ctx context.Context, plan *timeline.Schedule, o load.Options,
 	until time.Duration) ([]timeline.Observation, error) {
 	if until > 0 {
@@ -82,13 +82,13 @@ func (e *Endpoint) record(ctx context.Context, plan *timeline.Schedule, o load.O
 	if err != nil {
 		return nil, err
 	}
-	tl.Header.Notes = slices.DeleteFunc(tl.Header.Notes, cause.AtCeiling) // the budget is said elsewhere
-	// The wall clock is asked twice within a moment, so that it does not matter if it is set meanwhile.
+	tl.Header.Notes = slices.DeleteFunc(tl.Header.Notes, cause.AtCeiling) // the budget is reported elsewhere
+	// The wall clock is read twice within a moment, so it hardly matters if somebody sets it.
 	e.keep(tl, began.Sub(e.started)+tl.Header.Started.Sub(began.Round(0)))
 	return tl.Observations, nil
 }
 
-// silent waits for a rest, or as long as a denial asked. It reports false where ctx ended meanwhile.
+// silent waits for rest, or for as long as a denial asked. It reports false where ctx ended first.
 func (e *Endpoint) silent(ctx context.Context, rest time.Duration) bool {
 	timer := time.NewTimer(max(rest, e.Wait()))
 	defer timer.Stop()
@@ -100,9 +100,9 @@ func (e *Endpoint) silent(ctx context.Context, rest time.Duration) bool {
 	}
 }
 
-// paced returns the options of a phase: a request waits until no more are under way than its answers take,
-// which is one where they come before the next request, so that a stall does not send several at once.
-// Denials end it, politely the first one, and as many errors in a row as end the search.
+// paced returns the options of a phase. As many requests are under way as fit into the time of an answer.
+// That is one if answers come before the next request, so a stall does not release several at once. The phase
+// ends with its last denial, if polite with the first, and after MostLost errors in a row.
 func (e *Endpoint) paced(p identify.Phase) load.Options {
 	if e.Polite && !e.mute {
 		p.Denials = 1
@@ -143,8 +143,8 @@ func (e *Endpoint) paced(p identify.Phase) load.Options {
 	return o
 }
 
-// round returns the options of the next round. Each answer is told to seen under mu, and then on answered.
-// Its progress is that of all rounds together.
+// round returns the options of the next round. Each outcome goes to seen under mu, and then to answered.
+// Progress counts all rounds together.
 func (e *Endpoint) round(mu *sync.Mutex, answered chan<- struct{}, seen func(timeline.Outcome)) load.Options {
 	o := e.Load
 	e.before, e.last = sum(e.last, e.before), load.Progress{}
@@ -180,10 +180,10 @@ func sum(a, b load.Progress) load.Progress {
 	return a
 }
 
-// lostAfter is how long an answer is waited for before the next request.
+// lostAfter is how long the next request waits for a missing answer.
 const lostAfter = time.Second
 
-// keep moves what was recorded to its place in the whole recording.
+// keep adds a recording that began at from to the whole recording.
 func (e *Endpoint) keep(tl *timeline.Timeline, from time.Duration) {
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
@@ -215,6 +215,6 @@ func (e *Endpoint) keep(tl *timeline.Timeline, from time.Duration) {
 		Notes: result.NoteCaches(notes, e.caches), Stalls: stalls}
 }
 
-// clockStep is how coarse the clock of a limiter may be without being told of: many count in milliseconds,
-// HAProxy in two.
+// clockStep is the step that the clock of a limiter may have although nobody stated one. Many count in
+// milliseconds, HAProxy in steps of two.
 const clockStep = 2 * time.Millisecond

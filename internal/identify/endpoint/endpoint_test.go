@@ -17,7 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// sending lets use send to a handler, with the requests of Identify.
+// sending calls use with an endpoint that a handler serves.
 func sending(t *testing.T, h http.HandlerFunc, use func(*testing.T, *Endpoint)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -31,7 +31,7 @@ func sending(t *testing.T, h http.HandlerFunc, use func(*testing.T, *Endpoint)) 
 	})
 }
 
-// asked is what Identify finds of a handler by requests 20 ms apart or more.
+// asked is what Identify finds out about a handler, by requests at least 20 ms apart.
 func asked(t *testing.T, h http.HandlerFunc, within time.Duration) (res *identify.Result) {
 	t.Helper()
 	sending(t, h, func(t *testing.T, l *Endpoint) {
@@ -41,7 +41,7 @@ func asked(t *testing.T, h http.HandlerFunc, within time.Duration) (res *identif
 	return res
 }
 
-// TestErrorsEndTheSearch: a target in trouble is not asked on, in the middle of a phase either.
+// TestErrorsEndTheSearch: nothing more is sent to a target in trouble, even in the middle of a phase.
 func TestErrorsEndTheSearch(t *testing.T) {
 	fails := map[string]func(w http.ResponseWriter){
 		"status 500": func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
@@ -61,7 +61,7 @@ func TestErrorsEndTheSearch(t *testing.T) {
 	}
 }
 
-// TestSlowAnswersEndWithTheTime: no request begins after the time is over, however long answers take.
+// TestSlowAnswersEndWithTheTime: no request begins after the time is over, however slow answers are.
 func TestSlowAnswersEndWithTheTime(t *testing.T) {
 	res := asked(t, func(http.ResponseWriter, *http.Request) { time.Sleep(900 * time.Millisecond) },
 		20*time.Second)
@@ -72,7 +72,7 @@ func TestSlowAnswersEndWithTheTime(t *testing.T) {
 	}
 }
 
-// TestThePhaseEndsWithTheTime: what is due after the time is over is not waited for.
+// TestThePhaseEndsWithTheTime: a phase does not wait for requests that are due after the time is over.
 func TestThePhaseEndsWithTheTime(t *testing.T) {
 	sending(t, func(http.ResponseWriter, *http.Request) { time.Sleep(900 * time.Millisecond) },
 		func(t *testing.T, l *Endpoint) {
@@ -92,7 +92,7 @@ func TestThePhaseEndsWithTheTime(t *testing.T) {
 		})
 }
 
-// TestProgressIsThatOfAllRounds: whatever their phases are called, and however many a round has.
+// TestProgressIsThatOfAllRounds: whatever the names of their phases, and however many a round has.
 func TestProgressIsThatOfAllRounds(t *testing.T) {
 	n := 0
 	every := func(w http.ResponseWriter, _ *http.Request) {
@@ -115,13 +115,13 @@ func TestProgressIsThatOfAllRounds(t *testing.T) {
 	})
 }
 
-// TestRetryAfterIsHonoured: politely, nothing is sent before the wait of a denial is over, in the same phase
-// either. Denials that tell no wait change nothing.
+// TestRetryAfterIsHonoured: if polite, nothing is sent before the wait of a denial is over, even within a
+// phase. Denials that state no wait change nothing.
 func TestRetryAfterIsHonoured(t *testing.T) {
 	for _, x := range []struct {
 		polite bool
 		wait   string
-		most   int // requests of a phase that ends with the third denial
+		most   int // requests of a phase that ends with its third denial
 	}{{true, "3", 1}, {true, "", 3}, {false, "3", 3}} {
 		sending(t, func(w http.ResponseWriter, _ *http.Request) {
 			if x.wait != "" {
@@ -130,7 +130,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}, func(t *testing.T, l *Endpoint) {
 			l.Polite = x.polite
-			for range 2 { // the first one shows whether waits are told
+			for range 2 { // the first phase shows whether denials state waits
 				all, err := l.Send(t.Context(), identify.Phase{Name: "denied", Requests: 5,
 					Every: time.Second, Denials: 3})
 				if now := l.Now(); err != nil || x.polite && x.wait != "" && all[0].Sent+time.Second < now {
@@ -144,7 +144,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-// TestALimitOfRequestsInFlightHasNoOtherName: four at once, of 300 ms each, are no four in 300 ms.
+// TestALimitOfRequestsInFlightHasNoOtherName: four at once for 300 ms each must not become four in 300 ms.
 func TestALimitOfRequestsInFlightHasNoOtherName(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -174,7 +174,7 @@ func TestALimitOfRequestsInFlightHasNoOtherName(t *testing.T) {
 	}
 }
 
-// TestWhatDeniesNothingSaysWhatWasNotSeen: also how many were under way at once.
+// TestWhatDeniesNothingSaysWhatWasNotSeen: including how many were under way at once.
 func TestWhatDeniesNothingSaysWhatWasNotSeen(t *testing.T) {
 	res := asked(t, func(http.ResponseWriter, *http.Request) {}, 2*time.Second)
 	const want = "or of more than 1 in flight"

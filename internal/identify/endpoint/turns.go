@@ -12,8 +12,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// wireName is the name of a client that differs, where the plain one has plain: requests with one name share
-// connections.
+// wireName is the key or address that the other client sends, where the plain client sends plain. Requests
+// with the same wire name share connections.
 func wireName(w *clients.Way, p load.Partition, plain string) string {
 	switch {
 	case w.Address != "":
@@ -21,17 +21,17 @@ func wireName(w *clients.Way, p load.Partition, plain string) string {
 	case w.Key:
 		return w.Side(plain)
 	case w.Moves && p.Kind == "address":
-		return "::ffff:" + plain // the same address
+		return "::ffff:" + plain // the same address, but another connection
 	case w.Moves:
 		return plain + "-2"
 	}
 	return plain
 }
 
-// plainSource is where the plain client asks from, where addresses tell clients apart.
+// plainSource is the source address of the plain client where addresses tell clients apart.
 const plainSource = "127.71.0.8"
 
-// Turns sends the turns of a round in one recording, so that the plain client keeps its connection.
+// Turns sends a round as one recording, so the plain client keeps its connection.
 func (e *Endpoint) Turns(ctx context.Context, rest, until time.Duration,
 	turns []clients.Turn) ([]timeline.Observation, error) {
 	if e.Now(); !e.silent(ctx, rest) { // the first phase starts the recording
@@ -49,7 +49,7 @@ func (e *Endpoint) Turns(ctx context.Context, rest, until time.Duration,
 		if a.Way != nil {
 			p.Request, client = a.Way.Request, a.Way.Side(e.Partition)
 			wire = wireName(a.Way, o.Partition, plain)
-			if a.Way.ID == clients.Connection { // with the same key
+			if a.Way.ID == clients.Connection { // another connection with the same key
 				o.Keys[wire] = cmp.Or(e.Load.Keys[plain], plain)
 			}
 		}
@@ -64,7 +64,7 @@ func (e *Endpoint) Turns(ctx context.Context, rest, until time.Duration,
 	return e.record(ctx, plan, o, until)
 }
 
-// plain returns the name of the plain client. Where some turn has another address, that is an address too.
+// plain returns the wire name of the plain client: an address if some turn has another address.
 func (e *Endpoint) plain(turns []clients.Turn, o *load.Options) string {
 	if o.Partition.Kind == "address" {
 		return plainSource
@@ -78,7 +78,7 @@ func (e *Endpoint) plain(turns []clients.Turn, o *load.Options) string {
 	return e.Partition
 }
 
-// taking returns the options of a round: one request at a time, and no more of a turn than it asks for.
+// taking returns the options of a round: one request at a time, and a turn ends after its denials.
 func (e *Endpoint) taking(turns []clients.Turn) load.Options {
 	var mu sync.Mutex
 	at, asked, denied := 0, 0, 0
@@ -90,7 +90,7 @@ func (e *Endpoint) taking(turns []clients.Turn) load.Options {
 	})
 	o.Next = func() bool {
 		mu.Lock()
-		if asked == turns[at].Requests { // all of a turn were sent, and answered
+		if asked == turns[at].Requests { // all of the turn were sent and answered
 			at, asked, denied = at+1, 0, 0
 		}
 		first := asked == 0

@@ -11,11 +11,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// otherSource is an address of this machine that the plain client does not have.
+// otherSource is an address of this machine that is not that of the plain client.
 const otherSource = "127.71.0.9"
 
-// Ways are those in which requests can differ, in the order in which they are asked: each is safe (RFC 9110
-// section 9.2.1), and invented addresses belong to nobody.
+// Ways are the ways in which requests can differ, in the order to ask about them. All are safe (RFC 9110
+// section 9.2.1). Invented addresses belong to nobody.
 func (e *Endpoint) Ways() []clients.Way {
 	rows := map[timeline.Attribute]timeline.AttributeRow{}
 	for _, row := range timeline.Attributes() {
@@ -51,7 +51,7 @@ func (e *Endpoint) Ways() []clients.Way {
 	return out
 }
 
-// keyWays are other keys: where the partition says, or in the fields that the user gave, or in a usual one.
+// keyWays are other keys: in the partition, else in the fields of the user, else in a usual field.
 func (e *Endpoint) keyWays() []clients.Way {
 	const usual = "X-Api-Key"
 	if p := e.Load.Partition; p.Kind != "" && p.Kind != "address" {
@@ -84,7 +84,7 @@ func fieldWay(name, plain, other string) clients.Way {
 		Request: timeline.Request{Header: map[string]string{name: other}}}
 }
 
-// addressWay is another source address, which only loopback addresses of IPv4 give.
+// addressWay is another source address. Only the loopback addresses of IPv4 offer one.
 func (e *Endpoint) addressWay() clients.Way {
 	w := clients.Way{Name: "address", ID: "address", Plain: "127.0.0.1", Other: otherSource,
 		Address: otherSource, Moves: true}
@@ -99,7 +99,7 @@ func (e *Endpoint) addressWay() clients.Way {
 	return w
 }
 
-// pathWay is another path: the root, which is most likely to be there.
+// pathWay is another path: the root, which exists most often.
 func (e *Endpoint) pathWay() clients.Way {
 	other := "/"
 	if p := e.Load.URL.EscapedPath(); p == "" || p == "/" {
