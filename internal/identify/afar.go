@@ -16,12 +16,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Where an answer takes longer than requests may be apart, nobody knows when a request was decided, and what
-// a model predicts is seldom what refutes another one. So the experiments that promise most are rehearsed:
-// a model answers them, with round trips as they were seen, and the judge is asked which others that refutes.
+// Where answers take longer than the gaps between requests, nobody knows when a request was decided. Then
+// what a model predicts seldom refutes another one. So the most promising experiments are rehearsed. A model
+// answers them, with round trips from the recording, and the judge tells which rivals that refutes.
 
-// spaced sets how far requests are apart by the slowest answer so far: from far away no answer comes after
-// the next request, or in a burst after the one after it.
+// spaced sets the gaps between requests by the slowest answer so far. Far from the target no answer comes
+// after the next request, in a burst not after the one that follows it.
 func (x *search) spaced() {
 	x.nearer()
 	if x.far && x.every > x.o.Every {
@@ -32,8 +32,8 @@ func (x *search) spaced() {
 	}
 }
 
-// nearer takes back that answers come from far away once one came much sooner than most. From there each
-// takes long; on a busy machine the first ones may.
+// nearer takes back that the target is far away once an answer came much sooner than most. Far away every
+// answer is slow. On a busy machine only some are.
 func (x *search) nearer() {
 	const much = 8
 	if x.far && x.path == nil && much*soonest(x.shown()) < x.trip() {
@@ -41,8 +41,8 @@ func (x *search) nearer() {
 	}
 }
 
-// bursts asks for the quota when it is surely whole: what little time passes tells it apart from that of a
-// short window. Of two bursts no answer of one is lost, mostly.
+// bursts asks for the quota twice, each time when it is surely whole. A burst takes little time, so it tells
+// the quota apart from that of a short window. Of two bursts one has usually lost no answer.
 func (x *search) bursts(ctx context.Context) bool {
 	rest := 2 * x.s.Now()
 	if x.brisk() {
@@ -63,7 +63,7 @@ func (x *search) bursts(ctx context.Context) bool {
 	return true
 }
 
-// drained is how many requests the quota was asked for with when some were denied.
+// drained is how many requests were sent in the phase that used up the quota.
 func (x *search) drained() int {
 	asked := map[string]int{}
 	for i := range x.tl.Observations {
@@ -72,8 +72,8 @@ func (x *search) drained() int {
 	return cmp.Or(asked[fasterPhase], asked[quotaPhase])
 }
 
-// hopeless tells whether two fifths of the requests refuted no kind, though the judge was asked some more, or
-// left only what recovers too soon to be told from here.
+// hopeless tells whether two fifths of the budget refuted no kind, although the judge was asked again. It is
+// so too where all that is left recovers too soon to be told from here.
 func (x *search) hopeless() bool {
 	if !x.far || x.path != nil || 5*len(x.tl.Observations) <= 2*x.o.MaxRequests {
 		return false
@@ -84,8 +84,8 @@ func (x *search) hopeless() bool {
 	return x.aside == nil && len(x.gone) == 0 || !x.brisk() && x.fleeting()
 }
 
-// fleeting tells whether all that is likely recovers within seven round trips, of which an experiment leaves
-// two open. Of what takes longer nearly all was named from here.
+// fleeting tells whether all likely kinds recover within seven round trips, of which an experiment leaves two
+// open. Limits that take longer were nearly all named.
 func (x *search) fleeting() bool {
 	const trips = 7
 	likely := x.likely()
@@ -94,16 +94,17 @@ func (x *search) fleeting() bool {
 	})
 }
 
-// brisk tells whether units come back within a round trip: nothing was denied to who asked after each answer.
+// brisk tells whether units come back within a round trip: requests that waited for answers were never
+// denied.
 func (x *search) brisk() bool { return x.far && x.every <= x.o.Every }
 
-// burstPhase is the name of such a burst.
+// burstPhase is the name of a burst for the whole quota.
 const burstPhase = "burst"
 
-// deepen asks the exact search about counters once few classes are left, near and on a steady path also about
-// windows by the first request. Where answers come late, the bounds of short windows, in each of which a
-// request may have been decided, refute little. From far away the search refutes nearly all that they leave
-// of counters, and three classes may be the roundings of one counter.
+// deepen lets the exact search judge counters once few classes are left, and windows by the first request
+// near the target or on a steady path. The bounds refute little of a window that is short for its answers.
+// Far away the search refutes most of the counters that bounds leave. There three roundings of a counter
+// count as one class.
 func (x *search) deepen() {
 	few, after, left := 3, x.o.MaxRequests/5, classes(x.regions)
 	if x.far {
@@ -123,7 +124,7 @@ func (x *search) deepen() {
 	}
 }
 
-// choose returns the next experiment, ok=false where none within the budget tells anything.
+// choose returns the next experiment; false where none within the budget tells anything.
 func (x *search) choose() (experiment, bool) {
 	p := x.planner()
 	if !x.far && !x.hazy() || len(p.models) == 0 {
@@ -156,15 +157,15 @@ func (x *search) choose() (experiment, bool) {
 	return p.best()
 }
 
-// hazy tells whether one class is left and answers take so long for it that an experiment seldom tells its
-// time, as of a short window on a busy machine.
+// hazy tells whether one class is left whose time is hard to tell because answers are slow, such as a short
+// window on a busy machine.
 func (x *search) hazy() bool {
 	likely := x.likely()
 	return len(classes(likely)) == 1 && x.aside == nil &&
 		float64(2*slowest(x.shown())) > float64(quickest(likely))*(resolution-1)
 }
 
-// quickest is the least time in which any of regions recovers.
+// quickest is the shortest time in which one of regions may recover.
 func quickest(regions []*region) time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for _, r := range regions {
@@ -177,10 +178,10 @@ func quickest(regions []*region) time.Duration {
 	return least
 }
 
-// rehearsals is how often the experiments are rehearsed where none refutes anything.
+// rehearsals is how often experiments are rehearsed as long as none refutes anything.
 const rehearsals = 5
 
-// weigh makes models count the less, the more outcomes they miss.
+// weigh lowers the weight of models that miss more outcomes.
 func (p *planner) weigh() {
 	least, whole := math.MaxInt, 0.0
 	for _, m := range p.models {
@@ -205,16 +206,16 @@ func (p *planner) draw(share float64) *model {
 	return p.models[len(p.models)-1]
 }
 
-// rival is a limit that is not refuted.
+// rival is a limit that is not refuted yet.
 type rival struct {
 	limit  spec.Limit
 	weight float64
 }
 
-// rivals are policies near the ends of what is left of each kind, as much of each kind as of the others. An
-// experiment that refutes them tells a fifth of what is open; of one kind also what tells less.
+// rivals are policies near the ends of what is left, of each kind with the same weight. An experiment that
+// refutes one narrows a kind by a fifth. Of the only kind left there are some nearer to its ends, too.
 func (x *search) rivals() []rival {
-	const most = 6 // each of so many kinds has both ends
+	const most = 6 // rivals, unless there are more kinds
 	shares := []float64{0.2}
 	if len(x.regions) == 1 {
 		shares = []float64{0.07, 0.2}
@@ -233,7 +234,7 @@ func (x *search) rivals() []rival {
 	return out
 }
 
-// standing returns the limit of the first part of the kind that is not refuted at a point; nil where each is.
+// standing returns the limit at a point of the first part of the kind that is not refuted; nil where all are.
 func (r *region) standing(tl *timeline.Timeline, b box) spec.Limit {
 	for _, k := range r.kind.each() {
 		if l := r.with(k.policy(b)); !refuted(tl, l, verdict.Exact, false) {
@@ -243,7 +244,7 @@ func (r *region) standing(tl *timeline.Timeline, b box) spec.Limit {
 	return nil
 }
 
-// within returns the policies at a share of b from its lower and its upper end.
+// within returns the policies at a share of b from its lower and from its upper end.
 func (b box) within(share float64) []box {
 	low, high := b, b
 	in := math.Pow(float64(b.t2)/float64(b.t1), share)
@@ -259,7 +260,7 @@ type promise struct {
 	bits, cost float64
 }
 
-// shortlist returns the experiments that are rehearsed: of each family those that promise most.
+// shortlist returns the experiments to rehearse: of each family the most promising ones and one at random.
 func (p *planner) shortlist(r *rand.Rand) []promise {
 	const each = 2
 	byFamily := map[string][]promise{}
@@ -289,7 +290,7 @@ func (p *planner) shortlist(r *rand.Rand) []promise {
 	return out
 }
 
-// rehearsal is the recording with what m would answer to phases.
+// rehearsal is the recording with the answers that m would give to phases.
 func (x *search) rehearsal(p *planner, m *model, phases []Phase, r *rand.Rand) *timeline.Timeline {
 	tl := *x.shown()
 	n := len(tl.Observations)
@@ -317,7 +318,7 @@ func (x *search) rehearsal(p *planner, m *model, phases []Phase, r *rand.Rand) *
 				o.Outcome = timeline.Denied
 				denied++
 			}
-			if r.IntN(len(tl.Observations)+1) >= len(trips) { // as many are lost as were
+			if r.IntN(len(tl.Observations)+1) >= len(trips) { // as many are lost as in the recording
 				o.FirstByte, o.Answered, o.Outcome = 0, false, timeline.Unknown
 			}
 			end = max(end, at+trip)
@@ -329,8 +330,8 @@ func (x *search) rehearsal(p *planner, m *model, phases []Phase, r *rand.Rand) *
 	return &tl
 }
 
-// afar returns experiments for what is far away: bursts, which take little time from the first to the last
-// request, and long ones, of which a round trip is a small share.
+// afar returns experiments for a target far away. Bursts take little time. Long experiments have many
+// windows, so a round trip matters less.
 func (p *planner) afar(full []time.Duration) []experiment {
 	var out []experiment
 	if len(full) > 0 {
@@ -338,7 +339,7 @@ func (p *planner) afar(full []time.Duration) []experiment {
 			out = append(out, experiment{[]Phase{p.volley("burst-after-"+brief(rest), rest, p.dense)}})
 		}
 	}
-	for _, m := range p.spread() { // a bucket that empties slowly tells its rate
+	for _, m := range p.spread() { // a bucket that is drained slowly shows its rate
 		for _, share := range []time.Duration{50, 62, 73} {
 			if every := m.point.t1 * share / 100; m.kind.paced && every > p.every && len(full) > 0 {
 				out = append(out, experiment{[]Phase{p.volley("emptied-every-"+brief(every),
@@ -358,8 +359,8 @@ func (p *planner) afar(full []time.Duration) []experiment {
 	return out
 }
 
-// chains returns experiments that use the quota up, and then ask once about each window until one is
-// admitted: where every request starts the window anew, each of them tells.
+// chains returns experiments that use up the quota and then ask about once a window until a request is
+// admitted. Where every request starts the window anew, each of them tells.
 func (p *planner) chains(around box) []experiment {
 	var out []experiment
 	const steps = 8
@@ -374,8 +375,8 @@ func (p *planner) chains(around box) []experiment {
 	return out
 }
 
-// spacings are times between requests that keep what is left used up, ascending. Where few kinds are left,
-// some are about the time of one unit: where all requests count, each of them tells.
+// spacings are gaps between requests that keep a quota used up, ascending. Where few kinds are left, some
+// gaps are about the time of one unit. If denied requests count, each request tells then.
 func (p *planner) spacings() []time.Duration {
 	out := []time.Duration{p.dense, p.every, p.every * 3 / 2, p.every * 9 / 4}
 	kinds, few := p.spread(), []time.Duration{}
@@ -397,15 +398,15 @@ func (p *planner) spacings() []time.Duration {
 	return slices.Compact(out)
 }
 
-// From far away a request is decided at any time until its answer, so that each end of a window that was seen
-// is open by a round trip. A kind and its quota can be known long before its time is known to 2 %. Then it is
-// named, with all that is left of its time.
+// Far from the target a request is decided at any time until its answer. So each end of a window is open by a
+// round trip. A kind and its quota may be known long before its time is known to 2 %. Then it is named, with
+// all that is left of its time.
 
-// coarsest is how far the ends of a time may be apart that is named from far away.
+// coarsest is the largest ratio between the ends of a time with which a limit is named from far away.
 const coarsest = 1.25
 
-// blur is how much of the time in which a limit recovers one experiment leaves open; 0 where that is little.
-// A queue is asked as from near, as what waits does not tell how far away it is: its soonest answer does.
+// blur is how much one experiment leaves open of the time in which a limit recovers; 0 where that is little.
+// In a queue the fastest answer tells how far away it is, since others wait.
 func (x *search) blur() time.Duration {
 	if !x.far && (x.aside == nil || soonest(x.judged()) < x.o.Every) {
 		return 0
@@ -413,8 +414,8 @@ func (x *search) blur() time.Duration {
 	return 2 * slowest(x.shown())
 }
 
-// coarse tells whether regions are one class with one quota, of whose time no more is open than what round
-// trips leave. Rare kinds are so many that what is open of one may be another.
+// coarse tells whether regions are one class with one quota, whose time is open by no more than round trips
+// leave. It is never so for rare kinds: there are so many that what is open of one may be another.
 func (x *search) coarse(regions []*region) bool {
 	blur := x.blur()
 	return blur > 0 && x.stage == 0 && x.alike(regions, func(r *region) bool {
@@ -427,23 +428,22 @@ func (x *search) coarse(regions []*region) bool {
 	})
 }
 
-// named tells whether what is left may be called by one name.
+// named tells whether what is left may be named.
 func (x *search) named() bool {
 	return x.settled(x.regions) || x.usuals > 0 && x.coarse(x.regions)
 }
 
-// Sharper is what tells the time of a limit to 2 % that is far away.
+// Sharper is what would tell the time of a limit to 2 % that is known less well from far away.
 type Sharper struct {
-	// Trip is the slowest round trip, which is why it is not known better.
+	// Trip is the slowest round trip, which is why the time is not known better.
 	Trip time.Duration
-	// Requests and Time are some that it takes beyond those that were used.
+	// Requests and Time estimate what it takes in addition.
 	Requests int
 	Time     time.Duration
 }
 
-// sharper returns what tells the time of c to 2 %; nil where that is known. An end of a window lies anywhere
-// in a round trip, and so does its beginning: of n windows the one that tells most leaves open as much as one
-// over the root of n.
+// sharper returns what would tell the time of c to 2 %; nil where it is known. Each end of a window lies
+// anywhere within a round trip. So the best of n windows leaves open about one over the root of n.
 func (x *search) sharper(c Candidate) *Sharper {
 	if x.settled(x.regions) {
 		return nil
@@ -455,15 +455,15 @@ func (x *search) sharper(c Candidate) *Sharper {
 		time.Duration(more * float64(x.tl.End())).Round(time.Second)}
 }
 
-// sentence says it.
+// sentence describes it for people.
 func (s *Sharper) sentence() string {
 	return fmt.Sprintf("its time is not known to 2 %%, as answers take up to %s: the SPEC has the "+
 		"roundest time that is left; about %s in %s would narrow it", quantity.Brief(s.Trip),
 		quantity.Plural(s.Requests, "more request"), quantity.Brief(s.Time))
 }
 
-// blurred says how little one experiment tells from far away of what is left; empty where that is enough.
-// Each end of a window is that of a request, decided at any time until its answer.
+// blurred says how little one experiment tells from far away; empty where that is enough. Each end of a
+// window is a request that was decided at any time until its answer.
 func (x *search) blurred() string {
 	if !x.far || len(x.regions) == 0 {
 		return ""
@@ -478,8 +478,8 @@ func (x *search) blurred() string {
 		quantity.Brief(least), quantity.Brief(x.blur()))
 }
 
-// fromNearer says what would refute a limit of requests in flight where that is not seen from far away; empty
-// where units come back slower than answers do.
+// fromNearer says why a limit of requests in flight can be refuted only from nearer; empty where units come
+// back more slowly than answers.
 func (x *search) fromNearer(found []Candidate) string {
 	if !x.far || len(found) == 0 || found[0].Measured.Rate.Lo <= 0 {
 		return ""

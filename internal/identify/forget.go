@@ -9,15 +9,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// A limit that forgets who is silent for a while admits its whole quota after it. No experiment narrows that
-// time. So it is no kind that is looked for: where nothing else explains a recording, or only what is rare,
-// it is told.
+// A limit that forgets silent clients (ttl) admits its whole quota after a silence. No experiment narrows
+// that time, so it is no kind to look for. It is told where nothing else explains a recording, or only a rare
+// kind does.
 
-// forgetting is why nothing is named where a limit that forgets explains the recording.
+// forgetting is the reason where a limit that forgets explains the recording.
 const forgetting = "a client that is silent for %s..%s has the whole quota again, and a limit that " +
 	"forgets so early (ttl) explains all answers"
 
-// mayForget tells of limits that forget where one explains all, and no usual limit does.
+// mayForget adds the limits that forget, where one explains all and no usual limit does.
 func (x *search) mayForget(res *Result) {
 	usable := (x.o.Fresh || x.skip > 0) && x.aside == nil && !x.recorded()
 	if !usable || x.stage == 0 && len(res.Found) > 0 {
@@ -43,8 +43,9 @@ func (x *search) mayForget(res *Result) {
 	}
 }
 
-// forgetful returns the limits of a quota, or a bit less of a bucket, that forget after a silence longer than
-// from, to at most, and explain the recording; read is that with another client after each.
+// forgetful returns the limits of at most quota units that forget and explain the recording. They forget
+// after a silence between from and to. read is the recording with a new client after each silence of that
+// length.
 func (x *search) forgetful(read *timeline.Timeline, quota int64, from, to time.Duration) (out []Candidate) {
 	const asked = 300
 	for _, k := range kinds()[:4] {
@@ -64,8 +65,8 @@ func (x *search) forgetful(read *timeline.Timeline, quota int64, from, to time.D
 	return out
 }
 
-// silences are the times from an answer to the next request, ascending, of which each is longer than the one
-// before by more than a hundredth.
+// silences are the times from the last answer to the next request, ascending. Times that differ by less than
+// a hundredth are left out.
 func silences(tl *timeline.Timeline) []time.Duration {
 	var all []time.Duration
 	end := time.Duration(0)
@@ -80,8 +81,8 @@ func silences(tl *timeline.Timeline) []time.Duration {
 	return slices.CompactFunc(all, func(b, a time.Duration) bool { return b < a*101/100 })
 }
 
-// quotaOf returns how many requests of the first client were admitted before it was denied, and whether each
-// other one that was denied had at least as many admitted.
+// quotaOf returns how many requests of the first client were admitted before its first denial. It also tells
+// whether every other client that was denied had as many admitted.
 func quotaOf(tl *timeline.Timeline) (quota int64, full bool) {
 	quota, full = -1, true
 	admitted, denied := map[string]int64{}, map[string]bool{}

@@ -1,6 +1,6 @@
-// Package identify finds out which limit an endpoint has. Hypotheses are policies; only the judge of
-// package check removes one. The next experiment is the one that divides best what is left. The core is
-// pure: it asks a Sender for the recording of a phase, which may be an endpoint or a simulated limiter.
+// Package identify finds out which limit an endpoint has. Hypotheses are policies, and only the judge of
+// package check refutes one. The next experiment is the one that best divides what is left. The core is pure:
+// it asks a Sender for the recording of a phase. That may be an endpoint or a simulated limiter.
 package identify
 
 import (
@@ -12,19 +12,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// box is a closed range of policies of one kind: quotas, times per unit (buckets) or windows (all others),
-// and bans, 0 where the kind has none.
+// box is a closed range of policies of one kind. t1 and t2 are times per unit (buckets) or windows (all
+// others). d1 and d2 are bans; 0 where the kind has none.
 type box struct {
 	q1, q2 int64
 	t1, t2 time.Duration
 	d1, d2 time.Duration
 }
 
-// exact tells whether b is as narrow as an answer must be: one quota, and times within one in a hundred.
+// exact tells whether b is as narrow as the judge divides boxes: one quota, and times within a hundredth.
 func (b box) exact() bool { return b.q1 == b.q2 && b.narrow() && !b.wide() }
 
-// single tells whether b is known as well as an answer must be, or to slack, which no experiment can tell:
-// what is named is near enough to both of its ends.
+// single tells whether b is known as well as an answer must be. Either what is named is near enough to both
+// ends, or the ends are within slack, which no experiment can tell.
 func (b box) single(slack time.Duration) bool {
 	near := func() bool {
 		t := float64(b.usual().t1)
@@ -33,19 +33,19 @@ func (b box) single(slack time.Duration) bool {
 	return b.q1 == b.q2 && (b.t2-b.t1 <= slack || near()) && !b.wide()
 }
 
-// wide tells whether there is more to find out of a ban.
+// wide tells whether the ban is still open.
 func (b box) wide() bool { return float64(b.d2) > float64(b.d1)*longResolution }
 
-// exactness is by how much what is named may differ from any time that is left, and resolution how far the
-// ends of those may be apart.
+// exactness is the largest ratio between the named time and any time that is left. resolution is the largest
+// between the ends of these.
 const (
 	exactness  = 1.02
 	resolution = exactness * exactness
-	// longResolution is the same of a ban.
+	// longResolution is resolution for bans.
 	longResolution = 1.1
 )
 
-// inner returns the policies of b that are as near to both of its ends as an answer must be; b where none is.
+// inner returns the policies of b that are near enough to both ends for an answer; b where there are none.
 func (b box) inner() box {
 	in := b
 	in.t1 = max(b.t1, time.Duration(float64(b.t2)/exactness))
@@ -58,7 +58,7 @@ func (b box) inner() box {
 
 func (b box) narrow() bool { return float64(b.t2) <= float64(b.t1)*1.01 }
 
-// size is how much there is to find out, as a logarithm.
+// size is how much of b is open, as a logarithm.
 func (b box) size() float64 {
 	out := math.Log(float64(b.q2)/float64(b.q1)) + math.Log(float64(b.t2)/float64(b.t1))
 	if b.d1 > 0 {
@@ -67,7 +67,7 @@ func (b box) size() float64 {
 	return out
 }
 
-// halves divides b across its longer side.
+// halves divides b across its widest dimension.
 func (b box) halves() (lower, upper box) {
 	lower, upper = b, b
 	if b.wide() && math.Log(float64(b.d2)/float64(b.d1)) >= b.size()/3 {
@@ -86,7 +86,7 @@ func (b box) halves() (lower, upper box) {
 	return lower, upper
 }
 
-// point returns the policy of b that people would write: the middle quota, and the roundest time.
+// point returns the policy of b that people would write: the middle quota and the roundest times.
 func (b box) point() box {
 	q := b.q1 + (b.q2-b.q1)/2
 	t, d := roundest(b.t1, b.t2), roundest(b.d1, b.d2)
@@ -99,8 +99,8 @@ func (b box) middle() box {
 	return box{q, q, t, t, d, d}
 }
 
-// usual returns the policy of b that people would write: of inner, unless b holds a far rounder time.
-// 500ms is told and not 504ms, although an end of b is more than 2 % from it.
+// usual returns the policy of b that people would write: one of inner, unless b holds a far rounder time. So
+// it is 500ms rather than 504ms, although an end of b may be more than 2 % from it.
 func (b box) usual() box {
 	in, all := b.inner().point(), b.point()
 	if roundness(all.t1) > roundness(in.t1)-2 {
@@ -109,7 +109,7 @@ func (b box) usual() box {
 	return all
 }
 
-// whole is how many units of a bucket people write a rate with: all of it, of a queue its places.
+// whole is how many units people write the rate of a bucket with: all units; of a queue, its places.
 func (k *kind) whole(b box) time.Duration {
 	if k.queue && b.q1 > 1 {
 		return time.Duration(b.q1 - 1)
@@ -117,8 +117,8 @@ func (k *kind) whole(b box) time.Duration {
 	return time.Duration(b.q1)
 }
 
-// usual returns the policy of b that people would write: of a bucket by the time of one unit, or of all where
-// that is rounder. Of a time that is not known well it is the roundest amid what is left.
+// usual returns the policy of b that people would write. A bucket has a round time of one unit, or of all
+// units if that is rounder. A time that is not well known is the roundest near the middle of what is left.
 func (k *kind) usual(b box) box {
 	out, all := b.usual(), b.inner()
 	if float64(b.t2) > float64(b.t1)*resolution {
@@ -135,14 +135,14 @@ func (k *kind) usual(b box) box {
 	return out
 }
 
-// roundTimes are units of which times are multiples that people write, the roundest first.
+// roundTimes are units of the times that people write, the roundest first.
 func roundTimes() []time.Duration {
 	return []time.Duration{24 * time.Hour, time.Hour, 10 * time.Minute, time.Minute, 10 * time.Second,
 		time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond,
 		100 * time.Microsecond, 10 * time.Microsecond}
 }
 
-// roundness is the place of the first unit of roundTimes of which t is a multiple, 11 where there is none.
+// roundness is the index in roundTimes of the first unit that divides t; 11 for none.
 func roundness(t time.Duration) int {
 	units := roundTimes()
 	if i := slices.IndexFunc(units, func(unit time.Duration) bool { return t%unit == 0 }); i >= 0 {
@@ -151,7 +151,7 @@ func roundness(t time.Duration) int {
 	return len(units)
 }
 
-// round tells whether b holds a time that people would write: two digits, or a five after them.
+// round tells whether b holds a time that people would write: with two digits, or with a five after them.
 func (b box) round() bool {
 	step := time.Duration(1)
 	for step*100 <= b.t1 {
@@ -163,7 +163,7 @@ func (b box) round() bool {
 	return (b.t1+step-1)/step*step <= b.t2
 }
 
-// roundest returns the roundest duration of an interval.
+// roundest returns the roundest duration of a closed interval.
 func roundest(from, to time.Duration) time.Duration {
 	for _, unit := range roundTimes() {
 		if t := (from + unit - 1) / unit * unit; t <= to && t > 0 {
@@ -173,7 +173,7 @@ func roundest(from, to time.Duration) time.Duration {
 	return from + (to-from)/2
 }
 
-// amid returns the roundest duration of an interval, of several that which is nearest to its middle.
+// amid returns the roundest duration of a closed interval; of several the one nearest to its middle.
 func amid(from, to time.Duration) time.Duration {
 	t := roundest(from, to)
 	units, middle := roundTimes(), from+(to-from)/2
@@ -185,23 +185,24 @@ func amid(from, to time.Duration) time.Duration {
 	return t
 }
 
-// kind is a family of policies that answers tell apart from all other kinds.
+// kind is a family of policies that answers can tell apart from all other kinds.
 type kind struct {
-	// class are the algorithms of the kind: those that cannot be told apart from outside.
+	// class are the algorithms of the kind, which nothing can tell apart from outside.
 	class []spec.Algorithm
 	// text names the kind.
 	text string
-	// base has all but quota and time.
+	// base has all settings but quota and times.
 	base spec.Policy
-	// parts are the kinds that it holds, the first of which admits the most and the last the least; nil for
-	// one.
+	// parts are the kinds that it joins, from the one that admits most to the one that admits least; nil for
+	// none.
 	parts []*kind
-	// searched tells that the bounds miss what the exact search of single policies finds.
+	// searched tells that the exact search refutes policies that the bounds do not.
 	searched bool
-	// paced tells that the time is that of one unit; queue that answers wait as in a queue that admits so.
+	// paced tells that t1 and t2 are the time of one unit. queue tells that answers wait in a queue which
+	// admits like base.
 	paced, queue bool
-	// bans tells that the kind has a ban, seconds that it is known by one clock of whole seconds alone, which
-	// is ahead of ours.
+	// bans tells that the kind has a ban. seconds tells that it has one clock of whole seconds, ahead of ours
+	// by ahead.
 	bans, seconds bool
 	ahead         time.Duration
 }
@@ -211,7 +212,7 @@ var (
 	inFlightClass = []spec.Algorithm{spec.Concurrency}
 )
 
-// kinds are all that is looked for, the usual ones first.
+// kinds returns the usual kinds, the most usual first.
 func kinds() []*kind {
 	one := func(a spec.Algorithm) []spec.Algorithm { return []spec.Algorithm{a} }
 	out := []*kind{
@@ -246,7 +247,7 @@ func kinds() []*kind {
 	)
 }
 
-// counterKind returns the sliding window counters of all roundings.
+// counterKind returns the sliding window counters of all roundings, as one kind.
 func counterKind(align spec.Align, count spec.Count) *kind {
 	out := &kind{class: []spec.Algorithm{spec.SlidingWindowCounter}, text: "a sliding window counter",
 		base: spec.Policy{Algorithm: spec.SlidingWindowCounter, Align: align, Count: count}}
@@ -271,15 +272,14 @@ func counterKind(align spec.Align, count spec.Count) *kind {
 	return out
 }
 
-// batchKind is the kind of buckets that regain so many units at a time.
+// batchKind is the kind of buckets that regain fill units at a time.
 func batchKind(fill int64) *kind {
 	return &kind{class: []spec.Algorithm{spec.TokenBucket, spec.LeakyBucket}, paced: true,
 		text: "a token bucket that a timer fills, " + quantity.Plural(int(fill), "unit") + " at a time",
 		base: spec.Policy{Algorithm: spec.TokenBucket, Refill: spec.RefillInterval, Fill: fill}}
 }
 
-// mostSearched is how many exact searches may be asked for at once: with windows of any place each takes
-// long.
+// mostSearched is how many exact searches may be asked for at once. With an unknown phase each takes long.
 func (k *kind) mostSearched() int {
 	if k.base.Weighs() && k.base.Align == spec.AlignUnknown {
 		return 40
@@ -287,7 +287,7 @@ func (k *kind) mostSearched() int {
 	return manyAsked
 }
 
-// places are k with each place that the seconds of its clock may have, some apart; k itself of another clock.
+// places returns k with its clock ahead by several shares of a second; k itself where it has no such clock.
 func (k *kind) places() []*kind {
 	const parts = 16
 	if !k.seconds {
@@ -321,8 +321,8 @@ func (k *kind) each() []*kind {
 	return []*kind{k}
 }
 
-// pace returns the rates of units that take from t1 to t2 each, as a range of whole numbers in a time. It
-// is as fine as the box is narrow, so that no product of the judge overflows.
+// pace returns the rates of units that take t1 to t2 each, as a range of whole numbers per time. It is only
+// as fine as the box is narrow, so that no product of the judge overflows.
 func pace(t1, t2 time.Duration) (r spec.Rate, to int64) {
 	ratio := float64(t2) / float64(t1)
 	units := int64(1)
@@ -332,7 +332,7 @@ func pace(t1, t2 time.Duration) (r spec.Rate, to int64) {
 	return spec.Rate{N: units, Per: time.Duration(units) * t2}, int64(math.Ceil(float64(units) * ratio))
 }
 
-// policy returns the policies of k in b, as one with ranges.
+// policy returns the policies of b as one policy with ranges.
 func (k *kind) policy(b box) spec.Policy {
 	p := k.base
 	if k.bans {

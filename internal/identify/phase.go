@@ -17,28 +17,28 @@ import (
 
 // Phase is a part of an experiment: a silence, then requests one after the other.
 type Phase struct {
-	// Name says what the phase is to tell apart.
+	// Name says what the phase tells apart.
 	Name string
-	// Rest is the silence before the first request, after the last answer.
+	// Rest is the silence between the last answer and the first request.
 	Rest time.Duration
 	// Requests are sent Every apart, until Denials are denied or Admits are admitted; 0: all are sent.
 	Requests int
 	Every    time.Duration
 	Denials  int
 	Admits   int
-	// Until is when the last request is sent, since the start of the recording; 0: whenever it is due.
+	// Until is the latest time of the last request, since the start of the recording; 0: none.
 	Until time.Duration
-	// Crowded requests do not wait for the answers to those before.
+	// Crowded requests do not wait for earlier answers.
 	Crowded bool
 }
 
-// Over tells whether a phase ends after so many outcomes.
+// Over tells whether a phase ends after these outcomes.
 func (p Phase) Over(admitted, denied int) bool {
 	return admitted+denied >= p.Requests || p.Denials > 0 && denied >= p.Denials ||
 		p.Admits > 0 && admitted >= p.Admits
 }
 
-// costs says what phases are, and how many requests and how long they take.
+// costs describes phases, with how many requests and how long they take.
 func costs(phases []Phase) string {
 	most, lasts := 0, time.Duration(0)
 	var parts []string
@@ -56,22 +56,22 @@ func costs(phases []Phase) string {
 		quantity.Plural(most, "request"), quantity.Brief(lasts))
 }
 
-// Sender sends a phase and returns what was seen, with times since the start of the whole recording,
-// ascending by Sent. An answer that was lost is an observation too.
+// Sender sends a phase and returns what was seen, ascending by Sent. Times count from the start of the
+// recording. A request without an answer is an observation too.
 type Sender interface {
 	// Now is the time since the start of the recording.
 	Now() time.Duration
-	// Wait is how long nothing is sent from now on, whatever is asked for.
+	// Wait is how long nothing will be sent from now on.
 	Wait() time.Duration
-	// Header is what is known of the clocks.
+	// Header is what is known about the clocks.
 	Header() timeline.Header
 	Send(ctx context.Context, p Phase) ([]timeline.Observation, error)
 }
 
-// spare is how many requests may still be sent to name the limit. Of a limit that has denied, a quarter of
-// all is kept for what tells clients apart, where that is asked, a quarter suffices and there is time for it.
-// On a steady path, which is supposed last, that is for the name too until there is one: a quota that is not
-// known tells nothing of clients.
+// spare is how many requests may still be sent to name the limit. Once something was denied, a quarter of all
+// is kept to find out what tells clients apart, if that is wanted, suffices and fits the time. On a steady
+// path, which is supposed last, the limit may use them until it is named: without its quota, clients cannot
+// be told apart.
 func (x *search) spare() int {
 	most := x.o.MaxRequests
 	kept := most / 4
@@ -85,19 +85,19 @@ func (x *search) spare() int {
 	return most - len(x.tl.Observations)
 }
 
-// judging is the share of MaxTime that is kept for the judge, in which nothing is sent.
+// judging: one in so many parts of MaxTime is kept for the judge. Nothing is sent then.
 const judging = 20
 
-// sendUntil is when the last request is sent.
+// sendUntil is the latest time of the last request.
 func (x *search) sendUntil() time.Duration {
 	return x.o.MaxTime - min(x.o.Think, x.o.MaxTime/judging)
 }
 
-// judgeUntil is when the last experiment must be judged: what is left of the time is for what tells more.
+// judgeUntil is when the last experiment must be judged. The rest of the time is for checking the result.
 func (x *search) judgeUntil() time.Duration { return x.o.MaxTime - (x.o.MaxTime-x.sendUntil())/4 }
 
-// think returns when it will have been thought for long enough from now on, at end at the latest where
-// something is sent, and what tells that it is then.
+// think returns until when the judge may be asked from now on: for Think, but not beyond end if requests are
+// sent. late tells that this time is over.
 func (x *search) think(end time.Duration) (until time.Duration, late func() bool) {
 	if x.o.Think == 0 {
 		return math.MaxInt64, func() bool { return false }
@@ -112,8 +112,8 @@ func (x *search) think(end time.Duration) (until time.Duration, late func() bool
 	}
 }
 
-// overdue tells that what was found was checked for long enough: nothing is named that was not checked. Until
-// the result is asked for, that is when the last experiment must be judged.
+// overdue tells that the time to check what was found is over: what was not checked is not named. Before the
+// result is due, that is when the last experiment must be judged.
 func (x *search) overdue() bool {
 	late := x.late
 	if late == nil {
@@ -122,7 +122,7 @@ func (x *search) overdue() bool {
 	return late()
 }
 
-// send sends one phase within the budget. It reports false where nothing more is to be sent.
+// send sends one phase within the budget. It reports false where nothing more must be sent.
 func (x *search) send(ctx context.Context, p Phase) bool {
 	switch left := x.spare(); {
 	case left <= 0:
@@ -134,7 +134,7 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	default:
 		p.Requests = max(1, min(p.Requests, left))
 	}
-	p.Rest = max(0, p.Rest-x.path.floor()) // which passes at the limiter too
+	p.Rest = max(0, p.Rest-x.path.floor()) // the path is silence at the limiter too
 	p.Crowded = x.aside != nil || (x.far || x.path != nil) && x.every < x.trip()+x.path.floor()
 	p.Until = x.sendUntil()
 	seen, err := x.s.Send(ctx, p)
@@ -157,10 +157,10 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	return x.stopped == ""
 }
 
-// MostLost is how many requests in a row may have no outcome: more end the search.
+// MostLost is how many requests in a row without an outcome end the search.
 const MostLost = 3
 
-// trouble says why a phase is the last one: its last requests have no outcome. Empty: go on.
+// trouble says why no phase follows: too many requests had no outcome. Empty: go on.
 func trouble(tl *timeline.Timeline) string {
 	all := tl.Observations
 	unknown, errors, last := 0, 0, timeline.Observation{}
@@ -194,7 +194,7 @@ func trouble(tl *timeline.Timeline) string {
 		quantity.Plural(max(unknown, errors), "request"), seen, unclear(tl, &last))
 }
 
-// unclear asks what may be wrong with a request that was neither admitted nor denied.
+// unclear asks the user what may be wrong with a request that was neither admitted nor denied.
 func unclear(tl *timeline.Timeline, o *timeline.Observation) string {
 	switch {
 	case o.Answered && slices.Contains(tl.Header.Notes, cause.NoCertificate):

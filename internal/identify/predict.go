@@ -10,24 +10,24 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// model is one policy that is not refuted, brought to the end of the recording. What it predicts decides
-// nothing but the next experiment.
+// model is one policy that is not refuted, brought to the end of the recording. Its predictions only choose
+// the next experiment.
 type model struct {
 	kind  *kind
 	point box
 	// around is all that is left of the kind.
 	around box
-	// weight is its share of all models; every kind has the same in all.
+	// weight is its share of all models. All kinds have the same weight in all.
 	weight  float64
 	limiter reference.Limiter
 	state   reference.State
 	// last is when the last request was decided.
 	last time.Duration
-	// missed is how many of the outcomes it would not have had a moment earlier or later either.
+	// missed counts the outcomes that it would not have produced, not even a moment earlier or later.
 	missed int
 }
 
-// phaseCells is into how many parts the phases of windows are divided to find one.
+// phaseCells is how many parts of a window are tried as its phase.
 const phaseCells = 16
 
 // newModel returns the model of a policy of a part of the kind; nil where there is none.
@@ -64,7 +64,7 @@ func newModel(r *region, tl *timeline.Timeline, part *kind, b box) *model {
 	return m
 }
 
-// ahead is a limiter whose clock is ahead.
+// ahead is a limiter whose clock is ahead of ours.
 type ahead struct {
 	reference.Limiter
 	by time.Duration
@@ -75,8 +75,8 @@ func (a ahead) Step(s reference.State, at time.Duration, n int64) (reference.Sta
 	return a.Limiter.Step(s, at+a.by, n)
 }
 
-// follow brings m past a request that was decided at an instant, give or take slack, and returns when. A
-// model that would have decided otherwise keeps as close to what was seen as it can.
+// follow brings m past a request that was decided at an instant, give or take slack, and returns the instant.
+// A model that would have decided otherwise stays as close to what was seen as it can.
 func (m *model) follow(at, slack time.Duration, seen timeline.Outcome) time.Duration {
 	s, d := m.limiter.Step(m.state, at, 1)
 	switch {
@@ -93,7 +93,7 @@ func (m *model) follow(at, slack time.Duration, seen timeline.Outcome) time.Dura
 			m.missed++
 		}
 		switch {
-		case m.kind.base.Refresh == spec.RefreshAll: // which starts the window anew all the same
+		case m.kind.base.Refresh == spec.RefreshAll: // this starts the window anew all the same
 			m.deny(at)
 			return at
 		case m.kind.base.Count != spec.CountAll:
@@ -104,8 +104,8 @@ func (m *model) follow(at, slack time.Duration, seen timeline.Outcome) time.Dura
 	return at
 }
 
-// deny brings m past the last instant until at at which it denies a request, since the one before, if there
-// is one.
+// deny brings m past a denied request at the last instant until at at which it denies one, if there is any
+// since its last request.
 func (m *model) deny(at time.Duration) {
 	const steps = 20
 	before, from := m.state, m.last
@@ -119,8 +119,8 @@ func (m *model) deny(at time.Duration) {
 	}
 }
 
-// placed returns policy i of a limit with windows that begin where the recording does not refute it; the last
-// of them where there are several.
+// placed returns policy i of a limit with a phase that the recording does not refute; with the last such
+// phase of several.
 func placed(tl *timeline.Timeline, limit spec.Limit, i int) spec.Policy {
 	p, limit := limit[i], slices.Clone(limit)
 	gone := func(q spec.Policy) bool {
@@ -155,8 +155,8 @@ func placed(tl *timeline.Timeline, limit spec.Limit, i int) spec.Policy {
 	return p
 }
 
-// wait returns the time until n units are free, from the instant at on, if nobody asks meanwhile: where
-// denied requests count, one that is denied now would put that off.
+// wait is the time from at until n units are free, if nobody asks meanwhile. Where denied requests count, a
+// request that is denied now would put that off.
 func (m *model) wait(at time.Duration, n int64) time.Duration {
 	const steps = 20
 	n = min(n, m.point.q1)
@@ -176,10 +176,10 @@ func (m *model) wait(at time.Duration, n int64) time.Duration {
 	return free
 }
 
-// seen is what an experiment shows, as far as it is predicted: how many each phase admits and denies.
+// seen is what an experiment is predicted to show: how many requests each phase admits and denies.
 type seen [maxPhases]struct{ admitted, denied int }
 
-// sent is how many requests there were in all.
+// sent counts the requests of all phases.
 func (s seen) sent() (n int) {
 	for _, p := range s {
 		n += p.admitted + p.denied
@@ -187,8 +187,8 @@ func (s seen) sent() (n int) {
 	return n
 }
 
-// predict returns what phases show where the limiter decides late after each request is sent, and the state
-// and the instant after them.
+// predict returns what phases show if each request is decided late after it is sent. It also returns the
+// state and the instant after them.
 func (m *model) predict(at, late time.Duration, phases []Phase) (seen, reference.State, time.Duration) {
 	out, s := seen{}, m.state
 	for i, p := range phases {
@@ -205,5 +205,5 @@ func (m *model) predict(at, late time.Duration, phases []Phase) (seen, reference
 	return out, s, at
 }
 
-// maxPhases is how many phases an experiment has at most.
+// maxPhases is the most phases of an experiment.
 const maxPhases = 3

@@ -10,19 +10,19 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// A queue admits as a bucket of the same places and rate does, and holds the answers back. When it decided is
-// hidden by that. So where admitted requests wait and denied ones do not, decisions are taken to be as early
-// as those of the slowest denial, and the bucket is looked for. That is a guess: where a denial comes later
-// still, or no bucket is left, decisions may be later, and what was refuted is so no more. What is found is a
-// queue only if its delays explain those that were seen.
+// A queue admits as a bucket of the same places and rate does, but it holds the answers back. That hides when
+// it decided. So where admitted requests wait and denied ones do not, decisions are supposed to be no later
+// than the slowest denial, and the bucket is looked for. That is a guess. Where a later denial takes longer,
+// or no bucket is left, decisions may have been later, and what was refuted may be true. A queue is named
+// only if its delays explain those in the recording.
 
-// asQueue supposes that answers wait in a queue.
+// asQueue supposes that admitted requests wait in a queue.
 func (x *search) asQueue() {
 	x.aside, x.regions = x.regions, queues(x.regions)
 	x.soon = prompt(x.judged())
 }
 
-// queues are the queues that admit as the buckets among regions do.
+// queues returns the queues that admit as the buckets among regions do.
 func queues(regions []*region) (out []*region) {
 	for _, r := range regions {
 		if r.kind.base.Bucketed() && r.kind.base.Count != spec.CountAll {
@@ -32,7 +32,7 @@ func queues(regions []*region) (out []*region) {
 	return out
 }
 
-// later begins anew with queues where a denial came later than any before.
+// later begins anew with queues where a denial took longer than all before.
 func (x *search) later() {
 	if x.aside == nil || prompt(x.judged()) <= x.soon {
 		return
@@ -40,8 +40,8 @@ func (x *search) later() {
 	x.soon, x.regions = prompt(x.judged())*5/4, queues(x.aside)
 }
 
-// dropQueue takes back that answers wait in a queue as soon as what is left of it has no place to wait in: an
-// answer was slow. It tells whether that was done. Where some has a place, what has none is left out.
+// dropQueue takes back the queue as soon as no queue that is left has a place to wait in: then answers were
+// merely slow. It tells whether it did so. Otherwise it drops the queues without a place.
 func (x *search) dropQueue() bool {
 	if x.aside == nil || len(x.regions) == 0 {
 		return false
@@ -58,11 +58,11 @@ func (x *search) dropQueue() bool {
 	return false
 }
 
-// noQueue takes back that answers wait in a queue.
+// noQueue takes back that admitted requests wait in a queue.
 func (x *search) noQueue() { x.regions, x.aside = x.aside, nil }
 
-// queued tells whether admitted requests of a phase, or of all where it is empty, mostly wait for their
-// answers much longer than the soonest one did.
+// queued tells whether a third of the admitted requests of a phase took much longer than the fastest answer;
+// of all phases where phase is empty.
 func queued(tl *timeline.Timeline, phase string) bool {
 	soon := slowAfter(tl)
 	slow, admitted := 0, 0
@@ -81,10 +81,10 @@ func queued(tl *timeline.Timeline, phase string) bool {
 // queue.
 func Waits(tl *timeline.Timeline) bool { return queued(tl, "") }
 
-// slowAfter is from when on an answer is much later than the soonest one.
+// slowAfter is the time from which on an answer is much slower than the fastest one.
 func slowAfter(tl *timeline.Timeline) time.Duration { return soonest(tl)*3 + 10*time.Millisecond }
 
-// waiting tells whether each of the last n requests was admitted, and waited for its answer.
+// waiting tells whether each of the last n requests was admitted and waited.
 func (x *search) waiting(n int) bool {
 	tl, soon := x.shown(), slowAfter(x.shown())
 	last := tl.Observations[max(0, len(tl.Observations)-n):]
@@ -93,7 +93,7 @@ func (x *search) waiting(n int) bool {
 	})
 }
 
-// soonest is the least time from a request to its answer.
+// soonest is the shortest time from a request to its answer.
 func soonest(tl *timeline.Timeline) time.Duration {
 	out := time.Duration(math.MaxInt64 / 4)
 	for i := range tl.Observations {
@@ -104,8 +104,8 @@ func soonest(tl *timeline.Timeline) time.Duration {
 	return out
 }
 
-// prompt is how long an answer takes that waits in no queue: the slowest denial, or where there is none the
-// soonest answer and some.
+// prompt is how long an answer takes that waits in no queue: as long as the slowest denial, or a bit longer
+// than the fastest answer.
 func prompt(tl *timeline.Timeline) time.Duration {
 	soon := soonest(tl)
 	out := time.Duration(0)
@@ -121,7 +121,7 @@ func prompt(tl *timeline.Timeline) time.Duration {
 	return max(out, soon+min(soon, jitter))
 }
 
-// undelayed is the recording in which nothing that was admitted was decided later than soon.
+// undelayed is the recording in which all admissions were decided within soon.
 func undelayed(tl *timeline.Timeline, soon time.Duration) *timeline.Timeline {
 	out := *tl
 	out.Observations = slices.Clone(tl.Observations)
@@ -141,15 +141,15 @@ func queueKind(bucket *kind) *kind {
 	return &q
 }
 
-// queueOf is the queue that admits as a bucket does, of which so many pass without waiting.
+// queueOf is the queue that admits as a bucket does. So many requests pass it without waiting.
 func queueOf(bucket spec.Policy, undelayed int64) spec.Policy {
 	return spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: bucket.Rate, Queue: bucket.Burst - 1,
 		Undelayed: min(undelayed, bucket.Burst-1)}
 }
 
-// queueIn is a queue of what is left whose delays the recording does not refute, and all that delays leave of
-// its time: delays tell a rate much finer than admissions do. It is near the middle of that, and a round one
-// where there is one. Where each that is tried is refuted it is best, of all that is left.
+// queueIn returns a queue whose delays the recording does not refute, and the times that the delays leave.
+// Delays tell a rate much more finely than admissions do. The queue has a round time, if possible, or one
+// near the middle. If all that are tried are refuted, it is best, with all that is left of r.
 func (x *search) queueIn(r *region, best box) (spec.Policy, box) {
 	const steps = 40
 	h := r.hull()
@@ -168,7 +168,7 @@ func (x *search) queueIn(r *region, best box) (spec.Policy, box) {
 		return at(best.t1), h
 	}
 	slices.Sort(times)
-	left, step := h, (h.t2-h.t1)/steps+1 // what is next to them was refuted
+	left, step := h, (h.t2-h.t1)/steps+1 // the times next to these were refuted
 	left.t1, left.t2 = max(h.t1, times[0]-step), min(h.t2, times[len(times)-1]+step)
 	if t := r.kind.usual(left).t1; explains(t) {
 		return at(t), left
@@ -176,8 +176,8 @@ func (x *search) queueIn(r *region, best box) (spec.Policy, box) {
 	return at(times[len(times)/2]), left
 }
 
-// laterStill supposes later decisions for as long as the delays refute each queue that is left. What refuted
-// the others was a guess then.
+// laterStill supposes later decisions as long as the delays refute the only queue that is left. The guess was
+// wrong then, and so was what it refuted.
 func (x *search) laterStill() {
 	last := slowest(x.judged())
 	for x.aside != nil && len(x.regions) == 1 && x.soon < last && !x.recorded() && !x.overdue() {
@@ -190,7 +190,7 @@ func (x *search) laterStill() {
 	}
 }
 
-// byDelays leaves of a queue that is the only kind left what its delays leave, where that settles it.
+// byDelays narrows the only queue that is left to what its delays leave, where that settles it.
 func (x *search) byDelays() {
 	if x.aside == nil || len(x.regions) != 1 || x.settled(x.regions) || !x.queueExplains() {
 		return
@@ -202,7 +202,7 @@ func (x *search) byDelays() {
 	}
 }
 
-// passed is how many of the requests after the first one were admitted one after the other and did not wait.
+// passed is how many requests after the first phase were admitted in a row without waiting.
 func passed(tl *timeline.Timeline) int64 {
 	soon, n := prompt(tl), int64(0)
 	for i := range tl.Observations {
@@ -218,9 +218,10 @@ func passed(tl *timeline.Timeline) int64 {
 	return n
 }
 
-// queueExplains tells whether the delays of the queue that was found are those that were seen, but for one
-// answer in five, as on a busy machine, and finds out how many pass without waiting: fewer than passed, as
-// some left the queue meanwhile. Where it explains no more answers than if none waited, they were slow.
+// queueExplains tells whether the queue explains the delays of four admissions in five: a busy machine delays
+// some. It also finds how many requests pass without waiting. That may be less than passed, as some left the
+// queue meanwhile. The queue must explain more delays than one in which nothing waits, else answers were
+// merely slow.
 func (x *search) queueExplains() bool {
 	if len(x.regions) == 0 {
 		return false
@@ -237,8 +238,8 @@ func (x *search) queueExplains() bool {
 	return explains
 }
 
-// doubtQueue judges all other kinds in the end, where the delays of the queue that is left are not those that
-// were seen: what waits may do so for other reasons.
+// doubtQueue drops a queue that does not explain the delays, and judges all other kinds: requests may wait
+// for other reasons.
 func (x *search) doubtQueue() {
 	if x.aside == nil || x.recorded() || x.tl.Counts().Denied == 0 || x.queueExplains() {
 		return
@@ -248,8 +249,8 @@ func (x *search) doubtQueue() {
 	x.narrow(manyAsked / 5)
 }
 
-// mayWait tells of the queues whose delays were not those that were seen, where they explain all else: on a
-// busy machine answers come later than a queue lets them go.
+// mayWait tells of a queue that explains everything but the delays. On a busy machine answers are later than
+// a queue releases them.
 func (x *search) mayWait(res *Result) {
 	if len(x.unlike) == 0 || x.aside != nil || len(x.regions) == 0 {
 		return
@@ -262,7 +263,7 @@ func (x *search) mayWait(res *Result) {
 	}
 }
 
-// delaysAs is the share of the admitted requests that waited as a queue makes them wait.
+// delaysAs is the share of the admitted requests whose delays are those of q.
 func delaysAs(q spec.Policy, tl *timeline.Timeline) float64 {
 	l, err := reference.New(q)
 	if err != nil {
@@ -276,7 +277,7 @@ func delaysAs(q spec.Policy, tl *timeline.Timeline) float64 {
 		at := o.Sent + soon/2
 		s, d := l.Step(state, at, 1)
 		if o.Outcome == timeline.Allowed {
-			if !d.Allow && d.RetryAfter < early { // its place was free a moment before
+			if !d.Allow && d.RetryAfter < early { // its place was free a moment earlier
 				at += d.RetryAfter
 				s, d = l.Step(state, at, 1)
 			}

@@ -14,11 +14,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// mostRecorded is how many observations of recordings are judged together.
+// mostRecorded is how many observations of several recordings are judged together.
 const mostRecorded = 5000
 
-// Recorded finds out which limit made recordings, and sends nothing. Of the options, Fresh, Sharp and Think
-// count, for about twice as long the judge is asked. What tells nothing is Open.
+// Recorded finds out which limit made recordings, and sends nothing. It uses the options Fresh, Sharp and
+// Think, and takes about twice Think. Recordings that tell nothing are Open.
 func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result {
 	tl := together(all)
 	o.MaxRequests, o.Every = max(1, len(tl.Observations)), time.Millisecond
@@ -53,11 +53,11 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	return res
 }
 
-// mayQueue is why a limit is not named whose answers took as long as those of a queue that is not known well.
+// mayQueue is the reason where answers took as long as in a queue that is not well known.
 const mayQueue = "admitted requests waited, for reasons of their own or in a queue"
 
-// orElse adds what is left of queues to what explains a recording where nothing waits. It returns the queues
-// alone where nothing else explains it; nil are none.
+// orElse adds queues to what explains a recording without waiting. It returns the queues alone where nothing
+// else explains it; nil for none.
 func (r *Result) orElse(queue *Result) *Result {
 	switch {
 	case queue == nil:
@@ -70,14 +70,14 @@ func (r *Result) orElse(queue *Result) *Result {
 	return r
 }
 
-// queuedSo tells whether the delays of a queue that is not known well may be those that were recorded. Of a
-// log most answers take long for other reasons.
+// queuedSo tells whether a queue that is not well known may explain the delays. In a log, most answers take
+// long for other reasons.
 func (x *search) queuedSo() bool {
 	return !x.settled(x.regions) && !x.fails(x.candidate(x.regions[0]))
 }
 
-// bySamples excludes what parts of a recording refute, each larger than the one before, and then what all of
-// it does: so few requests are judged in no time, and leave little to ask of the whole.
+// bySamples excludes what growing parts of a recording refute, and then what all of it refutes. Parts are
+// judged quickly and leave little to ask about the whole.
 func (x *search) bySamples(think time.Duration) {
 	whole := x.tl
 	for n := 100; 3*n <= len(whole.Observations); n *= 4 {
@@ -89,8 +89,8 @@ func (x *search) bySamples(think time.Duration) {
 	x.excludeAll(think)
 }
 
-// sample is what the clients sent who were denied most, as many of them as have n observations together, or
-// the beginning of the first one.
+// sample returns the requests of the clients that were denied most, of as many clients as have at most n
+// observations together. If the first client has more, it is the beginning of its requests.
 func sample(tl *timeline.Timeline, n int) *timeline.Timeline {
 	seen, denied := map[string]int{}, map[string]int{}
 	for i := range tl.Observations {
@@ -120,8 +120,8 @@ func sample(tl *timeline.Timeline, n int) *timeline.Timeline {
 	return out
 }
 
-// excludeAll excludes what the recording refutes until a round tells little more, for so long at most. The
-// longer the recording, the longer the judge takes, and the less it is asked in a round.
+// excludeAll excludes what the recording refutes until a round tells little more, for about most. The judge
+// takes longer for long recordings, so each round asks it less.
 func (x *search) excludeAll(most time.Duration) {
 	const work, least, little = 500_000, 300, 0.97
 	asked := min(manyAsked, max(least, work/len(x.tl.Observations)))
@@ -140,15 +140,15 @@ func (x *search) excludeAll(most time.Duration) {
 	}
 }
 
-// together is one recording of all: the clients of each are others than those of the rest. Those with few
-// requests come first, as many as are judged together. Those that are not whole are left out.
+// together joins recordings into one, in which each has clients of its own. The shortest come first, up to
+// mostRecorded observations. Recordings that are not whole, or cut at the beginning, are left out.
 func together(all []*timeline.Timeline) *timeline.Timeline {
 	out := &timeline.Timeline{}
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b *timeline.Timeline) int {
 		return cmp.Compare(len(a.Observations), len(b.Observations))
 	})
-	if len(all) == 1 && whole(all[0]) { // with all that its header tells
+	if len(all) == 1 && whole(all[0]) { // its whole header holds
 		*out = *all[0]
 		return out
 	}
@@ -176,8 +176,8 @@ func together(all []*timeline.Timeline) *timeline.Timeline {
 	return out
 }
 
-// whole tells whether one limit decided on all requests of a recording, as far as that is known, and whether
-// both sides of it were judged.
+// whole tells whether one limit decided on all requests of a recording, as far as is known, and whether both
+// sides of it were judged.
 func whole(tl *timeline.Timeline) bool {
 	t := &tl.Header.Judged
 	if t.Conformance != "" && t.Conformance != string(verdict.Exact) || t.Shared || t.SingleUnits {
@@ -186,16 +186,16 @@ func whole(tl *timeline.Timeline) bool {
 	return len(t.Limits) == 0 || len(t.Limits) == 1 && len(t.Limits[0].Phases)+len(t.Limits[0].Undecided) == 0
 }
 
-// sent is a recording that was sent before.
+// sent is the Sender of a recording: it sends nothing.
 type sent struct{ tl *timeline.Timeline }
 
-// Now is the beginning of what comes next: the clients of that have used nothing.
+// Now is the beginning: clients that come next have used nothing.
 func (s *sent) Now() time.Duration { return 0 }
 
 // Wait is none.
 func (s *sent) Wait() time.Duration { return 0 }
 
-// Header is that of the recording.
+// Header is the header of the recording.
 func (s *sent) Header() timeline.Header { return s.tl.Header }
 
 // Send sends nothing.
@@ -207,7 +207,7 @@ func (x *search) recorded() bool {
 	return is
 }
 
-// several tells whether a recording is of more than one client.
+// several tells whether a recording has more than one client.
 func several(tl *timeline.Timeline) bool {
 	return slices.ContainsFunc(tl.Observations, func(o timeline.Observation) bool {
 		return o.Partition != tl.Observations[0].Partition

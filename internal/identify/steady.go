@@ -11,26 +11,28 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Every request needs some time to reach the limiter, and every answer some to come back, which no luck
-// shortens. A request was decided in between:
+// Every request needs some time to reach the limiter, and every answer some to come back. A request was
+// decided in between:
 //
 //	sent ---- there ----[ decided ]---- back ---- first byte
 //
-// How long both take together is seen in the fastest answer, but not how much of it is the way there. That
-// does not matter, as all decisions are moved by the same time: half of it is taken from each end. Nothing
-// proves how much the path needs, so the judge never supposes it, and what is named so says what it rests on.
+// The fastest answer shows how long both ways together take, but not how long each takes. That does not
+// matter, since it shifts all decisions by the same time. So half of it is cut from each end of an interval.
+// Nothing proves how much the path needs. So the judge never supposes it, and a name that rests on it says
+// so.
 
-// Steady is what is supposed of a path: the time that it takes of each round trip at least.
+// Steady is a supposed path to the target. It takes at least Floor of each round trip.
 type Steady struct {
 	Floor time.Duration
-	// Fastest is the soonest of so many Answers, from which that was taken.
+	// Fastest is the fastest of all Answers, from which Floor was derived.
 	Fastest time.Duration
 	Answers int
 }
 
-// steady returns what may be supposed of the path of a recording: as much less than the fastest answer took
-// as the middle one took longer, and some. That is asked of admissions and denials apart, as those that were
-// admitted may have waited. It is nil where that is nothing, or answers are few.
+// steady returns what may be supposed of the path of a recording. Floor is less than the fastest answer by as
+// much as the median answer took longer, and by a tenth at least. Admissions and denials have medians of
+// their own, since admitted requests may have waited. It is nil where nothing is left of Floor, or answers
+// are few.
 func steady(tl *timeline.Timeline) *Steady {
 	const fewest, share = 10, 90
 	all := trips(tl, timeline.Allowed, timeline.Denied)
@@ -50,7 +52,7 @@ func steady(tl *timeline.Timeline) *Steady {
 	return out
 }
 
-// waited tells whether many admissions took longer than each of some denials, as in a queue.
+// waited tells whether many admissions took longer than every one of some denials, as in a queue.
 func waited(tl *timeline.Timeline) bool {
 	const fewest = 5
 	denied, admitted := trips(tl, timeline.Denied), trips(tl, timeline.Allowed)
@@ -61,8 +63,8 @@ func waited(tl *timeline.Timeline) bool {
 	return 3*(len(admitted)-at) >= len(admitted)
 }
 
-// decided is a recording with the times in which requests were decided on a steady path, as the limiter saw
-// them, give or take the same time for all. It is tl itself where nothing is supposed.
+// decided returns a recording in which requests have the intervals that a steady path leaves, all shifted by
+// the same time. It is tl itself where nothing is supposed.
 func (s *Steady) decided(tl *timeline.Timeline) *timeline.Timeline {
 	if s == nil {
 		return tl
@@ -84,7 +86,7 @@ func (s *Steady) decided(tl *timeline.Timeline) *timeline.Timeline {
 	return &out
 }
 
-// floor is how much of each round trip the path needs, as is supposed; 0 where nothing is.
+// floor is how much of each round trip the path is supposed to need; 0 where nothing is supposed.
 func (s *Steady) floor() time.Duration {
 	if s == nil {
 		return 0
@@ -92,21 +94,22 @@ func (s *Steady) floor() time.Duration {
 	return s.Floor
 }
 
-// belied tells whether an answer came sooner than the path lets it.
+// belied tells whether an answer came sooner than the path allows.
 func (s *Steady) belied(tl *timeline.Timeline) bool { return soonest(tl) < s.Floor }
 
-// sentence says it.
+// sentence describes the path for people.
 func (s *Steady) sentence() string {
 	return fmt.Sprintf("if the path needs at least %s of each round trip (the fastest of %s took %s)",
 		quantity.Brief(s.Floor), quantity.Plural(s.Answers, "answer"), quantity.Brief(s.Fastest))
 }
 
-// answer asks until the question is answered, or the budget used. What stays open is asked on a steady path.
-// Where units come back within a round trip that is asked at once, as it is open on any path.
+// answer asks until the question is answered or the budget is used. What stays open is asked again on a
+// steady path. Where units come back within a round trip, that path is supposed at once: nothing else would
+// answer the question.
 func (x *search) answer(ctx context.Context) *Result {
 	switch {
 	case !x.open(ctx):
-		if x.tl.Counts().Denied > 0 { // at least the quota is known
+		if x.tl.Counts().Denied > 0 { // the quota is known at least
 			x.exclude()
 		}
 	case x.brisk() && x.aside == nil:
@@ -121,7 +124,7 @@ func (x *search) answer(ctx context.Context) *Result {
 		x.afterRest(ctx)
 	}
 	res, sent := x.result(), len(x.tl.Observations)
-	if res.Verdict == Open && !x.brisk() { // else it was asked
+	if res.Verdict == Open && !x.brisk() { // where x is brisk, that was asked
 		if steady := x.steadily(ctx); steady != nil {
 			return steady
 		}
@@ -133,8 +136,8 @@ func (x *search) answer(ctx context.Context) *Result {
 	return res
 }
 
-// steadily asks the question that is open once more of the same recording, and of what comes, on a steady
-// path. It returns nil where that names nothing: x is then as it was, with what was sent meanwhile.
+// steadily asks the open question again, on a steady path, of the same recording and of further requests. It
+// returns nil where that names nothing. Then x is as before, with the further requests.
 func (x *search) steadily(ctx context.Context) *Result {
 	path := steady(x.tl)
 	if !x.far || path == nil || x.ended() || x.tl.Counts().Denied == 0 {
@@ -144,14 +147,14 @@ func (x *search) steadily(ctx context.Context) *Result {
 	y.path, y.stopped, y.late = path, "", nil
 	y.usuals, y.made, y.doubting, y.confirmed = 0, map[string]int{}, false, false
 	y.begin()
-	if x.aside == nil && x.stage == 0 && len(x.regions) > 0 { // what is refuted on any path is so on this one
+	if x.aside == nil && x.stage == 0 && len(x.regions) > 0 { // refuted on any path means on this one
 		y.regions = nil
 		for _, r := range x.regions {
 			y.regions = append(y.regions, &region{kind: r.kind, live: slices.Clone(r.live),
 				doubtful: slices.Clone(r.doubtful), tried: slices.Clone(r.tried), fine: r.fine})
 		}
 	}
-	if y.every = max(y.o.Every, y.trip()*5/4); x.brisk() { // further apart less is denied
+	if y.every = max(y.o.Every, y.trip()*5/4); x.brisk() { // with wider gaps less is denied
 		y.every = y.o.Every
 	}
 	y.far = x.brisk() || y.every > y.o.Every
@@ -177,7 +180,8 @@ func (x *search) steadily(ctx context.Context) *Result {
 	return res
 }
 
-// leaves is a reason that says what is left on a steady path, which is often much less than on any.
+// leaves returns the reason that says what is left on a steady path, which is often much less than on any
+// path.
 func leaves(s *Steady, res *Result) string {
 	if len(res.Found) == 0 || s.belied(res.Timeline) {
 		return "; no single kind is left either " + s.sentence()
@@ -185,15 +189,15 @@ func leaves(s *Steady, res *Result) string {
 	return "; " + s.sentence() + ", what is left is " + strings.ReplaceAll(res.listed(), "; ", ", ")
 }
 
-// overloads is how often a quota is overloaded of which units come back within a round trip. Each is as good
-// as a usual experiment.
+// overloads is how often a quota is overloaded whose units come back within a round trip. Each time is as
+// good as a usual experiment.
 const overloads = 2
 
-// surplus is how many requests come on top of a quota, and then further apart.
+// surplus is how many requests come on top of a quota, and how many come wider apart after that.
 const surplus = 10
 
-// overload asks for the quota after a rest, and then on and on: how often what comes too soon is admitted
-// tells the rate. Then it asks wider apart: of a limit of requests in flight few are under way then.
+// overload asks for the quota after a rest, and for more: the share that is admitted tells the rate. Then it
+// asks wider apart, so that few requests are in flight: a limit of those then admits all.
 func (x *search) overload(ctx context.Context, rest time.Duration) bool {
 	wide := x.o.Every * 7 / 2
 	dense := Phase{Name: burstPhase, Rest: rest, Requests: x.drained() + surplus, Every: x.o.Every,
@@ -202,8 +206,8 @@ func (x *search) overload(ctx context.Context, rest time.Duration) bool {
 		x.send(ctx, Phase{Name: burstPhase, Rest: wide, Requests: surplus, Every: wide})
 }
 
-// held tells whether a limit of requests in flight explains all answers on a steady path too, also after some
-// more that are to refute it: each may do so, unless none of what came wider apart is denied.
+// held tells whether a limit of requests in flight explains all answers on a steady path too. It sends more
+// requests that may refute one. It gives up where none is denied of those that came wider apart.
 func (x *search) held(ctx context.Context) bool {
 	const trips, tries = 100, 3
 	for n := range tries {
@@ -219,8 +223,8 @@ func (x *search) held(ctx context.Context) bool {
 	return x.inFlight() != nil
 }
 
-// within widens what was measured of the only limit that is left by as much as the fastest answer took longer
-// than the path is supposed to: so much later or sooner may each window end if the path needs as much less.
+// within widens what was measured of the only limit that is left. The path may need less than Floor, by up to
+// what the fastest answer took longer. The ends of each window are open by that.
 func within(s *Steady, c *Candidate, r *region) {
 	h, margin := r.hull(), s.Fastest-s.Floor
 	if r.kind.paced {
@@ -231,7 +235,7 @@ func within(s *Steady, c *Candidate, r *region) {
 	c.Measured.Rate = (&region{kind: r.kind, live: []box{h}}).rate(h)
 }
 
-// trips are the times from requests with some outcomes to their answers, ascending.
+// trips are the times from requests with given outcomes to their answers, ascending.
 func trips(tl *timeline.Timeline, of ...timeline.Outcome) (out []time.Duration) {
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Answered && slices.Contains(of, o.Outcome) {

@@ -9,14 +9,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Answers state their limit in header fields. identify believes none of them: they are shown beside the
-// measured limit. The time that a denial states is asked for densely.
+// Answers state their limit in header fields. identify believes none of them and shows them beside the
+// measured limit. It only asks more densely about the time that a denial states.
 
-// Told is what answers say of their limit, which nothing here relies on: the first answer, and the first
-// denial.
+// Told is what the first answer and the first denial state about their limit. Nothing here relies on it.
 func Told(tl *timeline.Timeline) []string {
 	var out []string
-	told := map[string]bool{} // the first answer says it
+	told := map[string]bool{} // by dialect and window
 	add := func(o *timeline.Observation) {
 		date := tl.Header.Started.Add(o.FirstByte)
 		quotas, _ := headers.Quotas(o.Fields.Get, date)
@@ -53,9 +52,9 @@ func Told(tl *timeline.Timeline) []string {
 	return slices.Compact(out)
 }
 
-// toldReturn is a phase that asks for the return of the quota, densely, about the time that a denial states.
-// Retry-After has whole seconds, rounded up or down. It reports false where the denial states none, or the
-// budget of time ends before.
+// toldReturn is a phase that asks densely for the return of the quota, about the time that a denial states.
+// Retry-After is in whole seconds, rounded up or down. It reports false where the denial states none, or the
+// budget of time ends first.
 func (x *search) toldReturn(denied *timeline.Observation) (Phase, bool) {
 	const rounded = time.Second + 100*time.Millisecond
 	wait, told := ToldWait(denied, x.s.Header().Started)
@@ -65,7 +64,8 @@ func (x *search) toldReturn(denied *timeline.Observation) (Phase, bool) {
 		told && x.s.Now()+wait+rounded < x.sendUntil()
 }
 
-// toldWindow is the window that the first denial states for a quota, or the longest that it states; 0: none.
+// toldWindow is the window that the first denial states for a quota, or else the longest that it states; 0
+// for none.
 func toldWindow(tl *timeline.Timeline, quota int64) (out time.Duration) {
 	for _, q := range toldQuotas(tl) {
 		if q.HasLimit && q.Limit == quota && q.Window > 0 {
@@ -87,8 +87,8 @@ func toldQuotas(tl *timeline.Timeline) []headers.Quota {
 	return nil
 }
 
-// ToldWait is how long a denial asks to wait (RFC 9110 section 10.2.3), by a clock that started then. It
-// reports false for other answers, and without the field.
+// ToldWait is how long a denial asks to wait (RFC 9110 section 10.2.3). started is when the clock of o was 0.
+// It reports false for other answers, and without the field.
 func ToldWait(o *timeline.Observation, started time.Time) (time.Duration, bool) {
 	v, has := o.Fields.Get("Retry-After")
 	if !has || o.Outcome != timeline.Denied {

@@ -15,16 +15,16 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Where every usual kind is refuted, what is rare is looked for: a clock of whole seconds, then a bucket that
-// a timer fills, then two limits, of which one is found before the other one denies anything, then a ban
-// after a denial. They are not looked for before, so that no usual limit gets the name of a rare one.
+// Rare kinds are looked for only where every usual kind is refuted, so that no usual limit gets the name of a
+// rare one. First comes a clock of whole seconds, then a bucket that a timer fills. Then come two limits, of
+// which one is found before the other denies anything. Last comes a ban after a denial.
 
 // widenAsked is how many judgements each rare kind may ask for at once.
 const widenAsked = 300
 
-// widen looks for what is rare, one stage after the other, until some of it explains the recording, and asks
-// until a request is admitted again. It reports false where nothing does, or none is. What is only doubtful
-// counts for nothing here.
+// widen looks for rare kinds, one stage after the other, until one is likely. Then it asks until a request is
+// admitted again. It reports false where no kind is likely, or no request is admitted. Doubtful kinds do not
+// count here.
 func (x *search) widen(ctx context.Context) bool {
 	if x.aside != nil {
 		return false
@@ -32,9 +32,9 @@ func (x *search) widen(ctx context.Context) bool {
 	if x.stage == 0 && x.bySecond(ctx) {
 		return true
 	}
-	gone := x.gone // the nearest to what was seen are usual kinds
+	gone := x.gone // only usual kinds are told as the nearest
 	defer func() { x.gone = gone }()
-	usable := x.o.Fresh || x.skip > 0 // others who use the quota look like any of it
+	usable := x.o.Fresh || x.skip > 0 // others who use the quota would look like any rare kind
 	for stages := x.rare(); usable && x.stage <= len(stages) && !x.ended(); {
 		if x.stage++; x.stage == ofSeconds {
 			continue
@@ -53,7 +53,7 @@ func (x *search) widen(ctx context.Context) bool {
 	return false
 }
 
-// divide narrows what is rare until some of it is likely, more often what has more sides to be divided.
+// divide narrows rare regions until some are likely. Those with more dimensions take more rounds.
 func (x *search) divide(asked int) {
 	rounds := 1
 	if len(x.regions) > 0 && (x.regions[0].kind.bans || x.regions[0].beats != nil) {
@@ -64,7 +64,8 @@ func (x *search) divide(asked int) {
 	}
 }
 
-// bySecond looks for a clock of whole seconds. It reports false where none explains the recording.
+// bySecond looks for a clock of whole seconds. It reports false where none explains the recording, or no
+// request is admitted again.
 func (x *search) bySecond(ctx context.Context) bool {
 	gone := x.gone
 	defer func() { x.gone = gone }()
@@ -79,20 +80,19 @@ func (x *search) bySecond(ctx context.Context) bool {
 	return x.comeback(ctx)
 }
 
-// ofSeconds is the first stage, before those that rare returns, and ofBatches the first of those.
+// ofSeconds is the first stage. ofBatches is the first of the stages that rare returns.
 const (
 	ofSeconds = 1
 	ofBatches = 2
 )
 
-// unlikely tells whether all that is left of the usual kinds is doubtful: each policy that was tried is
-// refuted.
+// unlikely tells whether only doubtful usual kinds are left: each policy that was tried is refuted.
 func (x *search) unlikely() bool {
 	return x.stage == 0 && x.aside == nil && len(x.regions) > 0 && len(x.likely()) == 0
 }
 
-// rather looks for what is rare in place of what is unlikely. Where it finds nothing, that stays; else it is
-// put on a shelf, once.
+// rather looks for rare kinds in place of unlikely usual ones, once. If it finds any, the usual ones go on
+// the shelf. Else they stay.
 func (x *search) rather(ctx context.Context, look func(context.Context) bool) bool {
 	if x.spent || !x.unlikely() {
 		return false
@@ -106,8 +106,8 @@ func (x *search) rather(ctx context.Context, look func(context.Context) bool) bo
 	return false
 }
 
-// unshelve goes on with what was unlikely, where all that is rare is refuted. It reports false where nothing
-// was.
+// unshelve takes the unlikely kinds back where all rare ones are refuted. It reports false where there are
+// none.
 func (x *search) unshelve() bool {
 	if len(x.regions) > 0 || len(x.shelf) == 0 {
 		return false
@@ -116,8 +116,8 @@ func (x *search) unshelve() bool {
 	return true
 }
 
-// rarelyExplained takes what was unlikely for what is left, where nothing rare that is left is known to
-// explain all: also where there is no time to know it.
+// rarelyExplained takes the unlikely kinds back, unless a likely rare kind is known to explain the whole
+// recording. Without time to know that, it takes them back too.
 func (x *search) rarelyExplained() {
 	explains := func(r *region) bool { return !x.overdue() && !x.fails(x.candidate(r)) }
 	if len(x.shelf) > 0 && !slices.ContainsFunc(x.likely(), explains) {
@@ -126,7 +126,7 @@ func (x *search) rarelyExplained() {
 	}
 }
 
-// unlikelyExplains tells whether some of what was unlikely explains all answers, as what is rare does.
+// unlikelyExplains tells whether an unlikely kind explains all answers, as the rare kind does.
 func (x *search) unlikelyExplains() bool {
 	y := *x
 	y.regions, y.shelf, y.stage = x.shelf, nil, 0
@@ -136,8 +136,8 @@ func (x *search) unlikelyExplains() bool {
 	return slices.ContainsFunc(y.likely(), func(r *region) bool { return !y.fails(y.candidate(r)) })
 }
 
-// otherwise looks for a clock of whole seconds in place of the only class that is left, where the whole
-// recording refutes the policy that would be named: a region may be likely by what was asked of it.
+// otherwise looks for a clock of whole seconds where the whole recording refutes the policy that would be
+// named. The only class that is left may seem likely because only bounds were asked about it.
 func (x *search) otherwise(ctx context.Context) bool {
 	likely := x.likely()
 	if x.spent || x.stage > 0 || x.aside != nil || len(likely) == 0 || !x.settled(likely) ||
@@ -153,7 +153,7 @@ func (x *search) otherwise(ctx context.Context) bool {
 	return false
 }
 
-// rare are the stages of what is looked for.
+// rare returns the stages after ofSeconds: for each, the regions to look for.
 func (x *search) rare() [][]*region {
 	var bans []*region
 	for _, k := range kinds()[:4] {
@@ -168,8 +168,8 @@ func (x *search) rare() [][]*region {
 	return [][]*region{x.batches(), x.pairs(), bans}
 }
 
-// clocks are the limiters of a clock of whole seconds: quotas that were admitted in a row, and windows that
-// ended while requests were sent.
+// clocks returns the limiters with a clock of whole seconds. Their quotas are numbers of requests that were
+// admitted in a row. Their windows ended while requests were sent.
 func (x *search) clocks() (out []*region) {
 	const longest = 30 * time.Second
 	tl := x.shown()
@@ -194,7 +194,7 @@ func (x *search) clocks() (out []*region) {
 	return out
 }
 
-// inARow are the numbers of requests that were admitted one after the other before a denial, the usual ones
+// inARow returns the numbers of requests that were admitted in a row before a denial, the most frequent
 // first.
 func inARow(tl *timeline.Timeline) (out []int64) {
 	const most = 3
@@ -216,8 +216,8 @@ func inARow(tl *timeline.Timeline) (out []int64) {
 	return out[:min(most, len(out))]
 }
 
-// longestBan is the longest ban that a recording leaves room for. What was first denied after an admission
-// begins one, or a request without an answer before it, and nothing is admitted before it ends.
+// longestBan is the longest ban that a recording leaves room for. A ban begins with the first request after
+// an admission that was denied or not answered. It ends before the next admission.
 func longestBan(tl *timeline.Timeline) time.Duration {
 	type ban struct{ from, seen time.Duration }
 	out, on := tl.End(), map[string]*ban{}
@@ -235,10 +235,10 @@ func longestBan(tl *timeline.Timeline) time.Duration {
 	return out
 }
 
-// banning is why nothing is named where a ban explains the recording too.
+// banning is the reason where a ban explains the recording too.
 const banning = "a ban of %s..%s after each denial explains all answers too"
 
-// mayBan tells of a ban, and how to ask for it, where what was found explains the recording with one too.
+// mayBan adds the same limit with a ban, where that explains the recording too, and says how to test it.
 func (x *search) mayBan(res *Result) bool {
 	ban := x.banned(res.Found[0])
 	if ban == nil {
@@ -252,8 +252,8 @@ func (x *search) mayBan(res *Result) bool {
 	return true
 }
 
-// banned returns c with a ban that explains the recording too; nil where none is found, or it would be too
-// short to be told.
+// banned returns c with a ban that explains the recording too. It is nil where none is found, or any would be
+// too short to tell.
 func (x *search) banned(c Candidate) *Candidate {
 	const steps = 8
 	least, most := x.bearable(), longestBan(x.shown())
@@ -273,11 +273,11 @@ func (x *search) banned(c Candidate) *Candidate {
 	return nil
 }
 
-// mostBefore is of how many kinds the limit may be that denied first.
+// mostBefore is how many kinds the limit that denied first may have.
 const mostBefore = 2
 
-// pairs are the limits that explained all before the last experiment, each beside one of another kind that
-// is looked for.
+// pairs are pairs of limits. The first of each pair explained all requests before the last experiment. The
+// second is of a usual kind.
 func (x *search) pairs() []*region {
 	var out []*region
 	for _, first := range x.trail[:min(len(x.trail), mostBefore)] {
@@ -299,7 +299,7 @@ func (x *search) pairs() []*region {
 	return out
 }
 
-// recall keeps what is left of the usual kinds while something is.
+// recall remembers what is left of the usual kinds, for the time when nothing is left.
 func (x *search) recall() {
 	if x.stage > 0 || len(x.regions) == 0 {
 		return
@@ -312,12 +312,12 @@ func (x *search) recall() {
 		x.trail = append(x.trail, &region{kind: r.kind, live: slices.Clone(r.live),
 			doubtful: slices.Clone(r.doubtful)})
 	}
-	slices.SortStableFunc(x.trail, func(a, b *region) int { // what is only doubtful comes last
+	slices.SortStableFunc(x.trail, func(a, b *region) int { // kinds that are only doubtful come last
 		return min(len(b.live), 1) - min(len(a.live), 1)
 	})
 }
 
-// text names what a region is of.
+// text names the kind of a region, or both kinds.
 func (r *region) text() string {
 	if r.beside == nil {
 		return r.kind.text
@@ -325,12 +325,12 @@ func (r *region) text() string {
 	return r.beside.kind.text + " and " + r.kind.text
 }
 
-// rare tells whether a region is of what is not looked for at first.
+// rare tells whether the kind of a region is looked for only after the usual ones.
 func (r *region) rare() bool {
 	return r.kind.seconds || r.kind.bans || r.beside != nil || r.beats != nil
 }
 
-// besides are the other limits of regions.
+// besides returns the other limits of regions.
 func besides(regions []*region) (out []*region) {
 	for _, r := range regions {
 		if r.beside != nil {
@@ -351,7 +351,7 @@ func with(class, more []spec.Algorithm) []spec.Algorithm {
 	return out
 }
 
-// both joins what is left of two limits: policies that together explain the recording, where there are some.
+// both joins what is left of two limits. Its policies explain the recording together, if some do.
 func (x *search) both(a, r *region) Candidate {
 	first, second := x.ofOne(a), x.ofOne(r)
 	out := first
@@ -361,7 +361,7 @@ func (x *search) both(a, r *region) Candidate {
 	if x.overdue() || !x.fails(out) {
 		return out
 	}
-	const firsts, parts = 4, 10 // of those that are tried, and of the second for each
+	const firsts, parts = 4, 10 // policies of the first that are tried, and boxes of the second for each
 	for _, b := range append([]box{a.kind.usual(a.hull())}, a.points(firsts, false)...) {
 		known := &region{kind: a.kind, live: []box{b}}
 		rest := &region{kind: r.kind, beside: known, live: r.live, doubtful: r.doubtful}
@@ -378,20 +378,20 @@ func (x *search) both(a, r *region) Candidate {
 	return out
 }
 
-// Answers may tell of a limit beside the one that was found, of a longer window: 1000 an hour beside 10 a
-// second. What is told is not believed: it is reached where the budget allows.
+// Answers may state another limit beside the one that was found, with a longer window: 1000 an hour beside 10
+// a second. A statement proves nothing, so that limit is reached where the budget allows.
 
-// overrunPhase is the name of the phase that reaches it.
+// overrunPhase is the name of the phase that reaches such a limit.
 const overrunPhase = "overrun"
 
-// beyond is a quota that is told beside the one that was found, and the phase that reaches it.
+// beyond is a quota that is stated beside the found limit, and the phase that reaches it.
 type beyond struct {
 	quota headers.Quota
 	phase Phase
 }
 
-// overrun asks as fast as the limit that was found admits, for more than one that is told beside it. It
-// reports false where none is told, or the budget is too small.
+// overrun sends as fast as the found limit admits, for more than a quota that is stated beside it. It reports
+// false where none is stated, or the budget is too small.
 func (x *search) overrun(ctx context.Context) bool {
 	all := x.beyonds()
 	if x.overran || x.stage > 0 || len(all) == 0 {
@@ -406,7 +406,7 @@ func (x *search) overrun(ctx context.Context) bool {
 	return x.send(ctx, p)
 }
 
-// beyonds are larger quotas of longer windows that the first denial tells of, that which is reached first
+// beyonds are the larger quotas of longer windows that the first denial states, those that are reached first
 // before the others.
 func (x *search) beyonds() (out []beyond) {
 	tl := x.tl
@@ -436,7 +436,7 @@ func (x *search) beyonds() (out []beyond) {
 	return out
 }
 
-// admitted is how many requests of the last window were admitted.
+// admitted counts the requests that were admitted within the last window.
 func (x *search) admitted(window time.Duration) (n int64) {
 	tl := x.shown()
 	for i := range tl.Observations {
@@ -447,7 +447,8 @@ func (x *search) admitted(window time.Duration) (n int64) {
 	return n
 }
 
-// alsoTold says what is told beside c: what was not reached with a limit to paste and what it takes.
+// alsoTold describes the limits that are stated beside c. One that was not reached comes with a SPEC to paste
+// and the requests that it takes.
 func (x *search) alsoTold(c Candidate) (out []string) {
 	if x.stage > 0 {
 		return nil
