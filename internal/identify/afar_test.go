@@ -13,7 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// fromAfar is a sender in front of a random limit, with round trips of 80 to 120 ms and lost answers.
+// fromAfar is a sender far from a random limit, with round trips of 80 to 120 ms and lost answers.
 func fromAfar(t *testing.T, seed uint64) (*simulated, Options) {
 	limit := randomLimit(rand.New(rand.NewPCG(seed, 2)), 6)
 	s := simulate(t, limit, seed)
@@ -21,7 +21,7 @@ func fromAfar(t *testing.T, seed uint64) (*simulated, Options) {
 	return s, budget(limit)
 }
 
-// Limits whose windows last some round trips are named from far away.
+// Limits are named from far away if their windows last some round trips.
 func TestLimitsAreNamedFromFarAway(t *testing.T) {
 	if os.Getenv("RLCHECK_SOAK") == "" {
 		t.Skip("half a minute: RLCHECK_SOAK")
@@ -39,8 +39,8 @@ func TestLimitsAreNamedFromFarAway(t *testing.T) {
 	}
 }
 
-// A kind and a quota that are known are named from far away, where answers take too long to tell the window
-// to 2 %: what was measured holds the truth, and the answer says why, and what would tell more.
+// From far away, answers take too long to tell a window to 2 %. A known kind and quota are named all the
+// same. What was measured includes the truth, and the answer says why it is wide and what would narrow it.
 func TestWhatIsNamedFromFarAwaySaysHowWellItIsKnown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten seconds")
@@ -57,8 +57,9 @@ func TestWhatIsNamedFromFarAwaySaysHowWellItIsKnown(t *testing.T) {
 	}
 }
 
-// TestAQueueIsNamedFromFarAway: one of seven, of which 4.5 % of the rate was open, was not named, as what
-// waits had told that it is near. It is coarse only where its soonest answer comes from far away.
+// TestAQueueIsNamedFromFarAway: a queue of seven was not named while 4.5 % of its rate was open, because slow
+// answers of waiting requests seemed to come from nearby. Only the fastest answer tells how far away a queue
+// is.
 func TestAQueueIsNamedFromFarAway(t *testing.T) {
 	queue := queues([]*region{known(parsed(t, "token-bucket,rate=2/s,burst=7")[0])})
 	queue[0].live[0].t2 += 30 * ms
@@ -75,7 +76,7 @@ func TestAQueueIsNamedFromFarAway(t *testing.T) {
 	}
 }
 
-// TestAQueueFarAwayIsWrittenRound: one of 4 in 1.9 s was named 4/1.84s, by the time of one unit alone.
+// TestAQueueFarAwayIsWrittenRound: 4/1.9s was written 4/1.84s, by the time of one unit alone.
 func TestAQueueFarAwayIsWrittenRound(t *testing.T) {
 	const want = "leaky-bucket-queue,rate=4/1.9s,queue=4"
 	s := simulate(t, parsed(t, want), 1)
@@ -92,8 +93,8 @@ func TestAQueueFarAwayIsWrittenRound(t *testing.T) {
 	}
 }
 
-// A lost answer explains what comes soon, and nothing else: the quota of a queue is nearly known from three
-// times sixty requests, of which one in twenty is lost.
+// A lost answer explains only denials soon after it. Three times sixty requests, of which one in twenty is
+// lost, tell the quota of a queue nearly.
 func TestALostAnswerExplainsLittle(t *testing.T) {
 	s, o := fromAfar(t, 1) // five in 1.3 s wait
 	x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: s.Now, made: map[string]int{},
@@ -117,8 +118,8 @@ func TestALostAnswerExplainsLittle(t *testing.T) {
 	}
 }
 
-// A lost request was decided soon or never, also where it may have opened a window: it did not fill one that
-// another request opened three seconds later.
+// A lost request was decided soon or never, even where it may have opened a window. It did not fill a window
+// that another request opened three seconds later.
 func TestALostAnswerFillsNoLaterWindow(t *testing.T) {
 	at := func(sent time.Duration, out timeline.Outcome) timeline.Observation {
 		o := timeline.Observation{Sent: sent, FirstByte: sent + 100*time.Millisecond, Answered: true,
@@ -142,7 +143,7 @@ func TestALostAnswerFillsNoLaterWindow(t *testing.T) {
 	}
 }
 
-// Where answers come later than the window lasts, the question stays open, and the answer says why.
+// Where answers take longer than the window, the question stays open, and the answer says why.
 func TestWhatIsTooShortFromFarAwayIsSaid(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten seconds")
@@ -168,8 +169,8 @@ func TestWhatIsTooShortFromFarAwayIsSaid(t *testing.T) {
 	}
 }
 
-// TestCountersAreSearchedFromFarAway: of eight classes that are left six are the roundings of two counters,
-// which the exact search tells from the others. Near it waits until no more than three classes are left.
+// TestCountersAreSearchedFromFarAway: six of the eight classes left are the roundings of two counters. The
+// exact search refutes some of them. Near the target it waits until at most three classes are left.
 func TestCountersAreSearchedFromFarAway(t *testing.T) {
 	for _, far := range []bool{false, true} {
 		x := &search{o: Options{Budget: Budget{MaxRequests: 5}}, far: far, tl: &timeline.Timeline{}}

@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// asking is a Sender that can ask as other clients; nothing is sent.
+// asking is a Sender that can ask as other clients. It sends nothing.
 type asking struct {
 	Sender
 	clients.Asker
@@ -20,9 +20,9 @@ func (asking) Wait() time.Duration     { return 0 }
 func (asking) Header() timeline.Header { return timeline.Header{} }
 func (asking) Ways() []clients.Way     { return make([]clients.Way, 3) }
 
-// TestRequestsAreKeptForClients: once a request was denied, a quarter is kept for what tells clients apart,
-// where that is asked, the sender can, and a round may fit in the time that is left. It was kept where none
-// fit. On a steady path it is kept once one quota is left.
+// TestRequestsAreKeptForClients: once a request was denied, a quarter is kept to find out what tells clients
+// apart, if that is wanted, the sender can, and a round fits the time. It used to be kept where no round
+// fitted. On a steady path it is kept once one quota is left.
 func TestRequestsAreKeptForClients(t *testing.T) {
 	denied := timeline.Observation{Answered: true, Outcome: timeline.Denied}
 	admitted := timeline.Observation{Answered: true, Outcome: timeline.Allowed}
@@ -32,12 +32,12 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 		sender Sender
 		alike  bool
 		seen   timeline.Observation
-		used   int // requests that used the quota up
+		used   int // requests that used up the quota
 		left   string
 		time   time.Duration
 		want   int
 		path   *Steady
-		quotas int64 // of which one is left
+		quotas int64 // how many quotas are left
 	}{
 		"asked":                    {asking{}, false, denied, 88, log, 63 * time.Second, 211, nil, 1},
 		"a quarter is too few":     {asking{}, false, denied, 89, log, 63 * time.Second, 310, nil, 1},
@@ -67,7 +67,7 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 	}
 }
 
-// TestTheQuotaOfOtherClients: what is left of the limit says how many requests use the quota up, and how long
+// TestTheQuotaOfOtherClients: the regions that are left tell how many requests use up the quota, and how long
 // it takes to come back.
 func TestTheQuotaOfOtherClients(t *testing.T) {
 	at := func(text string) *region { return known(parsed(t, text)[0]) }
@@ -85,7 +85,7 @@ func TestTheQuotaOfOtherClients(t *testing.T) {
 			[]*region{at("sliding-window-counter,rate=5/2s,align=first")}, nil,
 			clients.Limit{Quota: 5, Spends: 8, Recovery: 4200 * time.Millisecond}},
 		"a bucket refills meanwhile": {[]*region{at("token-bucket,rate=10/s,burst=20")}, nil,
-			clients.Limit{Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond}}, // 20 ms of 100 ms apart
+			clients.Limit{Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond}}, // 20 of 100 ms apart
 		"a quota that is not known": {[]*region{wide}, nil, clients.Limit{Quota: 5, Spends: 8,
 			Recovery: 2100 * time.Millisecond, Unfit: "the quota is not known: 4 to 5"}},
 		"a queue": {[]*region{at("token-bucket,rate=10/s,burst=20")}, []*region{wide}, clients.Limit{
@@ -101,7 +101,7 @@ func TestTheQuotaOfOtherClients(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftExplainsAClient: one that admits too many for what is left is not explained, nor one that is
+// TestWhatIsLeftExplainsAClient: unless it was admitted more often than any limit that is left allows, or was
 // denied too early.
 func TestWhatIsLeftExplainsAClient(t *testing.T) {
 	x := &search{regions: []*region{known(parsed(t, "sliding-window-log,rate=2/2s")[0])}}

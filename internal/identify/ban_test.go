@@ -16,8 +16,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// randomBan is any limit but a queue, and a ban after each denial from a unit or some more than a tenth of a
-// window up to three windows. Every third one requests prolong: no SPEC has that.
+// randomBan returns a random limit, no queue, with a ban after each denial. The ban lasts from a bit more
+// than a tenth of the window, or a unit, to three windows. Requests prolong one ban in three, which no SPEC
+// can state.
 func randomBan(t *testing.T, r *rand.Rand) (limit spec.Limit, prolongs bool) {
 	const most, least = 6, 60 * time.Millisecond
 	for limit == nil || limit[0].Queued() {
@@ -27,7 +28,7 @@ func randomBan(t *testing.T, r *rand.Rand) (limit spec.Limit, prolongs bool) {
 	shortest := float64(least + p.Rate.Per/time.Duration(min(p.Full(), 10)))
 	ban := time.Duration(shortest * math.Pow(float64(least+3*p.Rate.Per)/shortest, r.Float64()))
 	prolongs = r.IntN(3) == 0
-	if prolongs && ban > p.Rate.Per*9/10 && ban < p.Rate.Per*11/10 { // some windows are that themselves
+	if prolongs && ban > p.Rate.Per*9/10 && ban < p.Rate.Per*11/10 { // some windows are such bans themselves
 		ban += p.Rate.Per / 2
 	}
 	return parsed(t, fmt.Sprintf("%s,ban=%s", limit, ban.Round(time.Millisecond))), prolongs
@@ -39,9 +40,9 @@ func renewed(inside spec.Policy, ban time.Duration) *evasive {
 	return &evasive{prolonged: prolonged{inside: inside, ban: ban}}
 }
 
-// TestNoLimitIsNamedWithoutItsBan: a window of one in 20 s, with a ban of 25 s that requests prolong, was
-// named a counter of 21.7 s (seed 19), and one of 2 in 100 ms that bans for 296 ms a window of 441 ms. It is
-// asked until rare kinds are looked for, as what bans is one of them. RLCHECK_SOAK asks 300.
+// TestNoLimitIsNamedWithoutItsBan: one in 20 s, with a ban of 25 s that requests prolong, was named a counter
+// of 21.7 s (seed 19). Two in 100 ms with a ban of 296 ms was named a window of 441 ms. The search stops at
+// rare kinds, since bans are among them. RLCHECK_SOAK runs 300 seeds.
 func TestNoLimitIsNamedWithoutItsBan(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -70,7 +71,8 @@ func TestNoLimitIsNamedWithoutItsBan(t *testing.T) {
 	}
 }
 
-// unbannedAfter is a search that knows a limit, but for its ban, and asked what tells one.
+// unbannedAfter is a search that knows a limit without its ban, and has made the experiments that tell of
+// bans.
 func unbannedAfter(t *testing.T, k *kind, b box, ban time.Duration, prolongs bool, seed uint64) *search {
 	t.Helper()
 	inside := complete(k.policy(b))
@@ -86,7 +88,7 @@ func unbannedAfter(t *testing.T, k *kind, b box, ban time.Duration, prolongs boo
 	x := begun(s, usualBudget(), func() bool { return false })
 	x.regions, x.every = []*region{{kind: k, live: []box{b}}}, x.o.Every
 	x.send(t.Context(), Phase{Requests: int(inside.Full()) + 3, Every: x.every, Denials: 2})
-	if !k.counts() { // else it is never admitted
+	if !k.counts() { // otherwise none is ever admitted
 		x.send(t.Context(), Phase{Rest: x.every, Requests: 100, Every: 60 * time.Millisecond, Admits: 1})
 	}
 	for x.usual(t.Context(), ofAny) {
@@ -96,9 +98,9 @@ func unbannedAfter(t *testing.T, k *kind, b box, ban time.Duration, prolongs boo
 	return x
 }
 
-// TestABanIsToldByOneExperiment: of each kind, whatever bans for a fifth of its time or more is refuted after
-// it, and what bans nobody is not, nor does it leave room for a ban that could be told. Some kinds that count
-// denied requests are bans that requests prolong.
+// TestABanIsToldByOneExperiment: for each kind, a ban of a fifth of its time or more is refuted by the
+// experiment. A limit without a ban is not, nor is there room for a ban left. Some kinds that count denied
+// requests act like bans that requests prolong.
 func TestABanIsToldByOneExperiment(t *testing.T) {
 	const window = 2 * time.Second
 	for i, k := range kinds() {
@@ -131,8 +133,8 @@ func TestABanIsToldByOneExperiment(t *testing.T) {
 	}
 }
 
-// TestTheRestBeforeABanIsAskedForIsNoLongerThanItMustBe: it was twice the window of any kind, so that a log
-// of 100 a minute was OPEN for a ban: 5 minutes were over before that was asked.
+// TestTheRestBeforeABanIsAskedForIsNoLongerThanItMustBe: the rest was twice the window for any kind. So the 5
+// minutes of a log of 100 a minute ended before a ban was asked for, and it stayed open.
 func TestTheRestBeforeABanIsAskedForIsNoLongerThanItMustBe(t *testing.T) {
 	const s = time.Second
 	for _, tt := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// inBatches is a sender in front of a bucket in batches, whose timer began some time before the first
+// inBatches is a sender in front of a bucket that a timer fills. The timer started some time before the first
 // request; 0: with it.
 func inBatches(t *testing.T, limit spec.Limit, seed uint64, before time.Duration) *simulated {
 	t.Helper()
@@ -26,7 +26,7 @@ func inBatches(t *testing.T, limit spec.Limit, seed uint64, before time.Duration
 	return s
 }
 
-// reset is a bucket whose timer is set anew at each beat, which comes up to 1 ms late.
+// reset is a bucket whose timer is set anew at each beat, so that beats come up to 1 ms late.
 type reset struct {
 	simulated     *simulated
 	fill, most, n int64
@@ -47,7 +47,7 @@ func (b *reset) Step(_ reference.State, at time.Duration, _ int64) (reference.St
 	return nil, reference.Decision{Allow: true}
 }
 
-// otherBatches says in what a bucket in batches and what was found can be told apart; empty: they cannot.
+// otherBatches says in what a bucket in batches differs from what was found; empty: in nothing.
 func otherBatches(truth spec.Policy, found spec.Limit) string {
 	got := found[0]
 	apart := func(p spec.Policy) float64 {
@@ -62,13 +62,13 @@ func otherBatches(truth spec.Policy, found spec.Limit) string {
 		return "units at a time"
 	case apart(got) < apart(truth)*0.98 || apart(got) > apart(truth)*1.02:
 		return "time"
-	case truth.Start == spec.StartUnknown && got.Start != truth.Start: // which holds the other one too
+	case truth.Start == spec.StartUnknown && got.Start != truth.Start: // unknown includes the other
 		return "timer"
 	}
 	return ""
 }
 
-// namesBatches fails the test where what is identified is another limit, or none.
+// namesBatches fails the test if another limit is identified, or none.
 func namesBatches(t *testing.T, s *simulated, limit spec.Limit, o Options) *Result {
 	t.Helper()
 	res := Identify(t.Context(), s, o)
@@ -86,8 +86,8 @@ func namesBatches(t *testing.T, s *simulated, limit spec.Limit, o Options) *Resu
 	return res
 }
 
-// TestBucketsInBatchesAreNamed: those of Envoy before 1.31, whose timer runs free of the requests, and of
-// Bucket4j, whose timer begins with the first one, were "none of these".
+// TestBucketsInBatchesAreNamed: the timer of Envoy before 1.31 runs free of requests, that of Bucket4j starts
+// with the first one. Both were "none of these".
 func TestBucketsInBatchesAreNamed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -120,8 +120,8 @@ func TestBucketsInBatchesAreNamed(t *testing.T) {
 	})
 }
 
-// randomBatches is any bucket in batches of at most most units, and how long before the first request its
-// timer began.
+// randomBatches returns a random bucket in batches of at most most units. Its timer started some time before
+// the first request.
 func randomBatches(t *testing.T, r *rand.Rand, most int64) (limit spec.Limit, before time.Duration) {
 	t.Helper()
 	capacity := 2 + r.Int64N(most-1)
@@ -138,7 +138,7 @@ func randomBatches(t *testing.T, r *rand.Rand, most int64) (limit spec.Limit, be
 }
 
 // TestRandomBatchesAreNamed: seeds 0 to 29 were all named, each with its timer. RLCHECK_FAR asks from far
-// away, with lost answers, which takes minutes for some.
+// away, with lost answers. That takes minutes for some seeds.
 func TestRandomBatchesAreNamed(t *testing.T) {
 	if os.Getenv("RLCHECK_SOAK") == "" {
 		t.Skip("takes minutes: RLCHECK_SOAK")
@@ -174,7 +174,7 @@ func TestRandomBatchesAreNamed(t *testing.T) {
 	}
 }
 
-// TestBatchesThatWereNotRefutedAreNotCalledUnknown, nor those that explain all but for late beats.
+// TestBatchesThatWereNotRefutedAreNotCalledUnknown, nor are those that explain everything except late beats.
 func TestBatchesThatWereNotRefutedAreNotCalledUnknown(t *testing.T) {
 	const s = time.Second
 	x := &search{o: usualBudget(), s: simulate(t, parsed(t, "token-bucket,rate=2/s,burst=5"), 1),

@@ -11,11 +11,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// bubbled is a Sender in front of a target, one request after the other, in the time of a bubble.
+// bubbled is a Sender in front of a target, one request after the other, in the virtual time of a bubble.
 type bubbled struct {
 	target  *target.Target
 	started time.Time
-	// way is the time from here to the target, and back; jitter what comes on top, at random.
+	// way is the time to the target and back. jitter is added to it at random.
 	way, jitter time.Duration
 	random      *rand.Rand
 }
@@ -28,7 +28,7 @@ func (s *bubbled) Header() timeline.Header {
 	return timeline.Header{Started: s.started, Ended: s.Now()}
 }
 
-// ask lets the target answer. One that drops the connection answers nothing.
+// ask lets the target answer. If it drops the connection, there is no answer.
 func (s *bubbled) ask(w *httptest.ResponseRecorder, r *http.Request) {
 	defer func() {
 		if recover() != nil {

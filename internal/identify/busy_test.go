@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestKindsOfOneRequestAreOneLimiter: one that was known kept on asking for another of the same class.
+// TestKindsOfOneRequestAreOneLimiter: a known kind kept asking for others of its class.
 func TestKindsOfOneRequestAreOneLimiter(t *testing.T) {
 	const ms = time.Millisecond
 	all := kinds()
@@ -34,7 +34,7 @@ func TestKindsOfOneRequestAreOneLimiter(t *testing.T) {
 	}
 }
 
-// TestAQueueWithoutAPlaceIsDropped: of 400 requests 340 asked for a queue of which one request was left.
+// TestAQueueWithoutAPlaceIsDropped: 340 of 400 requests were sent for a queue of which one request was left.
 func TestAQueueWithoutAPlaceIsDropped(t *testing.T) {
 	bucket := known(parsed(t, "token-bucket,rate=5/s,burst=2")[0])
 	for quota, want := range map[int64]bool{1: true, 2: false} {
@@ -46,8 +46,8 @@ func TestAQueueWithoutAPlaceIsDropped(t *testing.T) {
 	}
 }
 
-// TestSlowAnswersAreNoQueue: where answers were slow by chance, a bucket was named
-// leaky-bucket-queue,queue=9,undelayed=9, in which nothing waits.
+// TestSlowAnswersAreNoQueue: answers were slow by chance, and a bucket was named
+// leaky-bucket-queue,queue=9,undelayed=9. Nothing waits in that queue.
 func TestSlowAnswersAreNoQueue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -65,8 +65,8 @@ func TestSlowAnswersAreNoQueue(t *testing.T) {
 	}
 }
 
-// On a busy machine, whose answers come late at random, more is left open; no name is wrong.
-// RLCHECK_SOAK runs 500.
+// On a busy machine, where answers are late at random, more is left open, but no name is wrong. RLCHECK_SOAK
+// runs 500 seeds.
 func TestNoNameIsWrongOnABusyMachine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -75,7 +75,7 @@ func TestNoNameIsWrongOnABusyMachine(t *testing.T) {
 	h.seeds(map[bool]uint64{false: 2, true: 500}[os.Getenv("RLCHECK_SOAK") != ""])
 }
 
-// TestASlowFirstAnswerIsNotFarAway: one answer of 90 ms, and all that came later were taken to be far away.
+// TestASlowFirstAnswerIsNotFarAway: one answer of 90 ms made all later ones seem to come from far away.
 func TestASlowFirstAnswerIsNotFarAway(t *testing.T) {
 	const ms = time.Millisecond
 	answer := func(at, took time.Duration) timeline.Observation {
@@ -91,8 +91,8 @@ func TestASlowFirstAnswerIsNotFarAway(t *testing.T) {
 	}
 }
 
-// TestALimitOfOneIsNamedWhereAnswersAreSlow: on a busy machine, where answers took up to 15 ms, one a 200 ms
-// was still open after 400 requests. Counters were not told apart, and one experiment was made thirty times.
+// TestALimitOfOneIsNamedWhereAnswersAreSlow: on a busy machine answers took up to 15 ms, and one in 200 ms
+// was open after 400 requests. Counters were not told apart, and one experiment was made thirty times.
 func TestALimitOfOneIsNamedWhereAnswersAreSlow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -111,8 +111,9 @@ func TestALimitOfOneIsNamedWhereAnswersAreSlow(t *testing.T) {
 	}
 }
 
-// TestCountersArePartedWhereMoreIsNotLearnt: of what is open by as much as two slow answers, and of two
-// quotas: 19 units that are rounded up are 18 that are not, but from rest (seed 131).
+// TestCountersArePartedWhereMoreIsNotLearnt: once the time is open by at most two slow answers, and at most
+// two quotas are left. A counter of 19 units that rounds up admits, except from rest, as one of 18 that does
+// not (seed 131).
 func TestCountersArePartedWhereMoreIsNotLearnt(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
@@ -128,8 +129,9 @@ func TestCountersArePartedWhereMoreIsNotLearnt(t *testing.T) {
 	}
 }
 
-// TestPlanningIsPartOfARest: what was to come 190 ms after a request came 190 ms after it was planned. On a
-// busy machine that took as long as one request in 200 ms, and 400 told no more of it.
+// TestPlanningIsPartOfARest: a request for 190 ms after the last one came 190 ms after it was planned. On a
+// busy machine planning took as long as the window of one request in 200 ms, so 400 requests told nothing
+// more.
 func TestPlanningIsPartOfARest(t *testing.T) {
 	const ms = time.Millisecond
 	s := simulate(t, parsed(t, "leaky-bucket,rate=5/s,burst=1"), 1)

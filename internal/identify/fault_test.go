@@ -14,7 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// serve returns a sender in front of a target of our own.
+// serve returns a sender in front of an embedded target.
 func serve(t *testing.T, limit spec.Limit, fault string) *bubbled {
 	t.Helper()
 	tgt, err := target.New(target.Options{Limit: limit, Fault: fault})
@@ -25,7 +25,7 @@ func serve(t *testing.T, limit spec.Limit, fault string) *bubbled {
 		random: rand.New(rand.NewPCG(1, 1))}
 }
 
-// outcomes are those of requests that show most faults which change decisions.
+// outcomes are those of requests that show most faults that change decisions.
 func outcomes(t *testing.T, s *bubbled) (out []timeline.Outcome) {
 	t.Helper()
 	const ms = time.Millisecond
@@ -45,7 +45,7 @@ func outcomes(t *testing.T, s *bubbled) (out []timeline.Outcome) {
 	return out
 }
 
-// explainsMore tells whether what was found explains what comes after it too: silences and bursts at random.
+// explainsMore tells whether what was found also explains random silences and bursts that come later.
 func explainsMore(t *testing.T, s *bubbled, res *Result) bool {
 	t.Helper()
 	tl, r := *res.Timeline, rand.New(rand.NewPCG(1, 1))
@@ -65,7 +65,7 @@ func explainsMore(t *testing.T, s *bubbled, res *Result) bool {
 	return !refuted(&tl, spec.Limit{measuredPolicy(res.Found[0])}, verdict.Exact, false)
 }
 
-// measuredPolicy is the policy of c with the time that was measured: within 2 % is not exact.
+// measuredPolicy is the policy of c with the measured times: the named time may be off by 2 %.
 func measuredPolicy(c Candidate) spec.Policy {
 	p := c.Limit[0]
 	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
@@ -76,8 +76,8 @@ func measuredPolicy(c Candidate) spec.Policy {
 	return p
 }
 
-// TestFaultsAreNotNamedWrongly: a target with a fault that changes its decisions is called none of those that
-// are known, or left open, or by a name that explains also what it does later.
+// TestFaultsAreNotNamedWrongly: if a fault changes decisions, the target is called none of the known limits,
+// is left open, or gets a name that also explains what it does later.
 func TestFaultsAreNotNamedWrongly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("half a minute")
@@ -105,8 +105,7 @@ func TestFaultsAreNotNamedWrongly(t *testing.T) {
 	}
 }
 
-// named identifies a target with a fault. From far away answers take twice a way, and up to half as long
-// again.
+// named identifies a target with a fault. Answers take twice way, and up to half as long again.
 func named(t *testing.T, limit spec.Limit, fault string, way time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -21,27 +21,28 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// simulated is a Sender in virtual time, in front of a reference limiter.
+// simulated is a Sender in virtual time in front of a reference limiter.
 type simulated struct {
 	t       *testing.T
 	limiter reference.Limiter
 	state   reference.State
 	start   time.Time
 	now     time.Duration
-	// decided is when the last request was decided: one after the other.
+	// decided is when the last request was decided. The next one is decided later.
 	decided time.Duration
-	// trip is the least time from a request to its answer, jitter what comes on top; lost is the share of
-	// lost answers.
+	// trip is the shortest time from a request to its answer. jitter is added to it at random. lost is the
+	// share of lost answers.
 	trip, jitter time.Duration
 	lost         float64
-	// forward is how much of trip is the way there. Half of jitter comes on top of it, and half on the way
-	// back. 0 is no network: a request is decided at any time until its answer.
+	// forward is the part of trip that is the way there. Half of jitter is added to each way. 0: no network;
+	// a request is decided at any time until its answer.
 	forward time.Duration
-	// busy is the share of answers that come later by up to slow.
+	// busy is the share of answers that are late, by up to slow.
 	busy   float64
 	slow   time.Duration
 	random *rand.Rand
-	// policy is what answers tell of their limit (RateLimit-Policy); empty: nothing, nor when to come back.
+	// policy is what answers state about their limit (RateLimit-Policy). Empty: they state nothing, nor when
+	// to come back.
 	policy string
 }
 
@@ -97,7 +98,7 @@ func (s *simulated) Send(_ context.Context, p Phase) ([]timeline.Observation, er
 	return out, nil
 }
 
-// legs returns how long a request takes, how much of that until it is decided, and its way back.
+// legs returns the time of a request, the part of it until it is decided, and its way back.
 func (s *simulated) legs() (trip, late, back time.Duration) {
 	random := func(most time.Duration) time.Duration {
 		return time.Duration(s.random.Int64N(int64(most) + 1))
@@ -113,7 +114,7 @@ func (s *simulated) legs() (trip, late, back time.Duration) {
 	return late + back, late, back
 }
 
-// known counts what was admitted and denied of the answers that are there when the next request is sent.
+// known counts the admissions and denials whose answers are there when the next request is sent.
 func (s *simulated) known(out []timeline.Observation) (admitted, denied int) {
 	for i := range out {
 		switch o := &out[i]; {
@@ -127,7 +128,7 @@ func (s *simulated) known(out []timeline.Observation) (admitted, denied int) {
 	return admitted, denied
 }
 
-// randomLimit returns any limit that people have: quotas of 1 to most, windows of 1 s to 1 min.
+// randomLimit returns a random limit that people may have: 1 to most requests in 100 ms to 20 s.
 func randomLimit(r *rand.Rand, most int64) spec.Limit {
 	quota := 1 + r.Int64N(most)
 	window := time.Duration(1+r.Int64N(20)) * []time.Duration{100 * time.Millisecond,
@@ -165,13 +166,13 @@ func randomLimit(r *rand.Rand, most int64) spec.Limit {
 	return l
 }
 
-// budget is what the named policies below are found with: 10 times the quota and 200 requests.
+// budget is the budget for named policies: 10 times the quota and 200 requests.
 func budget(limit spec.Limit) Options {
 	return Options{Fresh: true, Budget: Budget{MaxRequests: int(10*limit[0].Full()) + 200,
 		Every: 20 * time.Millisecond, MaxTime: 20 * time.Minute}}
 }
 
-// TestALogIsIdentified: it is none of the random limits that are always tried.
+// TestALogIsIdentified: no random limit that is always tried is a log.
 func TestALogIsIdentified(t *testing.T) {
 	t.Parallel()
 	limit := parsed(t, "sliding-window-log,rate=5/2s")
@@ -182,8 +183,7 @@ func TestALogIsIdentified(t *testing.T) {
 	right(t, limit, res)
 }
 
-// Where others used the quota before, nothing is called by a wrong name, and no limit that is known is called
-// unknown.
+// If others used the quota before, no name is wrong, and no known limit is called unknown.
 func TestAQuotaInUseIsNoAccusation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -212,7 +212,7 @@ func TestAQuotaInUseIsNoAccusation(t *testing.T) {
 	}
 }
 
-// right fails the test unless what was identified is the truth, and passes on what was recorded.
+// right fails the test unless the identified limit is the truth and passes on the recording.
 func right(t *testing.T, limit spec.Limit, res *Result) {
 	t.Helper()
 	if why := differs(limit[0], res.Found[0]); why != "" && (why != "rate" || res.Sharper == nil) {
@@ -225,8 +225,8 @@ func right(t *testing.T, limit spec.Limit, res *Result) {
 	}
 }
 
-// differs says in what a truth and what was found can be told apart; empty where they cannot. A bucket that
-// is filled a whole quota at a time is a fixed window, whose place is that of the first request by chance.
+// differs says in what a truth can be told apart from what was found; empty: in nothing. A bucket that is
+// filled a whole quota at a time is a fixed window that happens to start with the first request.
 func differs(truth spec.Policy, found Candidate) string {
 	got := found.Limit[0]
 	perSecond := func(p spec.Policy) float64 { return float64(p.Rate.N) / p.Rate.Per.Seconds() }
@@ -254,28 +254,28 @@ func differs(truth spec.Policy, found Candidate) string {
 	return ""
 }
 
-// harness is a run of Identify over random limits, of which nothing is told.
+// harness runs Identify over random limits that state nothing about themselves.
 type harness struct {
 	t *testing.T
-	// most is the largest quota. slow asks for round trips of 80 to 120 ms, of which one in twenty is lost.
-	// odd makes windows up to 3 % longer, to times that nobody would write.
+	// most is the largest quota. slow makes round trips of 80 to 120 ms and loses one answer in twenty. odd
+	// makes windows up to 3 % longer, to times that nobody would write.
 	most int64
-	// busy makes any share of the answers late by up to 10 to 600 ms.
+	// busy makes a random share of the answers late, by up to 10 to 600 ms.
 	slow, odd, busy bool
-	// network tells that much of a round trip is the same for all, the way there a share of it.
+	// network makes much of each round trip constant, with a random part of it on the way there.
 	network bool
-	// foreign has others use some of the quota before, of which Identify knows that they may.
+	// foreign lets others use some of the quota before, and Identify knows that they may have.
 	foreign bool
-	// right, open and wrong count the names, short those of open that recover too soon to be told from there,
-	// coarse those of right whose SPEC is more than 2 % from the truth, which was not said to be nearer.
-	// used sums the requests. least is the share of names that is demanded of all but short, in percent.
+	// right, open and wrong count the answers. short counts open limits that recover too soon to be told from
+	// there. coarse counts right names whose SPEC is more than 2 % off, as the answer said it may be. used
+	// sums the requests. least is the share of names demanded of all but short, in percent.
 	right, open, wrong, short, coarse, used atomic.Int64
 	least                                   int64
-	// assumed counts those of right that rest on a steady path.
+	// assumed counts right names that rest on a steady path.
 	assumed atomic.Int64
 }
 
-// seeds runs the seeds from 0 on, or those that the environment names: one, or two with a dash between.
+// seeds runs seeds 0 to n-1, or those of RLCHECK_SEED: one, or a range with a dash.
 func (h *harness) seeds(n uint64) {
 	from, to := uint64(0), n
 	only, replay := os.LookupEnv("RLCHECK_SEED")
@@ -303,14 +303,14 @@ func (h *harness) seeds(n uint64) {
 }
 
 // tooShort tells whether a limit recovers in less than ten of the slowest round trips. A request is decided
-// at any time until its answer, so that each experiment leaves two round trips of a window open: a fifth of
-// such a window or more, of which a name needs 4 %. A name there is luck with round trips.
+// at any time until its answer, so each experiment leaves two round trips of a window open. That is a fifth
+// of such a window or more, and a name needs 4 %. A name there is luck.
 func (h *harness) tooShort(p spec.Policy) bool {
 	const slowest = 120 * time.Millisecond
 	return h.slow && p.Rate.Per*time.Duration(p.Full())/time.Duration(p.Rate.N) < 10*slowest
 }
 
-// seed identifies one limit. An open question is no error of its own; a wrong name is.
+// seed identifies one limit. A wrong name is an error; an open question alone is none.
 func (h *harness) seed(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	limit := randomLimit(r, h.most)
@@ -371,8 +371,8 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 	}
 }
 
-// Random limits of all algorithms and axes, of which nothing is told, are named rightly. 500 of any size take
-// a quarter of an hour: RLCHECK_SOAK.
+// Random limits of all algorithms and axes are named rightly, although they state nothing. RLCHECK_SOAK runs
+// 500 seeds of any size in a quarter of an hour.
 func TestRandomLimitsAreNamed(t *testing.T) {
 	h := &harness{t: t, most: 6, least: 85}
 	switch {
@@ -386,8 +386,8 @@ func TestRandomLimitsAreNamed(t *testing.T) {
 	}
 }
 
-// Of windows that nobody would write more is left open, as the exact search asks about single times; no name
-// is wrong, and none is called unknown. RLCHECK_SOAK runs 500.
+// Of windows that nobody would write more is left open, as the exact search asks about single times. No name
+// is wrong, and no limit is called unknown. RLCHECK_SOAK runs 500 seeds.
 func TestNoNameIsWrongOfOddWindows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
@@ -396,20 +396,20 @@ func TestNoNameIsWrongOfOddWindows(t *testing.T) {
 	h.seeds(map[bool]uint64{false: 3, true: 500}[os.Getenv("RLCHECK_SOAK") != ""])
 }
 
-// Where others used some of the quota before, the first answers may refute the truth. No name is wrong then.
-// RLCHECK_SOAK runs 500.
+// If others used some of the quota before, the first answers may refute the truth. No name is wrong then
+// either. RLCHECK_SOAK runs 500 seeds.
 func TestNoNameIsWrongOfAQuotaInUse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
 	}
 	h := &harness{t: t, most: 6, foreign: true}
-	h.seed(t, 110) // its units came back as fast as requests were sent: one a 20.51 ms, counting denials
+	h.seed(t, 110) // a unit came back as fast as requests were sent, in 20.51 ms, and denied requests counted
 	h.seeds(map[bool]uint64{false: 2, true: 500}[os.Getenv("RLCHECK_SOAK") != ""])
 }
 
-// From far away, and with lost answers, more questions are left open; no name is wrong. Of the limits that
-// last long enough 95 in 100 are to be named; of 48 it was 41, and less than four fifths is a step back.
-// RLCHECK_SOAK runs 500.
+// From far away and with lost answers more is left open, but no name is wrong. The goal is 95 of 100 limits
+// that last long enough. It was 41 of 48, and less than four fifths is a step back. RLCHECK_SOAK runs 500
+// seeds.
 func TestNoNameIsWrongFromFarAway(t *testing.T) {
 	h := &harness{t: t, most: 6, slow: true, least: 80}
 	if os.Getenv("RLCHECK_SOAK") == "" {
@@ -418,9 +418,9 @@ func TestNoNameIsWrongFromFarAway(t *testing.T) {
 	h.seeds(500)
 }
 
-// The same over a network, which needs most of each round trip for the way. Of seeds 0 to 59, 56 were named,
-// none wrongly, and 28 of seeds 340 to 369. The other six give back a unit in 50 to 67 ms, or are a counter
-// of 300 ms. Of 11 more that give one back in 50 to 100 ms, 4 were named.
+// The same over a network, where most of each round trip is the way. Of seeds 0 to 59, 56 were named, none
+// wrongly; of seeds 340 to 369, 28. The other six regain a unit in 50 to 67 ms, or are a counter of 300 ms.
+// Of 11 more limits that regain a unit in 50 to 100 ms, 4 were named.
 func TestNoNameIsWrongOverANetwork(t *testing.T) {
 	h := &harness{t: t, most: 6, slow: true, network: true, least: 90}
 	if os.Getenv("RLCHECK_SOAK") == "" {
@@ -439,7 +439,7 @@ func TestUnreachableStopsAtOnce(t *testing.T) {
 	}
 }
 
-// thinking is a sender beside which a second passes that no recording has.
+// thinking is a sender whose clock is ahead of its recording by a second.
 type thinking struct{ *simulated }
 
 func (s thinking) Now() time.Duration { return s.now + time.Second }
@@ -454,7 +454,8 @@ func TestTheTimeThatWasUsedIsTold(t *testing.T) {
 	}
 }
 
-// ponderous is a sender whose judge takes 5 ms for a judgement: that much passes whenever it is asked.
+// ponderous is a sender whose clock advances by 5 ms whenever it is read, as if each judgement took that
+// long.
 type ponderous struct{ *simulated }
 
 func (s ponderous) Now() time.Duration {
@@ -462,7 +463,7 @@ func (s ponderous) Now() time.Duration {
 	return s.now
 }
 
-// TestJudgingKeepsTheBudget: 2m12s of 2m were used, as what was sent until the end was judged after it.
+// TestJudgingKeepsTheBudget: 2m12s of 2m were used, as the last requests were judged after the end.
 func TestJudgingKeepsTheBudget(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of judging")
@@ -480,7 +481,7 @@ func TestJudgingKeepsTheBudget(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotCheckedIsNotNamed: what was found was checked on and on after --max-time.
+// TestWhatIsNotCheckedIsNotNamed: checks went on and on after --max-time.
 func TestWhatIsNotCheckedIsNotNamed(t *testing.T) {
 	limit, o := parsed(t, "token-bucket,rate=5/s,burst=5"), usualBudget()
 	o.Think = 10 * time.Second
@@ -503,8 +504,8 @@ func TestWhatIsNotCheckedIsNotNamed(t *testing.T) {
 	}
 }
 
-// TestNothingIsJudgedAfterTheTime: after --max-time bans were asked for, and while experiments were chosen
-// nothing of this heeded the time. On a busy machine an answer came 41 s late.
+// TestNothingIsJudgedAfterTheTime: bans were asked for after --max-time, and the choice of experiments
+// ignored it. On a busy machine an answer came 41 s late.
 func TestNothingIsJudgedAfterTheTime(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		x := volleys(t, "sliding-window-log,rate=5/2s", 1, 8, 0, 5*time.Second)
@@ -524,8 +525,8 @@ func TestNothingIsJudgedAfterTheTime(t *testing.T) {
 	}
 }
 
-// TestASecondBeginningThatSendsNothing: where others use the quota, and the budget ends before it is sure
-// to be whole again, what was recorded before is what is told.
+// TestASecondBeginningThatSendsNothing: others use the quota, and the budget ends before it is surely whole
+// again. Then the answer is about what was recorded before.
 func TestASecondBeginningThatSendsNothing(t *testing.T) {
 	limit := parsed(t, "fixed-window,rate=20/3s,align=first")
 	third := func(_ *stranger, n int, _ time.Duration) reference.Decision {

@@ -11,8 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestALostAnswerHoldsNoPlaceForLong: a denial ten seconds after a lost answer came while nothing was under
-// way.
+// TestALostAnswerHoldsNoPlaceForLong: at a denial ten seconds after a lost answer nothing is in flight.
 func TestALostAnswerHoldsNoPlaceForLong(t *testing.T) {
 	late := timeline.Observation{Sent: 10 * time.Second, FirstByte: 11 * time.Second, Answered: true,
 		Outcome: timeline.Denied}
@@ -24,7 +23,7 @@ func TestALostAnswerHoldsNoPlaceForLong(t *testing.T) {
 }
 
 // TestPlacesAreThoseOfTheDefinition: a place is held by each request of the client that was not denied, was
-// sent before the end of the span, and was not over before its beginning.
+// sent by the end of the span, and was not over before its beginning.
 func TestPlacesAreThoseOfTheDefinition(t *testing.T) {
 	for seed := range uint64(200) {
 		r, tl := rand.New(rand.NewPCG(seed, 7)), &timeline.Timeline{}
@@ -61,19 +60,19 @@ func TestPlacesAreThoseOfTheDefinition(t *testing.T) {
 	}
 }
 
-// seats is a target far away with a limit of requests in flight, each of which takes least to most.
+// seats is a target far away with a limit of requests in flight. Each request takes least to most.
 type seats struct {
 	*simulated
 	places      int
 	least, most time.Duration
-	// streams tells that an answer begins at once, and ends when the request is complete; loiters that a
-	// denial comes as late as the soonest answer of those.
+	// streams tells that an answer begins at once and ends when the request is complete. loiters tells that a
+	// denial takes as long as the fastest of those answers.
 	streams, loiters bool
 	// held are the instants at which the requests in flight are complete.
 	held []time.Duration
 }
 
-// randomSeats returns any such target: paths of 40 to 160 ms, and requests that take up to some of them.
+// randomSeats returns a random such target with paths of 40 to 160 ms.
 func randomSeats(t *testing.T, seed uint64) *seats {
 	r := rand.New(rand.NewPCG(seed, 4))
 	s := &seats{simulated: simulate(t, parsed(t, "token-bucket,rate=1/s,burst=1"), seed)}
@@ -124,8 +123,7 @@ func (s *seats) Send(_ context.Context, p Phase) ([]timeline.Observation, error)
 	return out, nil
 }
 
-// asFarAs returns the search of a target as far as all its answers came, on a steady path where one is
-// supposed.
+// asFarAs returns a search after its opening phases, and the path if a steady one may be supposed.
 func asFarAs(t *testing.T, s Sender) (x *search, path *Steady) {
 	x = &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}, clock: s.Now, made: map[string]int{},
 		ended: func() bool { return false }}
@@ -137,9 +135,9 @@ func asFarAs(t *testing.T, s Sender) (x *search, path *Steady) {
 	return x, steady(x.tl)
 }
 
-// TestALimitOfRequestsInFlightExplainsItselfFromFarAway, however long each request takes, however much of
-// that is the path, and whatever is lost. Where a place was supposed to be held for no part of the path, some
-// of these were refuted.
+// TestALimitOfRequestsInFlightExplainsItselfFromFarAway, however long requests take, however much of that is
+// the path, and whatever is lost. Some were refuted as long as a place was supposed to be held for no part of
+// the path.
 func TestALimitOfRequestsInFlightExplainsItselfFromFarAway(t *testing.T) {
 	n := 0
 	for seed := range uint64(map[bool]int{false: 16, true: 1000}[os.Getenv("RLCHECK_SOAK") != ""]) {
@@ -159,7 +157,7 @@ func TestALimitOfRequestsInFlightExplainsItselfFromFarAway(t *testing.T) {
 	}
 }
 
-// TestALimitOfRequestsInFlightIsNamedNothingElseFromFarAway: the answer is open, also on a steady path.
+// TestALimitOfRequestsInFlightIsNamedNothingElseFromFarAway: the answer is open, on a steady path too.
 func TestALimitOfRequestsInFlightIsNamedNothingElseFromFarAway(t *testing.T) {
 	if os.Getenv("RLCHECK_SOAK") == "" {
 		t.Skip("minutes: RLCHECK_SOAK=1")

@@ -10,10 +10,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestTimesAreNamedAsPeopleWriteThem: a limit of 4/504ms is nobody's, and a target of 4/500ms would fail it.
+// TestTimesAreNamedAsPeopleWriteThem: nobody has 4/504ms, and a target of 4/500ms would fail it.
 func TestTimesAreNamedAsPeopleWriteThem(t *testing.T) {
 	for _, tt := range []struct{ from, to, want time.Duration }{
-		{496, 514, 500}, // the far rounder time, though further than 2 % from one end
+		{496, 514, 500}, // far rounder, though more than 2 % from one end
 		{494, 509, 500}, // within 2 % of both ends
 		{506, 523, 513}, // 510 is not much rounder
 		{990, 1025, 1000},
@@ -27,7 +27,7 @@ func TestTimesAreNamedAsPeopleWriteThem(t *testing.T) {
 }
 
 // TestABucketIsWrittenAsItIsConfigured: as a rate where that is round, else as its quota in the time in which
-// it fills; of several round times the one amid what is left.
+// it fills. Of several round times it is the one nearest to the middle.
 func TestABucketIsWrittenAsItIsConfigured(t *testing.T) {
 	k := kinds()[0]
 	for _, tt := range []struct {
@@ -52,8 +52,8 @@ func TestABucketIsWrittenAsItIsConfigured(t *testing.T) {
 	}
 }
 
-// TestWhatIsNamedIsNearBothEnds: a far rounder time is named only once both ends are near it. 37/1.8s was, of
-// 37/1.85s.
+// TestWhatIsNamedIsNearBothEnds: a far rounder time is named only once both ends are near it. 37/1.85s was
+// named 37/1.8s.
 func TestWhatIsNamedIsNearBothEnds(t *testing.T) {
 	for _, tt := range []struct {
 		from, to time.Duration
@@ -66,7 +66,7 @@ func TestWhatIsNamedIsNearBothEnds(t *testing.T) {
 	}
 }
 
-// TestAnOpenAnswerSaysWhatIsKnown: each on a line of its own, and first why it is open.
+// TestAnOpenAnswerSaysWhatIsKnown: each thing on a line of its own, and first why it is open.
 func TestAnOpenAnswerSaysWhatIsKnown(t *testing.T) {
 	one := func(limit string, most float64) Candidate {
 		c := Candidate{Limit: parsed(t, limit), Class: bucketClass, least: time.Second, most: time.Second}
@@ -91,8 +91,8 @@ func TestAnOpenAnswerSaysWhatIsKnown(t *testing.T) {
 	}
 }
 
-// TestARunHasTheKeysThatWereSeen: where another key was seen to have a limit of its own, and none was given,
-// the clients of a run differ in it. Of the key that was given another one may be refused.
+// TestARunHasTheKeysThatWereSeen: if no key was given and another key was seen to have a limit of its own,
+// the clients of a run differ in it. If a key was given, the target may refuse another one.
 func TestARunHasTheKeysThatWereSeen(t *testing.T) {
 	row := func(plain, observed string) *clients.Found {
 		return &clients.Found{Rows: []verdict.Comparison{{Attribute: "address", Plain: clients.NoKey,

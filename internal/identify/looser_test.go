@@ -11,7 +11,7 @@ import (
 )
 
 // TestWhatHoldsWindowsHoldsEach: no window and no counter is refuted by its own answers, whatever it counts
-// and rounds.
+// and however it rounds.
 func TestWhatHoldsWindowsHoldsEach(t *testing.T) {
 	const counter = "sliding-window-counter,"
 	for _, form := range []string{counter + "%s", counter + "%s,align=first", counter + "%s,rounding=up",

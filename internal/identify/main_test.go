@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// TestMain lets garbage grow: the tests judge thousands of small recordings, and to collect after every 4 MB
+// TestMain lets garbage grow. The tests judge thousands of small recordings. Collecting garbage every 4 MB
 // took a third of their time.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(garbage)
 	os.Exit(m.Run())
 }
 
-// garbage is what may be kept of it, in percent of what is in use.
+// garbage is the value of GOGC: how much garbage may accumulate, in percent of the memory in use.
 const garbage = 800

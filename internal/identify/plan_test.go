@@ -7,8 +7,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestAVolleyOutlastsTheRefill: a bucket of 14 that gains one unit each 50 ms denies none of 17 requests that
-// come 30 ms apart, and so it looks like one that never denies.
+// TestAVolleyOutlastsTheRefill: a bucket of 14 that regains a unit in 50 ms denies none of 17 requests that
+// come 30 ms apart. So it looks like one that never denies.
 func TestAVolleyOutlastsTheRefill(t *testing.T) {
 	m := &model{kind: kinds()[0], point: box{q1: 14, q2: 14, t1: 50 * time.Millisecond,
 		t2: 50 * time.Millisecond}}
@@ -22,8 +22,8 @@ func TestAVolleyOutlastsTheRefill(t *testing.T) {
 	}
 }
 
-// TestALadderAsksNoFurtherThanTheReturnMayBe: where steps are as short as requests may be apart, it went on
-// for 20 denials, far beyond the last time at which a unit could come back.
+// TestALadderAsksNoFurtherThanTheReturnMayBe: with the shortest steps it went on for 20 denials, far beyond
+// the last time at which a unit could come back.
 func TestALadderAsksNoFurtherThanTheReturnMayBe(t *testing.T) {
 	for open, want := range map[time.Duration]int{0: 4, 100 * ms: 13, 8 * time.Second: 20} {
 		window := box{q1: 5, q2: 5, t1: time.Minute, t2: time.Minute + open}
@@ -37,8 +37,8 @@ func TestALadderAsksNoFurtherThanTheReturnMayBe(t *testing.T) {
 	}
 }
 
-// TestWhereNothingIsLikelyNothingIsPlanned: from far away it was a panic, where the judge had left no policy
-// that surely explains all.
+// TestWhereNothingIsLikelyNothingIsPlanned: far away this was a panic, when the judge had left no policy that
+// surely explains all.
 func TestWhereNothingIsLikelyNothingIsPlanned(t *testing.T) {
 	p := &planner{far: true, trip: 100 * time.Millisecond, every: 125 * time.Millisecond,
 		dense: 60 * time.Millisecond, requests: 100, left: time.Minute}
@@ -47,9 +47,9 @@ func TestWhereNothingIsLikelyNothingIsPlanned(t *testing.T) {
 	}
 }
 
-// TestAWaitIsCountedFromTheLastDenial: where denied requests count, it was counted from now on, as if one
-// were denied now, and no experiment told windows of 531 and 560 ms apart (seed 222). A window that was over
-// a moment before a denial is taken to be started anew by it.
+// TestAWaitIsCountedFromTheLastDenial: where denied requests count, it was counted from now on, as if a
+// request were denied now. So no experiment told windows of 531 and 560 ms apart (seed 222). A window that
+// ended a moment before a denial is supposed to be started anew by it.
 func TestAWaitIsCountedFromTheLastDenial(t *testing.T) {
 	const ms = time.Millisecond
 	b := box{q1: 2, q2: 2, t1: 500 * ms, t2: 500 * ms}
@@ -63,7 +63,7 @@ func TestAWaitIsCountedFromTheLastDenial(t *testing.T) {
 		for i, at := range []time.Duration{0, 10 * ms, 20 * ms, 400 * ms, last} {
 			m.follow(at, 0, []timeline.Outcome{timeline.Allowed, timeline.Denied}[min(i/2, 1)])
 		}
-		want := 400*ms + 500*ms - last - 20*ms // when the last but one leaves the log
+		want := 400*ms + 500*ms - last - 20*ms // when the last request but one leaves the log
 		if k.base.Refresh != "" {
 			want = 900*ms + 500*ms - last - 20*ms
 		}
@@ -73,8 +73,8 @@ func TestAWaitIsCountedFromTheLastDenial(t *testing.T) {
 	}
 }
 
-// TestWindowsByTheFirstRequestAreSearchedExactlyLate: the bounds left one of 29 in 2.155 s beside the log of
-// 29 in 2 s, and nothing told them apart (seed 96).
+// TestWindowsByTheFirstRequestAreSearchedExactlyLate: the bounds left 29 in 2.155 s beside the log of 29 in 2
+// s, and nothing told them apart (seed 96).
 func TestWindowsByTheFirstRequestAreSearchedExactlyLate(t *testing.T) {
 	for _, far := range []bool{false, true} {
 		x := &search{o: usualBudget(), far: far, tl: &timeline.Timeline{}}

@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Queues whose delays tell more than what they admit are named: of a rate that is not round, and of a part
-// that does not wait, of which more pass while the first leave.
+// Some queues are named by their delays, which tell more than what they admit: one with a rate that is not
+// round, and one that passes some requests undelayed. More than these pass while the first requests leave.
 func TestQueuesAreNamedByTheirDelays(t *testing.T) {
 	for text, seed := range map[string]uint64{
 		"leaky-bucket-queue,rate=17/900ms,queue=17":           285,
@@ -34,7 +34,7 @@ func TestQueuesAreNamedByTheirDelays(t *testing.T) {
 	}
 }
 
-// TestAQueueHasTheMiddleOfWhatIsLeft: the first of the times that the delays did not refute was 3 % off.
+// TestAQueueHasTheMiddleOfWhatIsLeft: the first time that the delays did not refute was 3 % off.
 func TestAQueueHasTheMiddleOfWhatIsLeft(t *testing.T) {
 	limit := parsed(t, "leaky-bucket-queue,rate=2/19s,queue=2")
 	s := simulate(t, limit, 21)
@@ -46,7 +46,7 @@ func TestAQueueHasTheMiddleOfWhatIsLeft(t *testing.T) {
 	right(t, limit, res)
 }
 
-// working is a target whose admitted requests take a while, after they were admitted.
+// working is a target whose requests take a while after they are admitted.
 type working struct{ *simulated }
 
 func (s working) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
@@ -59,22 +59,22 @@ func (s working) Send(ctx context.Context, p Phase) ([]timeline.Observation, err
 	return all, err
 }
 
-// Nothing waits in a queue without a place: one request at a time, which takes a while, is no queue.
+// Nothing waits in a queue without a place: one request at a time that takes a while is no queue.
 func TestOneAtATimeIsNoQueue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
 	}
 	limit := parsed(t, "leaky-bucket,rate=5/s,burst=1")
 	o := budget(limit)
-	o.MaxRequests = 40 // more are asked of kinds that take long
+	o.MaxRequests = 40 // more would be spent on kinds that take long
 	res := Identify(t.Context(), working{simulate(t, limit, 1)}, o)
 	if len(res.Found) == 0 || res.Found[0].Limit[0].Queued() {
 		t.Errorf("got %s, want %s", res.Summary(), limit)
 	}
 }
 
-// hurried is a target on a machine that is busy at first in one phase of eight, and in later ones of two:
-// requests come up to 150 ms late then.
+// hurried is a target on a busy machine. At first one phase in eight is disturbed, later one in two: requests
+// come up to 150 ms late.
 type hurried struct{ *simulated }
 
 func (s hurried) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
@@ -88,7 +88,7 @@ func (s hurried) Send(ctx context.Context, p Phase) ([]timeline.Observation, err
 	return s.simulated.Send(ctx, p)
 }
 
-// TestAQueueOnABusyMachineIsAmongWhatIsLeft: the slowest denial so far refuted nginx's queue, as later
+// TestAQueueOnABusyMachineIsAmongWhatIsLeft: the slowest denial so far refuted the queue of nginx, as later
 // requests were decided later than that.
 func TestAQueueOnABusyMachineIsAmongWhatIsLeft(t *testing.T) {
 	limit := parsed(t, "leaky-bucket-queue,rate=5/2s,queue=4")
@@ -111,15 +111,15 @@ func TestAQueueOnABusyMachineIsAmongWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestOnePlaceTooFewIsNoOtherQueue: of a queue whose rate is known to 0.1 %, a request came just when a place
-// was free. It was taken to be denied, and all behind it to wait too short, so that no queue was found (seed
-// 193).
+// TestOnePlaceTooFewIsNoOtherQueue: a request came just when a place was free in a queue whose rate is known
+// to 0.1 %. It seemed to be denied, and all requests behind it seemed to wait too short. So no queue was
+// found (seed 193).
 func TestOnePlaceTooFewIsNoOtherQueue(t *testing.T) {
 	truth := parsed(t, "leaky-bucket-queue,rate=24/13s,queue=24,undelayed=12")
 	x := &search{o: usualBudget(), s: simulate(t, truth, 193), tl: &timeline.Timeline{}}
 	for _, p := range []Phase{{Requests: 1}, {Rest: 20 * time.Millisecond, Requests: 28,
 		Every: 20 * time.Millisecond}, {Rest: 6 * time.Second, Requests: 18, Every: 20 * time.Millisecond}} {
-		x.aside = []*region{} // none waits for the answer to the one before
+		x.aside = []*region{} // so requests do not wait for earlier answers
 		x.send(t.Context(), p)
 	}
 	for _, rate := range []string{"24/13s", "24/13010ms"} {
@@ -130,8 +130,8 @@ func TestOnePlaceTooFewIsNoOtherQueue(t *testing.T) {
 	}
 }
 
-// serial is a target to which each request is sent after the answer to the one before, as Live sends those
-// that are not crowded.
+// serial is a target to which each request is sent after the previous answer, unless the phase is crowded. An
+// Endpoint sends so.
 type serial struct{ *simulated }
 
 func (s serial) Send(ctx context.Context, p Phase) (all []timeline.Observation, err error) {
@@ -150,8 +150,8 @@ func (s serial) Send(ctx context.Context, p Phase) (all []timeline.Observation, 
 	return all, nil
 }
 
-// TestAQueueDeniesNoneThatComeOneByOne: nginx's queue was asked for its quota with 240 requests, each of
-// which waited 400 ms, and nothing was left of the budget.
+// TestAQueueDeniesNoneThatComeOneByOne: 240 requests were spent on the quota of nginx's queue. Each waited
+// 400 ms, and nothing was left of the budget.
 func TestAQueueDeniesNoneThatComeOneByOne(t *testing.T) {
 	for _, text := range []string{"leaky-bucket-queue,rate=5/2s,queue=4",
 		"leaky-bucket-queue,rate=5/2s,queue=4,undelayed=2",
@@ -166,8 +166,8 @@ func TestAQueueDeniesNoneThatComeOneByOne(t *testing.T) {
 	}
 }
 
-// TestAQueueWithAPlaceIsToldFromOneWithout: a limit of one in 18 ms denies what comes every 20 ms where
-// answers differ by some. Nothing waits in it, and it stayed open for 350 requests beside a queue.
+// TestAQueueWithAPlaceIsToldFromOneWithout: one in 18 ms denies some requests that come every 20 ms, if
+// answers jitter. Nothing waits in it, but it stayed open beside a queue for 350 requests.
 func TestAQueueWithAPlaceIsToldFromOneWithout(t *testing.T) {
 	for _, text := range []string{"leaky-bucket-queue,rate=14/700ms,queue=14",
 		"leaky-bucket-queue,rate=30/s,queue=10"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// recordedOf returns two recordings of a limit: one that shows its quota, and one of how it recovers.
+// recordedOf returns two recordings of a limit: one shows its quota, the other how it recovers.
 func recordedOf(t *testing.T, limit spec.Limit) []*timeline.Timeline {
 	var out []*timeline.Timeline
 	const ms = time.Millisecond
@@ -35,7 +35,7 @@ func recordedOf(t *testing.T, limit spec.Limit) []*timeline.Timeline {
 	return out
 }
 
-// What two recordings leave together is named, or left open with the truth among what is left.
+// Two recordings together are named, or left open with the truth among what is left.
 func TestRecordingsAreRead(t *testing.T) {
 	for _, text := range []string{"token-bucket,rate=5/s,burst=6", "fixed-window,rate=6/2s,align=first"} {
 		if testing.Short() && text[0] == 't' { // it takes seconds
@@ -58,8 +58,8 @@ func TestRecordingsAreRead(t *testing.T) {
 	}
 }
 
-// TestWhatARecordingLeavesIsToldSharply: of a bucket of 20 a log left "quota 6..34", as the judge was asked
-// about twelve parts of what was left, wherever they lay.
+// TestWhatARecordingLeavesIsToldSharply: for a bucket of 20, a recording left "quota 6..34". The judge was
+// asked about twelve parts of what was left, wherever they lay.
 func TestWhatARecordingLeavesIsToldSharply(t *testing.T) {
 	s, tl := simulate(t, parsed(t, "token-bucket,rate=10/s,burst=20"), 1), &timeline.Timeline{}
 	for range 4 {
@@ -80,7 +80,7 @@ func TestWhatARecordingLeavesIsToldSharply(t *testing.T) {
 	}
 }
 
-// TestALogFromAmidTrafficSaysWhatWouldTell: 6,220 requests were to be sent.
+// TestALogFromAmidTrafficSaysWhatWouldTell: the answer asked for 6,220 requests.
 func TestALogFromAmidTrafficSaysWhatWouldTell(t *testing.T) {
 	tl := recordedOf(t, parsed(t, "token-bucket,rate=5/s,burst=6"))[0]
 	tl.Header.CompleteFrom, tl.Header.CompleteUntil = time.Millisecond, tl.End()
@@ -90,7 +90,7 @@ func TestALogFromAmidTrafficSaysWhatWouldTell(t *testing.T) {
 	}
 }
 
-// TestASampleIsWhatWasDeniedMost: of whole clients, or the beginning of one, near whose end no denial counts.
+// TestASampleIsWhatWasDeniedMost: whole clients, or the beginning of one, near whose end no denial counts.
 func TestASampleIsWhatWasDeniedMost(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i := range 400 {
@@ -118,7 +118,7 @@ func TestASampleIsWhatWasDeniedMost(t *testing.T) {
 	}
 }
 
-// A recording of which one limit does not decide on every request names nothing.
+// A recording of several limits names nothing.
 func TestARecordingOfSeveralLimitsIsNotRead(t *testing.T) {
 	limit := spec.Limit{{Algorithm: spec.FixedWindow, Rate: spec.Rate{N: 5, Per: time.Second}}}
 	all := recordedOf(t, limit)[:1]
@@ -128,8 +128,8 @@ func TestARecordingOfSeveralLimitsIsNotRead(t *testing.T) {
 	}
 }
 
-// TestALogWhoseAnswersTakeLongIsNoQueue: what is admitted takes its time to be answered, also where nothing
-// waits for a place.
+// TestALogWhoseAnswersTakeLongIsNoQueue: admitted requests take their time, although nothing waits for a
+// place.
 func TestALogWhoseAnswersTakeLongIsNoQueue(t *testing.T) {
 	limit := parsed(t, "token-bucket,rate=10/s,burst=20")
 	l, err := reference.NewLimit(limit)
@@ -157,7 +157,7 @@ func TestALogWhoseAnswersTakeLongIsNoQueue(t *testing.T) {
 	}
 }
 
-// TestAQueueIsSeenInAllOfARecording: the last phase may be of one request, which did not wait.
+// TestAQueueIsSeenInAllOfARecording: the last phase may have one request, which did not wait.
 func TestAQueueIsSeenInAllOfARecording(t *testing.T) {
 	s, tl := simulate(t, parsed(t, "leaky-bucket-queue,rate=5/2s,queue=4"), 1), &timeline.Timeline{}
 	for _, p := range []Phase{{Name: "crowd", Requests: 8, Every: 20 * time.Millisecond},
@@ -173,7 +173,7 @@ func TestAQueueIsSeenInAllOfARecording(t *testing.T) {
 	}
 }
 
-// slowLog is a log of a limiter behind which what is admitted takes 50 to 300 ms longer.
+// slowLog is a log from a limiter behind which admitted requests take 50 to 300 ms longer.
 func slowLog(l reference.Limiter, seed uint64) *timeline.Timeline {
 	tl, state, r := &timeline.Timeline{}, l.Init(), rand.New(rand.NewPCG(seed, 1))
 	for i := range time.Duration(240) {

@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// TestARateIsKnownBeforeItsWindow: of two windows of one rate, one may be ten times as long.
+// TestARateIsKnownBeforeItsWindow: two windows have one rate, and one is ten times as long.
 func TestARateIsKnownBeforeItsWindow(t *testing.T) {
 	const s = time.Second
 	r := &region{kind: kinds()[1], live: []box{{q1: 1, q2: 1, t1: s, t2: s},
@@ -19,7 +19,7 @@ func TestARateIsKnownBeforeItsWindow(t *testing.T) {
 	}
 }
 
-// A counter of a hundred and more denies none of six requests, however long its windows last.
+// A counter of a hundred or more denies none of six requests, however long its windows are.
 func TestCountersAreRefutedAllAtOnce(t *testing.T) {
 	tl := &timeline.Timeline{}
 	for i := range 6 {
@@ -47,8 +47,8 @@ func TestCountersAreRefutedAllAtOnce(t *testing.T) {
 	}
 }
 
-// TestAWindowThatIsNotRoundIsNamed: of a counter whose window nobody would write, no time that was tried
-// explained all, though an eighth of what was left does. The answer was that no limit does, and then open.
+// TestAWindowThatIsNotRoundIsNamed: this window is one that nobody would write. No time that was tried
+// explained all, although an eighth of the times that were left do. So it was called unknown, and later open.
 func TestAWindowThatIsNotRoundIsNamed(t *testing.T) {
 	limit := parsed(t, "sliding-window-counter,rate=4/6.17611425s,align=first")
 	res := Identify(t.Context(), simulate(t, limit, 36), budget(limit))
@@ -58,8 +58,8 @@ func TestAWindowThatIsNotRoundIsNamed(t *testing.T) {
 	right(t, limit, res)
 }
 
-// TestWhatIsLeftIsDividedUntilSomeOfItExplains: of a window of 1 to 2 s a hundredth explains the recording,
-// and what is named is the roundest of it; where nothing explains it nothing is named.
+// TestWhatIsLeftIsDividedUntilSomeOfItExplains: a hundredth of the windows of 1 to 2 s explains the
+// recording, and the roundest of it is named. Where none explains it, nothing is named.
 func TestWhatIsLeftIsDividedUntilSomeOfItExplains(t *testing.T) {
 	const s, us = time.Second, time.Microsecond
 	r := &region{kind: kinds()[3], live: []box{{q1: 5, q2: 5, t1: s, t2: 2 * s}}}
@@ -77,8 +77,8 @@ func TestWhatIsLeftIsDividedUntilSomeOfItExplains(t *testing.T) {
 	}
 }
 
-// TestNothingIsDividedOnceTheTimeIsOver: whoever had interrupted identify waited for a judge who could name
-// nothing any more.
+// TestNothingIsDividedOnceTheTimeIsOver: after an interrupt the judge went on, although it could name
+// nothing.
 func TestNothingIsDividedOnceTheTimeIsOver(t *testing.T) {
 	r := &region{kind: kinds()[3], live: []box{{q1: 5, q2: 5, t1: time.Second, t2: 2 * time.Second}}}
 	asked := 0
@@ -91,7 +91,7 @@ func TestNothingIsDividedOnceTheTimeIsOver(t *testing.T) {
 
 // TestWhatIsNotJudgedInTimeStaysAsItWas: all of it was judged, however late it was.
 func TestWhatIsNotJudgedInTimeStaysAsItWas(t *testing.T) {
-	tl := &timeline.Timeline{Observations: bursts(0, 1)} // whatever has a quota is refuted
+	tl := &timeline.Timeline{Observations: bursts(0, 1)} // this refutes whatever has a quota
 	for judged, want := range []struct{ live, doubtful int }{{2, 3}, {1, 3}, {0, 3}, {0, 2}, {0, 1}, {0, 0}} {
 		one, n := box{q1: 5, q2: 5, t1: time.Second, t2: time.Second}, 0
 		r := &region{kind: kinds()[3], live: []box{one, one}, doubtful: []box{one, one, one}}
@@ -105,7 +105,7 @@ func TestWhatIsNotJudgedInTimeStaysAsItWas(t *testing.T) {
 	}
 }
 
-// known is the region of one policy.
+// known is the region of a single policy.
 func known(p spec.Policy) *region {
 	for _, k := range kinds() {
 		if k.base.Algorithm == p.Algorithm && (!p.Windowed() || k.base.Align == p.Align) {

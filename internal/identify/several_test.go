@@ -25,7 +25,7 @@ func parsed(t *testing.T, text string) spec.Limit {
 // never ends no search.
 func never() bool { return false }
 
-// bursts are so many admissions and then denials, a millisecond apart.
+// bursts are admissions and then denials, a millisecond apart.
 func bursts(admitted, denied int) []timeline.Observation {
 	all := append(took(timeline.Allowed, make([]time.Duration, admitted)...),
 		took(timeline.Denied, make([]time.Duration, denied)...)...)
@@ -37,13 +37,13 @@ func bursts(admitted, denied int) []timeline.Observation {
 	return all
 }
 
-// usualBudget is that of the command.
+// usualBudget is the default budget of the command.
 func usualBudget() Options {
 	return Options{Fresh: true,
 		Budget: Budget{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute}}
 }
 
-// among returns what is left that is the truth, nil where it is not left.
+// among returns the candidate that is the truth; nil where none is.
 func among(truth spec.Limit, res *Result) *Candidate {
 	for i, c := range res.Found {
 		if len(c.Limit) != len(truth) || truth[0].Ban > 0 != (c.Limit[0].Ban > 0) {
@@ -64,8 +64,8 @@ func among(truth spec.Limit, res *Result) *Candidate {
 	return nil
 }
 
-// Two limits are found: one that can be waited for, as far as the budget goes, and the quota of one that
-// cannot. Everything that is told explains what was recorded.
+// Two limits are found: the one that recovers within the budget, and the quota of the other. All candidates
+// explain the recording.
 func TestTwoLimitsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten seconds")
@@ -74,7 +74,7 @@ func TestTwoLimitsAreFound(t *testing.T) {
 		"token-bucket,rate=2/s,burst=5 + sliding-window-log,rate=30/1m",
 		"fixed-window,rate=5/s,align=first + fixed-window,rate=30/1m,align=first",
 	} {
-		if os.Getenv("RLCHECK_SOAK") == "" && strings.HasPrefix(text, "fixed") { // the same by another kind
+		if os.Getenv("RLCHECK_SOAK") == "" && strings.HasPrefix(text, "fixed") { // much like the other
 			continue
 		}
 		t.Run(text, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestTwoLimitsAreFound(t *testing.T) {
 	}
 }
 
-// A ban is found, and a log with a short one is no log of a longer window.
+// A ban is found, and a log with a short ban is not a log with a longer window.
 func TestBansAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("twenty seconds")
@@ -117,7 +117,7 @@ func TestBansAreFound(t *testing.T) {
 	}
 }
 
-// policied is a target whose answers tell of several limits.
+// policied is a target whose answers state several limits.
 type policied struct {
 	*simulated
 	told string
@@ -131,8 +131,8 @@ func (s policied) Send(ctx context.Context, p Phase) ([]timeline.Observation, er
 	return all, err
 }
 
-// A limit that is told beside the one that was found is reached where the budget allows, and found; else it
-// is told, with what it takes. A second limit that is told and is none is not believed.
+// A limit that is stated beside the found one is reached where the budget allows, and found. Otherwise the
+// answer states it, with what it takes to reach it. If it does not exist, it is not believed.
 func TestALimitThatIsToldBesideIsReached(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -163,7 +163,7 @@ func TestALimitThatIsToldBesideIsReached(t *testing.T) {
 	}
 }
 
-// volleys is a search that asked for some more than once: bursts of so many after silences.
+// volleys is a search after bursts of so many requests, each after a rest.
 func volleys(t *testing.T, text string, seed uint64, requests int, rests ...time.Duration) *search {
 	t.Helper()
 	x := &search{o: usualBudget(), s: simulate(t, parsed(t, text), seed), tl: &timeline.Timeline{}}
@@ -173,8 +173,8 @@ func volleys(t *testing.T, text string, seed uint64, requests int, rests ...time
 	return x
 }
 
-// TestTheSecondOfTwoLimitsIsDivided: the round policies of both together do not explain a recording of odd
-// ones. Beside some policy of the first a part of the second does.
+// TestTheSecondOfTwoLimitsIsDivided: the round policies of two limits do not explain a recording of odd ones
+// together. Beside some policy of the first limit, a part of the second does.
 func TestTheSecondOfTwoLimitsIsDivided(t *testing.T) {
 	const s = time.Second
 	truth := "token-bucket,rate=5/1130ms,burst=5 + fixed-window,rate=17/18730ms,align=first"
@@ -195,8 +195,8 @@ func TestTheSecondOfTwoLimitsIsDivided(t *testing.T) {
 	}
 }
 
-// TestALimitThatForgetsIsTold: with the silence after which the whole quota is there again. One that is
-// explained otherwise, and one that denies after each silence, have no such.
+// TestALimitThatForgetsIsTold: with the silence after which the whole quota is there again. A limit that is
+// explained otherwise, or that denies after each silence, is not.
 func TestALimitThatForgetsIsTold(t *testing.T) {
 	const s = time.Second
 	for text, want := range map[string]string{
@@ -226,8 +226,8 @@ func TestALimitThatForgetsIsTold(t *testing.T) {
 }
 
 // TestWhatIsUnlikelyIsKeptBesideWhatIsRare: 40 in 2 s was "none of these". Each policy of it that was tried
-// was refuted, so that a clock of whole seconds was looked for. For that one, two usual kinds were taken that
-// had been given up, which the next requests refuted (seed 244).
+// was refuted, so a clock of whole seconds was looked for. Instead of that clock, two usual kinds came back
+// that had been given up, and the next requests refuted them (seed 244).
 func TestWhatIsUnlikelyIsKeptBesideWhatIsRare(t *testing.T) {
 	usual := &region{kind: kinds()[1], doubtful: []box{{q1: 1, q2: 9, t1: ms, t2: time.Minute}}}
 	seconds := *kinds()[1]
@@ -255,8 +255,8 @@ func TestWhatIsUnlikelyIsKeptBesideWhatIsRare(t *testing.T) {
 	}
 }
 
-// TestWhatIsRareAndNotCheckedGivesWay: when the time was over, pairs of limits that nobody had checked were
-// told, and the counter was not that they had been looked for in place of.
+// TestWhatIsRareAndNotCheckedGivesWay: when the time was over, the answer had pairs of limits that nobody had
+// checked. The counter in whose place they had been looked for was missing.
 func TestWhatIsRareAndNotCheckedGivesWay(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		x := volleys(t, "sliding-window-log,rate=5/2s", 1, 8, 0, 5*time.Second)
@@ -269,7 +269,7 @@ func TestWhatIsRareAndNotCheckedGivesWay(t *testing.T) {
 	}
 }
 
-// rested is what two bursts show, a minute apart.
+// rested is two bursts, a minute apart.
 func rested(first, second []timeline.Observation) []timeline.Observation {
 	for i := range second {
 		o := &second[i]
@@ -279,11 +279,11 @@ func rested(first, second []timeline.Observation) []timeline.Observation {
 	return append(first, second...)
 }
 
-// TestWhatIsRareIsLookedForBeforeNoneIsSaid: so much was left of usual kinds, all of it doubtful, that the
-// judge refuted the last of it when the next experiment was chosen. The answer was "none of these" then.
+// TestWhatIsRareIsLookedForBeforeNoneIsSaid: much was left of usual kinds, all of it doubtful. The judge
+// refuted the last of it while the next experiment was chosen, and the answer was "none of these".
 func TestWhatIsRareIsLookedForBeforeNoneIsSaid(t *testing.T) {
 	x := begun(simulate(t, parsed(t, "token-bucket,rate=1/s,burst=1"), 1), usualBudget(), never)
-	x.tl.Observations = rested(bursts(6, 1), bursts(5, 1)) // no log of 5, and none of 6
+	x.tl.Observations = rested(bursts(6, 1), bursts(5, 1)) // neither a log of 5 nor one of 6
 	left := &region{kind: kinds()[3]}
 	for i := range time.Duration(1200) { // each is refuted once it is divided
 		left.doubtful = append(left.doubtful, box{q1: 5, q2: 6, t1: time.Second + i, t2: time.Second + i})
@@ -294,7 +294,7 @@ func TestWhatIsRareIsLookedForBeforeNoneIsSaid(t *testing.T) {
 	}
 }
 
-// TestNoneIsSaidOnlyWhereAllWasLookedFor: what is rare, too, and the judge had its time for it.
+// TestNoneIsSaidOnlyWhereAllWasLookedFor: rare kinds too, and the judge had its time for them.
 func TestNoneIsSaidOnlyWhereAllWasLookedFor(t *testing.T) {
 	for name, tt := range map[string]struct {
 		widen       bool
@@ -312,7 +312,7 @@ func TestNoneIsSaidOnlyWhereAllWasLookedFor(t *testing.T) {
 		o.Think = tt.think
 		x := begun(simulate(t, parsed(t, "token-bucket,rate=1/s,burst=1"), 1), o,
 			func() bool { return tt.ended })
-		x.tl.Observations, x.regions = rested(bursts(0, 1), bursts(1, 0)), nil // the first one is denied
+		x.tl.Observations, x.regions = rested(bursts(0, 1), bursts(1, 0)), nil // the first request is denied
 		x.clock = func() time.Duration { now += tt.tick; return now }
 		for tt.widen && x.widen(t.Context()) {
 			x.clock = x.s.Now

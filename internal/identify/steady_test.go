@@ -15,7 +15,7 @@ import (
 
 const ms = time.Millisecond
 
-// took is a recording of requests that were answered in so long each.
+// took is requests a second apart, each answered after the given time.
 func took(outcome timeline.Outcome, all ...time.Duration) (out []timeline.Observation) {
 	for i, trip := range all {
 		sent := time.Duration(i) * time.Second
@@ -25,8 +25,7 @@ func took(outcome timeline.Outcome, all ...time.Duration) (out []timeline.Observ
 	return out
 }
 
-// TestLittleIsSupposedOfAPath: no more than what most answers show, and nothing where they are few, or
-// differ.
+// TestLittleIsSupposedOfAPath: only what most answers show, and nothing where answers are few or differ.
 func TestLittleIsSupposedOfAPath(t *testing.T) {
 	spread := func(n int, from, to time.Duration) (out []time.Duration) {
 		for i := range n {
@@ -53,7 +52,7 @@ func TestLittleIsSupposedOfAPath(t *testing.T) {
 	}
 }
 
-// decides is a limiter that keeps when it decided.
+// decides is a limiter that records when it decided.
 type decides struct {
 	reference.Limiter
 	at []time.Duration
@@ -64,7 +63,7 @@ func (d *decides) Step(s reference.State, at time.Duration, n int64) (reference.
 	return d.Limiter.Step(s, at, n)
 }
 
-// TestDecisionsLieWithinASteadyPath: wherever the limiter stands on it, moved by the same time for all.
+// TestDecisionsLieWithinASteadyPath: wherever the limiter stands on the path, shifted by one time for all.
 func TestDecisionsLieWithinASteadyPath(t *testing.T) {
 	for seed := range uint64(20) {
 		s := simulate(t, parsed(t, "token-bucket,rate=5/s,burst=5"), seed)
@@ -94,7 +93,7 @@ func TestDecisionsLieWithinASteadyPath(t *testing.T) {
 	}
 }
 
-// TestASteadyPathIsBeliedByOneAnswer: no interval is negative either.
+// TestASteadyPathIsBeliedByOneAnswer: and no interval becomes negative.
 func TestASteadyPathIsBeliedByOneAnswer(t *testing.T) {
 	path := &Steady{Floor: 70 * ms}
 	tl := &timeline.Timeline{Observations: took(timeline.Allowed, 90*ms, 69*ms)}
@@ -108,8 +107,8 @@ func TestASteadyPathIsBeliedByOneAnswer(t *testing.T) {
 	}
 }
 
-// TestWhatASteadyPathLeavesIsSaid: of 10/s with a burst of 20 an answer listed twelve kinds with quotas of 1
-// to 400. On a steady path five were left, of which the first was a bucket of 19 to 21.
+// TestWhatASteadyPathLeavesIsSaid: for 10/s with a burst of 20, an answer listed twelve kinds with quotas of
+// 1 to 400. On a steady path five were left, first a bucket of 19 to 21.
 func TestWhatASteadyPathLeavesIsSaid(t *testing.T) {
 	path, res := &Steady{62 * ms, 82 * ms, 300}, &Result{Verdict: Open}
 	res.Timeline = &timeline.Timeline{Observations: took(timeline.Allowed, 82*ms)}
@@ -124,7 +123,7 @@ func TestWhatASteadyPathLeavesIsSaid(t *testing.T) {
 			t.Errorf("got %q, want %q in it", said, want)
 		}
 	}
-	if n := strings.Count(said, "; "); n != 1 { // a reason of its own
+	if n := strings.Count(said, "; "); n != 1 { // it is one reason
 		t.Errorf("got %d reasons in %q, want 1", n, said)
 	}
 	res.Timeline = &timeline.Timeline{Observations: took(timeline.Allowed, 61*ms)}
@@ -133,7 +132,7 @@ func TestWhatASteadyPathLeavesIsSaid(t *testing.T) {
 	}
 }
 
-// TestAShortWindowIsNamedOnASteadyPath, five in 800 ms, and the answer says what that rests on.
+// TestAShortWindowIsNamedOnASteadyPath: five in 800 ms. The answer says what the name rests on.
 func TestAShortWindowIsNamedOnASteadyPath(t *testing.T) {
 	if os.Getenv("RLCHECK_SOAK") == "" {
 		t.Skip("a minute: RLCHECK_SOAK=1")
@@ -153,7 +152,7 @@ func TestAShortWindowIsNamedOnASteadyPath(t *testing.T) {
 	}
 }
 
-// brisk is a sender in front of a limit of which units come back within a round trip of 90 to 110 ms.
+// brisk is a sender in front of a limit whose units come back within a round trip of 90 to 110 ms.
 func brisk(t *testing.T, text string, seed uint64) (*simulated, Options) {
 	s := simulate(t, parsed(t, text), seed)
 	s.trip, s.jitter = 90*ms, 20*ms
@@ -191,7 +190,7 @@ func TestWhatComesBackWithinARoundTripIsNamedOnASteadyPath(t *testing.T) {
 	}
 }
 
-// TestALimitOfRequestsInFlightIsSoonRefutedOfABucket, also where answers are lost.
+// TestALimitOfRequestsInFlightIsSoonRefutedOfABucket, with lost answers too.
 func TestALimitOfRequestsInFlightIsSoonRefutedOfABucket(t *testing.T) {
 	for seed := range uint64(20) {
 		s, _ := brisk(t, "token-bucket,rate=10/s,burst=20", seed)
@@ -203,8 +202,9 @@ func TestALimitOfRequestsInFlightIsSoonRefutedOfABucket(t *testing.T) {
 	}
 }
 
-// TestALimitOfRequestsInFlightIsRefutedByMoreThanOneOverload: one more was asked for, which is luck of units
-// that come back in 83 ms. Of 50 ms none of those that come 70 ms apart is denied, and more tell nothing.
+// TestALimitOfRequestsInFlightIsRefutedByMoreThanOneOverload: one more was asked for, which needs luck if
+// units come back in 83 ms. If they come back in 50 ms, no request 70 ms apart is denied, and more overloads
+// tell nothing.
 func TestALimitOfRequestsInFlightIsRefutedByMoreThanOneOverload(t *testing.T) {
 	for text, want := range map[string]struct{ explained, overloads int }{
 		"token-bucket,rate=12/s,burst=6": {1, 3}, "token-bucket,rate=20/s,burst=6": {12, 1}} {
@@ -230,7 +230,7 @@ func TestALimitOfRequestsInFlightIsRefutedByMoreThanOneOverload(t *testing.T) {
 }
 
 // TestOneLateAnswerIsNoCrowdOnASteadyPath: on a busy machine one answer that took 200 ms longer kept the
-// exact search from all kinds, and 10/s with a burst of 20 was open beside counters of 3 in 74 ms.
+// exact search from all kinds. So 10/s with a burst of 20 was open beside counters of 3 in 74 ms.
 func TestOneLateAnswerIsNoCrowdOnASteadyPath(t *testing.T) {
 	for _, tt := range []struct {
 		path  *Steady
@@ -252,15 +252,15 @@ func TestOneLateAnswerIsNoCrowdOnASteadyPath(t *testing.T) {
 	}
 }
 
-// TestWindowsByTheFirstRequestAreSearchedOnASteadyPath: of one in 50 ms that requests start anew no bound
-// refuted the last box, and the search does in some milliseconds.
+// TestWindowsByTheFirstRequestAreSearchedOnASteadyPath: no bound refuted the last box of one in 50 ms that
+// requests start anew. The search does so in some milliseconds.
 func TestWindowsByTheFirstRequestAreSearchedOnASteadyPath(t *testing.T) {
 	for _, path := range []*Steady{nil, {Floor: 60 * ms}} {
 		x := &search{o: Options{Budget: Budget{MaxRequests: 5}}, far: true, path: path,
 			tl: &timeline.Timeline{}}
 		x.tl.Observations = make([]timeline.Observation, 1)
 		x.begin()
-		x.regions = x.regions[1:4] // two of windows, of which the second is by the first request, and logs
+		x.regions = x.regions[1:4] // windows by the clock, windows by the first request, and logs
 		x.deepen()
 		for i, r := range x.regions {
 			if want := path != nil && i == 1; r.kind.searched != want {
@@ -270,8 +270,8 @@ func TestWindowsByTheFirstRequestAreSearchedOnASteadyPath(t *testing.T) {
 	}
 }
 
-// TestARangeOfWindowsHoldsEach: on a steady path, where stretches are asked alone, no range is refuted by the
-// answers of a limit of it, also where some are lost.
+// TestARangeOfWindowsHoldsEach: on a steady path, where stretches are asked about alone, no range is refuted
+// by the answers of one of its limits. Some answers are lost.
 func TestARangeOfWindowsHoldsEach(t *testing.T) {
 	for i, k := range []*kind{kinds()[1], counterKind(spec.AlignUnknown, spec.CountAdmitted),
 		counterKind(spec.AlignUnknown, spec.CountAll)} {

@@ -20,7 +20,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// stranger is a limiter that no SPEC describes: step decides request n in front of two right limiters.
+// stranger is a limiter that no SPEC describes. step decides request n with the help of two right limiters.
 type stranger struct {
 	right reference.Limiter
 	step  func(s *stranger, n int, at time.Duration) reference.Decision
@@ -43,8 +43,8 @@ func (s *stranger) ask(which int, at time.Duration) (d reference.Decision) {
 	return d
 }
 
-// A limiter with a defect is called none of those that are known, or left open, or what is named explains all
-// that it did.
+// A defective limiter is called none of the known limits, is left open, or gets a name that explains all that
+// it did.
 func TestStrangersAreNotNamedWrongly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
@@ -112,7 +112,7 @@ func TestStrangersAreNotNamedWrongly(t *testing.T) {
 	}
 }
 
-// fits fails the test unless what programs read of res is as docs/identity.schema.json says.
+// fits fails the test unless the JSON of res fits docs/identity.schema.json.
 func fits(t *testing.T, res *Result) {
 	t.Helper()
 	text, err := res.JSON(About{Partition: "header:X-Api-Key", Recording: "timeline.ndjson"})
@@ -132,8 +132,8 @@ func fits(t *testing.T, res *Result) {
 	}
 }
 
-// A clock of whole seconds, and a log that bans, are looked for where nothing else is left: nothing else is
-// named in their place.
+// A clock of whole seconds and a log that bans are looked for only where nothing else is left. Nothing else
+// is named in their place.
 func TestWhatIsNotLookedForHasNoOtherName(t *testing.T) {
 	if testing.Short() {
 		t.Skip("half a minute")
@@ -157,7 +157,7 @@ func TestWhatIsNotLookedForHasNoOtherName(t *testing.T) {
 	}
 }
 
-// evasive is mod_evasive's limit: a window that every admitted request starts anew, and after it a ban that
+// evasive is the limit of mod_evasive: a window that every admitted request starts anew, and then a ban that
 // every request prolongs. Its clock reads multiples of tick.
 type evasive struct {
 	prolonged
@@ -186,8 +186,8 @@ func (e *evasive) Step(s reference.State, at time.Duration, _ int64) (reference.
 	return s, d
 }
 
-// TestABanThatRequestsProlongHasNoOtherName: mod_evasive was named a window of 3.15 s that every request
-// starts anew, for a ban of four whole seconds.
+// TestABanThatRequestsProlongHasNoOtherName: mod_evasive, with a ban of four whole seconds, was named a
+// window of 3.15 s that every request starts anew.
 func TestABanThatRequestsProlongHasNoOtherName(t *testing.T) {
 	if os.Getenv("RLCHECK_SOAK") == "" {
 		t.Skip("a quarter of a minute each: RLCHECK_SOAK")
@@ -208,8 +208,8 @@ func TestABanThatRequestsProlongHasNoOtherName(t *testing.T) {
 	}
 }
 
-// TestABanThatRequestsProlongIsARival: it keeps a window that every request starts anew from its name where
-// it explains all answers, and only there.
+// TestABanThatRequestsProlongIsARival: it prevents the name of a window that every request starts anew, but
+// only where it explains all answers.
 func TestABanThatRequestsProlongIsARival(t *testing.T) {
 	const s = time.Second
 	found := parsed(t, "fixed-window,rate=5/3100ms,align=first,refresh=all")
@@ -235,7 +235,7 @@ func TestABanThatRequestsProlongIsARival(t *testing.T) {
 	}
 }
 
-// telling is a target whose answers tell of a limit in whole seconds.
+// telling is a target whose answers state a limit in whole seconds.
 type telling struct{ *simulated }
 
 func (s telling) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
@@ -247,8 +247,9 @@ func (s telling) Send(ctx context.Context, p Phase) ([]timeline.Observation, err
 	return all, err
 }
 
-// TestAClockOfWholeSecondsIsNoOtherWindow: a limiter whose clock has whole seconds, and tells them, is not
-// named a window of another length, nor one of 2 s or 1.5 s such a clock. It may stay among what is left.
+// TestAClockOfWholeSecondsIsNoOtherWindow: a limiter whose clock has whole seconds, and states them, is not
+// named a window of another length. Windows of 2 s or 1.5 s are not named such a clock; it may stay among
+// what is left.
 func TestAClockOfWholeSecondsIsNoOtherWindow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -269,8 +270,8 @@ func TestAClockOfWholeSecondsIsNoOtherWindow(t *testing.T) {
 	}
 }
 
-// TestAClockOfWholeSecondsIsNamed: those of fiber, gin-rate-limit and Laravel were OPEN, with counters of
-// 983 ms or pairs of limits left, each policy of which was refuted.
+// TestAClockOfWholeSecondsIsNamed: fiber, gin-rate-limit and Laravel were OPEN. Counters of 983 ms or pairs
+// of limits were left, each policy of which was refuted.
 func TestAClockOfWholeSecondsIsNamed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -290,8 +291,8 @@ func TestAClockOfWholeSecondsIsNamed(t *testing.T) {
 	}
 }
 
-// TestAClockOfWholeSecondsIsNoWindowOfSeconds: Laravel's was named a window of 2 s by the clock, as all
-// requests came in every other second. A window by the clock is named still.
+// TestAClockOfWholeSecondsIsNoWindowOfSeconds: Laravel was named a window of 2 s by the clock, as all
+// requests came in every other second. A window by the clock is still named.
 func TestAClockOfWholeSecondsIsNoWindowOfSeconds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -310,8 +311,8 @@ func TestAClockOfWholeSecondsIsNoWindowOfSeconds(t *testing.T) {
 	}
 }
 
-// TestAClockOfWholeSecondsIsNoWindowByTheClock: pocketbase, whose windows of two seconds are counted by whole
-// seconds, was named a window of 2.5 s by the clock, as its bursts came in every other second half.
+// TestAClockOfWholeSecondsIsNoWindowByTheClock: PocketBase counts windows of two seconds by whole seconds. It
+// was named a window of 2.5 s by the clock, as its bursts came in every other half of a second.
 func TestAClockOfWholeSecondsIsNoWindowByTheClock(t *testing.T) {
 	const ms = time.Millisecond
 	coarse := parsed(t, "fixed-window,rate=5/2s,align=first,tick=1s")
@@ -367,8 +368,8 @@ func TestOneClockOfWholeSecondsExplainsItself(t *testing.T) {
 	}
 }
 
-// TestAClockOfWholeSecondsIsRefutedFromFarAway, also where answers are lost, of a window that lasts no whole
-// seconds: counters of 1 s were told beside one of 1.5 s after 250 requests.
+// TestAClockOfWholeSecondsIsRefutedFromFarAway, with lost answers too, where a window is no whole number of
+// seconds. After 250 requests counters of 1 s were left beside a window of 1.5 s.
 func TestAClockOfWholeSecondsIsRefutedFromFarAway(t *testing.T) {
 	explained := 0
 	for _, k := range coarseKinds {
@@ -390,9 +391,8 @@ func TestAClockOfWholeSecondsIsRefutedFromFarAway(t *testing.T) {
 	}
 }
 
-// TestAClockOfWholeSecondsDecidesInOrder: where each request came after the answer to the one before, the
-// seconds that were read do not tell alone which request of a second came first. A bucket of 27 in 1.9 s was
-// left open for that.
+// TestAClockOfWholeSecondsDecidesInOrder: where each request followed the previous answer, their order is
+// known. The seconds that were read do not tell it. A bucket of 27 in 1.9 s was left open for lack of it.
 func TestAClockOfWholeSecondsDecidesInOrder(t *testing.T) {
 	const coarse = "sliding-window-counter,rate=27/1s,align=first,count=all,rounding=down,tick=1s"
 	const ms = time.Millisecond
@@ -412,8 +412,8 @@ func TestAClockOfWholeSecondsDecidesInOrder(t *testing.T) {
 	}
 }
 
-// ticked is a limiter whose clock has the second of the wall clock at the last tick of a timer, which ticks
-// once a second, some time after it begins, and is late by up to 10 ms.
+// ticked is a limiter whose clock shows the second of the wall clock at the last tick of a timer. The timer
+// ticks once a second, at some place in the second, and up to 10 ms late.
 type ticked struct {
 	reference.Limiter
 	place time.Duration
@@ -441,8 +441,8 @@ func (s ours) Header() timeline.Header {
 	return h
 }
 
-// TestATickerOfSecondsExplainsItself: of a clock that was set 5 ms before a second ended, the next one was
-// found after some ticks, and in 30 of 40 recordings no place of the seconds explained that.
+// TestATickerOfSecondsExplainsItself: a clock was set 5 ms before a second ended. Some late ticks showed the
+// next second, and in 30 of 40 recordings no place of the seconds explained that.
 func TestATickerOfSecondsExplainsItself(t *testing.T) {
 	const ms = time.Millisecond
 	for _, k := range coarseKinds {
@@ -467,8 +467,8 @@ func TestATickerOfSecondsExplainsItself(t *testing.T) {
 	}
 }
 
-// TestARefutedNameMakesRoomForAClockOfWholeSeconds: of a real counter of fiber one of 3.85 s was left, which
-// the whole recording refuted, and nothing else was looked for.
+// TestARefutedNameMakesRoomForAClockOfWholeSeconds: of a real counter of fiber one of 3.85 s was left. The
+// whole recording refuted it, and nothing else was looked for.
 func TestARefutedNameMakesRoomForAClockOfWholeSeconds(t *testing.T) {
 	const ms = time.Millisecond
 	const coarse = "sliding-window-counter,rate=5/2s,align=first,count=all,rounding=up,tick=1s"

@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestLimitsOfAMinuteAreNamedByOneKey: limits of a minute are named within the usual budget, with a key that
-// others may have used before. Fields that state the limit make experiments cheap, and may be false.
+// TestLimitsOfAMinuteAreNamedByOneKey: within the usual budget, with a key that others may have used before.
+// Fields that state the limit make experiments cheap, and may be false.
 func TestLimitsOfAMinuteAreNamedByOneKey(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
@@ -20,12 +20,12 @@ func TestLimitsOfAMinuteAreNamedByOneKey(t *testing.T) {
 	}{
 		{"token-bucket,rate=10/1m,burst=10", "", false, true},
 		{"sliding-window-log,rate=30/1m", `"d";q=30;w=60`, false, true},
-		{"sliding-window-log,rate=30/1m", `"d";q=50;w=10`, false, false}, // which is false
+		{"sliding-window-log,rate=30/1m", `"d";q=50;w=10`, false, false}, // this is false
 		{"sliding-window-log,rate=60/1m", `"d";q=60;w=60`, true, true},
 		{"sliding-window-log,rate=100/1m", `"d";q=100;w=60`, true, true},
 		{"fixed-window,rate=30/1m,align=first", "", true, true},
 		{"fixed-window,rate=60/1m,align=first", `"d";q=60;w=60`, true, true},
-		{"fixed-window,rate=100/1m", `"d";q=100;w=60`, true, false}, // the one that is left, not confirmed
+		{"fixed-window,rate=100/1m", `"d";q=100;w=60`, true, false}, // the only one left, not confirmed
 		{"token-bucket,rate=60/1m,burst=60", `"d";q=60;w=60`, true, true},
 	} {
 		t.Run(tt.limit+" "+tt.told, func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestLimitsOfAMinuteAreNamedByOneKey(t *testing.T) {
 	}
 }
 
-// TestABucketIsInStepWithItsRequestsOnly: near, and of one that was asked. From far away, and in a recording,
-// nothing is known of how far apart requests were decided, and answers that take long would doubt any bucket.
+// TestABucketIsInStepWithItsRequestsOnly: near the target, and if it was asked. Far away and in recordings
+// the gaps between decisions are unknown, and slow answers would cast doubt on any bucket.
 func TestABucketIsInStepWithItsRequestsOnly(t *testing.T) {
 	tl := &timeline.Timeline{Observations: took(timeline.Allowed, 80*ms)}
 	quick := &timeline.Timeline{Observations: took(timeline.Allowed, ms)}
@@ -74,8 +74,8 @@ func TestABucketIsInStepWithItsRequestsOnly(t *testing.T) {
 	}
 }
 
-// TestTheToldReturnIsAskedFor: a denial that tells when to come back has its time asked for densely, and a
-// false one is believed once.
+// TestTheToldReturnIsAskedFor: the time that a denial states is asked for densely. A false one is believed
+// once.
 func TestTheToldReturnIsAskedFor(t *testing.T) {
 	for name, tt := range map[string]struct {
 		wait string

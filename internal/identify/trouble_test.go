@@ -9,7 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestTroubleNamesWhatIsMissing: where a target asked for a certificate and answers 400, the URL may well be
+// TestTroubleNamesWhatIsMissing: if a target asked for a certificate and answers 400, the URL may well be
 // right.
 func TestTroubleNamesWhatIsMissing(t *testing.T) {
 	tl := &timeline.Timeline{Observations: []timeline.Observation{{Answered: true, Status: 400}}}
@@ -22,8 +22,8 @@ func TestTroubleNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestLostRequestsAreToldWhereNothingIsDenied: a target that resets what it denies has a limit of two, not
-// one above all that was asked.
+// TestLostRequestsAreToldWhereNothingIsDenied: a target that resets the connections that it denies has a
+// limit of two, not a limit above all that was asked.
 func TestLostRequestsAreToldWhereNothingIsDenied(t *testing.T) {
 	const ms = time.Millisecond
 	ok := timeline.Observation{Outcome: timeline.Allowed, Answered: true, FirstByte: ms}
