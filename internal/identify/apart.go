@@ -11,8 +11,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// apart finds out what tells clients apart, where the sender can ask as other clients; nil where it cannot,
-// or nothing was denied.
+// apart finds out what tells clients apart. It returns nil where the sender cannot ask as other clients, or
+// nothing was denied.
 func (x *search) apart(ctx context.Context, res *Result) *clients.Found {
 	asker, can := x.s.(clients.Asker)
 	if !can || x.o.Alike || res.Timeline.Counts().Denied == 0 {
@@ -23,7 +23,7 @@ func (x *search) apart(ctx context.Context, res *Result) *clients.Found {
 		Until: x.o.MaxTime})
 }
 
-// quota is what is left of the limit, as far as other clients are asked about it.
+// quota is what other clients need to know about the limit.
 func (x *search) quota() clients.Limit {
 	out, least, whole := clients.Limit{Explains: x.explainsClient}, int64(0), time.Duration(0)
 	for i, r := range x.regions {
@@ -49,7 +49,7 @@ func (x *search) quota() clients.Limit {
 	return out
 }
 
-// back is the silence after which all of a policy of r is back.
+// back is the silence after which a policy of r has its whole quota again.
 func (r *region) back(quota int64, t time.Duration) time.Duration {
 	switch {
 	case r.kind.paced:
@@ -60,7 +60,7 @@ func (r *region) back(quota int64, t time.Duration) time.Duration {
 	return t
 }
 
-// timeForClients tells whether a round of so many requests may fit in the time that is left, after the
+// timeForClients tells whether a round of so many requests may fit into the time that is left, after the
 // shortest silence in which the quota may be whole again.
 func (x *search) timeForClients(requests int) bool {
 	left := x.o.MaxTime - x.s.Now() - time.Duration(requests)*max(x.every, x.trip()+x.path.floor())
@@ -70,12 +70,12 @@ func (x *search) timeForClients(requests int) bool {
 	})
 }
 
-// explainsClient tells whether some policy that is left admits as many requests of one client as a recording
-// has, or denies as many.
+// explainsClient tells whether some policy that is left may have admitted, or denied, as many requests of one
+// client as a recording has.
 func (x *search) explainsClient(one *timeline.Timeline, side verdict.Conformance) bool {
 	return slices.ContainsFunc(x.regions, func(r *region) bool {
 		h := r.hull()
-		at := box{h.q2, h.q2, h.t1, h.t1, h.d1, h.d1} // what admits the most
+		at := box{h.q2, h.q2, h.t1, h.t1, h.d1, h.d1} // this admits the most
 		if side == verdict.LowerBound {
 			at = box{h.q1, h.q1, h.t2, h.t2, h.d2, h.d2}
 		}

@@ -13,33 +13,33 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// A bucket may regain some units at each beat of a timer (Envoy before 1.31, Bucket4j). The timer begins with
-// the first request, or runs free of it. The bounds of the judge see little of such a bucket, and its exact
-// search knows one time between beats alone. So all timers are followed by package beat, for each number of
-// units apart. What is named is judged as everything else.
+// A bucket may regain some units at each beat of a timer (Envoy before 1.31, Bucket4j). The timer starts with
+// the first request, or runs free of requests. The bounds of the judge tell little about such a bucket, and
+// its exact search knows only one time between beats. So package beat follows all timers, for each number of
+// units apart. The judge judges what is named, as always.
 
-// timers is why buckets in batches are not refuted.
+// timers is the reason where buckets in batches were not refuted.
 const timers = "some buckets that a timer fills were neither refuted nor found"
 
-// tardy is why nothing is called unknown where such a bucket nearly explains the recording.
+// tardy is the reason where such a bucket nearly explains the recording.
 const tardy = "a bucket that a timer fills explains all answers, if its beats may come late"
 
 // beats are the timers that are left of a bucket in batches.
 type beats struct {
 	left beat.Set
-	// first are the ends of the time in which the first request was decided. full tells that the bucket was
+	// first is the closed interval in which the first request was decided. full tells that the bucket was
 	// full then.
 	first [2]time.Duration
 	full  bool
-	// trace is what the timers are followed by, and prompt that of a timer that is never late.
+	// trace follows a timer whose beats may be late, prompt one whose beats never are.
 	trace, prompt *beat.Trace
 }
 
-// late is how late the beat of a timer may come: that of Envoy is set anew at each beat.
+// late is how late a beat may be: the timer of Envoy is set anew at each beat.
 const late = 5 * time.Millisecond
 
-// batches are the buckets in batches, of each number of units that come back at a time. As many as all that
-// was admitted at once are a window.
+// batches are the buckets in batches, one region for each number of units at a beat. If all units came back
+// at once, it would be a window.
 func (x *search) batches() (out []*region) {
 	most, first := undeniedInARow(x.judged()), &x.path.decided(x.tl).Observations[0]
 	for fill := int64(1); fill < most; fill++ {
@@ -54,8 +54,8 @@ func (x *search) batches() (out []*region) {
 	return out
 }
 
-// mayBeat says why a recording that nothing explains may be of a bucket in batches: some were not refuted, or
-// explain it where timers are much later now and then than is looked for. Empty: it is of none.
+// mayBeat says why a bucket in batches may explain a recording that nothing else explains. Some were not
+// refuted, or one explains it if beats are sometimes much later than is looked for. Empty: none may.
 func (x *search) mayBeat() string {
 	if x.unfollowed {
 		return timers
@@ -71,7 +71,7 @@ func (x *search) mayBeat() string {
 	return ""
 }
 
-// undeniedInARow is how many requests were not denied between two denials, at most.
+// undeniedInARow is the most requests between two denials.
 func undeniedInARow(tl *timeline.Timeline) (most int64) {
 	n := int64(0)
 	for i := range tl.Observations {
@@ -92,7 +92,7 @@ func (r *region) byBeats(tl *timeline.Timeline, asked int) {
 	r.project()
 }
 
-// project takes what is left of timers for what is left of r.
+// project makes boxes of r from the timers that are left.
 func (r *region) project() {
 	boxes := func(all []beat.Box) (out []box) {
 		for _, b := range all {
@@ -105,7 +105,7 @@ func (r *region) project() {
 	r.live, r.doubtful = boxes(r.beats.left.Live), boxes(r.beats.left.Doubtful)
 }
 
-// timed is the bucket and timer in the middle of what is left about b, as the limiter that a model has.
+// timed returns the middle bucket and timer of what is left about b, as a point and as a limiter for a model.
 func (r *region) timed(b box) (box, reference.Limiter, error) {
 	all := slices.Concat(r.beats.left.Live, r.beats.left.Doubtful)
 	i := slices.IndexFunc(slices.Concat(r.live, r.doubtful), func(o box) bool {
@@ -119,28 +119,28 @@ func (r *region) timed(b box) (box, reference.Limiter, error) {
 	return b, timed{l, r.beats.trace.Origin() - time.Duration(m.U1*float64(apart)), m.Least}, err
 }
 
-// timed is a bucket that was created, full, at an instant.
+// timed is a bucket that was created full at an instant.
 type timed struct {
 	reference.Limiter
 	created  time.Duration
 	capacity int64
 }
 
-// Init asks for more than there ever is, which takes nothing.
+// Init asks for more than the bucket ever holds, which takes nothing.
 func (t timed) Init() reference.State {
 	s, _ := t.Step(t.Limiter.Init(), t.created, t.capacity+1)
 	return s
 }
 
-// batchPolicy is a bucket that holds so much, with beats so far apart.
+// batchPolicy is a bucket with a capacity and a time between beats.
 func batchPolicy(k *kind, capacity int64, apart time.Duration) spec.Policy {
 	p := k.base
 	p.Rate, p.Burst = spec.Rate{N: p.Fill, Per: apart}, capacity
 	return complete(p)
 }
 
-// batched is what is left of a bucket in batches, with one that explains the recording, of a round time if
-// there is one.
+// batched returns what is left of a bucket in batches, with a policy that explains the recording and has a
+// round time, if there is one.
 func (x *search) batched(r *region) Candidate {
 	h := r.hull()
 	c := Candidate{Text: r.kind.text, Class: slices.Clone(r.kind.class), least: h.t1, most: h.t2}
@@ -154,9 +154,10 @@ func (x *search) batched(r *region) Candidate {
 	return c
 }
 
-// timer is a bucket in batches that explains the recording, of a round time if there is one. It tells whether
-// its timer began with the first request and is never late: that explains all too, and a timer that runs free
-// of requests would hardly have beaten just then. It is open while too many of those explain all to say so.
+// timer returns a bucket in batches that explains the recording, with a round time if there is one. first
+// tells that its timer started with the first request and is never late. That explains the recording too, and
+// a timer that runs free would hardly have beaten just then. open tells that too many timers explain it to
+// say so.
 func (x *search) timer(r *region) (p spec.Policy, first, open bool) {
 	const hardly = 0.01
 	h, fill := r.hull(), time.Duration(r.kind.base.Fill)
@@ -181,8 +182,8 @@ func (x *search) timer(r *region) (p spec.Policy, first, open bool) {
 		share >= hardly && !with.Empty()
 }
 
-// at is what a trace leaves of timers with beats so far apart, of which a share from u1 to u2 was over at the
-// origin.
+// at returns what a trace leaves of timers with a time between beats, of which a share of u1 to u2 had passed
+// at the origin.
 func (x *search) at(r *region, t *beat.Trace, apart time.Duration, u1, u2 float64) beat.Set {
 	const steps = 200_000
 	h, g := r.hull(), 1/float64(apart)
@@ -190,9 +191,9 @@ func (x *search) at(r *region, t *beat.Trace, apart time.Duration, u1, u2 float6
 	return beat.Set{Doubtful: []beat.Box{b}}.Narrow(t, steps, x.overdue)
 }
 
-// onTheBeat asks, where a bucket in batches was found, for all of it, and then once a little before the next
-// beat of a timer that began with the first request, or a little after it. It reports false where it is known
-// whether the timer did, or that was asked often enough.
+// onTheBeat finds out whether the timer of a bucket in batches started with the first request. It uses up the
+// bucket and asks once, a little before the next beat of such a timer or a little after it. It reports false
+// where that is known, or was asked often enough.
 func (x *search) onTheBeat(ctx context.Context) bool {
 	const name, tries = "beat", 4
 	if len(x.regions) == 0 || x.regions[0].beats == nil || x.made[name] >= tries {

@@ -13,8 +13,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// confirm asks for more where one class is left, or none: what would refute it, or explain more. It reports
-// false where nothing is to be asked.
+// confirm makes experiments that could refute the only class that is left or, if none is left, looks for rare
+// kinds. It reports false where nothing is to be asked.
 func (x *search) confirm(ctx context.Context) bool {
 	switch {
 	case x.aside != nil && !x.queueExplains():
@@ -24,32 +24,32 @@ func (x *search) confirm(ctx context.Context) bool {
 	case len(x.regions) == 0:
 		return x.path == nil && x.widen(ctx) || x.unshelve()
 	}
-	const early, tries = 2, 5 // what comes first has the budget for it
+	const early, tries = 2, 5 // the first ones have the budget for it
 	doubts := x.doubts()
-	if x.path != nil { // as many as the budget allows belie a path that is not steady
+	if x.path != nil { // as many as fit the budget, to belie a path that is not steady
 		doubts = len(usualRests)
 	}
 	return x.gently(ctx) || x.onTheBeat(ctx) || x.partly(ctx) || x.unbanned(ctx, early) ||
 		x.usual(ctx, doubts) || x.unbanned(ctx, tries) || x.overrun(ctx)
 }
 
-// usualRests are the silences before the usual experiments, in percent of the time in which what was found
-// recovers: two at other places of its window, one amid it, and then so that a bucket is never quite full,
-// and so that a window is just over.
+// usualRests are the silences before the usual experiments, in percent of the time in which the found limit
+// recovers. The first two come at other phases of its window, the third amid it. Then a bucket is not quite
+// full, or a window is just over.
 //
-// What comes after them is for a window that nobody would write: experiments that were made for what it is
-// not may have found the only one that explains them.
+// The rest is for windows that nobody would write. Experiments that were made for another kind may have found
+// the only window that explains them.
 var usualRests = []time.Duration{210, 137, 60, 90, 104, 92, 104, 90, 43, 117, 55, 163, 35, 71, 48, 66}
 
-// ofAny is how many of them are for any window.
+// ofAny is how many usual experiments suit any window.
 const ofAny = 8
 
-// confirming is how many of them must be explained where others may have used the quota before.
+// confirming is how many usual experiments must be explained where others may have used the quota before.
 const confirming = 3
 
-// doubts is how many of the usual experiments must be explained: some where others may have used the quota
-// before, all where a window of some seconds was found. A clock of whole seconds, which is not looked for,
-// makes windows of 1 to 2 s of one of 2 s, and what is measured lies somewhere between.
+// doubts is how many usual experiments must be explained: some where others may have used the quota before,
+// more where a window of some seconds was found. A clock of whole seconds, which is not looked for, turns a
+// window of 2 s into windows of 1 to 2 s. Then the measured window lies somewhere between.
 func (x *search) doubts() int {
 	const from, to = 500 * time.Millisecond, 30 * time.Second
 	for _, r := range x.regions {
@@ -63,14 +63,14 @@ func (x *search) doubts() int {
 			return ofAny
 		}
 	}
-	if x.o.Fresh { // what a long silence does is seen nowhere else
+	if x.o.Fresh { // nothing else shows what a long silence does
 		return 1
 	}
 	return confirming
 }
 
 // inStep tells whether units of the bucket that is left come back about as fast as requests were sent. Then
-// small delays of requests explain any answers. That is known only of requests that were sent from nearby.
+// small delays of requests explain any answers. Only requests sent from nearby tell.
 func (x *search) inStep() bool {
 	if len(x.regions) == 0 || !x.regions[0].kind.paced || x.recorded() || x.far || x.path != nil {
 		return false
@@ -79,7 +79,7 @@ func (x *search) inStep() bool {
 	return h.t1 < x.every+slack && h.t2 > x.every-slack
 }
 
-// whyUnconfirmed says why the one class that is left is not named.
+// whyUnconfirmed says why the only class that is left is not named.
 func (x *search) whyUnconfirmed() string {
 	switch {
 	case x.o.Fresh:
@@ -90,10 +90,10 @@ func (x *search) whyUnconfirmed() string {
 	return untested
 }
 
-// regained is how many whole quotas, of ten requests at least, were admitted since the first request that was
-// admitted after a denial. Earlier use of the key changed nothing of those.
+// regained is how many whole quotas were admitted since the first admission after a denial. Earlier use of
+// the key cannot have changed these. A quota counts as ten requests at least.
 func (x *search) regained() int {
-	const least = 10 // of a quota of one, each admission would be a whole quota
+	const least = 10 // with a quota of one, each admission would be a whole quota
 	quota, admitted, denied := int64(least), int64(-1), false
 	for _, r := range x.likely() {
 		quota = max(quota, r.hull().q2)
@@ -110,19 +110,19 @@ func (x *search) regained() int {
 	return int(max(0, admitted) / quota)
 }
 
-// unconfirmed tells whether too few of the usual experiments could be made.
+// unconfirmed tells whether too few usual experiments were made.
 func (x *search) unconfirmed() bool {
 	if !x.o.Fresh {
-		// others may explain why the truth is gone
+		// Earlier use may be why the truth is gone.
 		return x.usuals == 0 || x.usuals+x.regained() < confirming || x.inStep()
 	}
 	return !x.recorded() && x.doubts() == len(usualRests) && x.usuals < len(usualRests)
 }
 
-// gently asks, where a window was found that requests start anew, what a ban that requests prolong answers
-// otherwise: for one more than the quota, so slowly that a log admits all of them; for half of it, and the
-// rest a little before it comes back; and twice for all, a little after that. Where a ban was found, it
-// asks for the quota at a third of the rate. It reports false where nothing is to be asked.
+// gently tells a window that requests start anew from a ban that requests prolong. It asks for more than the
+// quota, so slowly that a log would admit all. If every request starts the window anew, it also asks for half
+// the quota, for more a little before the window ends, and twice for all a little after its end. If a ban was
+// found, it asks for the quota at a third of the rate. It reports false where nothing is to be asked.
 func (x *search) gently(ctx context.Context) bool {
 	if len(x.regions) == 0 {
 		return false
@@ -138,7 +138,7 @@ func (x *search) gently(ctx context.Context) bool {
 	x.made[name]++
 	phases := []Phase{{Name: name, Rest: 2 * h.t2, Requests: int(h.q2) + 2,
 		Every: max(x.every, h.t2*13/10/time.Duration(h.q2))}}
-	if r.kind.bans { // what refills as fast as was asked looks like any quota
+	if r.kind.bans { // a bucket that refills as fast as requests came looks like any quota
 		phases[0] = Phase{Name: name, Rest: 2 * r.whole(), Requests: 5*int(h.q2) + 3, Every: 3 * x.every,
 			Denials: 1}
 	}
@@ -157,9 +157,8 @@ func (x *search) gently(ctx context.Context) bool {
 	return true
 }
 
-// partly asks, where a window was found, for two thirds of its quota, and for all late in the window:
-// replicas that tell each other late what they admitted have twice the quota until then. It reports false
-// where nothing is to be asked.
+// partly asks for two thirds of a window's quota, and then for all of it late in the window. Replicas that
+// exchange their counts late admit twice the quota until then. It reports false where nothing is to be asked.
 func (x *search) partly(ctx context.Context) bool {
 	const name = "partly"
 	if len(x.regions) == 0 || x.made[name] > 0 || x.regions[0].kind.paced || x.regions[0].hull().q2 < 3 {
@@ -172,16 +171,17 @@ func (x *search) partly(ctx context.Context) bool {
 	return x.s.Now()+some.Rest+rest.Rest < x.o.MaxTime/2 && x.send(ctx, some) && x.send(ctx, rest)
 }
 
-// unbannedPhase is the name of the experiment that a ban after a denial would answer otherwise.
+// unbannedPhase is the name of the experiment that tells a ban after a denial.
 const unbannedPhase = "unbanned"
 
-// unbanned asks for the quota and no more, once a little before some of it comes back, as is supposed, and
-// once a little after: whatever bans whom it denies denies that too, however long its ban lasts.
+// unbanned asks for the quota and no more, then once a little before a unit comes back, then once a little
+// after. The first of these is denied. If that begins a ban, the second is denied too, however long the ban
+// is.
 //
 //	a a a                 d a     the limit alone
-//	a a a                 d d     and a ban
+//	a a a                 d d     with a ban
 //
-// It reports false where that was done often enough, or tells no more.
+// It reports false where that was done often enough, or tells nothing more.
 func (x *search) unbanned(ctx context.Context, most int) bool {
 	if len(x.regions) == 0 || x.aside != nil || x.regions[0].kind.bans {
 		return false
@@ -207,16 +207,17 @@ func (x *search) unbanned(ctx context.Context, most int) bool {
 	return len(phases) > 0
 }
 
-// denials are the phases of unbanned, the more cautious the more were made; none where a unit comes back too
+// denials are the phases of unbanned, more cautious each time. There are none where a unit comes back too
 // soon to be denied before.
 //
-// Where a denial puts the return off, a second one follows soon, which in a ban counts for nothing. So it is
-// asked when the first one alone would be over, which denies, and when the second is.
+// If a denial puts the return off, a second denial follows soon, which counts for nothing during a ban. The
+// third request comes when the first denial alone would be over. The limit denies it, a ban that has ended
+// does not. The last request comes when the return is due.
 func (x *search) denials(made int) []Phase {
 	const places = 4
 	all, whole, recovers := x.course(), x.regions[0].whole(), x.recovers()
 	slack := x.slack() * time.Duration(made/2+1)
-	for i := range time.Duration(places) { // of a window by the clock
+	for i := range time.Duration(places) { // phases of a window by the clock
 		c, once := all.clone(), Phase{Name: unbannedPhase, Requests: 1, Every: max(x.trip(), 1)}
 		use := Phase{Name: unbannedPhase, Every: x.every, Denials: 1,
 			Rest: recovers + whole*(3*i+time.Duration(made)+1)/10}
@@ -231,7 +232,7 @@ func (x *search) denials(made int) []Phase {
 		last := once
 		if over <= to/2 || made%2 > 0 {
 			if last.Rest = max(x.every, over+slack); made > 0 && !x.regions[0].kind.counts() {
-				last.Admits, last.Requests = 1, rungs // what is denied tells more of its time
+				last.Admits, last.Requests = 1, rungs // a denial narrows its time further
 				last.Every = max(x.every, (last.Rest-again)/(rungs-1))
 				last.Rest = max(x.every, again)
 			}
@@ -248,7 +249,7 @@ func (x *search) denials(made int) []Phase {
 	return nil
 }
 
-// recovers is the silence after which the quota of the first kind that is left is whole, also where it bans.
+// recovers is the silence after which the quota of the first kind that is left is whole, even if it bans.
 func (x *search) recovers() time.Duration {
 	whole := x.regions[0].whole()
 	if x.regions[0].kind.base.Weighs() { // it remembers the window before
@@ -257,14 +258,15 @@ func (x *search) recovers() time.Duration {
 	return max(whole, min(longestBan(x.shown()), 2*whole))
 }
 
-// slack is how long before or after a time a request must be sent to be decided surely so.
+// slack is how long before or after an instant a request must be sent to be surely decided on that side of
+// it.
 func (x *search) slack() time.Duration {
 	all := trips(x.shown(), timeline.Allowed, timeline.Denied)
 	return all[len(all)*9/10] + x.tl.Header.Tick + time.Millisecond
 }
 
-// bearable is how long a ban may be that is not looked for: a tenth of the time of what was found, and what
-// requests are apart.
+// bearable is the longest ban that is not looked for: a tenth of the time of the found limit, and some gaps
+// between requests.
 func (x *search) bearable() time.Duration {
 	least := time.Duration(math.MaxInt64)
 	for _, r := range slices.Concat(x.regions, besides(x.regions)) {
@@ -273,14 +275,15 @@ func (x *search) bearable() time.Duration {
 	return least/10 + 2*x.every + 4*x.slack()
 }
 
-// course is what policies that are left of a kind predict of the next phases.
+// course is what the policies that are left of a kind predict of the next phases.
 type course struct {
 	models []*model
-	// at is when the last phase is over.
+	// at is the end of the last phase.
 	at, trip time.Duration
 }
 
-// course is that of the first kind that is left, from now on: by what explains the answers best.
+// course returns the course of the first kind that is left, from now on: the models that miss the fewest
+// outcomes.
 func (x *search) course() *course {
 	r := x.regions[0]
 	c, least := &course{at: x.s.Now(), trip: x.trip()}, math.MaxInt
@@ -313,7 +316,7 @@ func (c *course) clone() *course {
 	return &out
 }
 
-// admits is how many requests of a phase the first policy admits before it denies one.
+// admits is how many requests of a phase the first model admits before it denies one.
 func (c *course) admits(p Phase) int {
 	const most = 100_000
 	if len(c.models) == 0 {
@@ -324,8 +327,8 @@ func (c *course) admits(p Phase) int {
 	return shown[0].admitted
 }
 
-// after brings all policies past a phase. It returns the soonest and the latest time after which one more
-// request is admitted by them; 0 where there is none.
+// after brings all models past a phase. It returns the shortest and the longest time after which they admit
+// one more request; 0 where there are none.
 func (c *course) after(p Phase) (soonest, latest time.Duration) {
 	if len(c.models) == 0 {
 		return 0, 0
@@ -340,7 +343,7 @@ func (c *course) after(p Phase) (soonest, latest time.Duration) {
 	return soonest, latest
 }
 
-// whole is the time in which all that r admits comes back, at most.
+// whole is the longest time in which all that r admits comes back.
 func (r *region) whole() (out time.Duration) {
 	for _, one := range append(besides([]*region{r}), r) {
 		h := one.hull()
@@ -351,12 +354,12 @@ func (r *region) whole() (out time.Duration) {
 	return out
 }
 
-// usualRest is the silence before the next usual experiment. It reports false where it would leave no time
-// for others. Where the name depends on the experiment, the next silence that fits the budget is taken.
+// usualRest is the silence before the next usual experiment. It reports false where that would leave no time
+// for others. Where the name depends on the experiment, it takes the next silence that fits the budget.
 func (x *search) usualRest(whole time.Duration) (time.Duration, bool) {
 	until, rests := x.o.MaxTime/2, usualRests[x.usuals:x.usuals+1]
 	if !x.o.Fresh && x.usuals < confirming {
-		// A bucket that was in use, and was never left alone for long, looks like a smaller one.
+		// A bucket that was in use and was never left alone for long looks like a smaller one.
 		if long := x.s.Now(); x.usuals == 0 && long > whole*rests[0]/100 && 2*long < until {
 			return long, true
 		}
@@ -370,8 +373,8 @@ func (x *search) usualRest(whole time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// usual asks for the quota of the first kind that is left, as the next of the usual experiments does. It
-// reports false where most of them were made, or nothing can be sent.
+// usual makes the next usual experiment: it asks for the quota of the first kind that is left. It reports
+// false where most were made, or nothing can be sent.
 func (x *search) usual(ctx context.Context, most int) bool {
 	likely := x.likely()
 	if x.usuals >= most || len(likely) == 0 {

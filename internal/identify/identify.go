@@ -10,91 +10,92 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Budget is what may be sent: MaxRequests at most, Every apart or more, within MaxTime.
+// Budget is what may be sent: at most MaxRequests, at least Every apart, within MaxTime. All three are above 0.
 type Budget struct {
 	MaxRequests int
 	Every       time.Duration
 	MaxTime     time.Duration
 }
 
-// Options are the budget, all above 0.
+// Options are the budget of a search, and how to use it.
 type Options struct {
 	Budget
 	// Fresh tells that nobody used the quota before.
 	Fresh bool
-	// Think is how long the judge is asked after each phase, and some of MaxTime is kept for it; 0 for as
-	// long as it takes, also beyond MaxTime.
+	// Think is how long the judge is asked after each phase. A part of MaxTime is kept for it. 0: as long as
+	// it takes, even beyond MaxTime.
 	Think time.Duration
-	// Sharp asks what a recording leaves of each kind, not only which kinds: no experiment will narrow it.
+	// Sharp narrows what a recording leaves of each kind too, since no experiment will.
 	Sharp bool
-	// Alike keeps clients that differ from being asked for: what tells them apart is not found.
+	// Alike skips the search for what tells clients apart.
 	Alike bool
-	// Told is called after each phase with what is left; may be nil.
+	// Told is called after each phase with the kinds that are left; may be nil.
 	Told func(p Phase, tl *timeline.Timeline, left []string)
 }
 
-// search is one identification.
+// search is the state of one identification.
 type search struct {
 	o  Options
 	s  Sender
 	tl *timeline.Timeline
-	// clock is the time since the start, in which judging counts.
+	// clock is the time since the start, including that for judging.
 	clock   func() time.Duration
 	regions []*region
-	// gone are the kinds of which nothing is left.
+	// gone are the kinds that are refuted.
 	gone []*region
 	// ended tells that the search was interrupted.
 	ended func() bool
-	// every is how far requests are apart: as answers take, or where that shows no denial as the budget says.
-	// dense is the same in a burst, less than every from far away.
+	// every is the gap between requests: the time of an answer or, where that shows no denial, Options.Every.
+	// dense is the gap in a burst, shorter than every far away.
 	every, dense time.Duration
-	// far tells that answers take longer than requests may be apart.
+	// far tells that answers take longer than the shortest gap between requests.
 	far bool
-	// made counts the experiments by the name of their first phase.
+	// made counts the experiments, by family and by the name of the first phase.
 	made map[string]int
-	// stopped says why it ended before its budget; empty if it did not.
+	// stopped says why the search ended before its budget; empty if it did not.
 	stopped string
-	// aside are the kinds that delay no answers, while it is supposed that those here wait in a queue.
+	// aside are the kinds that delay no answers, while admitted requests are supposed to wait in a queue.
 	aside []*region
-	// soon is how late a request of a queue may have been decided; it only grows. unlike are the queues whose
-	// delays were not those that were seen.
+	// soon is the latest time after which a queue may have decided; it only grows. unlike are the queues that
+	// did not explain the delays.
 	soon   time.Duration
 	unlike []*region
-	// skip is how many observations came before the silence that made sure that the quota is whole.
+	// skip counts the observations before the silence that made sure that the quota is whole.
 	skip int
-	// undelayed is how many of a queue do not wait.
+	// undelayed is how many requests pass a queue without waiting.
 	undelayed int64
-	// doubting asks for experiments on what is doubtful too.
+	// doubting asks for experiments on doubtful boxes too.
 	doubting bool
-	// cut counts how often the judge was stopped as it took longer than Options.Think.
+	// cut counts how often the judge was stopped because it took longer than Options.Think.
 	cut int
-	// trail is what was left of the usual kinds when something was; stage is how many stages of rare ones
+	// trail is what was left of the usual kinds when something was. stage is how many stages of rare kinds
 	// were looked for since.
 	trail []*region
 	stage int
-	// shelf is what was unlikely when something rare was found, nil where none was; spent tells that it was.
+	// shelf are the unlikely kinds in whose place a rare one was found; nil for none. spent tells that this
+	// was done.
 	shelf []*region
 	spent bool
-	// exhausted tells that all that is rare was looked for, hasty that the judge had too little time for it.
+	// exhausted tells that all rare kinds were looked for, hasty that the judge had too little time for them.
 	exhausted, hasty bool
 	// unfollowed tells that some buckets in batches were neither refuted nor found.
 	unfollowed bool
-	// overran tells that a quota was asked for that is told beside what was found.
+	// overran tells that requests were sent for a quota that is stated beside the found one.
 	overran bool
-	// usuals is how many of the usual experiments were made.
+	// usuals counts the usual experiments.
 	usuals int
 	// path is what is supposed of the path to the target; nil for nothing.
 	path *Steady
-	// unsteady says that one was supposed, and that nothing was named so; empty: none was.
+	// unsteady says that a steady path was supposed, but nothing was named; empty: none was.
 	unsteady string
-	// late tells that what was found was checked for long enough; nil: it is not checked yet.
+	// late tells that the time to check the result is over; nil: the result is not due yet.
 	late func() bool
-	// confirmed tells that all was asked that could refute the one class that is left; what comes then tells
-	// its time better.
+	// confirmed tells that all experiments that could refute the only class were made. Further ones narrow
+	// its time.
 	confirmed bool
 }
 
-// Identify finds out what limits the requests of s. Whatever goes wrong on the way is part of the result.
+// Identify finds out what limits the requests of s. The result includes whatever went wrong.
 func Identify(ctx context.Context, s Sender, o Options) *Result {
 	x := begun(s, o, func() bool { return ctx.Err() != nil })
 	res := x.answer(ctx)
@@ -103,14 +104,14 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 	return res
 }
 
-// begun is a search that knows nothing yet.
+// begun returns a search that knows nothing yet.
 func begun(s Sender, o Options, ended func() bool) *search {
 	x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: s.Now, made: map[string]int{}, ended: ended}
 	x.begin()
 	return x
 }
 
-// begin supposes nothing.
+// begin makes x suppose nothing.
 func (x *search) begin() {
 	x.regions, x.gone, x.aside, x.unlike = nil, nil, nil, nil
 	x.trail, x.stage, x.shelf, x.spent, x.exhausted, x.unfollowed = nil, 0, nil, false, false, false
@@ -119,17 +120,17 @@ func (x *search) begin() {
 	}
 }
 
-// widest is all that is looked for of a kind.
+// widest is the box of all policies of a kind that are looked for.
 func (x *search) widest(k *kind) box {
 	most := box{q1: 1, q2: int64(x.o.MaxRequests), t1: x.o.Every / 2, t2: 2 * x.o.MaxTime}
-	if !k.paced { // nothing that is sent could show a shorter window
+	if !k.paced { // no request could show a shorter window
 		most.t1 = 5 * x.o.Every / 2
 	}
 	return most
 }
 
-// afterRest begins anew after a silence, as others may have used the quota before: what was recorded so far
-// is judged no more. Where nothing can be sent after it, what was recorded is what there is.
+// afterRest begins anew after a silence, since others may have used the quota before. What was recorded so
+// far is not judged any more, unless nothing can be sent after the silence.
 func (x *search) afterRest(ctx context.Context) {
 	before, rest := *x, max(2*x.s.Now(), time.Second)
 	x.skip, x.usuals, x.made = len(x.tl.Observations), 0, map[string]int{}
@@ -150,8 +151,8 @@ const (
 	comebackPhase = "comeback"
 )
 
-// open asks once, then for the quota, then for when it comes back. It reports false where there is no more
-// to do.
+// open asks once, then for the quota, then for its return. It reports false where there is nothing more to
+// do.
 func (x *search) open(ctx context.Context) bool {
 	for x.skip == 0 && x.tl.Counts().Unknown == len(x.tl.Observations) { // a lost answer tells nothing
 		if !x.send(ctx, Phase{Name: firstPhase, Requests: 1}) {
@@ -161,7 +162,7 @@ func (x *search) open(ctx context.Context) bool {
 	quota := Phase{Name: quotaPhase, Rest: x.o.Every, Requests: x.o.MaxRequests * 6 / 10, Every: x.o.Every,
 		Denials: 3}
 	x.every = max(x.o.Every, x.trip()*5/4)
-	if x.far = x.every > x.o.Every; x.far { // one after the other tells more, where a few are denied
+	if x.far = x.every > x.o.Every; x.far { // requests that wait for answers tell more, if some are denied
 		quota.Every, quota.Requests = x.every, x.o.MaxRequests/10
 		if !x.send(ctx, quota) {
 			return false
@@ -172,7 +173,7 @@ func (x *search) open(ctx context.Context) bool {
 	if x.shown().Counts().Denied == 0 {
 		x.every, quota.Every = x.o.Every, x.o.Every
 		ask := x.askQuota
-		if x.far { // none waits for an answer: in parts, a short window would begin anew
+		if x.far { // in parts, a short window would begin anew between them
 			ask = x.send
 		}
 		if !ask(ctx, quota) {
@@ -192,8 +193,8 @@ func (x *search) open(ctx context.Context) bool {
 	return x.comeback(ctx) && (!x.far || x.bursts(ctx))
 }
 
-// askQuota sends a phase of which each request waits for the answer to the one before, until some are denied.
-// It ends early where all answers come late, as of a queue: one at a time, it denies none.
+// askQuota sends a phase in growing parts until some requests are denied. It ends early where all answers are
+// as late as in a queue: that denies no requests that come one at a time.
 func (x *search) askQuota(ctx context.Context, p Phase) bool {
 	const some = 12
 	for n := some; p.Requests > 0; n *= 2 {
@@ -214,8 +215,8 @@ func (x *search) askQuota(ctx context.Context, p Phase) bool {
 	return true
 }
 
-// comeback asks when a request is admitted again, ever more seldom, but densely about the time that a denial
-// states. It reports false where the budget ends before.
+// comeback asks ever more rarely until a request is admitted again, but densely about the time that a denial
+// states. It reports false where the budget ends first.
 func (x *search) comeback(ctx context.Context) bool {
 	once := Phase{Name: comebackPhase, Rest: 2 * x.every, Requests: 1}
 	for believed := false; ; once.Rest *= 2 {
@@ -248,8 +249,8 @@ func (x *search) explore(ctx context.Context) {
 		}
 		planned := x.s.Now()
 		e, ok := x.choose()
-		if !ok { // what is likely may be what was asked too little
-			if x.exclude(); len(x.regions) == 0 { // what is rare comes next
+		if !ok { // what seems likely may have been asked about too little
+			if x.exclude(); len(x.regions) == 0 { // rare kinds come next
 				continue
 			}
 			planned = x.s.Now()
@@ -280,13 +281,13 @@ func (x *search) explore(ctx context.Context) {
 	}
 }
 
-// usedBefore tells whether others may have used the quota before, and enough is left to begin anew.
+// usedBefore tells whether others may have used the quota before, and enough budget is left to begin anew.
 func (x *search) usedBefore() bool {
 	return x.unlikely() && !x.o.Fresh && x.skip == 0 && 3*x.spare() > x.o.MaxRequests
 }
 
-// known asks for what could refute the one class that is left. It tells whether that was done again, or there
-// is no more to ask. From far away what is left of a time may be narrowed after it.
+// known asks for what could refute the only class that is left. again tells that it did so, over that there
+// is nothing more to ask. Far away, further experiments may narrow the time after that.
 func (x *search) known(ctx context.Context) (again, over bool) {
 	one := func(regions []*region) bool {
 		return x.settled(regions) || !x.confirmed && x.coarse(regions)
@@ -294,7 +295,7 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 	if !one(x.likely()) {
 		return false, false
 	}
-	if x.path != nil { // experiments come, which soon refute most of what is left
+	if x.path != nil { // experiments follow that soon refute most of what is left
 		x.narrow(3 * fewAsked)
 	} else {
 		x.exclude()
@@ -309,8 +310,8 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 	return false, x.settled(x.regions) || x.stopped != ""
 }
 
-// narrow lets the recording refute what it can. Each kind has an equal share of the time that is left; what
-// is not judged when that is over stays.
+// narrow lets the recording refute what it can. Each kind has an equal share of the time that is left. Boxes
+// that are not judged by then stay.
 func (x *search) narrow(asked int) {
 	var left []*region
 	x.later()
@@ -335,7 +336,7 @@ func (x *search) narrow(asked int) {
 		}
 		cut = cut || late()
 	}
-	if cut && (x.recorded() || until < x.judgeUntil()) { // else it is the time that is over
+	if cut && (x.recorded() || until < x.judgeUntil()) { // otherwise all the time is over
 		x.cut++
 		x.hasty = x.hasty || x.stage > 0
 	}
@@ -359,8 +360,8 @@ func (x *search) narrow(asked int) {
 	x.recall()
 }
 
-// revive takes back what was given up of kinds, where none is left: a policy that nobody tried may explain
-// all. Those are usual ones until what is rare is looked for, and then rare. It tells whether there is any.
+// revive takes back what was given up of kinds once none is left: a policy that nobody tried may explain all.
+// It takes usual kinds until rare ones are looked for, and then rare ones. It tells whether there were any.
 func (x *search) revive() bool {
 	x.regions = nil
 	x.gone = slices.DeleteFunc(slices.Clone(x.gone), func(r *region) bool {
@@ -373,7 +374,7 @@ func (x *search) revive() bool {
 	return len(x.regions) > 0
 }
 
-// shown is the recording as kinds are refuted by it.
+// shown is the recording that kinds are judged by.
 func (x *search) shown() *timeline.Timeline {
 	if x.aside == nil {
 		return x.judged()
@@ -381,19 +382,19 @@ func (x *search) shown() *timeline.Timeline {
 	return undelayed(x.judged(), x.soon)
 }
 
-// judged is the recording as it is judged, with the delays that a queue must explain.
+// judged is the recording without what came before skip, with the delays that a queue must explain.
 func (x *search) judged() *timeline.Timeline {
 	tl := *x.tl
 	tl.Observations = tl.Observations[x.skip:]
 	return x.path.decided(&tl)
 }
 
-// exclude asks much more of the judge, until no kind is doubtful.
+// exclude asks the judge much more, until no kind is doubtful.
 func (x *search) exclude() { x.excludeBy(manyAsked) }
 
-// excludeBy asks it so many times for each kind.
+// excludeBy does so with about asked judgements for each kind.
 func (x *search) excludeBy(asked int) {
-	if x.stage > 0 { // of rare kinds there are many, and the judge takes longer for each
+	if x.stage > 0 { // there are many rare kinds, and each takes the judge longer
 		asked /= 2
 	}
 	_, late := x.think(x.judgeUntil())
@@ -404,12 +405,12 @@ func (x *search) excludeBy(asked int) {
 	}
 }
 
-// likely are the regions of which some policy is known not to be refuted.
+// likely are the regions with some policy that is known not to be refuted.
 func (x *search) likely() []*region {
 	return slices.DeleteFunc(slices.Clone(x.regions), func(r *region) bool { return len(r.live) == 0 })
 }
 
-// settled tells whether regions are one class or none, known as exactly as it must be.
+// settled tells whether regions are one class or none, known as exactly as a name must be.
 func (x *search) settled(regions []*region) bool {
 	return x.alike(regions, func(r *region) bool {
 		h, slack := r.hull(), 5*x.tl.Header.Tick
@@ -420,7 +421,7 @@ func (x *search) settled(regions []*region) bool {
 	})
 }
 
-// alike tells whether regions are one class or none, of which each is known.
+// alike tells whether regions are one class or none, and each is known.
 func (x *search) alike(regions []*region, known func(*region) bool) bool {
 	for _, r := range slices.Concat(regions, besides(regions)) {
 		if len(r.kind.parts) > 0 || !known(r) {
@@ -430,7 +431,7 @@ func (x *search) alike(regions []*region, known func(*region) bool) bool {
 	return len(classes(regions)) <= 1
 }
 
-// planner returns what chooses the next experiment.
+// planner returns the planner of the next experiment.
 func (x *search) planner() *planner {
 	x.spaced()
 	_, late := x.think(x.judgeUntil())
@@ -439,10 +440,10 @@ func (x *search) planner() *planner {
 		far: x.far, wait: max(x.s.Wait(), x.path.floor()),
 		requests: x.spare(), left: x.sendUntil() - x.s.Now()}
 	likely, tl := []*region(nil), x.shown()
-	for _, class := range classes(x.likely()) { // kinds of a class are one limiter
+	for _, class := range classes(x.likely()) { // the kinds of a class are one limiter
 		likely = append(likely, class[0])
 	}
-	if x.recorded() { // what comes next is of a new client
+	if x.recorded() { // a new client comes next
 		tl = &timeline.Timeline{}
 	}
 	for _, r := range likely {
@@ -452,11 +453,11 @@ func (x *search) planner() *planner {
 		}
 		points := r.points(n, x.doubting || len(likely) == 1)
 		parts := []*kind{r.kind}
-		if x.far { // with one rounding alone nothing there tells some apart
+		if x.far { // far away, models of one rounding may not tell some kinds apart
 			parts = r.kind.each()
 		}
 		for i, b := range points {
-			if late() { // it plans with what it has
+			if late() { // it plans with the models so far
 				return p
 			}
 			if m := newModel(r, tl, parts[i%len(parts)], b); m != nil {
@@ -468,7 +469,7 @@ func (x *search) planner() *planner {
 	return p
 }
 
-// trip is the middle time from a request to its answer, which waits in no queue.
+// trip is the median time from a request to its answer, without waiting in a queue.
 func (x *search) trip() time.Duration {
 	all := trips(x.shown(), timeline.Allowed, timeline.Denied, timeline.Unknown)
 	if len(all) == 0 {

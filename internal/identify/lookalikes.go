@@ -14,15 +14,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// What explains a recording as what was found does, and is no kind that experiments narrow: nothing is named
-// beside it.
+// Lookalikes explain a recording as the found limit does, but no experiment narrows them. Beside one of them
+// nothing is named.
 
-// wholeSeconds is why a window that lasts no whole number of seconds is not named.
+// wholeSeconds is the reason where a window is no whole number of seconds, and a lookalike explains all.
 const wholeSeconds = "the measured window is not a whole number of seconds, but a clock of whole " +
 	"seconds explains all answers too"
 
-// coarseKinds are the limiters of products whose clock has whole seconds (fiber, Laravel; gin-rate-limit and
-// PocketBase; the sliding windows of fiber, of version 2 and of version 3), for a quota and a window.
+// coarseKinds are limiters of products whose clock has whole seconds, for a quota and a window: fiber and
+// Laravel; gin-rate-limit and PocketBase; the sliding windows of fiber in version 2 and version 3.
 var coarseKinds = []struct{ text, spec string }{
 	{"a fixed window by the first request", "fixed-window,rate=%d/%s,align=first,tick=1s"},
 	{"a fixed window that every admitted request starts anew",
@@ -33,11 +33,11 @@ var coarseKinds = []struct{ text, spec string }{
 		"sliding-window-counter,rate=%d/%s,align=first,count=all,rounding=up,tick=1s"},
 }
 
-// byTheSecond says of what clock such a limiter is.
+// byTheSecond says what clock such a limiter has.
 const byTheSecond = ", by a clock of whole seconds"
 
-// OfWholeSeconds are the limiters of products whose clock has whole seconds, of a quota, and of a window that
-// is shorter or longer by less than a second; none where the quota is below 1.
+// OfWholeSeconds returns the limiters of such products with a quota and a window, the window rounded to whole
+// seconds down and up. There are none where the quota is below 1.
 func OfWholeSeconds(quota int64, window time.Duration) (out []verdict.Explanation) {
 	windows := []time.Duration{window.Truncate(time.Second)}
 	if windows[0] != window {
@@ -53,15 +53,15 @@ func OfWholeSeconds(quota int64, window time.Duration) (out []verdict.Explanatio
 	return out
 }
 
-// ByOneClock tells whether one clock of whole seconds explains a recording with a limit of OfWholeSeconds,
-// where the judge finds nothing against it. Of several clients it does not know.
+// ByOneClock tells whether one clock of whole seconds explains a recording with a limit of OfWholeSeconds
+// against which the judge finds nothing. It says yes to recordings of several clients.
 func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool { return bySeconds(tl, limit) }
 
-// ofWholeSeconds returns the limiters of a clock of whole seconds that explain the recording as the window
-// does that was measured. Such a clock explains so much that it is asked for nowhere else: of a window by the
-// clock, unless requests of a recording alone tell of one of whole seconds; of any other where that lasts no
-// half seconds either, and an answer tells of a limit. What may last whole seconds, and is not named so, is
-// asked about too.
+// ofWholeSeconds returns the limiters with a clock of whole seconds that explain the recording as the
+// measured window does. Such a clock explains so much that it is asked about only here. It compares no window
+// over 30 s. It compares a window that may last whole seconds only if requests were sent, and only if the
+// window is not named so, or if it is one of offbeats. It compares a window that is not by the clock only if
+// answers state a limit and it is no multiple of half a second.
 func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	const longest = 30 * time.Second
 	if p := c.Limit[0]; !p.HasWindow() || c.most > longest || c.lasts(time.Second) && !x.offbeats(p) &&
@@ -90,25 +90,25 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	return out
 }
 
-// offbeats tells whether p are windows by the clock that a clock of whole seconds resembles although they
-// last whole seconds, and requests can tell.
+// offbeats tells whether p are windows by the clock that last whole seconds, but that a clock of whole
+// seconds resembles in a way that requests can tell.
 func (x *search) offbeats(p spec.Policy) bool {
 	return !x.recorded() && p.Fixed() && p.Align == spec.AlignUnknown && p.Rate.Per%time.Second == 0 &&
 		p.Rate.Per >= 2*time.Second && p.Rate.Per <= 30*time.Second
 }
 
 // bySeconds tells whether one clock of whole seconds explains a recording, wherever its seconds begin. With
-// tick=1s the judge lets each request be read a second early or not, apart from all others, and so it refutes
-// little. Here the place of the seconds is divided, and each request is given what the clock may have read.
+// tick=1s the judge may read each request a second early, apart from all others, so it refutes little. Here
+// the place of the seconds is divided, and each request gets the readings that are possible there.
 func bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
 	const first, finest, most = time.Second / 16, time.Millisecond, 500
-	if several(tl) { // several clocks
+	if several(tl) { // each client may have a clock of its own
 		return true
 	}
 	exact := slices.Clone(limit)
 	exact[0].Tick, exact[0].TickSet = 0, false
 	var open [][2]time.Duration
-	for from := time.Second; from < 2*time.Second; from += first { // what is late reads the second before
+	for from := time.Second; from < 2*time.Second; from += first { // late ones read the second before
 		open = append(open, [2]time.Duration{from, from + first})
 	}
 	for range most {
@@ -144,7 +144,7 @@ func contradicts(tl *timeline.Timeline, limit spec.Limit, from, to time.Duration
 	return sure && (refuted(read, limit, verdict.Exact, false) || refuted(read, limit, verdict.Exact, true))
 }
 
-// oneByOne tells whether each request was sent after the answer to the one before.
+// oneByOne tells whether each request was sent after the previous answer.
 func oneByOne(tl *timeline.Timeline) bool {
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
@@ -155,16 +155,16 @@ func oneByOne(tl *timeline.Timeline) bool {
 	return true
 }
 
-// reading is what a limit may remember after a request, and what its clock of whole seconds read then, in
-// the second that began with a tick.
+// reading is what a limit may remember after a request, and what its clock of whole seconds read: at, in the
+// second that began with tick.
 type reading struct {
 	state    reference.State
 	tick, at time.Duration
 }
 
-// followed tells whether a limit may have decided so on requests that came one after the other, by one of the
-// times that its clock of whole seconds may have read, which never goes back. One that strays reads the next
-// second throughout some of them. Where there are too many ways it may.
+// followed tells whether a limit may have decided so on requests that came one after the other. It tries all
+// times that its clock of whole seconds may have read, which never goes back. A clock that strays reads the
+// next second throughout some seconds. It says yes where there are too many readings.
 func followed(read *timeline.Timeline, limit spec.Limit, stray bool) bool {
 	const most = 500
 	l, err := reference.NewLimit(limit)
@@ -208,11 +208,11 @@ func (r reading) later(first, last time.Duration, stray bool) (out []reading) {
 	return out
 }
 
-// timerLate is how late a timer may be that sets a clock.
+// timerLate is how late a timer that sets a clock may be.
 const timerLate = 50 * time.Millisecond
 
 // strays tells whether a clock that is ahead by from to to is set so shortly before a second ends that a late
-// timer finds the next one. Of a target whose wall clock is not ours nobody knows.
+// timer finds the next one. It is false for a target whose wall clock is not ours: there nobody knows.
 func strays(h *timeline.Header, from, to time.Duration) bool {
 	if h.WallError > timerLate {
 		return false
@@ -221,8 +221,8 @@ func strays(h *timeline.Header, from, to time.Duration) bool {
 	return begin+to-from+2*h.WallError >= time.Second-timerLate
 }
 
-// inSeconds is a recording with the times that a clock of whole seconds reads, which is ahead by from to to.
-// Some clocks are set by a timer, which may be late.
+// inSeconds is a recording with the times that a clock of whole seconds reads which is ahead by from to to.
+// Some such clocks are set by a timer, which may be late.
 func inSeconds(tl *timeline.Timeline, from, to time.Duration) *timeline.Timeline {
 	out, h := *tl, tl.Header
 	out.Header.Tick, out.Header.DriftPPM = 0, 0
@@ -240,26 +240,26 @@ func inSeconds(tl *timeline.Timeline, from, to time.Duration) *timeline.Timeline
 	return &out
 }
 
-// lasts tells whether the window of c may be a multiple of a time.
+// lasts tells whether the window of c may be a multiple of unit.
 func (c Candidate) lasts(unit time.Duration) bool { return c.most.Truncate(unit) >= c.least }
 
-// explains tells whether the judge finds nothing in a recording that speaks against a limit.
+// explains tells whether the judge finds nothing in a recording against a limit.
 func explains(tl *timeline.Timeline, limit spec.Limit) bool {
 	j, err := check.Judge(tl, limit, check.Options{SkipMeasure: true})
 	return err == nil && j.Verdict != verdict.Fail
 }
 
-// prolonging is why a window that every request starts anew is not named, nor a ban.
+// prolonging is the reason where a ban that every request prolongs explains the recording.
 const prolonging = "a ban that every request prolongs, which no SPEC has, explains all answers too: %s"
 
-// prolonged is a limiter that denies until nothing is asked for the time of ban, once a window is full. Its
-// clock reads multiples of tick, 0 for none.
+// prolonged is a limiter that denies once a window is full, until no request comes for the time of ban. Its
+// clock reads multiples of tick; 0: any time.
 type prolonged struct {
 	inside    spec.Policy
 	ban, tick time.Duration
 }
 
-// String says it for people.
+// String describes the limiter for people.
 func (p prolonged) String() string {
 	text := p.inside.String() + ", and then a ban of " + p.ban.String()
 	if p.tick > 0 {
@@ -268,9 +268,9 @@ func (p prolonged) String() string {
 	return text
 }
 
-// asProlonged returns a ban that every request prolongs which explains the recording as c does; nil where
-// none does, or c does not resemble one. Apache's mod_evasive has such a ban, in whole seconds. A window
-// that requests start anew is named 3.15s of one of 4s, as that ends after 3 to 4 s.
+// asProlonged returns a ban that every request prolongs, if one explains the recording as c does; else nil.
+// Apache's mod_evasive has such a ban, in whole seconds. A ban of 4s was named a window of 3.15s that
+// requests start anew, since it ends after 3 to 4 s.
 func (x *search) asProlonged(c Candidate) *prolonged {
 	tl := x.judged()
 	for _, p := range rivalBans(c) {
@@ -295,8 +295,8 @@ func (x *search) asProlonged(c Candidate) *prolonged {
 	return nil
 }
 
-// rivalBans are the bans that every request prolongs which resemble c: not those that are c itself, nor
-// those of a clock of whole seconds where c may be a window of half seconds, which those nearly are.
+// rivalBans are the bans that every request prolongs and that resemble c. It leaves out those that are c
+// itself. It leaves out clocks of whole seconds where c may last half seconds, since such bans nearly do.
 func rivalBans(c Candidate) (out []prolonged) {
 	inside := c.Limit[0]
 	inside.Align = spec.AlignFirst
@@ -314,7 +314,7 @@ func rivalBans(c Candidate) (out []prolonged) {
 	if !inside.Windowed() {
 		return nil
 	}
-	var exact []prolonged // those of a clock of whole seconds are told first
+	var exact []prolonged // those of a clock of whole seconds come first
 	for _, inside.Refresh = range []spec.Refresh{spec.RefreshAdmitted, ""} {
 		const longest = 30 * time.Second
 		for ban := time.Second; ban <= min(2*c.most, longest) && !c.lasts(time.Second/2); ban += time.Second {
@@ -322,7 +322,7 @@ func rivalBans(c Candidate) (out []prolonged) {
 				out = append(out, prolonged{inside, ban, time.Second})
 			}
 		}
-		for _, share := range []time.Duration{25, 50, 67, 80} { // the whole is c itself
+		for _, share := range []time.Duration{25, 50, 67, 80} { // a share of 100 is c itself
 			inside.Rate.Per = (c.least + c.most) / 200 * share
 			for i := range time.Duration(5) {
 				exact = append(exact, prolonged{inside, c.least + (c.most-c.least)*i/4, 0})
@@ -332,8 +332,8 @@ func rivalBans(c Candidate) (out []prolonged) {
 	return append(out, exact...)
 }
 
-// explains tells whether p decides as a recording says, at some time until each answer. Its clock is ahead by
-// phase; lost tells that requests without an answer arrived.
+// explains tells whether p decides as recorded, each request at its middle, its beginning or its end. Its
+// clock is ahead by phase. lost tells that requests without an answer arrived.
 func (p prolonged) explains(tl *timeline.Timeline, phase time.Duration, lost bool) bool {
 	l, err := reference.New(p.inside)
 	if err != nil {
@@ -373,17 +373,17 @@ func (p prolonged) explains(tl *timeline.Timeline, phase time.Duration, lost boo
 	return true
 }
 
-// A limit of requests in flight denies only while others are under way. How many it lets in at once is not
-// told by requests some time apart, of which nobody knows how long each held its place. So it is no kind that
-// experiments narrow: where one explains every denial, it is told beside what was found.
+// A limit of requests in flight denies only while others are in flight. Requests some time apart do not tell
+// how many it admits at once, since nobody knows how long each held its place. So it is no kind for
+// experiments to narrow. Where one explains every denial, it is told beside the found limit.
 
-// inFlightToo is why nothing is named where a limit of requests in flight explains the recording.
+// inFlightToo is the reason where a limit of requests in flight explains the recording.
 const inFlightToo = "each denial came while other requests were in flight, so a limit of requests in " +
 	"flight explains all answers"
 
-// inFlight returns a limit of requests in flight that explains the whole recording; nil where none does. On
-// a steady path nobody knows how much of what each round trip takes is the path, and how much the request
-// holds its place for. That is divided, until each part is refuted, or one that is small enough is not.
+// inFlight returns a limit of requests in flight that explains the whole recording; nil where none does. On a
+// steady path, nobody knows for how much of the path a request holds its place. That time is divided until
+// each part is refuted, or a small one is not.
 func (x *search) inFlight() *Candidate {
 	if x.path == nil {
 		tl := x.judged()
@@ -413,7 +413,7 @@ func (x *search) inFlight() *Candidate {
 	return nil
 }
 
-// leastUnderWay is how many requests were under way at least, at most so many, whenever one was denied.
+// leastUnderWay is the least number of requests that may have been in flight at any denial.
 func leastUnderWay(tl *timeline.Timeline) int64 {
 	least, all := int64(len(tl.Observations)), placesOf(tl)
 	for i := range tl.Observations {
@@ -424,8 +424,8 @@ func leastUnderWay(tl *timeline.Timeline) int64 {
 	return least
 }
 
-// heldFor returns the limit of so many requests in flight, with what a SPEC says of how long each is, where
-// it explains a recording; nil where it does not.
+// heldFor returns the limit of so many requests in flight if it explains a recording; else nil. held is what
+// a SPEC says about how long each request holds its place.
 func heldFor(tl *timeline.Timeline, limit int64, held string) *Candidate {
 	l, err := spec.Parse(fmt.Sprintf("%s,limit=%d%s", inFlightClass[0], limit, held))
 	if err != nil {
@@ -440,8 +440,8 @@ func heldFor(tl *timeline.Timeline, limit int64, held string) *Candidate {
 	return out
 }
 
-// heldBack tells of a limit of requests in flight where one explains all. In a queue all that wait are under
-// way.
+// heldBack tells of a limit of requests in flight where one explains all. In a queue all waiting requests are
+// in flight, so it is not told there.
 func (x *search) heldBack(res *Result) {
 	if x.aside != nil {
 		return
@@ -453,13 +453,13 @@ func (x *search) heldBack(res *Result) {
 	}
 }
 
-// crowd is how many requests were under way at once, at most.
+// crowd is the most requests that may have been in flight at once.
 func (r *Result) crowd() (most int64) {
 	all := placesOf(r.Timeline)
 	for i := range r.Timeline.Observations {
 		o := &r.Timeline.Observations[i]
 		n := all.held(o.Partition, o.Sent, o.Sent)
-		if o.Outcome == timeline.Denied { // it was under way too, and holds no place
+		if o.Outcome == timeline.Denied { // it was in flight too, but held no place
 			n++
 		}
 		most = max(most, n)
@@ -467,7 +467,7 @@ func (r *Result) crowd() (most int64) {
 	return most
 }
 
-// undenied is why nothing is known of a limit that denied nothing.
+// undenied is the reason where a limit denied nothing.
 const undenied = "no request was denied"
 
 // undenied says which limits a recording without a denial would not have shown.

@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// experiment is one or several phases, and what they are to tell apart.
+// experiment is one or several phases, at most maxPhases where models predict it.
 type experiment struct {
 	phases []Phase
 }
@@ -31,7 +31,7 @@ func (x *search) perform(ctx context.Context, e experiment, planned time.Duratio
 	return true
 }
 
-// rest is what is left of a rest that was planned some time ago: the time of planning is part of it.
+// rest is what is left of a rest that was planned some time ago: planning is part of it.
 func (x *search) rest(rest, planned time.Duration) time.Duration {
 	return max(min(rest, x.every), rest-(x.s.Now()-planned))
 }
@@ -42,21 +42,21 @@ type planner struct {
 	now    time.Duration
 	// made counts the experiments so far.
 	made map[string]int
-	// trip is the time from a request to its answer, every the least time between two requests, dense the
-	// least between those of a burst: below every from far away.
+	// trip is the time from a request to its answer. every is the shortest gap between requests, dense the
+	// shortest in a burst: less than every far away.
 	trip, every, dense time.Duration
-	// far tells that answers take longer than requests may be apart.
+	// far tells that answers take longer than the shortest gap between requests.
 	far bool
-	// wait is how long nothing is sent from now on.
+	// wait is how long nothing will be sent from now on.
 	wait time.Duration
 	// requests and left are what is left of the budget.
 	requests int
 	left     time.Duration
-	// over tells that it was thought for long enough; nil: never.
+	// over tells that the time to plan is over; nil: it never is.
 	over func() bool
 }
 
-// volley is as many requests as are needed to see a quota end: also of a bucket, which refills meanwhile.
+// volley asks for as many requests as use up a quota, including what a bucket regains meanwhile.
 func (p *planner) volley(name string, rest, every time.Duration) Phase {
 	most := int64(1)
 	for _, m := range p.models {
@@ -69,8 +69,8 @@ func (p *planner) volley(name string, rest, every time.Duration) Phase {
 	return Phase{Name: name, Rest: rest, Requests: int(most) + 3, Every: every, Denials: 2}
 }
 
-// waits returns the times after which models have n of them disagree on whether share of the quota is
-// there: the quantiles of what they predict.
+// waits returns times at which models disagree on whether share of the quota is back: quantiles of what they
+// predict.
 func (p *planner) waits(share float64) []time.Duration {
 	var all []time.Duration
 	for _, m := range p.models {
@@ -104,7 +104,7 @@ func (p *planner) menu() []experiment {
 	for _, share := range []float64{0, 0.25, 0.5, 0.75, 1} {
 		for _, w := range p.waits(share) {
 			add(p.volley(fmt.Sprintf("quota-after-%s", brief(w)), w, p.every))
-			if !p.far || p.alone() { // one request tells little of which kind is far away
+			if !p.far || p.alone() { // far away one request tells little about the kind
 				add(Phase{Name: "one-after-" + brief(w), Rest: w, Requests: 1, Every: p.every})
 			}
 		}
@@ -120,7 +120,7 @@ func (p *planner) menu() []experiment {
 		}
 		for _, later := range []time.Duration{t / 3, t * 3 / 5, t * 9 / 10} {
 			for _, more := range []time.Duration{0, t * 2 / 5,
-				t * 7 / 10} { // at another place of a window by the clock
+				t * 7 / 10} { // at another phase of a window by the clock
 				if len(full) == 0 {
 					break
 				}
@@ -136,7 +136,7 @@ func (p *planner) menu() []experiment {
 		first := steady
 		first.Rest = max(every, p.wait)
 		add(first, steady, steady)
-		if m.kind.queue { // it is empty again when the last answer is there
+		if m.kind.queue { // a queue is empty again when its last answer is there
 			out = append(out, p.overloads(m)...)
 		}
 		if m.kind.bans && len(full) > 0 {
@@ -167,11 +167,11 @@ func (p *planner) overloads(m *model) []experiment {
 	return out
 }
 
-// rungs is into how many steps a ladder divides what is open of a time.
+// rungs is how many steps of a ladder divide what is open of a time.
 const rungs = 8
 
-// ladders returns experiments that use the quota up, and then ask one request after the other until one is
-// admitted, about when m admits one: from a rested quota, and from what is there now.
+// ladders returns experiments that use up the quota and then send one request after the other until one is
+// admitted, about when m admits one. They begin with a whole quota, or with what is there now.
 func (p *planner) ladders(m *model, full time.Duration) []experiment {
 	var out []experiment
 	for _, rest := range []time.Duration{full, max(p.every, p.wait)} {
@@ -192,7 +192,7 @@ func (p *planner) ladders(m *model, full time.Duration) []experiment {
 			out = append(out, experiment{[]Phase{use, climb}})
 			continue
 		}
-		for i := range time.Duration(4) { // what is denied puts the next admission off
+		for i := range time.Duration(4) { // a denial would put the next admission off
 			climb.Requests, climb.Rest = 1, max(p.every, back-p.trip-wide/2+i*(wide+p.trip)/3)
 			out = append(out, experiment{[]Phase{use, climb}})
 		}
@@ -203,8 +203,8 @@ func (p *planner) ladders(m *model, full time.Duration) []experiment {
 // alone tells whether one kind is left.
 func (p *planner) alone() bool { return len(p.spread()) == 1 }
 
-// quiet returns experiments that use the quota up, deny nothing, and ask once when some models admit one and
-// others do not: a denial would begin a ban.
+// quiet returns experiments that use up the quota without a denial, which would begin a ban. Then they ask
+// once, at a time when some models admit a request and others do not.
 func (p *planner) quiet(of *model, full time.Duration) []experiment {
 	use := Phase{Rest: full, Requests: int(of.point.q1), Every: p.every, Denials: 1}
 	var all []time.Duration
@@ -240,11 +240,11 @@ func (p *planner) spread() []*model {
 	return out
 }
 
-// worth returns how much e is expected to tell, in bits, and what it costs as a share of what is left. Which
-// kind it is counts several times as much as which of its policies.
+// worth returns how many bits e is expected to tell, and its cost as a share of the budget. Telling the kind
+// counts several times as much as telling its policies.
 func (p *planner) worth(e experiment) (bits, cost float64) {
 	all, ofKind, weights := map[seen]float64{}, map[*kind]map[seen]float64{}, map[*kind]float64{}
-	requests, within := 0.0, 0.0 // within is what the time of the decision leaves open
+	requests, within := 0.0, 0.0 // within is what the time of a decision leaves open
 	lates := []time.Duration{0, p.trip / 2, p.trip}
 	for _, m := range p.models {
 		own := map[seen]float64{}
@@ -278,17 +278,17 @@ func (p *planner) worth(e experiment) (bits, cost float64) {
 		return 0, 1
 	}
 	cost = requests/float64(p.requests) + float64(lasts)/float64(p.left)
-	if p.far && p.alone() { // thinking costs little
+	if p.far && p.alone() { // planning costs little there
 		return bits, cost + 0.01
 	}
 	return bits, cost + 0.05
 }
 
-// kindWorth is how many times as much it counts which kind it is.
+// kindWorth is how many times as much it counts to tell the kind.
 const kindWorth = 3
 
-// entropy is the entropy of shares of whole, in bits, times whole. It sums in one order, so that a seed tells
-// the same each time.
+// entropy is the entropy of shares of whole in bits, times whole. The order of its sum is fixed, so that a
+// seed always gives the same result.
 func entropy[K comparable](shares map[K]float64, whole float64) (bits float64) {
 	for _, w := range slices.Sorted(maps.Values(shares)) {
 		bits -= w * math.Log2(w/whole)
@@ -302,8 +302,8 @@ func family(e experiment) string {
 	return name[:strings.LastIndexByte(name, '-')]
 }
 
-// best returns the experiment that tells most for what it costs, of those that there was time to think of,
-// ok=false where none tells anything.
+// best returns the experiment that tells most for its cost, of those that there was time to weigh; false
+// where none tells anything.
 func (p *planner) best() (experiment, bool) {
 	var out experiment
 	most := 0.0
