@@ -101,10 +101,10 @@ func (x *search) brisk() bool { return x.far && x.every <= x.o.Every }
 // burstPhase is the name of a burst for the whole quota.
 const burstPhase = "burst"
 
-// deepen lets the exact search judge counters once few classes are left, and windows by the first request
-// near the target or on a steady path. The bounds refute little of a window that is short for its answers.
-// Far away the search refutes most of the counters that bounds leave. There three roundings of a counter
-// count as one class.
+// deepen lets the exact search judge counters once few classes are left. Near the target or on a steady path
+// it also lets it judge windows by the first request. The bounds refute little of a window that is short for
+// its answers. Far away the search refutes most of the counters that bounds leave. There three roundings of a
+// counter count as one class.
 func (x *search) deepen() {
 	few, after, left := 3, x.o.MaxRequests/5, classes(x.regions)
 	if x.far {
@@ -157,8 +157,8 @@ func (x *search) choose() (experiment, bool) {
 	return p.best()
 }
 
-// hazy tells whether one class is left whose time is hard to tell because answers are slow, such as a short
-// window on a busy machine.
+// hazy tells whether one class is left and answers are too slow to tell its time well, as for a short window
+// on a busy machine.
 func (x *search) hazy() bool {
 	likely := x.likely()
 	return len(classes(likely)) == 1 && x.aside == nil &&

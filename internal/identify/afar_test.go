@@ -57,9 +57,8 @@ func TestWhatIsNamedFromFarAwaySaysHowWellItIsKnown(t *testing.T) {
 	}
 }
 
-// TestAQueueIsNamedFromFarAway: a queue of seven was not named while 4.5 % of its rate was open, because slow
-// answers of waiting requests seemed to come from nearby. Only the fastest answer tells how far away a queue
-// is.
+// TestAQueueIsNamedFromFarAway: a queue of seven was not named while 4.5 % of its rate was open. Its waiting
+// requests made it seem near. Only the fastest answer tells how far away a queue is.
 func TestAQueueIsNamedFromFarAway(t *testing.T) {
 	queue := queues([]*region{known(parsed(t, "token-bucket,rate=2/s,burst=7")[0])})
 	queue[0].live[0].t2 += 30 * ms

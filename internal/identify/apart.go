@@ -60,8 +60,8 @@ func (r *region) back(quota int64, t time.Duration) time.Duration {
 	return t
 }
 
-// timeForClients tells whether a round of so many requests may fit into the time that is left, after the
-// shortest silence in which the quota may be whole again.
+// timeForClients tells whether a round of so many requests may fit into the time that is left. Before it
+// comes the shortest silence in which the quota may be whole again.
 func (x *search) timeForClients(requests int) bool {
 	left := x.o.MaxTime - x.s.Now() - time.Duration(requests)*max(x.every, x.trip()+x.path.floor())
 	return slices.ContainsFunc(x.regions, func(r *region) bool {

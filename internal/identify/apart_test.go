@@ -21,8 +21,8 @@ func (asking) Header() timeline.Header { return timeline.Header{} }
 func (asking) Ways() []clients.Way     { return make([]clients.Way, 3) }
 
 // TestRequestsAreKeptForClients: once a request was denied, a quarter is kept to find out what tells clients
-// apart, if that is wanted, the sender can, and a round fits the time. It used to be kept where no round
-// fitted. On a steady path it is kept once one quota is left.
+// apart. That must be wanted, the sender must be able to, and a round must fit the time. It used to be kept
+// where no round fitted. On a steady path it is kept once one quota is left.
 func TestRequestsAreKeptForClients(t *testing.T) {
 	denied := timeline.Observation{Answered: true, Outcome: timeline.Denied}
 	admitted := timeline.Observation{Answered: true, Outcome: timeline.Allowed}
@@ -85,7 +85,7 @@ func TestTheQuotaOfOtherClients(t *testing.T) {
 			[]*region{at("sliding-window-counter,rate=5/2s,align=first")}, nil,
 			clients.Limit{Quota: 5, Spends: 8, Recovery: 4200 * time.Millisecond}},
 		"a bucket refills meanwhile": {[]*region{at("token-bucket,rate=10/s,burst=20")}, nil,
-			clients.Limit{Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond}}, // 20 of 100 ms apart
+			clients.Limit{Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond}}, // a unit in 5 requests
 		"a quota that is not known": {[]*region{wide}, nil, clients.Limit{Quota: 5, Spends: 8,
 			Recovery: 2100 * time.Millisecond, Unfit: "the quota is not known: 4 to 5"}},
 		"a queue": {[]*region{at("token-bucket,rate=10/s,burst=20")}, []*region{wide}, clients.Limit{

@@ -139,8 +139,8 @@ func batchPolicy(k *kind, capacity int64, apart time.Duration) spec.Policy {
 	return complete(p)
 }
 
-// batched returns what is left of a bucket in batches, with a policy that explains the recording and has a
-// round time, if there is one.
+// batched returns what is left of a bucket in batches. Its policy explains the recording, with a round time
+// if possible.
 func (x *search) batched(r *region) Candidate {
 	h := r.hull()
 	c := Candidate{Text: r.kind.text, Class: slices.Clone(r.kind.class), least: h.t1, most: h.t2}
@@ -182,8 +182,8 @@ func (x *search) timer(r *region) (p spec.Policy, first, open bool) {
 		share >= hardly && !with.Empty()
 }
 
-// at returns what a trace leaves of timers with a time between beats, of which a share of u1 to u2 had passed
-// at the origin.
+// at returns what a trace leaves of timers with a time between beats. A share of u1 to u2 of it had passed at
+// the origin.
 func (x *search) at(r *region, t *beat.Trace, apart time.Duration, u1, u2 float64) beat.Set {
 	const steps = 200_000
 	h, g := r.hull(), 1/float64(apart)

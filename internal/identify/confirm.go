@@ -120,9 +120,10 @@ func (x *search) unconfirmed() bool {
 }
 
 // gently tells a window that requests start anew from a ban that requests prolong. It asks for more than the
-// quota, so slowly that a log would admit all. If every request starts the window anew, it also asks for half
-// the quota, for more a little before the window ends, and twice for all a little after its end. If a ban was
-// found, it asks for the quota at a third of the rate. It reports false where nothing is to be asked.
+// quota, so slowly that a log would admit all. If every request starts the window anew, it asks for half the
+// quota, and for more shortly before the window ends. Then it asks twice for all, each time shortly after the
+// end. If a ban was found, it asks for the quota at a third of the rate. It reports false where nothing is to
+// be asked.
 func (x *search) gently(ctx context.Context) bool {
 	if len(x.regions) == 0 {
 		return false

@@ -76,8 +76,8 @@ func measuredPolicy(c Candidate) spec.Policy {
 	return p
 }
 
-// TestFaultsAreNotNamedWrongly: if a fault changes decisions, the target is called none of the known limits,
-// is left open, or gets a name that also explains what it does later.
+// TestFaultsAreNotNamedWrongly: a target whose fault changes decisions is called none of the known limits, is
+// left open, or gets a name that also explains what comes later.
 func TestFaultsAreNotNamedWrongly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("half a minute")

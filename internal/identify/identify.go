@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Budget is what may be sent: at most MaxRequests, at least Every apart, within MaxTime. All three are above 0.
+// Budget is what may be sent: at most MaxRequests, at least Every apart, within MaxTime. All are above 0.
 type Budget struct {
 	MaxRequests int
 	Every       time.Duration

@@ -22,8 +22,8 @@ func TestALostAnswerHoldsNoPlaceForLong(t *testing.T) {
 	}
 }
 
-// TestPlacesAreThoseOfTheDefinition: a place is held by each request of the client that was not denied, was
-// sent by the end of the span, and was not over before its beginning.
+// TestPlacesAreThoseOfTheDefinition: each request of the client that was not denied holds a place, if it was
+// sent by the end of the span and was not over before its beginning.
 func TestPlacesAreThoseOfTheDefinition(t *testing.T) {
 	for seed := range uint64(200) {
 		r, tl := rand.New(rand.NewPCG(seed, 7)), &timeline.Timeline{}

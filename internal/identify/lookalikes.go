@@ -58,10 +58,10 @@ func OfWholeSeconds(quota int64, window time.Duration) (out []verdict.Explanatio
 func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool { return bySeconds(tl, limit) }
 
 // ofWholeSeconds returns the limiters with a clock of whole seconds that explain the recording as the
-// measured window does. Such a clock explains so much that it is asked about only here. It compares no window
-// over 30 s. It compares a window that may last whole seconds only if requests were sent, and only if the
-// window is not named so, or if it is one of offbeats. It compares a window that is not by the clock only if
-// answers state a limit and it is no multiple of half a second.
+// measured window does. Such a clock explains so much that it is asked about only here, and not for windows
+// over 30 s. If the window may last whole seconds, requests must have been sent. It must also be one of
+// offbeats, or be named otherwise. If the window is not by the clock, answers must state a limit, and it must
+// be no multiple of half a second.
 func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	const longest = 30 * time.Second
 	if p := c.Limit[0]; !p.HasWindow() || c.most > longest || c.lasts(time.Second) && !x.offbeats(p) &&
@@ -90,8 +90,8 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	return out
 }
 
-// offbeats tells whether p are windows by the clock that last whole seconds, but that a clock of whole
-// seconds resembles in a way that requests can tell.
+// offbeats tells whether p are windows by the clock that last whole seconds. A clock of whole seconds
+// resembles these, and requests can tell the two apart.
 func (x *search) offbeats(p spec.Policy) bool {
 	return !x.recorded() && p.Fixed() && p.Align == spec.AlignUnknown && p.Rate.Per%time.Second == 0 &&
 		p.Rate.Per >= 2*time.Second && p.Rate.Per <= 30*time.Second
@@ -211,8 +211,8 @@ func (r reading) later(first, last time.Duration, stray bool) (out []reading) {
 // timerLate is how late a timer that sets a clock may be.
 const timerLate = 50 * time.Millisecond
 
-// strays tells whether a clock that is ahead by from to to is set so shortly before a second ends that a late
-// timer finds the next one. It is false for a target whose wall clock is not ours: there nobody knows.
+// strays tells whether a clock that is ahead by from to to is set shortly before a second ends, so that a
+// late timer finds the next one. It is false for a target whose wall clock is not ours: there nobody knows.
 func strays(h *timeline.Header, from, to time.Duration) bool {
 	if h.WallError > timerLate {
 		return false

@@ -69,9 +69,9 @@ type Sender interface {
 }
 
 // spare is how many requests may still be sent to name the limit. Once something was denied, a quarter of all
-// is kept to find out what tells clients apart, if that is wanted, suffices and fits the time. On a steady
-// path, which is supposed last, the limit may use them until it is named: without its quota, clients cannot
-// be told apart.
+// is kept to find out what tells clients apart. That must be wanted, and the quarter must suffice and fit the
+// time. On a steady path, which is supposed last, the limit may use them until it is named: without its
+// quota, clients cannot be told apart.
 func (x *search) spare() int {
 	most := x.o.MaxRequests
 	kept := most / 4

@@ -104,8 +104,8 @@ func (m *model) follow(at, slack time.Duration, seen timeline.Outcome) time.Dura
 	return at
 }
 
-// deny brings m past a denied request at the last instant until at at which it denies one, if there is any
-// since its last request.
+// deny brings m past a denied request at the last instant until at at which it denies one. It does nothing if
+// there is none since its last request.
 func (m *model) deny(at time.Duration) {
 	const steps = 20
 	before, from := m.state, m.last

@@ -11,10 +11,10 @@ import (
 )
 
 // A queue admits as a bucket of the same places and rate does, but it holds the answers back. That hides when
-// it decided. So where admitted requests wait and denied ones do not, decisions are supposed to be no later
-// than the slowest denial, and the bucket is looked for. That is a guess. Where a later denial takes longer,
-// or no bucket is left, decisions may have been later, and what was refuted may be true. A queue is named
-// only if its delays explain those in the recording.
+// it decided. So if admitted requests wait and denied ones do not, decisions are supposed to be no later than
+// the slowest denial. Then the bucket is looked for. That is a guess. If a later denial takes longer, or no
+// bucket is left, decisions may have been later, and what was refuted may be true. A queue is named only if
+// its delays explain those in the recording.
 
 // asQueue supposes that admitted requests wait in a queue.
 func (x *search) asQueue() {

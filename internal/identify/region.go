@@ -164,8 +164,8 @@ func (r *region) looser(tl *timeline.Timeline, p spec.Policy, side verdict.Confo
 }
 
 // split returns a region for each part of the kind, where little more is learnt about all parts together;
-// else r itself. That is so once at most two quotas are left and the time is open by at most a tenth, or by
-// two of the slowest answers. Two quotas stay: a counter that rounds up admits, except from rest, as one of a
+// else r itself. At most two quotas may be left then, and the time must be open by at most a tenth, or by two
+// of the slowest answers. Two quotas stay: a counter that rounds up admits, except from rest, as one of a
 // unit less that does not round.
 func (r *region) split(slow time.Duration) []*region {
 	const near = 1.1

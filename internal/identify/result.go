@@ -280,8 +280,8 @@ func (x *search) result() *Result {
 	return res
 }
 
-// name names the only class that is left. It does not if the whole recording refutes it, if another limit
-// that looks like it explains the recording too, or if there is no time to check that.
+// name names the only class that is left, unless the whole recording refutes it. It does not if another limit
+// that looks like it explains the recording too, or if there is no time to check.
 func (x *search) name(res *Result) {
 	c := res.Found[0]
 	if !x.overdue() && x.fails(c) {
