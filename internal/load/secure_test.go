@@ -85,18 +85,23 @@ func TestOtherProtocolsAreNamed(t *testing.T) {
 	for _, x := range []struct {
 		name, word, mend string
 		url              *url.URL
+		h2               bool
 	}{
-		{"an unknown authority", "tls-certificate", "--cacert FILE", https},
-		{"plain HTTP to HTTPS, which says so", "wants-tls", "https://", scheme(https, "http")},
-		{"plain HTTP to TLS, which hangs up", "wants-tls", "https://", hangsUp},
-		{"a TLS alert", "wants-tls", "https://", greets("\x15\x03\x01\x00\x02\x02\x46")},
-		{"HTTPS to plain HTTP", "no-tls", "http://", scheme(loopbackHTTP(t, ok), "https")},
-		{"HTTP/2 only", "http2", "--http2", &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}},
-		{"HTTP/2 only, which hangs up", "http2", "--http2", silentH2},
-		{"SSH", "malformed", "another protocol", greets("SSH-2.0-OpenSSH_9.2\r\n")},
+		{"an unknown authority", "tls-certificate", "--cacert FILE", https, false},
+		{"plain HTTP to HTTPS, which says so", "wants-tls", "https://", scheme(https, "http"), false},
+		{"plain HTTP to TLS, which hangs up", "wants-tls", "https://", hangsUp, false},
+		{"a TLS alert", "wants-tls", "https://", greets("\x15\x03\x01\x00\x02\x02\x46"), false},
+		{"HTTPS to plain HTTP", "no-tls", "http://", scheme(loopbackHTTP(t, ok), "https"), false},
+		{"HTTP/2 only", "http2", "--http2", &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"},
+			false},
+		{"HTTP/2 only, which hangs up", "http2", "--http2", silentH2, false},
+		{"SSH", "malformed", "another protocol", greets("SSH-2.0-OpenSSH_9.2\r\n"), false},
+		{"HTTP/2 to TLS, which hangs up", "wants-tls", "https://", hangsUp, true},
+		{"HTTP/2 to HTTPS", "wants-tls", "https://", scheme(https, "http"), true},
+		{"HTTP/2 to HTTP/1.1", "no-http2", "leave --http2 out", loopbackHTTP(t, ok), true},
 	} {
 		roots := &tls.Config{RootCAs: x509.NewCertPool()}
-		tl := mustRecord(t, one(), Options{URL: x.url, Timeout: 2 * time.Second, TLS: roots})
+		tl := mustRecord(t, one(), Options{URL: x.url, Timeout: 2 * time.Second, TLS: roots, HTTP2: x.h2})
 		why, _ := cause.Unreachable(tl)
 		mend := cause.Remedy(tl)
 		if !strings.Contains(why, " "+x.word+": ") || !strings.Contains(mend, x.mend) {
@@ -128,6 +133,63 @@ func TestACertificateThatIsMissingIsNamed(t *testing.T) {
 			}
 		}
 		srv.Close()
+	}
+}
+
+// TestAPageAboutCertificatesIsNoAnswer: nginx does not end a connection whose certificate is missing or not
+// trusted. It answers 400 before it looks at any limit, and says why in the page.
+func TestAPageAboutCertificatesIsNoAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		page, word string
+		status     int
+	}{
+		{"<title>400 No required SSL certificate was sent</title>", cause.Client, 400},
+		{"<title>400 The SSL certificate error</title>", cause.Client, 400},
+		{"<title>400 Request Header Or Cookie Too Large</title>", "", 400},
+		{"<title>429 The SSL certificate error</title>", "", 429},
+	} {
+		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(tt.status)
+			io.WriteString(w, tt.page)
+		}))
+		srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+		srv.EnableHTTP2 = true
+		srv.StartTLS()
+		for _, h2 := range []bool{false, true} {
+			tl := mustRecord(t, one(), Options{URL: must(url.Parse(srv.URL)), HTTP2: h2,
+				TLS: &tls.Config{InsecureSkipVerify: true}})
+			o, named := tl.Observations[0], tt.word != ""
+			if o.Error != tt.word || o.Answered == named || (o.Status == 0) != named || o.Body != "" ||
+				named && cause.Remedy(tl) != cause.Certify {
+				t.Errorf("%q, HTTP/2 %v: got %+v, mend %q", tt.page, h2, o, cause.Remedy(tl))
+			}
+		}
+		srv.Close()
+	}
+}
+
+// TestAHangUpAfterACertificateIsNamed: Node hangs up on a client whose certificate it does not trust, without
+// an alert. By then both may have agreed on h2.
+func TestAHangUpAfterACertificateIsNamed(t *testing.T) {
+	own := httptest.NewUnstartedServer(nil)
+	own.StartTLS()
+	defer own.Close()
+	hangsUp := loopback(t, func(c net.Conn) {
+		s := tls.Server(c, &tls.Config{Certificates: own.TLS.Certificates, ClientAuth: tls.RequestClientCert,
+			NextProtos: []string{"h2", "http/1.1"}})
+		s.Handshake()
+		s.Read(make([]byte, 1024))
+	})
+	hangsUp.Scheme = "https"
+	for _, h2 := range []bool{false, true} {
+		for _, shown := range [][]tls.Certificate{nil, own.TLS.Certificates} {
+			tl := mustRecord(t, one(), Options{URL: hangsUp, HTTP2: h2, TLS: &tls.Config{
+				InsecureSkipVerify: true, Certificates: shown}})
+			word, mend := tl.Observations[0].Error, cause.Remedy(tl)
+			if !cause.HungUp(word) || word == cause.NoHTTP2 || !strings.Contains(mend, "--cert") {
+				t.Errorf("HTTP/2 %v, %d shown: got %q, mend %q", h2, len(shown), word, mend)
+			}
+		}
 	}
 }
 

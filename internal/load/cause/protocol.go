@@ -18,9 +18,35 @@ var wantsTLS = [...]string{
 	"SSL-enabled server port", "requires TLS",
 }
 
-// SaysTLS tells whether b, the beginning of the body of a 400 to plain HTTP, says that the port is for HTTPS.
-func SaysTLS(b []byte) bool {
-	return slices.ContainsFunc(wantsTLS[:], func(s string) bool { return bytes.Contains(b, []byte(s)) })
+// wantsCertificate are phrases that nginx sends with a 400 over TLS: no client certificate came, or one that
+// it does not trust. It says so before it looks at any limit.
+var wantsCertificate = [...]string{"No required SSL certificate was sent", "The SSL certificate error"}
+
+// PageSize is how many bytes of the body of a 400 are enough for OfPage.
+const PageSize = 1024
+
+// OfPage returns the error that b, the beginning of the body of a 400, tells of: the request needs TLS, or
+// over TLS a client certificate. It returns nil if b tells of neither.
+func OfPage(b []byte, scheme string) error {
+	b = b[:min(len(b), PageSize)]
+	switch {
+	case scheme == "http" && says(b, wantsTLS[:]) != "":
+		return Told(WantsTLS, errors.New("the port wants TLS"))
+	case scheme == "https" && says(b, wantsCertificate[:]) != "":
+		return Told(Client, errors.New(says(b, wantsCertificate[:])))
+	default:
+		return nil
+	}
+}
+
+// says returns the first of the phrases that b has; "" for none.
+func says(b []byte, phrases []string) string {
+	for _, s := range phrases {
+		if bytes.Contains(b, []byte(s)) {
+			return s
+		}
+	}
+	return ""
 }
 
 // Protocol returns the word for the protocol of the first bytes of an answer: WantsTLS or HTTP2, and "" for
@@ -40,7 +66,7 @@ func Protocol(b []byte) string {
 // otherThanHTTP2 returns the word for a target that did not begin with the settings of HTTP/2.
 func otherThanHTTP2(e *http2.NotSpoken) string {
 	switch {
-	case Protocol(e.First) == WantsTLS || SaysTLS(e.First):
+	case Protocol(e.First) == WantsTLS || says(e.First, wantsTLS[:]) != "":
 		return WantsTLS
 	case len(e.First) == 0 && (errors.Is(e.Err, os.ErrDeadlineExceeded) || errors.Is(e.Err,
 		context.DeadlineExceeded)):
@@ -50,9 +76,10 @@ func otherThanHTTP2(e *http2.NotSpoken) string {
 	}
 }
 
-// HungUp tells whether a word is that of a target that ended a connection, or whose answer is not HTTP.
+// HungUp tells whether a word is that of a target that ended a connection, or whose answer is not the HTTP
+// asked for.
 func HungUp(word string) bool {
-	return slices.Contains([]string{EOF, Reset, Closed, Malformed}, word)
+	return slices.Contains([]string{EOF, Reset, Closed, Malformed, NoHTTP2}, word)
 }
 
 // Reword replaces the error of a request that the target hung up on by the protocol that the target speaks.

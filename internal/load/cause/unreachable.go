@@ -104,6 +104,9 @@ func Remedy(tl *timeline.Timeline) string {
 	if word != "" && slices.Contains(tl.Header.Notes, Blurred) {
 		return Apart
 	}
+	if HungUp(word) && slices.Contains(tl.Header.Notes, ShownCertificate) {
+		return single + "; perhaps it does not accept the certificate of --cert"
+	}
 	return causes[word].mend
 }
 
@@ -112,11 +115,11 @@ func Remedy(tl *timeline.Timeline) string {
 const NoCertificate = timeline.OfTarget + "the target asked for a client certificate, and none was " +
 	"sent (--cert FILE --key FILE)"
 
-// WrongCertificate tells whether a note is about an answer of nginx to a client with a certificate that nginx
-// does not trust. The status is 400, as if none was sent.
-func WrongCertificate(note string) bool { return strings.Contains(note, "SSL certificate error") }
+// ShownCertificate is the note of a recording whose target asked for a client certificate and got one. Node
+// hangs up on one that it does not trust, without an alert.
+const ShownCertificate = "the target asked for a client certificate, and was sent that of --cert"
 
-// Certify is what helps with both.
+// Certify is what helps if a certificate is missing, or not trusted.
 const Certify = "send a certificate that the target accepts: --cert FILE and --key FILE"
 
 // Blurred is the note of a recording in which missing answers are denials, but some answers are missing for
@@ -162,8 +165,8 @@ var causes = map[string]cause{
 	Malformed: {"the answers are not HTTP", "check the port: it speaks another protocol"},
 	TooLarge: {"the header of the answer has no end",
 		"make the target send a header block of at most 64 KiB"},
-	TLS: {"the TLS handshake failed",
-		"check whether the target wants a client certificate, or another version of TLS"},
+	TLS: {"the TLS handshake failed", "check whether the port speaks TLS (else write http://), and whether " +
+		"it wants a client certificate, or another version of TLS"},
 	Certificate: {"the target's certificate is not trusted", "name its authority with --cacert FILE, " +
 		"use the host name of the certificate (--host NAME), or accept any certificate with --insecure"},
 	Client: {"the target did not accept the client", Certify},

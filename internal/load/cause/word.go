@@ -71,6 +71,9 @@ func OfGuard(err error) error { return forbidden{err} }
 // Told returns err with a word of its own: Word returns that word for it.
 func Told(word string, err error) error { return told{word, err} }
 
+// IsTold tells whether err has a word of its own.
+func IsTold(err error) bool { return errors.As(err, new(told)) }
+
 // Word returns the word for an error: why a connection could not be made, or why it broke. It returns Network
 // if there is no better word.
 func Word(err error) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -30,10 +31,12 @@ func (c *Conn) receive(s *Shot) bool {
 		c.fail(s, early, err)
 		return false
 	}
-	if c.t.o.URL.Scheme == "http" && resp.StatusCode == http.StatusBadRequest && c.asksForTLS() {
-		c.t.forget(c)
-		c.fail(s, early, errWantsTLS)
-		return false
+	if resp.StatusCode == http.StatusBadRequest {
+		if err := cause.OfPage(c.buffered(), c.t.o.URL.Scheme); err != nil {
+			c.t.forget(c)
+			c.fail(s, early, err)
+			return false
+		}
 	}
 	if before {
 		c.tooEarly()

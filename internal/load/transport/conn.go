@@ -255,8 +255,8 @@ func (c *Conn) fail(s *Shot, early bool, err error) {
 		w = cause.Timeout
 		err = fmt.Errorf("no answer within %v, with %d other %s open", c.t.o.Timeout, c.t.others(),
 			carriers(c.t.o))
-	case errors.Is(err, errWantsTLS):
-		w = cause.WantsTLS
+	case cause.IsTold(err):
+		w = cause.Word(err)
 	case c.served == 0 && cause.Protocol(c.opening[:c.known]) != "":
 		w = cause.Protocol(c.opening[:c.known])
 	case c.link != nil:

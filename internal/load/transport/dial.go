@@ -115,6 +115,7 @@ func (t *Transport) tlsConfig(u *url.URL) *tls.Config {
 	if shown := c.Certificates; c.GetClientCertificate == nil {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			if len(shown) > 0 { // whichever authorities the target names: it may trust others too
+				t.once("certificate", cause.ShownCertificate)
 				return &shown[0], nil
 			}
 			t.once("certificate", cause.NoCertificate)

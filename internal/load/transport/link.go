@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -105,6 +106,10 @@ func (t *Transport) newLink(ctx context.Context, p *Pool) (*link, error) {
 	}
 	if err != nil {
 		raw.Close()
+		var silent *http2.NotSpoken
+		if _, agreed := nc.(*tls.Conn); agreed && errors.As(err, &silent) && len(silent.First) == 0 {
+			err = silent.Err // ALPN chose h2: that it is not spoken is not why
+		}
 		return nil, err
 	}
 	t.speaks(p, nc, "HTTP/2")
@@ -321,11 +326,16 @@ func (c *Conn) Answer(a http2.Answer) {
 const notGRPC = timeline.OfTarget + "answers of status 200 were not gRPC, so nothing is known of the calls " +
 	"(check the path and the host)"
 
-// Body keeps the beginning of a denial's body.
+// Body keeps the beginning of the body of a denial, or of a 400 for cause.OfPage.
 func (c *Conn) Body(p []byte) bool {
-	if o := c.inflight.Load().Obs; o.Outcome == timeline.Denied {
-		c.slot.body = append(c.slot.body, p[:min(len(p), c.t.o.KeepBody-len(c.slot.body))]...)
+	most, o := 0, c.inflight.Load().Obs
+	if o.Outcome == timeline.Denied {
+		most = c.t.o.KeepBody
 	}
+	if o.Status == http.StatusBadRequest {
+		most = max(most, cause.PageSize)
+	}
+	c.slot.body = append(c.slot.body, p[:min(len(p), most-len(c.slot.body))]...)
 	return true
 }
 
@@ -366,7 +376,16 @@ func (c *Conn) giveUp(err error) {
 func (c *Conn) finish(whole bool) {
 	s := c.inflight.Load()
 	c.headed = false
-	s.Obs.Body = string(c.slot.body)
+	if s.Obs.Status == http.StatusBadRequest {
+		if err := cause.OfPage(c.slot.body, c.t.o.URL.Scheme); err != nil {
+			Forget(s.Obs, cause.Word(err))
+			c.end(err)
+			return
+		}
+	}
+	if s.Obs.Outcome == timeline.Denied {
+		s.Obs.Body = string(c.slot.body[:min(len(c.slot.body), c.t.o.KeepBody)])
+	}
 	c.served++
 	c.over(s, whole && !s.Request.Last && !c.link.closing.Load())
 }

@@ -3,22 +3,12 @@ package transport
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 )
-
-// errWantsTLS is the error of plain HTTP on a port for HTTPS, as the server's answer says.
-var errWantsTLS = errors.New("the port wants TLS")
-
-// asksForTLS tells whether the body of a 400 says that the port is for HTTPS.
-func (c *Conn) asksForTLS() bool {
-	b, _ := c.br.Peek(min(c.br.Buffered(), 1024))
-	return cause.SaysTLS(b)
-}
 
 // hear keeps the first bytes that arrive on a connection.
 func (c *Conn) hear() {
@@ -43,23 +33,29 @@ func (t *Transport) speaks(p *Pool, nc net.Conn, http string) {
 }
 
 // Spoken tests what a target speaks that answered nothing and ended the connections. It returns the word for
-// HTTP/2 or TLS, "" if that is not known. A note mentions the test, since a server of HTTP/1.1 may take the
+// HTTP/2 or TLS, "" if that is not known. A server of TLS that gets the preface of HTTP/2 hangs up without a
+// word: nginx, HAProxy, Node. A note mentions the test, since a server of HTTP/1.1 may take the
 // preface of HTTP/2 for a request with method PRI. A target behind a proxy is not tested.
 func (t *Transport) Spoken(ctx context.Context) string {
-	if t.o.HTTP2 || t.o.Proxy != nil || t.answered.Load() || ctx.Err() != nil || !t.hungUp() {
+	secure := t.o.URL.Scheme == "https"
+	if t.o.HTTP2 && secure || t.o.Proxy != nil || t.answered.Load() || ctx.Err() != nil || !t.hungUp() {
 		return ""
 	}
-	t.Note("nothing was answered: rlcheck tested whether the target speaks HTTP/2, and TLS")
+	others := "HTTP/2, and TLS"
+	if t.o.HTTP2 {
+		others = "TLS"
+	}
+	t.Note("nothing was answered: rlcheck tested whether the target speaks %s", others)
 	ctx, cancel := context.WithTimeout(ctx, min(time.Second, t.o.Timeout))
 	defer cancel()
-	if t.asked(ctx, speaksHTTP2) {
+	if !t.o.HTTP2 && t.asked(ctx, speaksHTTP2) {
 		return cause.HTTP2
 	}
 	greets := func(c net.Conn) bool {
 		trusting := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // nothing is sent
 		return tls.Client(c, trusting).HandshakeContext(ctx) == nil
 	}
-	if t.o.URL.Scheme == "http" && t.asked(ctx, greets) {
+	if !secure && t.asked(ctx, greets) {
 		return cause.WantsTLS
 	}
 	return ""

@@ -103,8 +103,6 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 	switch {
 	case slices.Contains(uncertified, x.Status) && slices.Contains(notes, cause.NoCertificate):
 		return text + ": is a client certificate missing?", cause.Certify
-	case x.Status == http.StatusBadRequest && slices.ContainsFunc(notes, cause.WrongCertificate):
-		return text + ": is the client certificate the right one?", cause.Certify
 	case redirects(x.Status):
 		if x.Location != "" {
 			text += ", a redirect to " + x.Location

@@ -96,13 +96,3 @@ func TestNeverDenied(t *testing.T) {
 		t.Errorf("where too few were admitted: got %+v, want nothing", got)
 	}
 }
-
-// TestAWrongCertificateIsNamed: nginx answers 400 to it, and says so in the page.
-func TestAWrongCertificateIsNamed(t *testing.T) {
-	s := &result.Scenario{Verdict: verdict.Inconclusive,
-		Statuses: []timeline.StatusCount{{Status: 400, Outcome: timeline.Unknown, Answers: 9}}}
-	s.Header.Notes = []string{cause.First("400", `"<title>400 The SSL certificate error</title>"`)}
-	if got, _ := remarkOn(s); got.mend != cause.Certify {
-		t.Errorf("got %q, mend %q", got.text, got.mend)
-	}
-}
