@@ -10,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/redact"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
@@ -96,6 +99,40 @@ func TestAScenarioThatWasNotRecordedYet(t *testing.T) {
 	cut := m.cut(d, "burst")
 	if cut == nil || cut.TimelinePath != "" || cut.Reason != verdict.Interrupted {
 		t.Errorf("got %+v, want a scenario that was interrupted before it had a recording", cut)
+	}
+}
+
+// TestScenariosBesideEachOtherTakeTheirTimeOnce: a killed run took as long as its last recording went on
+// after the start of the run, however many were made at the same time.
+func TestScenariosBesideEachOtherTakeTheirTimeOnce(t *testing.T) {
+	d := &Dir{Path: t.TempDir()}
+	text, err := scenarios.FS.ReadFile("burst.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Date(2026, 11, 22, 11, 32, 9, 0, time.UTC)
+	r := &result.Run{ID: "r", Started: began, Interrupted: true, Duration: time.Second}
+	m := &Manifest{Schema: manifestSchema, ID: "r", Started: began, Target: "http://127.0.0.1:1/"}
+	for id, after := range map[string]time.Duration{"one": 2 * time.Second, "two": 3 * time.Second} {
+		m.Scenarios, r.NotBegun = append(m.Scenarios, Planned{id, "burst.yaml"}), append(r.NotBegun, id)
+		k := NewRecording(d, id, redact.New(nil, nil, ""))
+		if err := d.KeepPlan(id, text, &timeline.Schedule{}); err != nil {
+			t.Fatal(err)
+		}
+		j := k.Begin()
+		err := j.Begin(timeline.Header{Started: began.Add(after)}, 0)
+		if err := errors.Join(err, j.Mark(ndjson.Mark{At: 5 * time.Second})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Scenarios, r.NotBegun = append(m.Scenarios, Planned{ID: "three"}), append(r.NotBegun, "three")
+	f, err := lockFolder(d.Path)
+	if err := errors.Join(err, m.write(f), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	addCut(&cli.Env{Say: &cli.Speaker{Quiet: true}}, d.Path, r)
+	if r.Duration != 8*time.Second || len(r.Scenarios) != 2 || len(r.NotBegun) != 1 {
+		t.Errorf("got %v, %d scenarios, not begun %q; want 8s", r.Duration, len(r.Scenarios), r.NotBegun)
 	}
 }
 

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -46,8 +47,8 @@ func addCut(e *cli.Env, folder string, r *result.Run) {
 			continue
 		}
 		r.Scenarios = append(r.Scenarios, *cut)
-		r.Duration += cut.Duration
-		why := cut.Detail
+		r.Duration = max(r.Duration, cut.Header.Started.Sub(r.Started)+cut.Duration)
+		why := cmp.Or(cut.Detail, "the recording is whole, and is judged now")
 		if n := len(cut.Header.Notes); n > 0 {
 			why = cut.Header.Notes[n-1]
 		}
