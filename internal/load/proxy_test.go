@@ -2,15 +2,21 @@ package load
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestATargetMaySpeakFirstInATunnel: a target of HTTP/2 sends its settings as soon as a client connects. They
@@ -36,6 +42,40 @@ func TestATargetMaySpeakFirstInATunnel(t *testing.T) {
 	tl := mustRecord(t, one(), Options{URL: target, Proxy: proxy, HTTP2: true})
 	if o := tl.Observations[0]; o.Status != http.StatusOK {
 		t.Errorf("got %+v; notes %q", o, tl.Header.Notes)
+	}
+}
+
+// TestASilentProxyTakesTwoTimeOuts: one while connections are opened before a burst, and one for its
+// requests. However many they are, the proxy is named.
+func TestASilentProxyTakesTwoTimeOuts(t *testing.T) {
+	virtual(t, nil, func(t *testing.T, o Options) {
+		o.Dial = func(context.Context, string, string) (net.Conn, error) {
+			c, silent := net.Pipe()
+			go io.Copy(io.Discard, silent)
+			return c, nil
+		}
+		o.URL, o.Proxy = must(url.Parse("https://target.example/")), must(url.Parse("http://proxy.example"))
+		o.Timeout = 3 * time.Second
+		tl := mustRecord(t, schedule(timeline.Phase{Name: "b", Shape: timeline.AtOnce,
+			Arrivals: each(100, 0, "k", 0)}), o)
+		why, _ := cause.Unreachable(tl)
+		if end := tl.Header.Ended.Round(time.Second); end != 6*time.Second ||
+			!strings.HasSuffix(why, "the proxy did not answer CONNECT within 3s: context deadline exceeded") {
+			t.Errorf("it took %v: %s", end, why)
+		}
+	})
+}
+
+// TestTheWayToAProxyIsNoFaultOfTheTarget: whatever ends it, the mend is about the proxy.
+func TestTheWayToAProxyIsNoFaultOfTheTarget(t *testing.T) {
+	for _, err := range []error{&net.DNSError{Name: "proxy.example"}, syscall.EHOSTUNREACH,
+		context.DeadlineExceeded, syscall.ECONNREFUSED} {
+		tl := mustRecord(t, one(), Options{URL: must(url.Parse("http://target.example/")),
+			Proxy: must(url.Parse("http://proxy.example")),
+			Dial:  func(context.Context, string, string) (net.Conn, error) { return nil, err }})
+		if mend := cause.Remedy(tl); !strings.Contains(mend, "--proxy") {
+			t.Errorf("%v: got %q, mend %q", err, tl.Observations[0].Error, mend)
+		}
 	}
 }
 

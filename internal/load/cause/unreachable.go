@@ -177,7 +177,7 @@ var causes = map[string]cause{
 	HTTP2: {"the port speaks only HTTP/2",
 		"send HTTP/2 with --http2"},
 	NoHTTP2: {"the port does not speak HTTP/2", "leave --http2 out, or turn HTTP/2 on at the target"},
-	Proxy: {"the proxy opened no tunnel to the target",
+	Proxy: {"the proxy was not reached, or opened no tunnel to the target",
 		"check the URL given with --proxy, and which targets the proxy allows"},
 	NoProxy: {"nothing listens at the proxy's address",
 		"start the proxy, or check the URL given with --proxy"},

@@ -68,6 +68,18 @@ func (t told) Unwrap() error      { return t.error }
 // OfGuard marks an error of Options.Guard, which forbids connections to some addresses.
 func OfGuard(err error) error { return forbidden{err} }
 
+// OfProxy marks an error of the way to a proxy, or of the tunnel asked of it.
+func OfProxy(err error) error {
+	switch Word(err) {
+	case Interrupted, Forbidden:
+		return err
+	case Refused:
+		return Told(NoProxy, err)
+	default:
+		return Told(Proxy, err)
+	}
+}
+
 // Told returns err with a word of its own: Word returns that word for it.
 func Told(word string, err error) error { return told{word, err} }
 

@@ -341,6 +341,7 @@ func (t *Transport) connect(p *Pool) {
 		err = cause.ErrInterrupted
 	}
 	if err == nil {
+		t.reached = true
 		if !c.dead { // the link of a stream may have ended already
 			t.live[c] = struct{}{}
 		}
@@ -357,6 +358,7 @@ func (t *Transport) connect(p *Pool) {
 	}
 	p.open--
 	t.open--
+	t.failed = true
 	var s *Shot
 	if len(p.waiting) > p.opening {
 		s = p.waiting[0]
@@ -419,7 +421,8 @@ const stale = time.Second
 const dialling = 16
 
 // Warm opens connections until each pool has as many idle ones as it wants, up to MaxConnections. It returns
-// when all are open or have failed. It closes connections that no pool wants.
+// when all are open or have failed. It closes connections that no pool wants. If none was ever opened, it
+// does not try the rest: each batch would take a whole time-out.
 func (t *Transport) Warm(want map[*Pool]int) {
 	t.spares(nil)
 	t.warm(want)
@@ -451,7 +454,7 @@ func (t *Transport) warm(want map[*Pool]int) {
 			return
 		}
 		t.mu.Lock()
-		if t.open >= t.o.MaxConnections {
+		if t.failed && !t.reached || t.open >= t.o.MaxConnections {
 			t.mu.Unlock()
 			break
 		}

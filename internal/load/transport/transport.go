@@ -43,6 +43,8 @@ type Transport struct {
 	open, opening, hungry, tickets int
 	notes                          []string
 	words, protocols               map[string]bool
+	// reached tells that a connection was opened, failed that one could not be. They are guarded by mu.
+	reached, failed bool
 	// doubt is when answers arrived that may belong to other requests; nil for never. It is guarded by mu.
 	doubt *doubt
 

@@ -3,13 +3,11 @@ package transport
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"syscall"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/message"
@@ -31,11 +29,8 @@ func (t *Transport) dialVia(ctx context.Context, p *Pool, u *url.URL) (net.Conn,
 		return t.dialRaw(ctx, p, address(u))
 	}
 	nc, err := t.dialRaw(ctx, p, address(t.o.Proxy))
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, cause.Told(cause.NoProxy, err)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("proxy: %w", err)
+		return nil, cause.OfProxy(err)
 	}
 	if u.Scheme == "http" && !t.o.HTTP2 {
 		return nc, nil
@@ -43,11 +38,11 @@ func (t *Transport) dialVia(ctx context.Context, p *Pool, u *url.URL) (net.Conn,
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
 	err = tunnel(nc, address(u), message.Authorization(t.o.Proxy))
 	if !stop() {
-		err = fmt.Errorf("the proxy did not answer CONNECT: %w", ctx.Err())
+		err = fmt.Errorf("the proxy did not answer CONNECT within %v: %w", t.o.Timeout, ctx.Err())
 	}
 	if err != nil {
 		nc.Close()
-		return nil, cause.Told(cause.Proxy, err)
+		return nil, cause.OfProxy(err)
 	}
 	return nc, nil
 }
