@@ -157,7 +157,7 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	return x.stopped == ""
 }
 
-// MostLost is how many requests in a row without an outcome end the search.
+// MostLost is how many requests in a row without an outcome, or how many errors in all, end the search.
 const MostLost = 3
 
 // trouble says why no phase follows: too many requests had no outcome. Empty: go on.

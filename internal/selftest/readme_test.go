@@ -114,9 +114,9 @@ func catalogue(t *testing.T) string {
 	by := caughtBy(all)
 	var b strings.Builder
 	b.WriteString("# What real rate limiters got wrong\n\nWritten by `make golden` from internal/target. A " +
-		"lets too much through, B too little, C says the " +
-		"wrong thing.\n`rlcheck serve --fault NAME`, or `rlcheck proxy --fault NAME`, has it on loopback; " +
-		"each was seen in a real product, or breaks a rule.\n")
+		"lets too much through, B too little, C says the wrong thing.\n`rlcheck serve --fault NAME`, or " +
+		"`rlcheck proxy --fault NAME`, has the fault on loopback. Each was seen in a\nreal product, or " +
+		"breaks a rule.\n")
 	section := func(title, class string) {
 		fmt.Fprintf(&b, "\n## %s\n\n", title)
 		for _, f := range target.Faults() {

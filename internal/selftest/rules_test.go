@@ -24,8 +24,8 @@ func rulebook() string {
 		fmt.Fprintf(&seen, "%s %s |\n", row, r.Seen())
 	}
 	return "# Rules of a limiter's answers\n\nWritten by `make golden` from internal/headers. " +
-		"`rlcheck explain ID` explains one. A rule whose level is convention stands in\nno standard. " +
-		"Rules of the RateLimit fields are those of " + headers.Draft + ".\n\n" +
+		"`rlcheck explain ID` explains one. A rule of\nthe level convention stands in no standard. " +
+		"The rules of the RateLimit fields are those of\n" + headers.Draft + ".\n\n" +
 		"## Judged\n\n| rule | level | says | source | observed |\n|---|---|---|---|---|\n" + seen.String() +
 		"\n## Not judged\n\n| rule | level | says | source | why not |\n|---|---|---|---|---|\n" +
 		unseen.String()
