@@ -47,7 +47,7 @@ type Cause struct {
 //     theirs.
 //   - They are of one claim and kind, and differ only in their numbers.
 func Causes(raw, clean *result.Run, strict bool) []Cause {
-	g := &gathering{at: map[string]int{}}
+	g := &gathering{at: map[string]int{}, stopped: len(clean.NotBegun) > 0 && !clean.Interrupted}
 	if h := clean.Hint; h != nil && len(h.Limits) > 0 {
 		g.explained = h.From
 	}
@@ -88,8 +88,10 @@ type gathering struct {
 	scenarios int
 	// explained are the scenarios whose recordings one other policy explains.
 	explained []string
-	all       []Cause
-	at        map[string]int
+	// stopped: rlcheck ended the run, which the headline says.
+	stopped bool
+	all     []Cause
+	at      map[string]int
 }
 
 func (g *gathering) scenario(raw, s *result.Scenario, strict bool) {
@@ -110,7 +112,8 @@ func (g *gathering) scenario(raw, s *result.Scenario, strict bool) {
 	for _, t := range Troubles(s) {
 		few := t.Reason == string(verdict.TooFew)
 		follows := remarked && r.instead && (few || t.Reason == string(verdict.UnclassifiedStatus)) ||
-			few && s.Reason == verdict.ScheduleMissed // as where a machine stood still
+			few && s.Reason == verdict.ScheduleMissed || // as where a machine stood still
+			g.stopped && t.Reason == string(verdict.Interrupted)
 		if slices.Contains(seen, t.Reason) || follows {
 			continue
 		}

@@ -65,11 +65,24 @@ func interruption(r *result.Run) string {
 	case r.Interrupted && n > 0:
 		return fmt.Sprintf("; interrupted, %d not begun%s", n, few(r.NotBegun))
 	case n > 0:
-		return fmt.Sprintf("; stopped, the target takes no connection: %d not begun%s", n, few(r.NotBegun))
+		return fmt.Sprintf("; %s: %d not begun%s", Stopped(r), n, few(r.NotBegun))
 	case r.Interrupted:
 		return "; interrupted"
 	}
 	return ""
+}
+
+// Stopped says why scenarios of r have not begun.
+func Stopped(r *result.Run) string {
+	answers := func(s result.Scenario) bool { return len(s.Statuses) > 0 }
+	switch {
+	case r.Interrupted:
+		return "interrupted"
+	case slices.ContainsFunc(r.Scenarios, answers):
+		return "stopped, no answer is an admission or a denial"
+	default:
+		return "stopped, the target takes no connection"
+	}
 }
 
 // few names scenarios in brackets if they are few.

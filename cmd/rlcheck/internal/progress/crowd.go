@@ -16,6 +16,8 @@ type Crowd struct {
 	beat *Heartbeat
 	// planned is how many requests all scenarios may send. all is the number of scenarios.
 	planned, all int
+	// stop ends all recordings. It is called if nothing can be judged.
+	stop func()
 
 	mu       sync.Mutex
 	recorded int
@@ -23,10 +25,19 @@ type Crowd struct {
 }
 
 // NewCrowd returns the Crowd of so many scenarios, which may together send so many requests. bar and beat may
-// be nil.
-func NewCrowd(bar *Meter, beat *Heartbeat, planned, all int) *Crowd {
-	return &Crowd{bar: bar, beat: beat, planned: planned, all: all, seen: map[string]load.Progress{}}
+// be nil. stop is called once nothing can be judged.
+func NewCrowd(bar *Meter, beat *Heartbeat, planned, all int, stop func()) *Crowd {
+	return &Crowd{bar: bar, beat: beat, planned: planned, all: all, stop: stop,
+		seen: map[string]load.Progress{}}
 }
+
+// leastAnswers is how many answers must be neither admissions nor denials before a run ends. A target that
+// restarts soon answers again.
+const leastAnswers = 100
+
+// Mute tells whether nothing can be judged: so many scenarios had neither an admission nor a denial, and so
+// many had one. Some ask for other routes or statuses than all the others.
+func Mute(none, some int) bool { return none >= 2 && none >= 4*some }
 
 // Update takes the progress of one scenario.
 func (c *Crowd) Update(id string, p load.Progress) {
@@ -34,12 +45,22 @@ func (c *Crowd) Update(id string, p load.Progress) {
 	defer c.mu.Unlock()
 	c.seen[id] = p
 	sum := load.Progress{Planned: c.planned, Phase: fmt.Sprintf("%d of %d recorded", c.recorded, c.all)}
+	none, some := 0, 0
 	for _, one := range c.seen {
+		switch {
+		case one.Allowed+one.Denied > 0:
+			some++
+		case one.Unknown > 0:
+			none++
+		}
 		sum.Allowed += one.Allowed
 		sum.Denied += one.Denied
 		sum.Unknown += one.Unknown
 		sum.Sent += one.Sent
 		sum.Late = max(sum.Late, one.Late)
+	}
+	if sum.Unknown >= leastAnswers && Mute(none, some) {
+		c.stop()
 	}
 	c.bar.Update(sum)
 	c.beat.busy(time.Now(), fmt.Sprintf("%d of %s recorded at the same time are done", c.recorded,

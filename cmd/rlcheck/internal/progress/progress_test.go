@@ -94,3 +94,30 @@ func TestNoTerminalCostsARecording(t *testing.T) {
 	none.Update(load.Progress{})
 	none.Stop()
 }
+
+// TestACrowdStopsWhatCannotBeJudged: a run ends if nearly no scenario has an admission or a denial, and not
+// because some ask for routes of their own.
+func TestACrowdStopsWhatCannotBeJudged(t *testing.T) {
+	lost, heard := load.Progress{Unknown: 40}, load.Progress{Allowed: 1, Unknown: 39}
+	for _, x := range []struct {
+		name string
+		seen []load.Progress
+		want bool
+	}{
+		{"nothing is judged", []load.Progress{lost, lost, lost}, true},
+		{"few answers yet", []load.Progress{lost, lost}, false},
+		{"one scenario", []load.Progress{{Unknown: 1000}}, false},
+		{"one in four is judged", []load.Progress{lost, lost, lost, heard}, false},
+		{"one in five is judged", []load.Progress{lost, lost, lost, lost, heard}, true},
+		{"denials are answers", []load.Progress{lost, lost, lost, {Denied: 7}}, false},
+	} {
+		stopped := false
+		c := NewCrowd(nil, nil, 1000, len(x.seen), func() { stopped = true })
+		for i, p := range x.seen[1:] {
+			c.seen[x.name+string(rune('a'+i))] = p
+		}
+		if c.Update(x.name, x.seen[0]); stopped != x.want {
+			t.Errorf("%s: stopped = %v, want %v", x.name, stopped, x.want)
+		}
+	}
+}

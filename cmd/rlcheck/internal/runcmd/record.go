@@ -18,6 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/redact"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -68,11 +69,7 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	kept := output.Emit(e, dir.Reports(), r, o) && len(w.errs) == 0
 	whole := output.Emit(e, outs, r, o) && kept
 	if left := len(r.NotBegun); left > 0 {
-		why := "interrupted"
-		if !r.Interrupted {
-			why = "stopped, because the target takes no connection"
-		}
-		e.Say.Notef("%s, %s not begun", why, quantity.Plural(left, "scenario"))
+		e.Say.Notef("%s, %s not begun", evidence.Stopped(r), quantity.Plural(left, "scenario"))
 	}
 	if kept {
 		e.Say.Notef("kept in %s", dir.Path)
@@ -107,18 +104,25 @@ func (w *work) all(ctx context.Context) {
 	w.run.Hint, w.run.Scenarios = trial.Explain(ctx, w.run.Scenarios, cli.HintTime)
 }
 
-// dead tells whether the target of a scenario took no connection in any recording so far.
+// dead tells whether the target of a scenario took no connection in any recording so far, or answered nearly
+// all of them with nothing that is an admission or a denial, such as 404.
 func (w *work) dead(i int) bool {
-	tried := false
+	refused, mute, heard := 0, 0, 0
 	for j, c := range w.courses {
 		if c == nil || w.chosen[j].Target.URL != w.chosen[i].Target.URL {
 			continue
 		}
-		if tried = true; c.out.Timeline == nil || !cause.Lasting(c.out.Timeline) {
-			return false
+		switch n := c.out.Counts; {
+		case c.out.Timeline != nil && cause.Lasting(c.out.Timeline):
+			refused++
+		case n.Sent == 0: // it was not recorded
+		case n.Unknown > 0 && n.Allowed+n.Denied == 0:
+			mute++
+		default:
+			heard++
 		}
 	}
-	return tried
+	return refused > 0 && mute+heard == 0 || progress.Mute(mute, heard)
 }
 
 // note keeps an error, and prints it at once.
@@ -167,14 +171,18 @@ func (w *work) beside(ctx context.Context, places []int) {
 	label := fmt.Sprintf("%d of %s", len(all), quantity.Plural(len(w.chosen), "scenario"))
 	bar := progress.NewMeter(w.Env, label, scenario.Lasting(all, false).Duration,
 		scenario.Lasting(after, true).Duration)
-	c := progress.NewCrowd(bar, w.beat, requests, len(all))
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	c := progress.NewCrowd(bar, w.beat, requests, len(all), stop)
 	courses, errs := make([]*course, len(all)), make([]error, len(all))
-	trial.Beside(ctx, all, func(i int, judging func() func()) {
+	trial.Beside(sending, all, func(i int, judging func() func()) {
 		one := w.course(places[i])
 		one.t.crowd, one.t.judging = c, judging
-		one.out, errs[i] = recordOne(ctx, w.Env, one.s, one.t)
+		one.out, errs[i] = recordOne(sending, w.Env, one.s, one.t)
 		one.t.crowd, one.t.judging = nil, nil
-		courses[i] = one
+		if stopped := sending.Err() != nil && ctx.Err() == nil; !stopped || one.out.Counts.Sent > 0 {
+			courses[i] = one
+		}
 	})
 	bar.Stop()
 	w.note(errors.Join(errs...))

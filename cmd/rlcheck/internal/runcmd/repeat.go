@@ -78,7 +78,7 @@ func (w *work) settle(ctx context.Context) {
 	w.together()
 	for _, i := range besides(w.chosen, w.flags.serial) {
 		c := w.courses[i]
-		if c == nil || ctx.Err() != nil || !w.affords(c.s) {
+		if c == nil || ctx.Err() != nil || w.dead(i) || !w.affords(c.s) {
 			continue
 		}
 		at := slices.IndexFunc(w.run.Scenarios, func(o result.Scenario) bool { return o.ID == c.s.ID })
