@@ -102,7 +102,8 @@ func (e *Endpoint) silent(ctx context.Context, rest time.Duration) bool {
 
 // paced returns the options of a phase. As many requests are under way as fit into the time of an answer.
 // That is one if answers come before the next request, so a stall does not release several at once. The phase
-// ends with its last denial, if polite with the first, and after MostLost errors in a row.
+// ends with its last denial, if polite with the first, and after MostLost errors in a row. All requests of a
+// crowded phase may be under way.
 func (e *Endpoint) paced(p identify.Phase) load.Options {
 	if e.Polite && !e.mute {
 		p.Denials = 1
