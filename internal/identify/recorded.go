@@ -192,7 +192,7 @@ type sent struct{ tl *timeline.Timeline }
 // Now is the beginning: clients that come next have used nothing.
 func (s *sent) Now() time.Duration { return 0 }
 
-// Wait is none.
+// Wait is 0, as nothing is sent.
 func (s *sent) Wait() time.Duration { return 0 }
 
 // Header is the header of the recording.

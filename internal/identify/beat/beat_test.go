@@ -29,7 +29,7 @@ func (b *timer) admits(at time.Duration) bool {
 	return true
 }
 
-// random returns any timer.
+// random returns a random timer.
 func random(r *rand.Rand) timer {
 	most := 2 + r.Int64N(12)
 	b := timer{fill: 1 + r.Int64N(most-1), most: most, level: most}

@@ -197,7 +197,7 @@ func (f *finder) alone(ctx context.Context, w Way) {
 	more.Requests = max(1, min(int(f.limit.Quota)+2, f.left()-f.limit.Spends-some.Requests-1))
 	more.Denials = 2
 	turns := []Turn{some, f.spend(), more, still}
-	if w.ID == Connection { // it would begin with a new one
+	if w.ID == Connection { // still would open a new one
 		turns = turns[:3]
 	}
 	seen := f.send(ctx, turns)
@@ -284,7 +284,7 @@ func (f *finder) compared(w Way, r round) verdict.Comparison {
 		return f.row(w, NotShown, "the plain requests beside it do not keep the limit")
 	case elsewhere(r.plain, other) != "":
 		return f.row(w, NotShown, elsewhere(r.plain, other))
-	case w.ID != Connection && !explains(alone, verdict.UpperBound): // it has one a turn
+	case w.ID != Connection && !explains(alone, verdict.UpperBound): // a new one each turn
 		return f.row(w, Unlimited, fmt.Sprintf("%d admitted in a row, after the quota was used up", m))
 	case !explains(both, verdict.UpperBound):
 		return f.row(w, Separate, said)

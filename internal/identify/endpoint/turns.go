@@ -31,7 +31,7 @@ func wireName(w *clients.Way, p load.Partition, plain string) string {
 // plainSource is the source address of the plain client where addresses tell clients apart.
 const plainSource = "127.71.0.8"
 
-// Turns sends a round as one recording, so the plain client keeps its connection.
+// Turns sends a round as one recording, so consecutive turns with one wire name share connections.
 func (e *Endpoint) Turns(ctx context.Context, rest, until time.Duration,
 	turns []clients.Turn) ([]timeline.Observation, error) {
 	if e.Now(); !e.silent(ctx, rest) { // the first phase starts the recording
