@@ -11,6 +11,14 @@ import (
 // policy of the range, the denials of the tightest.
 func Ranged(p spec.Policy) bool { return p.RateTo > 0 || p.PerTo > 0 || p.BurstTo > 0 }
 
+// Cornered tells whether one policy in the ranges of p answers each question as p does: the loosest one Over,
+// the tightest one denials. Some part of p has that policy however p is divided. So for one question and one
+// phase, parts refute no more than p does. A range of queues starts otherwise than its parts.
+func Cornered(p spec.Policy) bool {
+	return Ranged(p) && p.BanTo == 0 && p.TTLTo == 0 && (p.PerTo == 0 || !p.Windowed()) &&
+		(p.BurstTo == 0 || !p.Queued())
+}
+
 // Slowest returns the policy within the ranges of p that remembers longest: lowest rate, longest window,
 // largest burst or queue.
 func Slowest(p spec.Policy) spec.Policy {

@@ -218,6 +218,9 @@ func (s *Search) look(b Cell) (halves []Cell, stop bool) {
 		s.Capped = true
 		return nil, true
 	}
+	if b.From == b.To && s.Mode != "" && s.Mode != verdict.Exact && limiter.Cornered(b.Policy) {
+		return nil, true
+	}
 	if !limiter.Ranged(b.Policy) {
 		if r, done := s.searchPhases(b); r != nil {
 			return s.add(*r)
