@@ -294,8 +294,8 @@ type Conn struct {
 	// closes it.
 	fd int
 	// begun tells that the loop reads. shut tells that Close was called. gone tells that the descriptor no
-	// longer belongs to this connection.
-	begun, shut, gone bool
+	// longer belongs to this connection. heard is what Heard returns from then on.
+	begun, shut, gone, heard bool
 	// left is the connection after it has left the loop; nil before.
 	left net.Conn
 }
@@ -358,6 +358,7 @@ func (c *Conn) closed() bool {
 func (c *Conn) finish(err error) {
 	c.loop.put(c.fd, nil)
 	c.mu.Lock()
+	c.heard = confirmed(c.fd)
 	c.release()
 	c.mu.Unlock()
 	c.handler.Gone(err)

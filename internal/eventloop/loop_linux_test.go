@@ -69,6 +69,37 @@ func begin(t *testing.T, c *Conn) {
 	}
 }
 
+// TestHeard: bytes are heard if the peer had them before it closed, and not if they crossed its close. That
+// holds for a connection of a loop and for one that has left it.
+func TestHeard(t *testing.T) {
+	for _, crosses := range []bool{false, true} {
+		write := func(c net.Conn, theirs net.Conn) {
+			if crosses {
+				theirs.Close()
+			}
+			c.Write([]byte("x"))
+			if !crosses {
+				io.ReadFull(theirs, make([]byte, 1))
+				theirs.Close()
+			}
+		}
+		c, h, theirs := pair(t)
+		write(c, theirs)
+		begin(t, c)
+		<-h.gone
+		c2, _, theirs := pair(t)
+		left, err := c2.Leave()
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(left, theirs)
+		io.Copy(io.Discard, left)
+		if Heard(c) == crosses || Heard(left) == crosses {
+			t.Errorf("the write crosses the close: %v: heard %v, %v", crosses, Heard(c), Heard(left))
+		}
+	}
+}
+
 // TestALoopAtRestKeepsNoProcessor: an idle loop is in no system call, where the scheduler would check it
 // every 20 us. It still notices what arrives then, and what arrived on the way there.
 func TestALoopAtRestKeepsNoProcessor(t *testing.T) {

@@ -41,6 +41,9 @@ func (*Loop) Poll(time.Duration) bool { return false }
 // Join returns nil: nc is as it was.
 func (*Loop) Join(net.Conn, Handler) *Conn { return nil }
 
+// Heard is true: what the peer has confirmed is not known on this system.
+func Heard(net.Conn) bool { return true }
+
 // Begin fails.
 func (*Conn) Begin() error { return errors.ErrUnsupported }
 

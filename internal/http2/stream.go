@@ -76,6 +76,8 @@ type Stream struct {
 var (
 	// ErrReset tells that the peer reset a stream before its answer ended.
 	ErrReset = errors.New("the target reset the stream")
+	// ErrRefused is the ErrReset of a peer that has not processed the stream at all (RFC 9113 section 8.7).
+	ErrRefused = fmt.Errorf("%w: %v", ErrReset, http2.ErrCodeRefusedStream)
 	// ErrGoneAway tells that the peer is ending the connection (GOAWAY) and has not taken this stream.
 	ErrGoneAway = errors.New("the target ended the connection before it took the stream")
 	// ErrMalformed tells that the peer broke a rule of the protocol.
@@ -87,7 +89,12 @@ var (
 )
 
 // reset is ErrReset with the peer's code.
-func reset(code http2.ErrCode) error { return fmt.Errorf("%w: %v", ErrReset, code) }
+func reset(code http2.ErrCode) error {
+	if code == http2.ErrCodeRefusedStream {
+		return ErrRefused
+	}
+	return fmt.Errorf("%w: %v", ErrReset, code)
+}
 
 // goneAway is ErrGoneAway with the peer's code.
 func goneAway(code http2.ErrCode) error { return fmt.Errorf("%w: %v", ErrGoneAway, code) }

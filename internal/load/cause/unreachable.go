@@ -127,6 +127,11 @@ const Certify = "send a certificate that the target accepts: --cert FILE and --k
 const Blurred = timeline.OfTarget + "connections of HTTP/2 ended, or gave no answer in time, while " +
 	"several requests waited: which of them were denied is not known"
 
+// Unheard is the note of a recording in which missing answers are denials, but the target ended connections
+// before it need have had the whole request, or within an answer.
+const Unheard = timeline.OfTarget + "connections ended before the target had the whole request, or within " +
+	"an answer: those requests do not count as denied"
+
 // Apart is what helps with Blurred.
 const Apart = "leave --http2 out: a connection of HTTP/1.1 that ends loses no other answer"
 

@@ -149,7 +149,7 @@ func (c *Conn) written() bool {
 	t := time.NewTimer(10 * time.Millisecond)
 	defer t.Stop()
 	select {
-	case err := <-c.wrote:
+	case err := <-c.bodied:
 		return err == nil
 	case <-t.C:
 		return false

@@ -82,6 +82,10 @@ type Conn struct {
 	inflight atomic.Pointer[Shot]
 	// expires is the clock at which the request in flight times out; 0 for none.
 	expires atomic.Int64
+	// posted is the clock before the last write of the end of a header block, negative if it failed.
+	posted atomic.Int64
+	// heard is what reached found. It belongs to the reader.
+	heard bool
 	// served counts answers. second is the left end of the second answer's interval. Both belong to the
 	// reader.
 	served int
@@ -91,11 +95,11 @@ type Conn struct {
 	// opening has the first bytes that arrived on the connection; known is how many.
 	opening [9]byte
 	known   int
-	// idleSince, idleMax (0: no limit) and dead are guarded by Transport.mu.
+	// idleSince (it could take a request), idleMax (0: no limit) and dead are guarded by Transport.mu.
 	idleSince, idleMax time.Duration
 	dead               bool
-	// wrote receives the result of writing a large body.
-	wrote chan error
+	// bodied receives the result of writing a large body.
+	bodied chan error
 }
 
 // close closes the connection. It never waits.
@@ -130,7 +134,7 @@ func (c *Conn) send(s *Shot) {
 	var body chan error
 	if req.Rest != nil {
 		body = make(chan error, 1)
-		c.wrote = body
+		c.bodied = body
 	}
 	if !s.state.CompareAndSwap(taken, sent) {
 		c.t.again(s)
@@ -139,8 +143,7 @@ func (c *Conn) send(s *Shot) {
 	c.expires.Store(int64(now + c.t.o.Timeout))
 	c.t.sent.Add(1)
 	c.t.journal.Sent(&s.Entry, &s.Obs.Arrival, s.gated, now)
-	// An error of the write ends the read too. So the reader decides what became of the request.
-	_, _ = c.nc.Write(req.Head)
+	c.write(req.Head, now)
 	if body != nil {
 		c.follow(req.Rest, body)
 	}
@@ -160,7 +163,7 @@ func (c *Conn) arm(s *Shot) bool {
 	now := c.t.clock.Now()
 	s.armedAt, s.gated = now, true
 	if s.Request.Rest != nil {
-		c.wrote = make(chan error, 1)
+		c.bodied = make(chan error, 1)
 	}
 	cut := s.Request.Head[:s.Request.Cut]
 	if !s.state.CompareAndSwap(taken, armed) {
@@ -179,18 +182,33 @@ func (c *Conn) arm(s *Shot) bool {
 // fire completes an armed request, unless its connection has ended or answered. It returns the clock before
 // the write and whether it wrote.
 func (c *Conn) fire(s *Shot) (time.Duration, bool) {
-	req, body := s.Request, c.wrote
+	req, body := s.Request, c.bodied
 	now := c.t.clock.Now()
 	s.sentAt = now
 	if !s.state.CompareAndSwap(armed, sent) {
 		return 0, false
 	}
 	c.expires.Store(int64(now + c.t.o.Timeout))
-	_, _ = c.nc.Write(req.Head[req.Cut:])
+	c.write(req.Head[req.Cut:], now)
 	if req.Rest != nil {
 		c.follow(req.Rest, body)
 	}
 	return now, true
+}
+
+// write writes the end of a header block. An error of the write ends the read too. So the reader decides what
+// became of the request.
+func (c *Conn) write(b []byte, now time.Duration) {
+	_, err := c.nc.Write(b)
+	c.post(now, err)
+}
+
+// post notes that a write that began at now has returned.
+func (c *Conn) post(now time.Duration, err error) {
+	if err != nil {
+		now = -now
+	}
+	c.posted.Store(int64(now))
 }
 
 // follow writes a large body from a goroutine.
@@ -227,6 +245,7 @@ func (c *Conn) serve() {
 
 // end gives up a connection that ended. err is nil if bytes arrived that no request had asked for.
 func (c *Conn) end(err error) {
+	c.heard = c.t.o.SilentDenials && c.reached(err) // before it is closed
 	s := c.t.forget(c)
 	if s == nil || s.state.CompareAndSwap(taken, lost) {
 		return // nothing was written; a sender that has just taken c will notice

@@ -1,8 +1,12 @@
 package transport
 
 import (
+	"errors"
+	"syscall"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/eventloop"
+	"github.com/rlcheck/rlcheck/internal/http2"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -38,6 +42,58 @@ func (c *Conn) surplus(answer bool) {
 		t.doubt = &doubt{from: c.second}
 	}
 	t.doubt.from, t.doubt.to = min(t.doubt.from, c.second), now
+}
+
+// reached is asked before a connection is closed that ended with err, if missing answers are denials. It
+// tells whether the target had the request in flight and sent nothing back.
+//
+//	client    request ->                      request ->
+//	target         FIN <-   (it was idle)          reads it    FIN <-   (it denies)
+//	kernel    RST: never confirmed            confirmed before, or with, the FIN
+//
+// A target may close a connection after an answer, or an idle one, while a request is on its way: then no
+// limiter has seen the request, and a denial would accuse one that had quota left. A reset without FIN comes
+// from a target that resets on purpose, or that closes with the request unread. The latter is likely after an
+// answer, so the connection must have been at rest since its last one. Two cases stay open: a target that
+// ends its side alone (SHUT_WR) and confirms later bytes that it does not read, and a proxy of TCP in front
+// of one. So no connection is used that was idle for longer than stale (shed).
+func (c *Conn) reached(err error) bool {
+	s := c.inflight.Load()
+	switch {
+	case s == nil || s.state.Load() != sent || errors.Is(err, http2.ErrRefused):
+		return false
+	case c.expires.Load() == expired, errors.Is(err, http2.ErrReset):
+		return true // nothing came in time, or the stream was reset
+	case !c.wrote(s.sentAt):
+		return false
+	case errors.Is(err, syscall.ECONNRESET):
+		return c.link == nil && (c.served == 0 || s.sentAt-c.rested() >= rest)
+	case c.link != nil:
+		return c.link.heard
+	}
+	return eventloop.Heard(c.raw)
+}
+
+// rest is how long after an answer a target that does not keep the connection has surely closed it.
+const rest = 100 * time.Millisecond
+
+// rested returns since when the connection could take the request in flight.
+func (c *Conn) rested() time.Duration {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	return c.idleSince
+}
+
+// wrote tells whether the header block sent at a time was written. A target may hang up before the write
+// returns: wrote waits 10 ms for it.
+func (c *Conn) wrote(at time.Duration) bool {
+	for range 100 {
+		if p := c.posted.Load(); p == int64(at) || -p == int64(at) {
+			return p > 0
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	return false
 }
 
 // early is the note on an answer that came before the last bytes of its request were written.

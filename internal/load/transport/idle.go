@@ -157,9 +157,9 @@ func (t *Transport) trim(p *Pool, keep int) {
 const quick = 2 * time.Millisecond
 
 // shed closes stale connections of p, which a target with little patience may be about to close. It does so
-// only if new ones open quickly. The lock is held.
+// only if new ones open quickly, or if a closed connection may be taken for a denial. The lock is held.
 func (t *Transport) shed(p *Pool) {
-	if time.Duration(t.slowest.Load()) >= quick {
+	if time.Duration(t.slowest.Load()) >= quick && !t.o.SilentDenials {
 		return
 	}
 	for len(p.idle) > 0 && t.clock.Now()-p.idle[0].idleSince > stale {

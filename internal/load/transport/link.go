@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/eventloop"
 	"github.com/rlcheck/rlcheck/internal/http2"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/grpc"
@@ -45,6 +46,9 @@ type link struct {
 	// blurred tells that answers may have been lost: the connection ended, or a request timed out, while
 	// several requests waited. It belongs to the reader.
 	blurred bool
+	// heard tells that the target had all that was sent when it ended the connection. It belongs to the
+	// reader.
+	heard bool
 }
 
 // slot is the part of a Conn that only a stream of a link has.
@@ -160,6 +164,7 @@ func (l *link) serve() {
 	l.mu.Lock()
 	l.closing.Store(true)
 	l.mu.Unlock()
+	l.heard = eventloop.Heard(l.raw)
 	l.raw.Close()
 	streams := l.all()
 	l.blur(streams)
@@ -183,11 +188,13 @@ func (l *link) blur(streams []*Conn) {
 // denies tells whether the request that ended with err was denied, if missing answers are denials. A missing
 // answer that the target lost with the connection is not a denial.
 func (c *Conn) denies(err error) bool {
+	blurred := c.link != nil && c.link.blurred && !errors.Is(err, http2.ErrReset)
 	switch {
-	case c.link == nil || errors.Is(err, http2.ErrReset):
-		return true
-	case errors.Is(err, http2.ErrGoneAway) || c.link.blurred:
+	case blurred || errors.Is(err, http2.ErrGoneAway):
 		c.t.once("blurred", cause.Blurred)
+		return false
+	case !c.heard:
+		c.t.once("unheard", cause.Unheard)
 		return false
 	}
 	return true
@@ -240,7 +247,7 @@ func (l *link) send(batch []Loaded) (at time.Duration, n int) {
 		x.c.stream.Request = x.s.Request.H2
 		streams[i] = &x.c.stream
 	}
-	_ = l.h2.Send(streams, func(i int, now time.Duration) bool {
+	err := l.h2.Send(streams, func(i int, now time.Duration) bool {
 		c, s := batch[i].c, batch[i].s
 		s.sentAt = now
 		if !s.state.CompareAndSwap(taken, sent) {
@@ -252,6 +259,9 @@ func (l *link) send(batch []Loaded) (at time.Duration, n int) {
 		t.journal.Sent(&s.Entry, &s.Obs.Arrival, s.gated, now)
 		return true
 	})
+	for _, x := range batch[:n] {
+		x.c.post(at, err)
+	}
 	if n < len(batch) {
 		// There was no room, or a stream has ended. That request and those behind it did not begin. Those
 		// before it end with the connection.

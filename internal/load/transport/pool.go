@@ -151,6 +151,7 @@ func (t *Transport) Release(c *Conn) {
 		s := p.waiting[0]
 		p.waiting = p.waiting[1:]
 		t.hungry--
+		c.idleSince = t.clock.Now()
 		c.inflight.Store(s)
 		t.mu.Unlock()
 		c.send(s)
@@ -181,6 +182,7 @@ func (t *Transport) Resend(c *Conn, s *Shot) {
 		return
 	}
 	ok := t.ticket()
+	c.idleSince = s.tried
 	t.mu.Unlock()
 	if !ok {
 		t.Release(c)
