@@ -150,7 +150,11 @@ func (c *Conn) send(s *Shot) {
 }
 
 // arm writes all of the request but the last two bytes of its header block. It reports false if the
-// connection ended before. On a stream it writes nothing: all requests of its link leave in one write.
+// connection ended before.
+//
+// On a stream it writes nothing: all requests of its link leave in one write. No other frame may come within
+// a header block, neither that of another stream nor a PING (RFC 9113 section 6.10). Behind a whole block a
+// PING would tell that the target has read it, but by then its limiter may have decided.
 //
 // It writes twice, so that the kernel of the target acknowledges now. A kernel that owes an acknowledgement
 // for a single segment sends it with the next read (Linux, tcp_measure_rcv_mss, ICSK_ACK_PUSHED2). That read
