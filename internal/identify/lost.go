@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -260,4 +261,44 @@ func slowest(tl *timeline.Timeline) (out time.Duration) {
 		}
 	}
 	return out
+}
+
+// memory has what the judge answered about a region, on one recording.
+type memory struct {
+	of      *timeline.Timeline
+	steady  bool
+	answers map[question]bool
+}
+
+// question is what the judge is asked about all policies of a box, or of a point by the exact search. beside
+// is what is left of the other limit.
+type question struct {
+	kind        *kind
+	box, beside box
+	side        verdict.Conformance
+	search      bool
+}
+
+// asked is r.everywhere or the exact search, once for each question. Of two halves of a box one has the larger
+// quota of the whole, and one the smaller; and what is narrowed again was asked about before.
+func (r *region) asked(tl *timeline.Timeline, q question) bool {
+	if m := &r.memory; m.of != tl || m.steady != r.steady {
+		if m.of == nil || m.steady != r.steady || !reflect.DeepEqual(m.of, tl) {
+			m.answers = map[question]bool{}
+		}
+		m.of, m.steady = tl, r.steady
+	}
+	if r.beside != nil {
+		q.beside = r.beside.hull()
+	}
+	no, known := r.answers[q]
+	if !known {
+		if q.search {
+			no = refuted(tl, r.with(q.kind.policy(q.box)), q.side, true)
+		} else {
+			no = r.everywhere(tl, q.kind.policy(q.box), q.side)
+		}
+		r.answers[q] = no
+	}
+	return no
 }

@@ -53,6 +53,7 @@ type region struct {
 	tried []box
 	fine  bool
 	again *region
+	memory
 }
 
 // refuted asks the judge about all policies of a box. With one quota it asks about both sides at once: one
@@ -68,12 +69,12 @@ func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 	joint := r.steady && r.kind.base.Align == spec.AlignUnknown
 	if joint || b.q1 == b.q2 && (len(parts) == 1 || b.narrow()) {
 		return !slices.ContainsFunc(parts,
-			func(k *kind) bool { return !r.everywhere(tl, k.policy(b), verdict.Exact) })
+			func(k *kind) bool { return !r.asked(tl, question{kind: k, box: b, side: verdict.Exact}) })
 	}
 	least, most := b, b
 	least.q2, most.q1 = b.q1, b.q2
-	return r.everywhere(tl, parts[0].policy(most), verdict.UpperBound) ||
-		r.everywhere(tl, parts[len(parts)-1].policy(least), verdict.LowerBound)
+	return r.asked(tl, question{kind: parts[0], box: most, side: verdict.UpperBound}) ||
+		r.asked(tl, question{kind: parts[len(parts)-1], box: least, side: verdict.LowerBound})
 }
 
 // crowded tells whether so many requests were under way at once that an exact search would take long. On a
@@ -225,7 +226,7 @@ func (r *region) explains(tl *timeline.Timeline, point box) bool {
 	r.left--
 	r.searches--
 	for _, k := range r.kind.each() {
-		if !refuted(tl, r.with(k.policy(point)), verdict.Exact, true) {
+		if !r.asked(tl, question{kind: k, box: point, side: verdict.Exact, search: true}) {
 			return true
 		}
 	}
