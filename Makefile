@@ -12,11 +12,11 @@ demo:
 
 # test installs the servers that the tests talk to and runs all tests: three packages at a time, as some of them
 # mostly wait, the longest first. Those of real servers run alone, as what they measure is no sharper than the
-# machine is quiet.
+# machine is quiet. make check vets.
 test: servers
-	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -p 3 -timeout 14m ./internal/identify \
+	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -vet=off -p 3 -timeout 14m ./internal/identify \
 		$$($(GO) list ./... | grep -v '/internal/live$$\|/internal/identify$$')
-	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 14m ./internal/live
+	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -vet=off -timeout 14m ./internal/live
 
 servers:
 	.ci/servers
