@@ -22,7 +22,7 @@ func (c *Conn) receive(s *Shot) bool {
 		return false
 	}
 	before := early || first < s.sentAt
-	if err == nil && before && !s.gated {
+	if err == nil && before && (!s.gated || first < s.armedAt) {
 		err = errUnasked // bytes that came before the request do not answer it
 		c.surplus(resp.StatusCode != http.StatusRequestTimeout)
 	}

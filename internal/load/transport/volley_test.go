@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,31 @@ func targets(theirs *[]net.Conn) func(context.Context, string, string) (net.Conn
 		}()
 		return a, nil
 	}
+}
+
+// TestBytesBeforeAnArmedRequestDoNotAnswerIt: a target may send an answer as soon as a client connects. It
+// may be read only when a request is held back there.
+func TestBytesBeforeAnArmedRequestDoNotAnswerIt(t *testing.T) {
+	o, err := options.Options{URL: &url.URL{Scheme: "http", Host: "h"}}.Complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, by := New(t.Context(), o, pacing.Clock{Start: time.Now()}, nil, nil, func() {}), &heard{}
+	for came, answers := range map[time.Duration]bool{1: false, 3: true} {
+		ours, _ := net.Pipe()
+		s := &Shot{Obs: &timeline.Observation{}, Owner: by, gated: true, armedAt: 2,
+			Request: message.NewRequests(o).Of(message.Wish{Partition: "k"})}
+		s.state.Store(armed)
+		c := &Conn{t: x, pool: x.Pool(false, "k"), nc: ours, raw: ours}
+		c.in = intake{left: maxHeader, last: came}
+		c.br = bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+		c.inflight.Store(s)
+		if c.receive(s) || s.Obs.Answered != answers {
+			t.Errorf("armed at 2, bytes at %d: got %+v", came, s.Obs)
+		}
+	}
+	x.Abort()
+	x.Wait()
 }
 
 // TestAShotThatIsNotArmedCountsOnce: a shot whose connection ends before anything was written is sent when
