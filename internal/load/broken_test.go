@@ -266,14 +266,28 @@ func TestAConnectionClosedInsteadOfAnAnswerIsNoRetry(t *testing.T) {
 	}
 }
 
-// An answer before the request is complete counts, and its interval begins with the first byte of the
-// request.
+// A denial before the request is complete counts, and its interval begins with the first byte of the request.
 func TestAnEarlyAnswerToAGatedRequest(t *testing.T) {
+	for _, o := range answeredEarly(t, "429 Too Many Requests") {
+		if o.Outcome != timeline.Denied || o.Sent == 0 || o.Sent >= o.At || o.FirstByte >= o.At {
+			t.Errorf("got %+v, want it denied, sent before its time", o)
+		}
+	}
+	for _, o := range answeredEarly(t, "200 OK") {
+		if o.Error != cause.Early {
+			t.Errorf("got %+v: no limiter admits what it does not have", o)
+		}
+	}
+}
+
+// answeredEarly sends five requests that are answered at their first bytes.
+func answeredEarly(t *testing.T, status string) []timeline.Observation {
+	t.Helper()
 	var given atomic.Int64 // connections that were given up after their answers
 	all := make(chan struct{})
 	serve := func(c net.Conn) {
 		c.Read(make([]byte, 1)) // does not wait for the end of the header block
-		io.WriteString(c, "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n")
+		io.WriteString(c, "HTTP/1.1 "+status+"\r\nContent-Length: 0\r\n\r\n")
 		io.Copy(io.Discard, c)
 		if given.Add(1) == 5 {
 			close(all)
@@ -282,14 +296,10 @@ func TestAnEarlyAnswerToAGatedRequest(t *testing.T) {
 	tl := mustRecord(t, schedule(
 		timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(5, 0, "k", 0)},
 	), Options{URL: loopback(t, serve), Pacer: after{pacing.Sleep(), all}})
-	for _, o := range tl.Observations {
-		if o.Outcome != timeline.Denied || o.Sent == 0 || o.Sent >= o.At || o.FirstByte >= o.At {
-			t.Errorf("got %+v, want it denied, sent before its time", o)
-		}
+	if len(tl.Observations) != 5 {
+		t.Errorf("got %+v", tl.Counts())
 	}
-	if c := tl.Counts(); c.Denied != 5 {
-		t.Errorf("got %+v", c)
-	}
+	return tl.Observations
 }
 
 // A target that answered one request before it was complete may have decided the others as early.

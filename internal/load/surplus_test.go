@@ -13,9 +13,48 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
+
+// TestAGreetingIsNoAnswer: a target sends an answer to nobody. It may reach the client after the first
+// request, and before the answer to that.
+func TestAGreetingIsNoAnswer(t *testing.T) {
+	const yes, no = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n"
+	virtual(t, ok, func(t *testing.T, o Options) {
+		var open sync.WaitGroup
+		defer open.Wait()
+		dials := 0
+		o.Dial = func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			dials++
+			n := dials
+			open.Go(func() {
+				http.ReadRequest(bufio.NewReader(theirs))
+				switch n {
+				case 1: // both are read apart
+					io.WriteString(theirs, yes)
+					time.Sleep(time.Millisecond)
+					io.WriteString(theirs, no)
+				case 2: // and together
+					io.WriteString(theirs, yes+no)
+				default:
+					io.WriteString(theirs, no)
+				}
+				theirs.Close()
+			})
+			return ours, nil
+		}
+		tl := mustRecord(t, schedule(timeline.Phase{Name: "p", Shape: timeline.Constant,
+			Arrivals: each(3, time.Second, "k", 0)}), o)
+		got := tl.Observations
+		if got[0].Error != cause.Surplus || got[1].Error != cause.Surplus || got[2].Status != 429 {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
 
 // TestAnswersThatMayBeOthersAreNone: a target answers one request twice. Each later request on the connection
 // then gets the answer of the one before, until an answer comes unasked. Those answers do not count. Other
@@ -23,7 +62,7 @@ import (
 func TestAnswersThatMayBeOthersAreNone(t *testing.T) {
 	const yes, no = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
 		"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n"
-	five, doubted := []string{yes, yes, no, no, no}, "200 surplus surplus surplus surplus"
+	five, doubted := []string{yes, yes, no, no, no}, "surplus surplus surplus surplus surplus"
 	for name, tt := range map[string]struct {
 		texts []string // sent in turn on a connection
 		last  string   // sent after them

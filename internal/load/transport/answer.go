@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,35 +27,46 @@ func (c *Conn) receive(s *Shot) bool {
 		err = errUnasked // bytes that came before the request do not answer it
 		c.surplus(resp.StatusCode != http.StatusRequestTimeout)
 	}
+	if err == nil && resp.StatusCode == http.StatusBadRequest {
+		err = cause.OfPage(c.buffered(), c.t.o.URL.Scheme)
+	}
 	if err != nil {
 		c.t.forget(c)
 		c.fail(s, early, err)
 		return false
 	}
-	if resp.StatusCode == http.StatusBadRequest {
-		if err := cause.OfPage(c.buffered(), c.t.o.URL.Scheme); err != nil {
-			c.t.forget(c)
-			c.fail(s, early, err)
-			return false
-		}
-	}
 	if before {
 		c.tooEarly()
 	}
 	c.refused(s, resp, first)
+	return c.take(s, resp, first, before)
+}
+
+// take notes the final answer to s. before tells that it came before s was whole. It reports whether the
+// connection goes on.
+func (c *Conn) take(s *Shot, resp *http.Response, first time.Duration, before bool) bool {
 	c.head(s, first, resp.StatusCode, c.t.o.Outcome(resp.StatusCode, resp.Header), c.fields(resp.Header))
 	whole := c.drain(s, resp)
 	if whole {
 		s.Obs.Done = max(first, c.in.last)
 	}
+	if before && s.Obs.Outcome == timeline.Allowed {
+		Forget(s.Obs, cause.Early) // no limiter admits what it does not have
+	}
 	c.serves(resp.Proto, resp.Header["Keep-Alive"])
 	more := whole && c.br.Buffered() > 0
 	if more {
-		c.surplus(another(c.buffered()))
+		c.surplus(another(c.buffered()) && !c.repeated(resp.StatusCode))
 	}
 	again := whole && !more && !before && !resp.Close && !s.Request.Last && resp.StatusCode >= 200
 	c.over(s, again)
 	return again
+}
+
+// repeated tells whether the first answer on a connection was read together with one of the same status.
+// Whichever of them answers the request, it says the same.
+func (c *Conn) repeated(status int) bool {
+	return c.served == 1 && bytes.HasPrefix(c.buffered(), fmt.Appendf(nil, "HTTP/1.1 %d", status))
 }
 
 // refused notes the target's first 400, which may mean that it could not read the request.
@@ -79,8 +91,8 @@ func (c *Conn) head(s *Shot, first time.Duration, status int, out timeline.Outco
 	o := s.Obs
 	o.Sent, o.FirstByte, o.Answered = s.began(first), first, true
 	o.Status, o.Outcome, o.Error, o.Fields = status, out, "", f
-	if c.served == 1 {
-		c.second = o.Sent
+	if c.served == 0 {
+		c.first = o.Sent
 	}
 }
 

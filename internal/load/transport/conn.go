@@ -86,10 +86,10 @@ type Conn struct {
 	posted atomic.Int64
 	// heard is what reached found. It belongs to the reader.
 	heard bool
-	// served counts answers. second is the left end of the second answer's interval. Both belong to the
+	// served counts answers. first is the left end of the first answer's interval. Both belong to the
 	// reader.
 	served int
-	second time.Duration
+	first  time.Duration
 	// scratch is where the fields of an answer are gathered. It belongs to the reader.
 	scratch timeline.Fields
 	// opening has the first bytes that arrived on the connection; known is how many.

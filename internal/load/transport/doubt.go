@@ -13,12 +13,13 @@ import (
 
 // doubt is a time in which answers may belong to other requests, since a target sent one too many.
 //
-//	request   1     2     3
-//	answer       1     1     2     3
-//	             |  doubt          |  it comes unasked: now it is known
+//	request      1     2     3
+//	answer   ?      1     2     3
+//	         |  doubt           |  it comes unasked: now it is known
 //
-// An answer of HTTP/1.1 does not say which request it belongs to. The first answer on a connection belongs to
-// the first request. Each answer after it may belong to an earlier request.
+// An answer of HTTP/1.1 does not say which request it belongs to. A target may answer a request twice, or
+// greet a client with an answer. So each answer on the connection may belong to an earlier request, or to
+// none.
 type doubt struct{ from, to time.Duration }
 
 // surplus is the note on a target that had answered on a connection and then sent more than was asked for.
@@ -32,16 +33,16 @@ func (c *Conn) surplus(answer bool) {
 		return
 	}
 	c.t.once("surplus", surplus)
-	if c.served < 2 || !answer {
+	if !answer {
 		return
 	}
 	t, now := c.t, c.t.clock.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.doubt == nil {
-		t.doubt = &doubt{from: c.second}
+		t.doubt = &doubt{from: c.first}
 	}
-	t.doubt.from, t.doubt.to = min(t.doubt.from, c.second), now
+	t.doubt.from, t.doubt.to = min(t.doubt.from, c.first), now
 }
 
 // reached is asked before a connection is closed that ended with err, if missing answers are denials. It
