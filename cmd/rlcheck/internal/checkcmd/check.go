@@ -223,7 +223,7 @@ func writeChecked(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Pan
 	if note := result.CacheNote(s.Header.Notes); note != "" {
 		fmt.Fprintln(w, cli.Visible(note))
 	}
-	writeVerdict(w, s.Judgement, judges, s.Counts)
+	writeVerdict(e, w, s.Judgement, judges, s.Counts)
 	if named {
 		fmt.Fprintln(w)
 	}
@@ -294,25 +294,16 @@ func Excerpts(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// writeVerdict prints a judgement as text.
-func writeVerdict(w io.Writer, j *verdict.Judgement, judges *check.Panel, c timeline.Counts) {
+// mostShown is how many partitions with findings, and how many reasons, a text shows unless -v asks for all.
+const mostShown = 5
+
+// writeVerdict prints a judgement as text: failures first, then each reason why partitions stayed open.
+func writeVerdict(e *cli.Env, w io.Writer, j *verdict.Judgement, judges *check.Panel, c timeline.Counts) {
 	if d := j.Diagnosis; d != nil {
 		fmt.Fprintf(w, "FAIL  %s (a flag of run)\n      %s\n", d.Text, d.Why)
 	}
-	for i := range j.Partitions {
-		p := &j.Partitions[i]
-		name := ""
-		if len(j.Partitions) > 1 || p.Partition != "" {
-			name = cli.Visible(p.Partition) + ": "
-		}
-		for _, f := range p.Findings {
-			fmt.Fprintf(w, "FAIL  %s%s\n", name, f.Text)
-			fmt.Fprintf(w, "      %s\n", witness(f))
-		}
-		if p.Verdict == verdict.Inconclusive {
-			fmt.Fprintf(w, "INCONCLUSIVE  %s%s: %s\n", name, p.Reason, cli.Visible(p.Detail))
-		}
-	}
+	writeFailed(e, w, j)
+	writeOpen(e, w, j)
 	if j.Verdict == verdict.Inconclusive && len(j.Partitions) != 1 || j.Verdict == verdict.Inconclusive &&
 		j.Partitions[0].Verdict == verdict.Pass {
 		fmt.Fprintf(w, "INCONCLUSIVE  %s: %s\n", j.Reason, cli.Visible(j.Detail))
@@ -326,6 +317,74 @@ func writeVerdict(w io.Writer, j *verdict.Judgement, judges *check.Panel, c time
 	fmt.Fprintf(w, "%s in %s: %s allowed, %s denied, %s unknown\n", quantity.Plural(c.Sent, "request"),
 		quantity.Plural(len(j.Partitions), "partition"), quantity.Thousands(c.Allowed),
 		quantity.Thousands(c.Denied), quantity.Thousands(c.Unknown))
+}
+
+// writeFailed prints the partitions that fail.
+func writeFailed(e *cli.Env, w io.Writer, j *verdict.Judgement) {
+	shown, failed := 0, 0
+	for i := range j.Partitions {
+		p := &j.Partitions[i]
+		if len(p.Findings) > 0 {
+			failed++
+		}
+		if shown == mostShown && !e.Verbose {
+			continue
+		}
+		for k, f := range p.Findings {
+			if k == 0 {
+				shown++
+			}
+			fmt.Fprintf(w, "FAIL  %s%s\n", nameOf(j, p), f.Text)
+			fmt.Fprintf(w, "      %s\n", witness(f))
+		}
+	}
+	if more := failed - shown; more > 0 {
+		fmt.Fprintf(w, "FAIL  %s of %s fail, %s more than shown (-v)\n", quantity.Plural(failed, "partition"),
+			quantity.Thousands(len(j.Partitions)), quantity.Thousands(more))
+	}
+}
+
+// writeOpen prints why partitions stayed open: each reason once, with its first partition.
+func writeOpen(e *cli.Env, w io.Writer, j *verdict.Judgement) {
+	var order []string
+	of := map[string][]string{}
+	for i := range j.Partitions {
+		p := &j.Partitions[i]
+		if p.Verdict != verdict.Inconclusive {
+			continue
+		}
+		why := string(p.Reason) + ": " + cli.Visible(p.Detail)
+		if e.Verbose {
+			fmt.Fprintf(w, "INCONCLUSIVE  %s%s\n", nameOf(j, p), why)
+			continue
+		}
+		if of[why] == nil {
+			order = append(order, why)
+		}
+		of[why] = append(of[why], cli.Visible(p.Partition))
+	}
+	for i, why := range order {
+		if i == mostShown {
+			fmt.Fprintf(w, "INCONCLUSIVE  %s (-v)\n", quantity.Plural(len(order)-i, "other reason"))
+			break
+		}
+		name := ""
+		switch n := len(of[why]); {
+		case n > 1:
+			name = fmt.Sprintf("%s and %s more: ", of[why][0], quantity.Thousands(n-1))
+		case len(j.Partitions) > 1 || of[why][0] != "":
+			name = of[why][0] + ": "
+		}
+		fmt.Fprintf(w, "INCONCLUSIVE  %s%s\n", name, why)
+	}
+}
+
+// nameOf names a partition at the beginning of a line. The only one of a recording may need no name.
+func nameOf(j *verdict.Judgement, p *verdict.PartitionVerdict) string {
+	if len(j.Partitions) == 1 && p.Partition == "" {
+		return ""
+	}
+	return cli.Visible(p.Partition) + ": "
 }
 
 // witness names the observations of a finding and their span.
