@@ -39,6 +39,12 @@ func tried(tl *timeline.Timeline, limit spec.Limit, o Options) attempt {
 	return out
 }
 
+// Explains tells whether a recording does not refute limit. It is Judge without findings, whose witnesses are
+// most of the work. Of o it takes Conformance and Shared.
+func Explains(tl *timeline.Timeline, limit spec.Limit, o Options) bool {
+	return tried(tl, limit, o).verdict != verdict.Fail
+}
+
 // inquiry looks for limits that explain a recording. Its work is counted in judged requests and not in time,
 // so the same recording always has the same result.
 type inquiry struct {
@@ -127,8 +133,11 @@ func (q *inquiry) explain(limit spec.Limit, j *verdict.Judgement) ([]verdict.Exp
 	return q.found, q.sentence()
 }
 
-// sentence names the explanations.
+// sentence names the explanations. Empty: nothing was tried.
 func (q *inquiry) sentence() string {
+	if len(q.found) == 0 && q.tries == 0 {
+		return ""
+	}
 	if len(q.found) == 0 {
 		return fmt.Sprintf("something else: none of the %d other limits that were tried explains all "+
 			"of this%s",

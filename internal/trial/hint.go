@@ -25,8 +25,8 @@ import (
 // judges.
 //
 // With fewer than two recordings of a failing limiter, the hint is nil, unless a queue was declared as a
-// bucket (see waiting). If limits are found, the single hints of these scenarios are removed from the
-// scenarios returned.
+// bucket (see waiting). The single hints of these scenarios are removed from the scenarios returned. If no
+// limit is found, those that name one stay.
 func Explain(ctx context.Context, recorded []result.Scenario, think time.Duration) (*result.Hint,
 	[]result.Scenario) {
 	of := failing(recorded)
@@ -55,17 +55,42 @@ func Explain(ctx context.Context, recorded []result.Scenario, think time.Duratio
 	}
 	h.Text = sentence(h.Limits, texts, len(g.all), len(of))
 	if len(h.Limits) == 0 {
-		return h, recorded
+		if countsApart(of) {
+			h.Text = apartText + h.Text
+		}
 	}
 	out := slices.Clone(recorded)
 	for i := range out {
-		if j := out[i].Judgement; j != nil && j.Hint != "" && slices.Contains(h.From, out[i].ID) {
+		j := out[i].Judgement
+		if j == nil || len(h.Limits) == 0 && len(j.Explanations) > 0 {
+			continue
+		}
+		if j.Hint != "" && slices.Contains(h.From, out[i].ID) {
 			without := *j
 			without.Hint, without.Explanations = "", nil
 			out[i].Judgement = &without
 		}
 	}
 	return h, out
+}
+
+// apartText is what a reader should look at if a limiter admits too much, and denies nothing too early.
+const apartText = "workers or replicas that count apart: each denial came after a whole quota was admitted; "
+
+// countsApart tells whether several counters, which do not know of each other, may have made recordings. Each
+// denial then comes after a whole quota was admitted within the window of one counter, wherever it began.
+func countsApart(of []*result.Scenario) bool {
+	own := of[0].Limit
+	if p := own[0]; p.Fixed() {
+		quota, window := whole(p)
+		log, err := spec.Parse(fmt.Sprintf("sliding-window-log,rate=%d/%s,boundary=closed", quota, window))
+		if err != nil {
+			return false
+		}
+		own = log
+	}
+	work := hintWork
+	return explainsSide(own, of, &work, verdict.LowerBound)
 }
 
 // waiting looks for a queue that was declared as a bucket. In that case nothing fails, but most recordings
@@ -119,13 +144,14 @@ func slowToDeny(of []*result.Scenario) bool {
 const hintWork = 1 << 21
 
 // failing returns the scenarios of the limiter with the most failing recordings, including those that pass.
-// It skips recordings that more than one policy or limit judges, and those whose clients share a quota. It
-// returns nil if nothing fails.
+// It skips recordings that more than one policy or limit judges, those whose clients share a quota, and those
+// without a denial: they met no limit. It returns nil if nothing fails.
 func failing(recorded []result.Scenario) []*result.Scenario {
 	of, fails, most := map[string][]*result.Scenario{}, map[string]int{}, ""
 	for i := range recorded {
 		s := &recorded[i]
-		if j := s.Judgement; j == nil || j.Diagnosis != nil || len(s.Limit) != 1 || !single(s.Timeline) {
+		if j := s.Judgement; j == nil || j.Diagnosis != nil || len(s.Limit) != 1 || !single(s.Timeline) ||
+			j.Verdict == verdict.Fail && !denies(s.Timeline) {
 			continue
 		}
 		name := limiterOf(s)
@@ -138,6 +164,12 @@ func failing(recorded []result.Scenario) []*result.Scenario {
 		}
 	}
 	return of[most] // none where nothing fails
+}
+
+// denies tells whether a recording in memory has a denial.
+func denies(tl *timeline.Timeline) bool {
+	denied := func(o timeline.Observation) bool { return o.Outcome == timeline.Denied }
+	return slices.ContainsFunc(tl.Observations, denied)
 }
 
 // single tells whether a recording is in memory and one limit judges all of it.
@@ -396,6 +428,11 @@ func batches(l spec.Limit) (out []verdict.Explanation) {
 // explains tells whether no recording refutes l. The shortest recording is judged first. work is lowered by
 // each request judged; below 0 the answer is false.
 func explains(l spec.Limit, of []*result.Scenario, work *int) bool {
+	return explainsSide(l, of, work, "")
+}
+
+// explainsSide does so on one side of the limit; "" is the side that each scenario judges.
+func explainsSide(l spec.Limit, of []*result.Scenario, work *int, side verdict.Conformance) bool {
 	of = slices.Clone(of)
 	slices.SortStableFunc(of, func(a, b *result.Scenario) int {
 		return cmp.Compare(len(a.Timeline.Observations), len(b.Timeline.Observations))
@@ -405,9 +442,8 @@ func explains(l spec.Limit, of []*result.Scenario, work *int) bool {
 			return false
 		}
 		t := s.Timeline.Header.Judged
-		j, err := check.Judge(s.Timeline, l, check.Options{SkipMeasure: true, Shared: t.Shared,
-			Conformance: cmp.Or(verdict.Conformance(t.Conformance), verdict.Exact)})
-		if err != nil || j.Verdict == verdict.Fail {
+		if !check.Explains(s.Timeline, l, check.Options{Shared: t.Shared,
+			Conformance: cmp.Or(side, verdict.Conformance(t.Conformance), verdict.Exact)}) {
 			return false
 		}
 	}

@@ -112,6 +112,70 @@ func TestOneHintForARun(t *testing.T) {
 	}
 }
 
+// TestCountersApartAreNamed: workers that count apart admit too much, and no single limit explains where each
+// request went. A race that gives units back, or a quota that is smaller at times, is something else.
+func TestCountersApartAreNamed(t *testing.T) {
+	const declared = "fixed-window,rate=20/10s,align=first"
+	l, err := spec.Parse(declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limiter, err := reference.NewLimit(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// of decides each request by the limiter of a worker. worker is drawn unevenly, as by a kernel.
+	of := func(id string, seed, workers int, early bool) result.Scenario {
+		tl := &timeline.Timeline{Header: timeline.Header{Judged: timeline.Terms{
+			Limits: []timeline.PhaseLimit{{Limit: declared}}}}}
+		states := make([]reference.State, workers)
+		for i := range states {
+			states[i] = limiter.Init()
+		}
+		for i := range 240 { // three bursts of 80
+			at := time.Duration(i/80)*6300*time.Millisecond + time.Duration(i*i%7+8*i)*time.Millisecond
+			o := timeline.Observation{Sent: at, FirstByte: at + time.Microsecond, Answered: true, Status: 200,
+				Outcome: timeline.Allowed}
+			o.Seq, o.Partition, o.Cost = i, id, 1
+			worker := (i*i*seed + i/7) % 5 % workers
+			var d reference.Decision
+			states[worker], d = limiter.Step(states[worker], at, 1)
+			if !d.Allow || early && i == 165 { // soon after a new window began
+				o.Status, o.Outcome = 429, timeline.Denied
+			}
+			tl.Observations = append(tl.Observations, o)
+		}
+		j, err := check.Judge(tl, l, check.Options{Hint: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.Scenario{ID: id, Limit: l, Target: "http://here/", Timeline: tl, Judgement: j,
+			Verdict: j.Verdict}
+	}
+	for _, early := range []bool{false, true} {
+		all := []result.Scenario{of("a", 3, 2, false), of("b", 7, 3, early)}
+		h, _ := Explain(t.Context(), all, time.Millisecond)
+		if h == nil || len(h.Limits) > 0 || strings.HasPrefix(h.Text, "workers or replicas") == early {
+			t.Errorf("a denial that is too early: %v; got %+v", early, h)
+		}
+	}
+}
+
+// TestWhatMeetsNoLimitIsNotExplained: requests that the limiter does not count say nothing about it.
+func TestWhatMeetsNoLimitIsNotExplained(t *testing.T) {
+	const declared, larger = "token-bucket,rate=10/s,burst=20", "token-bucket,rate=10/s,burst=21"
+	free := made(t, "free", declared, "token-bucket,rate=10/s,burst=5000", 40, time.Millisecond, time.Second)
+	right := made(t, "right", declared, declared, 40, time.Millisecond, time.Second)
+	if h, _ := Explain(t.Context(), []result.Scenario{free, right}, time.Millisecond); h != nil {
+		t.Errorf("got %+v, want nothing", h)
+	}
+	more := []result.Scenario{free, made(t, "a", declared, larger, 40, time.Millisecond, time.Second),
+		made(t, "b", declared, larger, 40, time.Millisecond, time.Second)}
+	if h, _ := Explain(t.Context(), more, time.Millisecond); h == nil || strings.Join(h.From, " ") != "a b" {
+		t.Errorf("got %+v, want a hint from a and b", h)
+	}
+}
+
 // A clock that ticks explains much: it comes last.
 func TestTicksComeLast(t *testing.T) {
 	const declared = "token-bucket,rate=10/s,burst=20"

@@ -101,6 +101,10 @@ func (w *work) all(ctx context.Context) {
 	w.settle(ctx)
 	w.note(w.resolve(ctx))
 	w.together()
+	slow := time.AfterFunc(2*time.Second, func() {
+		w.Say.Notef("looking for a limit that explains all failures")
+	})
+	defer slow.Stop()
 	w.run.Hint, w.run.Scenarios = trial.Explain(ctx, w.run.Scenarios, cli.HintTime)
 }
 
