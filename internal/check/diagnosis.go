@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	sharedText = "all clients seem to share one quota: does the limiter count addresses, or all " +
-		"requests together? try --partition address or none"
+	sharedText = "all clients seem to share one quota: does the limiter count addresses, that of a proxy, " +
+		"or all requests together? try --partition address or none"
 	emptyText = "; or does a new client start with an empty quota (start=empty)?"
 )
 

@@ -70,6 +70,25 @@ func (s *Scenario) Slow() string {
 	return ""
 }
 
+// delayed is how many times as long as a denial an admission takes, from which the target delays it.
+const delayed = 10
+
+// Delays returns the remedy if the target lets admitted requests wait, as a queue does, and no limit has a
+// queue. Empty: it does not, or it denies nothing at once.
+func (s *Scenario) Delays() string {
+	admitted, denied := s.Latency.Allowed.Service, s.Latency.Denied.Service
+	at := slices.IndexFunc(s.Limit, spec.Policy.Bucketed)
+	if s.Target == "" || at < 0 || slices.ContainsFunc(s.Limit, spec.Policy.Queued) ||
+		admitted.Count == 0 || denied.Count == 0 || admitted.P50 < delayed*denied.P50 ||
+		s.Limit[at].Rate.PerSecond()*admitted.P50.Seconds() < 1 {
+		return ""
+	}
+	p := s.Limit[at]
+	return fmt.Sprintf("the target seems to delay what it admits (admissions took %s, denials %s): declare "+
+		"that (leaky-bucket-queue,rate=%s,queue=%d), or turn it off (nodelay of nginx)",
+		quantity.Brief(admitted.P50), quantity.Brief(denied.P50), p.RateText(), p.Full()-1)
+}
+
 // farFrom is the time of the fastest answer from which a target is far away. The first requests are sent as
 // long before a boundary.
 const farFrom = 25 * time.Millisecond

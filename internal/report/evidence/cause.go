@@ -51,6 +51,8 @@ func Causes(raw, clean *result.Run, strict bool) []Cause {
 	if h := clean.Hint; h != nil && len(h.Limits) > 0 {
 		g.explained = h.From
 	}
+	denials := func(s result.Scenario) bool { return s.Counts.Denied > 0 }
+	g.denied = slices.ContainsFunc(clean.Scenarios, denials)
 	nothing := !slices.ContainsFunc(clean.Scenarios, func(s result.Scenario) bool { return !s.Uncounted() })
 	for i := range clean.Scenarios {
 		if clean.Scenarios[i].Uncounted() && !nothing { // a note says so
@@ -88,6 +90,8 @@ type gathering struct {
 	scenarios int
 	// explained are the scenarios whose recordings one other policy explains.
 	explained []string
+	// denied: some scenario met a denial.
+	denied bool
 	// stopped: rlcheck ended the run, which the headline says.
 	stopped bool
 	all     []Cause
@@ -99,7 +103,7 @@ func (g *gathering) scenario(raw, s *result.Scenario, strict bool) {
 		return
 	}
 	g.scenarios++
-	r, remarked := remarkOn(s)
+	r, remarked := remarkOn(s, g.denied)
 	if remarked {
 		c := g.add("remark "+r.text, s, Failure{Sentence: r.text}, strict)
 		c.Remark, c.Mend, c.of, c.all = true, r.mend, c.of+r.of, c.all+r.all
@@ -155,7 +159,8 @@ func (g *gathering) failures(raw, s *result.Scenario, strict bool) {
 		default:
 			key += skeleton(e.Sentence)
 		}
-		g.add(key, s, e, strict)
+		c := g.add(key, s, e, strict)
+		c.Mend = cmp.Or(c.Mend, severalMend(s, &e))
 	}
 }
 

@@ -135,7 +135,7 @@ func found(s *result.Scenario, claim string, f *verdict.Finding) Failure {
 				plain.ShellWord(plain.Text(f.Partition))
 		}
 		e.requests = max(e.requests, int(min(f.Seen, math.MaxInt32)))
-		if s.Judgement != nil {
+		if s.Judgement != nil && !neverDenied(s) { // any larger limit explains that
 			e.Hint, e.nearest = plain.Text(s.Judgement.Hint), nearest(s.Judgement)
 		}
 	}

@@ -67,6 +67,25 @@ func unheardMend(s *result.Scenario, r verdict.Reason) string {
 		"(--set denied.unanswered=true)"
 }
 
+// mostCounters is how many counters beside each other a multiple of the declared quota may mean.
+const mostCounters = 64
+
+// severalMend returns what a measured multiple of the declared burst or quota may mean: workers or replicas
+// that count apart. Empty for other failures.
+func severalMend(s *result.Scenario, e *Failure) string {
+	if e.Claim != Conformance || e.whole || s.Judgement == nil || len(s.Limit) != 1 || s.Limit[0].InFlight() {
+		return ""
+	}
+	v, declared := s.Judgement.Measured.Burst, float64(s.Limit[0].Full())
+	times := int(v.Lo / declared)
+	if !v.LoSet || !v.HiSet || v.Lo != v.Hi || times < 2 || times > mostCounters ||
+		v.Lo != float64(times)*declared {
+		return ""
+	}
+	return fmt.Sprintf("%g is %d times %g: do %d workers or replicas count apart? let them share one store",
+		v.Lo, times, declared, times)
+}
+
 // lostMend is the mend of a run that showed too little where requests got no answer; empty for others.
 func lostMend(s *result.Scenario, r verdict.Reason) string {
 	n := s.Latency.Unanswered
@@ -89,6 +108,9 @@ func wentAwayMend(s *result.Scenario, r verdict.Reason) string {
 func slowMend(s *result.Scenario, r verdict.Reason) string {
 	if r != verdict.TooFew {
 		return ""
+	}
+	if text := s.Delays(); text != "" {
+		return text
 	}
 	if slices.ContainsFunc(s.Header.Notes, ofOurClock) {
 		return "say how far the target's clock may be from ours: --wall-error 1ms for a server on this " +

@@ -30,8 +30,9 @@ const (
 	notFollowed = "give the final URL with --target: rlcheck follows no redirects"
 )
 
-// remarkOn checks the answers of a scenario that did not pass. ok=false: a limited route answers so.
-func remarkOn(s *result.Scenario) (r remark, ok bool) {
+// remarkOn checks the answers of a scenario that did not pass. elsewhere: other scenarios of the run met
+// denials. ok=false: a limited route answers so.
+func remarkOn(s *result.Scenario, elsewhere bool) (r remark, ok bool) {
 	if s.Verdict == verdict.Pass || s.FromCache() { // a note says all that there is to say
 		return remark{}, false
 	}
@@ -63,7 +64,10 @@ func remarkOn(s *result.Scenario) (r remark, ok bool) {
 	case neverDenied(s):
 		text := "nothing was ever denied: is this the limited route?"
 		mend := limitedRoute
-		if s.Target == "" { // a recording that is judged by itself
+		switch {
+		case elsewhere: // so the route is limited
+			text, mend = "nothing was denied, unlike in other scenarios; this one says: "+s.Title, ""
+		case s.Target == "": // a recording that is judged by itself
 			mend = limitedLog
 		}
 		return remark{text, mend, s.Counts.Allowed, all, false}, true
@@ -109,7 +113,7 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 		}
 		return text + ": is this the limited route?", notFollowed
 	case x.Status == http.StatusUnauthorized:
-		return text + ": is a key missing?", "send it: --set target.header.Authorization='Bearer ...'"
+		return text + ": is a key missing?", "send it: -H 'Authorization: Bearer ${TOKEN}', or --keys FILE"
 	case x.Status >= 200 && x.Status < 300:
 		return text + ": is this the limited route?", "check the path and the host of --target"
 	case x.Status == http.StatusProxyAuthRequired:
@@ -117,13 +121,13 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 	case x.Status == http.StatusNotFound, x.Status == http.StatusGone:
 		return text + ": is the path right?", "check the path of the URL given with --target"
 	case x.Status == http.StatusMethodNotAllowed:
-		return text + ": is the method right?", "name it: --set target.method=POST"
+		return text + ": is the method right?", "name it: -X POST"
 	case x.Status >= 500:
 		return text + ": is the target broken, or is that a denial?",
 			"read its log; if it is a denial, declare it with " + denial(x.Status)
 	default:
 		return text + ": is a field missing, or is that a denial?",
-			"send a field with --set target.header.NAME=VALUE; if it is a denial, declare it with " +
+			"send a field with -H 'NAME: VALUE'; if it is a denial, declare it with " +
 				denial(x.Status)
 	}
 }

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
@@ -51,7 +52,7 @@ func TestRemarksOnTheRoute(t *testing.T) {
 			"the route answers 599: is the target broken, or is that a denial?"},
 		{"no answer", nil, open, ""},
 	} {
-		got, _ := remarkOn(&result.Scenario{Verdict: x.verdict, Statuses: x.in})
+		got, _ := remarkOn(&result.Scenario{Verdict: x.verdict, Statuses: x.in}, false)
 		if got.text != x.want {
 			t.Errorf("%s: got %q, want %q", x.name, got.text, x.want)
 		}
@@ -67,11 +68,11 @@ func TestACertificateIsMissing(t *testing.T) {
 	for status, want := range map[int]bool{400: true, 403: true, 496: true, 404: false} {
 		s := &result.Scenario{Verdict: verdict.Inconclusive,
 			Statuses: []timeline.StatusCount{{Status: status, Outcome: timeline.Unknown, Answers: 9}}}
-		if got, _ := remarkOn(s); got.mend == cause.Certify {
+		if got, _ := remarkOn(s, false); got.mend == cause.Certify {
 			t.Errorf("%d: got %q where none was asked for", status, got.mend)
 		}
 		s.Header.Notes = []string{cause.NoCertificate}
-		if got, _ := remarkOn(s); (got.mend == cause.Certify) != want {
+		if got, _ := remarkOn(s, false); (got.mend == cause.Certify) != want {
 			t.Errorf("%d: got %q", status, got.mend)
 		}
 	}
@@ -83,16 +84,21 @@ func TestNeverDenied(t *testing.T) {
 	s.Statuses = []timeline.StatusCount{{Status: 200, Outcome: timeline.Allowed, Answers: 680}}
 	s.Counts = timeline.Counts{Sent: 680, Allowed: 680}
 	const want = "nothing was ever denied: is this the limited route?"
-	if got, _ := remarkOn(&s); got.text != want || got.of != 680 || got.all != 680 {
+	if got, _ := remarkOn(&s, false); got.text != want || got.of != 680 || got.all != 680 {
 		t.Errorf("got %+v, want %q of 680 of 680", got, want)
 	}
+	s.Title = "Requests without a key are limited too"
+	got, _ := remarkOn(&s, true)
+	if !strings.HasSuffix(got.text, "unlike in other scenarios; this one says: "+s.Title) || got.mend != "" {
+		t.Errorf("where other scenarios were denied: got %+v", got)
+	}
 	s.Counts.Denied = 1
-	if got, ok := remarkOn(&s); ok {
+	if got, ok := remarkOn(&s, false); ok {
 		t.Errorf("with a denial: got %+v, want nothing", got)
 	}
 	under := sample.Claimed("x", Conformance, verdict.UnderAdmission, "too few")
 	under.Counts.Allowed = 5
-	if got, ok := remarkOn(&under); ok {
+	if got, ok := remarkOn(&under, false); ok {
 		t.Errorf("where too few were admitted: got %+v, want nothing", got)
 	}
 }
