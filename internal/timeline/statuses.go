@@ -14,6 +14,17 @@ type StatusCount struct {
 	Location string
 }
 
+// notModified is the status of an answer that a client has already.
+const notModified = 304
+
+// Redirects tells whether x counts as admissions, and sends the client elsewhere.
+func (x StatusCount) Redirects() bool {
+	return x.Outcome == Allowed && x.Status >= 300 && x.Status < 400 && x.Status != notModified
+}
+
+// Breaks tells whether x counts as denials, and may as well be errors of the server.
+func (x StatusCount) Breaks() bool { return x.Outcome == Denied && x.Status >= 500 }
+
 // statusKey is what a StatusTally tells answers apart by.
 type statusKey struct {
 	status  int

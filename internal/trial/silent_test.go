@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -113,5 +115,43 @@ func TestATargetThatWentAwayIsNoPass(t *testing.T) {
 	}
 	if s.Denied.Unanswered = true; lose(true) != verdict.Pass {
 		t.Error("a target that declares to be silent: got no PASS")
+	}
+}
+
+// TestAnswersThatMayNotBeTheLimiters: redirects and errors of the server alone prove nothing about a limiter,
+// and one other answer is enough for a FAIL.
+func TestAnswersThatMayNotBeTheLimiters(t *testing.T) {
+	const ok, no = timeline.Allowed, timeline.Denied
+	one := func(status int, o timeline.Outcome) timeline.StatusCount {
+		return timeline.StatusCount{Status: status, Outcome: o, Answers: 9}
+	}
+	for name, x := range map[string]struct {
+		in      []timeline.StatusCount
+		allowed []int
+		want    verdict.Verdict
+	}{
+		"all redirected": {[]timeline.StatusCount{one(301, ok), one(302, ok)}, nil,
+			verdict.Inconclusive},
+		"some redirected":        {[]timeline.StatusCount{one(302, ok), one(429, no)}, nil, verdict.Fail},
+		"redirects are declared": {[]timeline.StatusCount{one(302, ok)}, []int{302}, verdict.Fail},
+		"not modified":           {[]timeline.StatusCount{one(304, ok)}, nil, verdict.Fail},
+		"all unavailable":        {[]timeline.StatusCount{one(503, no)}, nil, verdict.Inconclusive},
+		"unavailable where not denied": {[]timeline.StatusCount{one(429, no), one(503, no)}, nil,
+			verdict.Inconclusive},
+		"some unavailable": {[]timeline.StatusCount{one(200, ok), one(503, no)}, nil, verdict.Fail},
+		"all denied":       {[]timeline.StatusCount{one(429, no)}, nil, verdict.Fail},
+		"no answer":        {nil, nil, verdict.Fail},
+	} {
+		out := result.Scenario{Verdict: verdict.Fail, Statuses: x.in, Claims: []verdict.Claim{{}},
+			Judgement: &verdict.Judgement{}}
+		doubtAnswers(&out, &scenario.Scenario{Allowed: x.allowed})
+		if open := x.want == verdict.Inconclusive; out.Verdict != x.want || (out.Judgement == nil) != open ||
+			(out.Reason == verdict.UnclassifiedStatus) != open {
+			t.Errorf("%s: got %v, %s", name, out.Verdict, out.Reason)
+		}
+	}
+	passes := result.Scenario{Verdict: verdict.Pass, Statuses: []timeline.StatusCount{one(503, no)}}
+	if doubtAnswers(&passes, &scenario.Scenario{}); passes.Verdict != verdict.Pass {
+		t.Errorf("what passes: got %v", passes.Verdict)
 	}
 }

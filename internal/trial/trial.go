@@ -381,7 +381,7 @@ func guard(ctx context.Context, allow []string, urls []*url.URL) func(netip.Addr
 func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	counted := tallying(out, tl)
 	out.Claims = nil
-	defer blameCache(out)
+	defer doubtAnswers(out, s)
 	if s.Expect.Conformance != scenario.NoConformance {
 		c, j := charged(tl, s)
 		out.Header.Judged = tl.Header.Judged

@@ -36,13 +36,13 @@ func remarkOn(s *result.Scenario, elsewhere bool) (r remark, ok bool) {
 	if s.Verdict == verdict.Pass || s.FromCache() { // a note says all that there is to say
 		return remark{}, false
 	}
+	broken := s.Broken()
 	most, strange, right, admitted, all := timeline.StatusCount{}, 0, 0, 0, 0
 	for _, x := range s.Statuses {
 		if all += x.Answers; x.Outcome == timeline.Allowed {
 			admitted += x.Answers
 		}
-		redirect := x.Outcome == timeline.Allowed && redirects(x.Status)
-		if x.Outcome != timeline.Unknown && !redirect {
+		if x.Outcome != timeline.Unknown && !x.Redirects() && !(broken && x.Breaks()) {
 			right += x.Answers
 			continue
 		}
@@ -76,11 +76,6 @@ func remarkOn(s *result.Scenario, elsewhere bool) (r remark, ok bool) {
 	}
 }
 
-// redirects tells whether a status sends the client elsewhere.
-func redirects(status int) bool {
-	return status >= 300 && status < 400 && status != http.StatusNotModified
-}
-
 // neverDenied tells whether s failed, and everything was admitted.
 func neverDenied(s *result.Scenario) bool {
 	c := s.Counts
@@ -107,7 +102,7 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 	switch {
 	case slices.Contains(uncertified, x.Status) && slices.Contains(notes, cause.NoCertificate):
 		return text + ": is a client certificate missing?", cause.Certify
-	case redirects(x.Status):
+	case x.Redirects():
 		if x.Location != "" {
 			text += ", a redirect to " + x.Location
 		}
@@ -122,6 +117,9 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 		return text + ": is the path right?", "check the path of the URL given with --target"
 	case x.Status == http.StatusMethodNotAllowed:
 		return text + ": is the method right?", "name it: -X POST"
+	case x.Breaks():
+		return text + ": is the target broken?",
+			"read its log; if these are denials, begin with a full quota"
 	case x.Status >= 500:
 		return text + ": is the target broken, or is that a denial?",
 			"read its log; if it is a denial, declare it with " + denial(x.Status)

@@ -23,6 +23,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // work is a run while it is made.
@@ -120,7 +121,7 @@ func (w *work) dead(i int) bool {
 		case c.out.Timeline != nil && cause.Lasting(c.out.Timeline):
 			refused++
 		case n.Sent == 0: // it was not recorded
-		case n.Unknown > 0 && n.Allowed+n.Denied == 0:
+		case n.Unknown > 0 && n.Allowed+n.Denied == 0, c.out.Reason == verdict.UnclassifiedStatus:
 			mute++
 		default:
 			heard++
