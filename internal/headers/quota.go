@@ -122,9 +122,31 @@ type reader struct {
 
 // value returns the trimmed value of a field, and whether the answer has it. name is its usual spelling.
 func (r *reader) value(name string) (string, bool) {
-	v, ok := r.get(textproto.CanonicalMIMEHeaderKey(name))
+	key, ok := keys[name]
+	if !ok {
+		key = textproto.CanonicalMIMEHeaderKey(name)
+	}
+	v, ok := r.get(key)
 	return trim(v), ok
 }
+
+// keys has the canonical names of most fields that every answer is asked for.
+var keys = func() map[string]string {
+	out := map[string]string{}
+	for _, one := range []string{"Limit", "Remaining", "Reset"} {
+		names := []string{"X-RateLimit-" + one, "X-Rate-Limit-" + one, "RateLimit-" + one}
+		for _, w := range windows {
+			names = append(names, "X-RateLimit-"+one+"-"+w.suffix)
+		}
+		for _, owner := range owners {
+			names = append(names, "X-RateLimit-"+owner+one)
+		}
+		for _, name := range names {
+			out[name] = textproto.CanonicalMIMEHeaderKey(name)
+		}
+	}
+	return out
+}()
 
 // bad adds a problem, unless the same field has broken the same rule already.
 func (r *reader) bad(rule Rule, field, value, why, mend string) {
