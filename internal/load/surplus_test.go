@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,11 +27,10 @@ func TestAGreetingIsNoAnswer(t *testing.T) {
 	virtual(t, ok, func(t *testing.T, o Options) {
 		var open sync.WaitGroup
 		defer open.Wait()
-		dials := 0
+		var dials atomic.Int64
 		o.Dial = func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
-			dials++
-			n := dials
+			n := dials.Add(1)
 			open.Go(func() {
 				http.ReadRequest(bufio.NewReader(theirs))
 				switch n {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,18 +114,19 @@ func TestAResetAfterAnAnswerDeniesNothing(t *testing.T) {
 func TestAnIdleConnectionDeniesNothing(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		virtual(t, ok, func(t *testing.T, o Options) {
-			dials, dial := 0, o.Dial
+			var dials atomic.Int64
+			dial := o.Dial
 			o.SilentDenials = silent
 			o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
-				dials++
+				dials.Add(1)
 				time.Sleep(50 * time.Millisecond)
 				return dial(ctx, network, addr)
 			}
 			o.Partition = options.Partition{}
 			mustRecord(t, schedule(timeline.Phase{Name: "p", Shape: timeline.Constant,
 				Arrivals: each(4, 3*time.Second, "k", 0)}), o)
-			if fresh := dials >= 4; fresh != silent {
-				t.Errorf("missing answers are denials: %v; got %d connections for 4 requests", silent, dials)
+			if n := dials.Load(); (n >= 4) != silent {
+				t.Errorf("missing answers are denials: %v; got %d connections for 4 requests", silent, n)
 			}
 		})
 	}

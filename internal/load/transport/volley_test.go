@@ -56,7 +56,7 @@ func TestBytesBeforeAnArmedRequestDoNotAnswerIt(t *testing.T) {
 		s.state.Store(armed)
 		c := &Conn{t: x, pool: x.Pool(false, "k"), nc: ours, raw: ours}
 		c.in = intake{left: maxHeader, last: came}
-		c.br = bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+		c.br = bufio.NewReader(strings.NewReader("HTTP/1.1 429 No\r\nContent-Length: 0\r\n\r\n"))
 		c.inflight.Store(s)
 		if c.receive(s) || s.Obs.Answered != answers {
 			t.Errorf("armed at 2, bytes at %d: got %+v", came, s.Obs)
