@@ -240,7 +240,7 @@ func shortly(v verdict.Interval, unit string, text func(x float64, up bool) stri
 // mostCauses is how many causes are written, as a reader mends one at a time.
 const mostCauses = 12
 
-// causes writes what needs action. If several causes in a row have the same mend, it stands below the last.
+// causes writes what needs action. A mend that several causes in a row share stands below the first.
 func (s *screen) causes(all []evidence.Cause) {
 	shown := all[:min(len(all), mostCauses)]
 	for i := range shown {
@@ -255,7 +255,7 @@ func (s *screen) causes(all []evidence.Cause) {
 		if c.Clearest.Hint != "" {
 			s.wrapped(2, "perhaps: "+c.Clearest.Hint)
 		}
-		if c.Mend != "" && (i+1 == len(shown) || shown[i+1].Mend != c.Mend) {
+		if c.Mend != "" && (i == 0 || shown[i-1].Mend != c.Mend) {
 			s.wrapped(2, "mend: "+c.Mend)
 		}
 		if c.Clearest.Replay != "" {
