@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -146,7 +147,15 @@ func readLog(in io.Reader, name string, o accesslog.Options) (*accesslog.Log, er
 			}
 		}
 	}
-	return accesslog.Read(in, name, o)
+	l, err := accesslog.Read(in, name, o)
+	var problems ndjson.Errors
+	if !errors.As(err, &problems) || problems[0].Line != 1 {
+		return l, err
+	}
+	if like := guessed(name); like != "" && like != o.Format {
+		return l, fmt.Errorf("%s: the file has the form of another log (write --format %s)", name, like)
+	}
+	return l, err
 }
 
 // outcome returns the function from a status to its outcome. byItself says what a status means without flags.

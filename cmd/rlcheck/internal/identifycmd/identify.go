@@ -254,7 +254,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 		return answerIn(e, w, format, r, res,
 			about)
 	}) && whole
-	if strings.Contains(about.Again, redact.Mark) {
+	if _, next, _ := strings.Cut(res.Text(about), "  next: "); strings.Contains(next, redact.Mark) {
 		e.Say.Notef("in the next command, replace %s by your own value; a variable, such as -H 'NAME: "+
 			"${KEY}', is kept as it is",
 			redact.Mark)

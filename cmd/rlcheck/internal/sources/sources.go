@@ -99,6 +99,9 @@ func ReadOne(arg string) ([]Source, error) {
 // name.
 func hintBuiltin(arg string) string {
 	name := strings.TrimSuffix(filepath.Base(arg), filepath.Ext(arg))
+	if strings.Contains(arg, "=") {
+		return " (a value with spaces needs quotes: --limit 'nginx:rate=10r/s burst=20')"
+	}
 	known := append(BuiltinNames(), NamedOnly()...)
 	if slices.Contains(known, name) {
 		return " (write \"" + BuiltinPrefix + name + "\")"
