@@ -66,7 +66,7 @@ func findingWords() (out []entry) {
 // becomes, and the evidence for that.
 func listPresets(e *cli.Env) {
 	for _, p := range preset.All() {
-		e.Say.Resultf("%-22s %-30s %s\n%-22s %s\n", p.Name, p.Proof(), p.Written(), "", becomes(p.Written()))
+		e.Say.Resultf("%-22s %s\n%-22s %s (%s)\n", p.Name, p.Written(), "", becomes(p.Written()), p.Proof())
 	}
 }
 
