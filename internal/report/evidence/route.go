@@ -54,6 +54,10 @@ func remarkOn(s *result.Scenario, elsewhere bool) (r remark, ok bool) {
 	case 2*strange > all && right == 0:
 		text, mend := strangeStatus("the route answers", most, s.Header.Notes)
 		return remark{text, mend, most.Answers, all, true}, true
+	case 2*strange > all && most.Status == http.StatusForbidden && s.Counts.Denied > 0 && admitted > 0:
+		return remark{"most answers are 403 Forbidden: does the gateway ban a client that keeps asking?",
+			"ask gently (rlcheck identify), or declare the ban: ban=30s in --limit, and " +
+				"--set denied.status=[429,403]", most.Answers, all, true}, true
 	case 2*strange > all:
 		text, mend := strangeStatus("most answers are", most, s.Header.Notes)
 		return remark{text, mend, most.Answers, all, true}, true

@@ -42,6 +42,10 @@ func TestRemarksOnTheRoute(t *testing.T) {
 			"does the proxy want a password?"},
 		{"the wrong method", answers{unknown(405)}, open,
 			"the route answers 405 Method Not Allowed: is the method right?"},
+		{"a ban after denials", answers{ok(2), one(429, timeline.Denied, 3), unknown(403)}, open,
+			"most answers are 403 Forbidden: does the gateway ban a client that keeps asking?"},
+		{"no denial before", answers{ok(2), unknown(403)}, open,
+			"most answers are 403 Forbidden: is a field missing, or is that a denial?"},
 		{"denials by another status", answers{ok(2), unknown(503)}, open,
 			"most answers are 503 Service Unavailable: is the target broken, or is that a denial?"},
 		{"a redirect", answers{redirect}, verdict.Fail,
@@ -58,7 +62,13 @@ func TestRemarksOnTheRoute(t *testing.T) {
 			"the route answers 599: is the target broken, or is that a denial?"},
 		{"no answer", nil, open, ""},
 	} {
-		got, _ := remarkOn(&result.Scenario{Verdict: x.verdict, Statuses: x.in}, false)
+		scenario := &result.Scenario{Verdict: x.verdict, Statuses: x.in}
+		for _, one := range x.in {
+			if one.Outcome == timeline.Denied {
+				scenario.Counts.Denied += one.Answers
+			}
+		}
+		got, _ := remarkOn(scenario, false)
 		if got.text != x.want {
 			t.Errorf("%s: got %q, want %q", x.name, got.text, x.want)
 		}
