@@ -142,7 +142,7 @@ func (x *search) choose() (experiment, bool) {
 			}
 			tl, value := x.rehearsal(p, truth, c.phases, r), 0.0
 			for _, v := range rivals {
-				if refuted(tl, v.limit, verdict.Exact, false) {
+				if x.asker.refuted(tl, v.limit, verdict.Exact, false) {
 					value += v.weight
 				}
 			}
@@ -237,7 +237,7 @@ func (x *search) rivals() []rival {
 // standing returns the limit at a point of the first part of the kind that is not refuted; nil where all are.
 func (r *region) standing(tl *timeline.Timeline, b box) spec.Limit {
 	for _, k := range r.kind.each() {
-		if l := r.with(k.policy(b)); !refuted(tl, l, verdict.Exact, false) {
+		if l := r.with(k.policy(b)); !r.asker.refuted(tl, l, verdict.Exact, false) {
 			return l
 		}
 	}

@@ -136,7 +136,7 @@ func TestALostAnswerFillsNoLaterWindow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := refuted(tl, l, verdict.Exact, false); got != want {
+		if got := asker(nil).refuted(tl, l, verdict.Exact, false); got != want {
 			t.Errorf("%s: got refuted %v, want %v", l, got, want)
 		}
 	}

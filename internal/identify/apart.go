@@ -80,7 +80,7 @@ func (x *search) explainsClient(one *timeline.Timeline, side verdict.Conformance
 			at = box{h.q1, h.q1, h.t2, h.t2, h.d2, h.d2}
 		}
 		return slices.ContainsFunc(r.kind.each(), func(k *kind) bool {
-			return !refuted(one, r.with(k.policy(at)), side, false)
+			return !x.asker.refuted(one, r.with(k.policy(at)), side, false)
 		})
 	})
 }

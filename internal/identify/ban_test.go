@@ -93,7 +93,8 @@ func unbannedAfter(t *testing.T, k *kind, b box, ban time.Duration, prolongs boo
 	}
 	for x.usual(t.Context(), ofAny) {
 	}
-	for x.unbanned(t.Context(), 5) && !refuted(x.shown(), spec.Limit{inside}, verdict.Exact, true) {
+	for x.unbanned(t.Context(), 5) && !asker(nil).refuted(x.shown(), spec.Limit{inside}, verdict.Exact,
+		true) {
 	}
 	return x
 }
@@ -115,7 +116,7 @@ func TestABanIsToldByOneExperiment(t *testing.T) {
 			for _, part := range k.each() {
 				c, seed := Candidate{Limit: spec.Limit{complete(part.policy(b))}}, uint64(2*i+j)
 				told := func(x *search) bool {
-					return refuted(x.shown(), c.Limit, verdict.Exact, true) || x.banned(c) != nil
+					return asker(nil).refuted(x.shown(), c.Limit, verdict.Exact, true) || x.banned(c) != nil
 				}
 				if x := unbannedAfter(t, part, b, 0, false, seed); told(x) {
 					t.Errorf("%s: got a ban of up to %s, want none", c.Limit, longestBan(x.shown()))

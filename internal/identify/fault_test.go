@@ -62,7 +62,7 @@ func explainsMore(t *testing.T, s *bubbled, res *Result) bool {
 		}
 	}
 	tl.Header = s.Header()
-	return !refuted(&tl, spec.Limit{measuredPolicy(res.Found[0])}, verdict.Exact, false)
+	return !asker(nil).refuted(&tl, spec.Limit{measuredPolicy(res.Found[0])}, verdict.Exact, false)
 }
 
 // measuredPolicy is the policy of c with the measured times: the named time may be off by 2 %.

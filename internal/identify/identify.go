@@ -39,7 +39,9 @@ type search struct {
 	s  Sender
 	tl *timeline.Timeline
 	// clock is the time since the start, including that for judging.
-	clock   func() time.Duration
+	clock func() time.Duration
+	// asker asks the judge until the search is interrupted.
+	asker   asker
 	regions []*region
 	// gone are the kinds that are refuted.
 	gone []*region
@@ -100,6 +102,7 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 	x := begun(s, o, func() bool { return ctx.Err() != nil })
 	res := x.answer(ctx)
 	res.Clients = x.apart(ctx, res)
+	x.asker = ctx.Done()
 	res.Used = x.s.Now()
 	return res
 }
@@ -283,7 +286,7 @@ func (x *search) explore(ctx context.Context) {
 
 // usedBefore tells whether others may have used the quota before, and enough budget is left to begin anew.
 func (x *search) usedBefore() bool {
-	return x.unlikely() && !x.o.Fresh && x.skip == 0 && 3*x.spare() > x.o.MaxRequests
+	return x.unlikely() && !x.o.Fresh && x.skip == 0 && 3*x.spare() > x.o.MaxRequests && !x.asker.over()
 }
 
 // known asks for what could refute the only class that is left. again tells that it did so, over that there
@@ -328,7 +331,8 @@ func (x *search) narrow(asked int) {
 		share := now + (until-now)/time.Duration(len(x.regions)-i)
 		late := func() bool { return x.clock() > share }
 		r.shallow, r.broad, r.steady = shallow, x.far || x.path != nil, x.path != nil
-		r.sharp, r.late, r.over = x.o.Sharp, tooLate, func() bool { return x.ended() || late() }
+		r.asker, r.sharp, r.late = x.asker, x.o.Sharp, tooLate
+		r.over = func() bool { return x.ended() || late() }
 		parts, gone := r.narrowed(tl, asked)
 		left = append(left, parts...)
 		if gone != nil {
@@ -336,7 +340,7 @@ func (x *search) narrow(asked int) {
 		}
 		cut = cut || late()
 	}
-	if cut && (x.recorded() || until < x.judgeUntil()) { // otherwise all the time is over
+	if cut && !x.asker.over() && (x.recorded() || until < x.judgeUntil()) { // otherwise all the time is over
 		x.cut++
 		x.hasty = x.hasty || x.stage > 0
 	}

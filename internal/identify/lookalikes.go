@@ -55,7 +55,7 @@ func OfWholeSeconds(quota int64, window time.Duration) (out []verdict.Explanatio
 
 // ByOneClock tells whether one clock of whole seconds explains a recording with a limit of OfWholeSeconds
 // against which the judge finds nothing. It says yes to recordings of several clients.
-func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool { return bySeconds(tl, limit) }
+func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool { return asker(nil).bySeconds(tl, limit) }
 
 // ofWholeSeconds returns the limiters with a clock of whole seconds that explain the recording as the
 // measured window does. Such a clock explains so much that it is asked about only here, and not for windows
@@ -79,7 +79,8 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 		for _, beside := range []time.Duration{0, time.Second, -time.Second} { // the nearest first
 			w := max(c.least.Truncate(time.Second)+beside, time.Second)
 			limit, err := spec.Parse(fmt.Sprintf(k.spec, c.Limit[0].Rate.N, w))
-			if err == nil && explains(tl, limit) && (x.recorded() || bySeconds(tl, limit)) {
+			if err == nil && x.asker.explains(tl, limit) &&
+				(x.recorded() || x.asker.bySeconds(tl, limit)) {
 				out = append(out, Candidate{Text: k.text + byTheSecond,
 					Class: []spec.Algorithm{limit[0].Algorithm}, Limit: limit, Measured: c.Measured,
 					least: w, most: w})
@@ -100,7 +101,7 @@ func (x *search) offbeats(p spec.Policy) bool {
 // bySeconds tells whether one clock of whole seconds explains a recording, wherever its seconds begin. With
 // tick=1s the judge may read each request a second early, apart from all others, so it refutes little. Here
 // the place of the seconds is divided, and each request gets the readings that are possible there.
-func bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
+func (a asker) bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
 	const first, finest, most = time.Second / 16, time.Millisecond, 500
 	if several(tl) { // each client may have a clock of its own
 		return true
@@ -112,13 +113,13 @@ func bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
 		open = append(open, [2]time.Duration{from, from + first})
 	}
 	for range most {
-		if len(open) == 0 {
-			return false
+		if len(open) == 0 || a.over() {
+			return a.over()
 		}
 		last := len(open) - 1
 		from, to := open[last][0], open[last][1]
 		open = open[:last]
-		if contradicts(tl, exact, from, to) {
+		if a.contradicts(tl, exact, from, to) {
 			continue
 		}
 		if to-from <= finest {
@@ -131,7 +132,7 @@ func bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
 }
 
 // contradicts tells whether no clock of whole seconds that is ahead by from to to explains a recording.
-func contradicts(tl *timeline.Timeline, limit spec.Limit, from, to time.Duration) bool {
+func (a asker) contradicts(tl *timeline.Timeline, limit spec.Limit, from, to time.Duration) bool {
 	stray := strays(&tl.Header, from, to)
 	if oneByOne(tl) {
 		return !followed(inSeconds(tl, from, to), limit, stray)
@@ -141,7 +142,8 @@ func contradicts(tl *timeline.Timeline, limit spec.Limit, from, to time.Duration
 	}
 	read := inSeconds(tl, from, to)
 	sure := read.Counts().Unknown == 0 || slowest(read) >= time.Second // a lost one is read within two
-	return sure && (refuted(read, limit, verdict.Exact, false) || refuted(read, limit, verdict.Exact, true))
+	return sure && (a.refuted(read, limit, verdict.Exact, false) ||
+		a.refuted(read, limit, verdict.Exact, true))
 }
 
 // oneByOne tells whether each request was sent after the previous answer.
@@ -242,12 +244,6 @@ func inSeconds(tl *timeline.Timeline, from, to time.Duration) *timeline.Timeline
 
 // lasts tells whether the window of c may be a multiple of unit.
 func (c Candidate) lasts(unit time.Duration) bool { return c.most.Truncate(unit) >= c.least }
-
-// explains tells whether the judge finds nothing in a recording against a limit.
-func explains(tl *timeline.Timeline, limit spec.Limit) bool {
-	j, err := check.Judge(tl, limit, check.Options{SkipMeasure: true})
-	return err == nil && j.Verdict != verdict.Fail
-}
 
 // prolonging is the reason where a ban that every request prolongs explains the recording.
 const prolonging = "a ban that every request prolongs, which no SPEC has, explains all answers too: %s"
@@ -387,7 +383,7 @@ const inFlightToo = "each denial came while other requests were in flight, so a 
 func (x *search) inFlight() *Candidate {
 	if x.path == nil {
 		tl := x.judged()
-		return heldFor(tl, leastUnderWay(tl), "")
+		return x.asker.heldFor(tl, leastUnderWay(tl), "")
 	}
 	const parts = 32
 	all := *x.tl
@@ -398,7 +394,7 @@ func (x *search) inFlight() *Candidate {
 		open = open[:len(open)-1]
 		part := (&Steady{Floor: floor - held[1]}).decided(tl)
 		for n := leastUnderWay(part); n > 0; n-- {
-			c := heldFor(part, n, fmt.Sprintf(",hold=%s..,linger=0s", held[0]))
+			c := x.asker.heldFor(part, n, fmt.Sprintf(",hold=%s..,linger=0s", held[0]))
 			if c == nil {
 				continue
 			}
@@ -426,12 +422,15 @@ func leastUnderWay(tl *timeline.Timeline) int64 {
 
 // heldFor returns the limit of so many requests in flight if it explains a recording; else nil. held is what
 // a SPEC says about how long each request holds its place.
-func heldFor(tl *timeline.Timeline, limit int64, held string) *Candidate {
+func (a asker) heldFor(tl *timeline.Timeline, limit int64, held string) *Candidate {
 	l, err := spec.Parse(fmt.Sprintf("%s,limit=%d%s", inFlightClass[0], limit, held))
 	if err != nil {
 		return nil
 	}
-	if no, _ := check.Refuted(tl, l, verdict.Exact, true); no {
+	if no := a.ask(func() bool {
+		no, _ := check.Refuted(tl, l, verdict.Exact, true)
+		return no
+	}); no {
 		return nil
 	}
 	out := &Candidate{Text: "a limit of requests in flight", Class: inFlightClass,
@@ -443,7 +442,7 @@ func heldFor(tl *timeline.Timeline, limit int64, held string) *Candidate {
 // heldBack tells of a limit of requests in flight where one explains all. In a queue all waiting requests are
 // in flight, so it is not told there.
 func (x *search) heldBack(res *Result) {
-	if x.aside != nil {
+	if x.aside != nil || x.asker.over() {
 		return
 	}
 	if c := x.inFlight(); c != nil {

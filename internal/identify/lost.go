@@ -12,18 +12,68 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
+// asker asks the judge, until it is closed: then no judgement is waited for, and none refutes anything. One
+// that had begun goes on unheard. nil is never closed.
+type asker <-chan struct{}
+
+// over tells whether nothing is asked any more.
+func (a asker) over() bool {
+	select {
+	case <-a:
+		return true
+	default:
+		return false
+	}
+}
+
+// ask is what f says, or false where that is not waited for.
+func (a asker) ask(f func() bool) bool {
+	if a == nil {
+		return f()
+	}
+	if a.over() {
+		return false
+	}
+	said := make(chan bool, 1)
+	go func() { said <- f() }()
+	select {
+	case yes := <-said:
+		return yes
+	case <-a:
+		return false
+	}
+}
+
+// fails tells whether the judge finds something in a recording that speaks against a limit.
+func (a asker) fails(tl *timeline.Timeline, l spec.Limit) bool {
+	return a.ask(func() bool {
+		j, err := check.Judge(tl, l, check.Options{SkipMeasure: true})
+		return err == nil && j.Verdict == verdict.Fail
+	})
+}
+
+// explains tells whether the judge finds nothing in a recording that speaks against a limit.
+func (a asker) explains(tl *timeline.Timeline, l spec.Limit) bool {
+	return a.ask(func() bool {
+		j, err := check.Judge(tl, l, check.Options{SkipMeasure: true})
+		return err == nil && j.Verdict != verdict.Fail
+	})
+}
+
 // refuted asks the judge about a limit. A limit that cannot be judged is not refuted.
 //
 // The judge lets a request without an answer be decided at any time until the end of the recording. One such
 // request would explain any denial after it. Here it is decided within lateness, or never. Where an extra
 // admission never leads to another one, admissions are explained best if lost requests never arrived, and
 // denials if all were admitted.
-func refuted(tl *timeline.Timeline, l spec.Limit, side verdict.Conformance, search bool) bool {
+func (a asker) refuted(tl *timeline.Timeline, l spec.Limit, side verdict.Conformance, search bool) bool {
 	whole := tl
 	tl, l = stretches(tl, l)
 	ask := func(tl *timeline.Timeline, side verdict.Conformance) bool {
-		no, err := check.Refuted(tl, l, side, search)
-		return no && err == nil
+		return a.ask(func() bool {
+			no, err := check.Refuted(tl, l, side, search)
+			return no && err == nil
+		})
 	}
 	unknown := tl.Counts().Unknown
 	opens := slices.ContainsFunc(l, func(p spec.Policy) bool { // an extra admission may move these
@@ -294,7 +344,7 @@ func (r *region) asked(tl *timeline.Timeline, q question) bool {
 	no, known := r.answers[q]
 	if !known {
 		if q.search {
-			no = refuted(tl, r.with(q.kind.policy(q.box)), q.side, true)
+			no = r.asker.refuted(tl, r.with(q.kind.policy(q.box)), q.side, true)
 		} else {
 			no = r.everywhere(tl, q.kind.policy(q.box), q.side)
 		}

@@ -100,14 +100,14 @@ func (x *search) judgeUntil() time.Duration { return x.o.MaxTime - (x.o.MaxTime-
 // sent. late tells that this time is over.
 func (x *search) think(end time.Duration) (until time.Duration, late func() bool) {
 	if x.o.Think == 0 {
-		return math.MaxInt64, func() bool { return false }
+		return math.MaxInt64, x.asker.over
 	}
 	if until = x.clock() + x.o.Think; !x.recorded() {
 		until = min(until, end)
 	}
 	over := false
 	return until, func() bool {
-		over = over || x.clock() > until
+		over = over || x.asker.over() || x.clock() > until
 		return over
 	}
 }
@@ -122,11 +122,17 @@ func (x *search) overdue() bool {
 	return late()
 }
 
+// requestsUsed and interrupted are why nothing more is sent.
+const (
+	requestsUsed = "the budget of requests is used"
+	interrupted  = "interrupted"
+)
+
 // send sends one phase within the budget. It reports false where nothing more must be sent.
 func (x *search) send(ctx context.Context, p Phase) bool {
 	switch left := x.spare(); {
 	case left <= 0:
-		x.stopped = "the budget of requests is used"
+		x.stopped = requestsUsed
 		return false
 	case x.s.Now()+max(p.Rest, x.s.Wait()) >= x.sendUntil():
 		x.stopped = "the budget of time is used"
@@ -150,7 +156,7 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	case err != nil:
 		x.stopped = err.Error()
 	case ctx.Err() != nil:
-		x.stopped = "interrupted"
+		x.stopped = interrupted
 	default:
 		x.stopped = trouble(x.tl)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
@@ -329,3 +330,25 @@ func brief(d time.Duration) string {
 	}
 	return d.Round(time.Microsecond).String()
 }
+// next describes the experiment that would tell most, whatever the budget. A recording that was cut out of
+// traffic leaves most open because of the cut.
+func (x *search) next() string {
+	switch {
+	case x.overdue():
+		return ""
+	case x.tl.Header.CompleteFrom > 0:
+		return fmt.Sprintf("a log of all requests since the limiter started (--complete, if this is "+
+			"one), because earlier requests may explain denials; and finer times: each decision is "+
+			"known to %s",
+			quantity.Brief(x.trip()))
+	}
+	p := x.planner()
+	p.requests, p.left = 100_000, 48*time.Hour
+	_, p.over = x.think(x.judgeUntil() + (x.o.MaxTime-x.judgeUntil())/2)
+	e, ok := p.best()
+	if !ok {
+		return ""
+	}
+	return costs(e.phases)
+}
+

@@ -38,7 +38,7 @@ func newModel(r *region, tl *timeline.Timeline, part *kind, b box) *model {
 	}
 	for i, p := range limit {
 		if p.Align == spec.AlignUnknown {
-			limit[i] = placed(tl, limit, i)
+			limit[i] = r.asker.placed(tl, limit, i)
 		}
 	}
 	l, err := reference.NewLimit(limit)
@@ -121,11 +121,11 @@ func (m *model) deny(at time.Duration) {
 
 // placed returns policy i of a limit with a phase that the recording does not refute; with the last such
 // phase of several.
-func placed(tl *timeline.Timeline, limit spec.Limit, i int) spec.Policy {
+func (a asker) placed(tl *timeline.Timeline, limit spec.Limit, i int) spec.Policy {
 	p, limit := limit[i], slices.Clone(limit)
 	gone := func(q spec.Policy) bool {
 		limit[i] = q
-		return refuted(tl, limit, verdict.Exact, false)
+		return a.refuted(tl, limit, verdict.Exact, false)
 	}
 	p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignPhase, 0, 0
 	cell := p.Rate.Per / phaseCells

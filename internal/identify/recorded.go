@@ -26,7 +26,7 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	began := time.Now()
 	x := &search{o: o, s: &sent{tl: tl}, tl: tl, made: map[string]int{}, usuals: confirming,
 		clock: func() time.Duration { return time.Since(began) },
-		ended: func() bool { return ctx.Err() != nil }}
+		asker: ctx.Done(), ended: func() bool { return ctx.Err() != nil }}
 	x.begin()
 	var queue *Result
 	x.every, x.stopped = 20*time.Millisecond, "these requests do not tell more" // as identify sends

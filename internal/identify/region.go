@@ -45,6 +45,7 @@ type region struct {
 	steady bool
 	// over tells that the judge was asked for long enough, late that it was for all regions; nil: it was not.
 	over, late func() bool
+	asker      asker
 	// searches is how many exact searches may still be asked for.
 	searches int
 	// tried are boxes that were given up: no policy of them that was tried explains the recording. fine tells
@@ -63,7 +64,7 @@ type region struct {
 func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 	r.left--
 	if r.kind.seconds {
-		return !bySeconds(tl, r.with(r.kind.policy(b)))
+		return !r.asker.bySeconds(tl, r.with(r.kind.policy(b)))
 	}
 	parts := r.kind.each()
 	joint := r.steady && r.kind.base.Align == spec.AlignUnknown
@@ -75,30 +76,6 @@ func (r *region) refuted(tl *timeline.Timeline, b box) bool {
 	least.q2, most.q1 = b.q1, b.q2
 	return r.asked(tl, question{kind: parts[0], box: most, side: verdict.UpperBound}) ||
 		r.asked(tl, question{kind: parts[len(parts)-1], box: least, side: verdict.LowerBound})
-}
-
-// crowded tells whether so many requests were under way at once that an exact search would take long. On a
-// steady path requests are short, and one late answer beside few others is no crowd.
-func (x *search) crowded() bool {
-	const most = 8
-	all := x.judged().Observations
-	for i := range all {
-		if j := i + most; j < len(all) && all[i].FirstByte > all[j].Sent &&
-			(x.path == nil || underWay(all[:j], all[j].Sent) > 2*most) {
-			return true
-		}
-	}
-	return false
-}
-
-// underWay counts the requests of before that had no answer yet at an instant.
-func underWay(before []timeline.Observation, at time.Duration) (n int) {
-	for i := range before {
-		if before[i].FirstByte > at {
-			n++
-		}
-	}
-	return n
 }
 
 // with returns policies of r, together with all that is left of the other limit.
@@ -121,12 +98,13 @@ func (r *region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.C
 	}
 	end := tl.End() + tl.Header.Tick + time.Millisecond
 	if p.Align != spec.AlignUnknown || p.Rate.Per < 2*end || several(tl) {
-		return refuted(tl, r.with(p), side, false)
+		return r.asker.refuted(tl, r.with(p), side, false)
 	}
 	inside, outside := p, p
 	inside.Align, inside.PhaseFrom, inside.PhaseTo = spec.AlignPhase, 0, end
 	outside.Align, outside.PhaseFrom, outside.PhaseTo = spec.AlignPhase, end, p.Rate.Per-1
-	return refuted(tl, r.with(outside), side, false) && refuted(tl, r.with(inside), side, false)
+	asks := func(p spec.Policy) bool { return r.asker.refuted(tl, r.with(p), side, false) }
+	return asks(outside) && asks(inside)
 }
 
 // alone asks about each stretch alone, with windows at an unknown phase. Over a range of window lengths the
@@ -134,7 +112,7 @@ func (r *region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.C
 func (r *region) alone(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
 	l := r.with(p)
 	for i, part := range parted(anew(tl, silence(tl, l))) {
-		if i > 0 && refuted(fromZero(part), l, side, false) {
+		if i > 0 && r.asker.refuted(fromZero(part), l, side, false) {
 			return true
 		}
 	}
@@ -159,9 +137,9 @@ func (r *region) looser(tl *timeline.Timeline, p spec.Policy, side verdict.Confo
 	}
 	many.Rate.N, many.RateTo, many.Burst = 2*p.Rate.N, 2*p.RateTo, 2*p.Burst
 	many.Count = spec.CountAdmitted
-	return side != verdict.UpperBound && refuted(tl, r.with(few), verdict.LowerBound, false) ||
-		side != verdict.LowerBound && (refuted(tl, r.with(many), verdict.UpperBound, false) ||
-			refuted(tl, r.with(bucket), verdict.UpperBound, false))
+	return side != verdict.UpperBound && r.asker.refuted(tl, r.with(few), verdict.LowerBound, false) ||
+		side != verdict.LowerBound && (r.asker.refuted(tl, r.with(many), verdict.UpperBound, false) ||
+			r.asker.refuted(tl, r.with(bucket), verdict.UpperBound, false))
 }
 
 // split returns a region for each part of the kind, where little more is learnt about all parts together;
@@ -306,11 +284,17 @@ func (r *region) atEnd(boxes []box) int {
 	})
 }
 
+// asUrgent has r judged for as long and as deeply as of.
+func (r *region) asUrgent(of *region) {
+	r.shallow, r.broad, r.steady = of.shallow, of.broad, of.steady
+	r.over, r.late, r.asker = of.over, of.late, of.asker
+}
+
 // narrowed narrows r and the limit beside it, each together with all that is left of the other. It returns
 // what is left, by parts of the kind once they are told apart, or else the region that is gone.
 func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gone *region) {
 	if a := r.beside; a != nil {
-		a.shallow, a.broad, a.steady, a.over, a.late = r.shallow, r.broad, r.steady, r.over, r.late
+		a.asUrgent(r)
 		if a.narrow(tl, asked); a.empty() {
 			if again := a.revived(); again != nil {
 				a.again = &region{kind: r.kind, beside: again, live: r.live, doubtful: r.doubtful, fine: true}
@@ -325,8 +309,7 @@ func (r *region) narrowed(tl *timeline.Timeline, asked int) (left []*region, gon
 	parts := r.split(slowest(tl))
 	for _, part := range parts {
 		if len(parts) > 1 {
-			part.shallow, part.broad, part.steady = r.shallow, r.broad, r.steady
-			part.over, part.late = r.over, r.late
+			part.asUrgent(r)
 			part.narrow(tl, asked)
 		}
 		if !part.empty() {

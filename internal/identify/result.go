@@ -218,14 +218,15 @@ const likelier = "a more usual limit explains all answers too, and was dismissed
 
 // fails tells whether the whole recording refutes c, by the judge's usual search.
 func (x *search) fails(c Candidate) bool {
-	j, err := check.Judge(x.judged(), c.Limit, check.Options{SkipMeasure: true})
-	return err == nil && j.Verdict == verdict.Fail
+	return x.asker.fails(x.judged(), c.Limit)
 }
 
 // result returns what is left, and names it where it may.
 func (x *search) result() *Result {
 	tl := *x.tl
-	tl.Observations = tl.Observations[x.skip:]
+	if tl.Observations = tl.Observations[x.skip:]; x.asker.over() { // a judgement may go on unheard
+		tl.Observations = slices.Clone(tl.Observations)
+	}
 	res := &Result{Timeline: &tl, Before: x.skip, Trip: x.trip() + x.path.floor(), Stopped: x.stopped,
 		Verdict: Open}
 	if !x.recorded() {
@@ -253,6 +254,8 @@ func (x *search) result() *Result {
 		found = nil
 	}
 	switch {
+	case x.asker.over():
+		res.Stopped = interrupted
 	case len(found) > 0 && len(res.Found) == 0:
 		res.Stopped = unexplained + ": " + strings.Join(x.left(), "; or ")
 	case len(found) == 0 && !x.o.Fresh:
@@ -266,6 +269,7 @@ func (x *search) result() *Result {
 			res.Verdict = None
 		}
 	case x.unconfirmed():
+	x.mayBeUnsought(res)
 		res.Stopped = cmp.Or(res.Stopped, x.whyUnconfirmed())
 	case len(found) == 1 && x.named():
 		x.name(res)
@@ -319,29 +323,7 @@ func (x *search) explaining(found []Candidate) []Candidate {
 	return slices.DeleteFunc(found, func(c Candidate) bool { return !x.overdue() && x.fails(c) })
 }
 
-// next describes the experiment that would tell most, whatever the budget. A recording that was cut out of
-// traffic leaves most open because of the cut.
-func (x *search) next() string {
-	switch {
-	case x.overdue():
-		return ""
-	case x.tl.Header.CompleteFrom > 0:
-		return fmt.Sprintf("a log of all requests since the limiter started (--complete, if this is "+
-			"one), because earlier requests may explain denials; and finer times: each decision is "+
-			"known to %s",
-			quantity.Brief(x.trip()))
-	}
-	p := x.planner()
-	p.requests, p.left = 100_000, 48*time.Hour
-	_, p.over = x.think(x.judgeUntil() + (x.o.MaxTime-x.judgeUntil())/2)
-	e, ok := p.best()
-	if !ok {
-		return ""
-	}
-	return costs(e.phases)
-}
-
-// hindered says how this machine kept the question open; empty where it did not.
+// hindered says by what this machine kept the question open; empty where it did not.
 func (x *search) hindered() string {
 	var out string
 	still := time.Duration(0)
@@ -402,7 +384,7 @@ func (x *search) explained(r *region) box {
 	h, search := r.hull(), !x.crowded() && (x.path != nil || !x.brisk())
 	best := r.kind.usual(h)
 	explains := func(b box) bool {
-		return !x.overdue() && !refuted(x.shown(), r.with(r.kind.policy(b)), verdict.Exact, search)
+		return !x.overdue() && !x.asker.refuted(x.shown(), r.with(r.kind.policy(b)), verdict.Exact, search)
 	}
 	for _, b := range append([]box{best, h.inner(), h}, r.live...) {
 		if p := b.point(); explains(p) {

@@ -87,7 +87,7 @@ func TestTwoLimitsAreFound(t *testing.T) {
 				t.Errorf("got %s, want it among what is left", res.Summary())
 			}
 			for _, c := range res.Found {
-				if !explains(res.Timeline, c.Limit) {
+				if !asker(nil).explains(res.Timeline, c.Limit) {
 					t.Errorf("%s is told, and its own recording refutes it", c.Limit)
 				}
 			}

@@ -236,6 +236,30 @@ func within(s *Steady, c *Candidate, r *region) {
 }
 
 // trips are the times from requests with given outcomes to their answers, ascending.
+// crowded tells whether so many requests were under way at once that an exact search would take long. On a
+// steady path requests are short, and one late answer beside few others is no crowd.
+func (x *search) crowded() bool {
+	const most = 8
+	all := x.judged().Observations
+	for i := range all {
+		if j := i + most; j < len(all) && all[i].FirstByte > all[j].Sent &&
+			(x.path == nil || underWay(all[:j], all[j].Sent) > 2*most) {
+			return true
+		}
+	}
+	return false
+}
+
+// underWay counts the requests of before that had no answer yet at an instant.
+func underWay(before []timeline.Observation, at time.Duration) (n int) {
+	for i := range before {
+		if before[i].FirstByte > at {
+			n++
+		}
+	}
+	return n
+}
+
 func trips(tl *timeline.Timeline, of ...timeline.Outcome) (out []time.Duration) {
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Answered && slices.Contains(of, o.Outcome) {

@@ -357,10 +357,10 @@ func TestOneClockOfWholeSecondsExplainsItself(t *testing.T) {
 		for seed := range uint64(6) {
 			text := fmt.Sprintf(k.spec, 5, time.Duration(1+seed%3)*time.Second)
 			tl := answers(text, seed, seed%2 == 1)
-			if !bySeconds(tl, parsed(t, text)) {
+			if !asker(nil).bySeconds(tl, parsed(t, text)) {
 				t.Errorf("%s, seed %d: got its own recording refuted", text, seed)
 			}
-			if tl = answers("fixed-window,rate=5/1400ms,phase=0s", seed, false); bySeconds(tl,
+			if tl = answers("fixed-window,rate=5/1400ms,phase=0s", seed, false); asker(nil).bySeconds(tl,
 				parsed(t, text)) {
 				t.Errorf("%s, seed %d: got a window of 1.4 s explained", text, seed)
 			}
@@ -381,7 +381,7 @@ func TestAClockOfWholeSecondsIsRefutedFromFarAway(t *testing.T) {
 				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(int64(3 * time.Second))), Requests: 7,
 					Every: 30 * time.Millisecond})
 			}
-			if bySeconds(x.tl, parsed(t, fmt.Sprintf(k.spec, 5, time.Second))) {
+			if asker(nil).bySeconds(x.tl, parsed(t, fmt.Sprintf(k.spec, 5, time.Second))) {
 				explained++
 			}
 		}
@@ -405,7 +405,7 @@ func TestAClockOfWholeSecondsDecidesInOrder(t *testing.T) {
 				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 30,
 					Every: 20 * ms, Denials: 2})
 			}
-			if got := bySeconds(x.tl, parsed(t, coarse)); got != (truth == coarse) {
+			if got := asker(nil).bySeconds(x.tl, parsed(t, coarse)); got != (truth == coarse) {
 				t.Errorf("%s, seed %d: got it explained %v", text, seed, got)
 			}
 		}
@@ -459,7 +459,7 @@ func TestATickerOfSecondsExplainsItself(t *testing.T) {
 					x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 8,
 						Every: 20 * ms, Denials: 2})
 				}
-				if !bySeconds(x.tl, limit) {
+				if !asker(nil).bySeconds(x.tl, limit) {
 					t.Errorf("%s, set %s after a second, seed %d: got itself refuted", limit, place, seed)
 				}
 			}

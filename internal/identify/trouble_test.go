@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -35,5 +36,60 @@ func TestLostRequestsAreToldWhereNothingIsDenied(t *testing.T) {
 	res.Timeline.Observations = append(res.Timeline.Observations, reset, reset, reset)
 	if got := res.undenied(); !strings.Contains(got, ", but 3 requests got no answer (reset), which may be") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestAnInterruptedJudgementIsNotWaitedFor: after Ctrl-C identify thought for 22 s.
+func TestAnInterruptedJudgementIsNotWaitedFor(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	for _, began := range []bool{true, false} {
+		never, asked := make(chan bool), false
+		if asker(ctx.Done()).ask(func() bool {
+			asked = true
+			interrupt()
+			return <-never
+		}) {
+			t.Error("got a judgement that did not end")
+		}
+		if !began && asked {
+			t.Error("got a judgement that began later")
+		}
+		close(never)
+	}
+}
+
+// TestAnInterruptedSearchTellsWhatIsKnown, whether it sends or thinks, and judges nothing more.
+func TestAnInterruptedSearchTellsWhatIsKnown(t *testing.T) {
+	for _, phase := range []string{quotaPhase, comebackPhase, "thinking"} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		defer interrupt()
+		o := usualBudget()
+		o.Think = time.Minute
+		o.Told = func(p Phase, _ *timeline.Timeline, _ []string) {
+			if p.Name == phase {
+				interrupt()
+			}
+		}
+		limit := parsed(t, "fixed-window,rate=5/2s,align=first")
+		x := begun(simulate(t, limit, 1), o, func() bool { return ctx.Err() != nil })
+		x.asker = ctx.Done()
+		x.clock = func() time.Duration {
+			if phase == "thinking" && len(x.tl.Observations) > 30 {
+				interrupt()
+			}
+			return x.s.Now()
+		}
+		res := x.answer(ctx)
+		if res.Verdict != Open || res.Stopped != interrupted || len(res.Timeline.Observations) == 0 {
+			t.Errorf("in %s: got %s: %q after %d requests", phase, res.Verdict, res.Stopped,
+				len(res.Timeline.Observations))
+		}
+		if phase != quotaPhase && len(res.Found) == 0 {
+			t.Errorf("in %s: got nothing of what is left", phase)
+		}
+		if again := Recorded(ctx, []*timeline.Timeline{res.Timeline}, o); again.Stopped != interrupted {
+			t.Errorf("a recording, asked in %s: got %q", phase, again.Stopped)
+		}
 	}
 }

@@ -94,7 +94,7 @@ func (x *search) unlikely() bool {
 // rather looks for rare kinds in place of unlikely usual ones, once. If it finds any, the usual ones go on
 // the shelf. Else they stay.
 func (x *search) rather(ctx context.Context, look func(context.Context) bool) bool {
-	if x.spent || !x.unlikely() {
+	if x.spent || !x.unlikely() || x.asker.over() {
 		return false
 	}
 	left := x.regions
@@ -140,7 +140,7 @@ func (x *search) unlikelyExplains() bool {
 // named. The only class that is left may seem likely because only bounds were asked about it.
 func (x *search) otherwise(ctx context.Context) bool {
 	likely := x.likely()
-	if x.spent || x.stage > 0 || x.aside != nil || len(likely) == 0 || !x.settled(likely) ||
+	if x.spent || x.asker.over() || x.stage > 0 || x.aside != nil || len(likely) == 0 || !x.settled(likely) ||
 		!x.fails(x.candidate(likely[0])) {
 		return false
 	}
@@ -266,7 +266,7 @@ func (x *search) banned(c Candidate) *Candidate {
 	for i := 0; i <= steps && !x.overdue(); i++ {
 		c.Limit = slices.Clone(c.Limit)
 		c.Limit[0].Ban = time.Duration(float64(least) * math.Pow(longer, float64(i)))
-		if !refuted(x.shown(), c.Limit, verdict.Exact, true) {
+		if !x.asker.refuted(x.shown(), c.Limit, verdict.Exact, true) {
 			return &c
 		}
 	}
