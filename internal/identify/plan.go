@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // experiment is one or several phases, at most maxPhases where models predict it.
@@ -145,6 +146,7 @@ func (p *planner) menu() []experiment {
 		}
 		if len(full) > 0 {
 			out = append(out, p.ladders(m, full[len(full)-1])...)
+			out = append(out, p.edges(m.kind, full[len(full)-1])...)
 			add(p.volley("wider-"+brief(p.every*3/2), full[len(full)-1], p.every*3/2))
 		}
 	}
@@ -196,6 +198,38 @@ func (p *planner) ladders(m *model, full time.Duration) []experiment {
 		for i := range time.Duration(4) { // a denial would put the next admission off
 			climb.Requests, climb.Rest = 1, max(p.every, back-p.trip-wide/2+i*(wide+p.trip)/3)
 			out = append(out, experiment{[]Phase{use, climb}})
+		}
+	}
+	return out
+}
+
+// edges returns experiments that use a rested quota up a little before windows by the clock end, as models of
+// a kind suppose, and ask once a little after it, when one that the first request opened goes on:
+//
+//	|     a a a d | a         by the clock, | where windows end
+//	.     a a a d   d         by the first request
+func (p *planner) edges(of *kind, full time.Duration) (out []experiment) {
+	if !of.base.Fixed() || of.base.Align != spec.AlignUnknown || p.alone() {
+		return nil
+	}
+	for _, m := range p.models {
+		if m.kind != of {
+			continue
+		}
+		use := p.volley("", full, p.dense)
+		_, s, end := m.predict(p.now, p.trip/2, []Phase{use})
+		after := *m
+		after.state = s
+		back := after.wait(end, 1)
+		for _, share := range []time.Duration{20, 6} {
+			near := m.point.t1 / share
+			once := Phase{Rest: max(p.every, 2*near), Requests: 1, Every: p.every}
+			if use.Rest = full + back - near; back < near {
+				use.Rest += m.point.t1
+			}
+			use.Name = "edge-after-" + brief(use.Rest)
+			once.Name = use.Name
+			out = append(out, experiment{[]Phase{use, once}})
 		}
 	}
 	return out
@@ -269,13 +303,16 @@ func (p *planner) worth(e experiment) (bits, cost float64) {
 		kindly += entropy(ofKind[m.kind], weights[m.kind])
 	}
 	bits = total - within + kindWorth*(total-kindly)
-	var lasts time.Duration
+	var lasts, volleys time.Duration
 	for _, phase := range e.phases {
+		all := time.Duration(phase.Requests) * phase.Every
 		if lasts += phase.Rest + p.trip; phase.Denials == 0 {
-			lasts += time.Duration(phase.Requests) * phase.Every
+			lasts += all
+		} else {
+			volleys += all
 		}
 	}
-	if requests > float64(p.requests) || lasts > p.left {
+	if requests > float64(p.requests) || lasts+volleys > p.left {
 		return 0, 1
 	}
 	cost = requests/float64(p.requests) + float64(lasts)/float64(p.left)
@@ -303,6 +340,10 @@ func family(e experiment) string {
 	return name[:strings.LastIndexByte(name, '-')]
 }
 
+// mostAlike is how often an experiment is made while several kinds are left. Of one kind the same tells more
+// each time, as no two answers take equally long.
+const mostAlike = 4
+
 // best returns the experiment that tells most for its cost, of those that there was time to weigh; false
 // where none tells anything.
 func (p *planner) best() (experiment, bool) {
@@ -311,6 +352,9 @@ func (p *planner) best() (experiment, bool) {
 	for _, e := range p.menu() {
 		if p.over != nil && p.over() {
 			break
+		}
+		if p.made[e.phases[0].Name] >= mostAlike && !p.alone() { // the models promise what does not come
+			continue
 		}
 		bits, cost := p.worth(e)
 		again := 1 + float64(p.made[family(e)])/4 + 2*float64(p.made[e.phases[0].Name])
@@ -321,15 +365,6 @@ func (p *planner) best() (experiment, bool) {
 	return out, most > 0
 }
 
-// brief prints a time for the name of a phase.
-func brief(d time.Duration) string {
-	for _, unit := range []time.Duration{time.Second, 10 * time.Millisecond, time.Millisecond} {
-		if d >= 10*unit {
-			return d.Round(unit).String()
-		}
-	}
-	return d.Round(time.Microsecond).String()
-}
 // next describes the experiment that would tell most, whatever the budget. A recording that was cut out of
 // traffic leaves most open because of the cut.
 func (x *search) next() string {
@@ -352,3 +387,12 @@ func (x *search) next() string {
 	return costs(e.phases)
 }
 
+// brief prints a time for the name of a phase.
+func brief(d time.Duration) string {
+	for _, unit := range []time.Duration{time.Second, 10 * time.Millisecond, time.Millisecond} {
+		if d >= 10*unit {
+			return d.Round(unit).String()
+		}
+	}
+	return d.Round(time.Microsecond).String()
+}

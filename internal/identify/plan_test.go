@@ -88,3 +88,82 @@ func TestWindowsByTheFirstRequestAreSearchedExactlyLate(t *testing.T) {
 		}
 	}
 }
+
+// TestAnEdgeTellsAWindowByTheClock: windows of 50 a minute that the first request opened were left beside one
+// of 60.2 s by the clock, as each burst had come when the one before was over.
+func TestAnEdgeTellsAWindowByTheClock(t *testing.T) {
+	p := &planner{trip: ms, every: 20 * ms, dense: 20 * ms, left: time.Hour, requests: 400}
+	at := box{q1: 5, q2: 5, t1: time.Minute, t2: time.Minute}
+	tl := &timeline.Timeline{}
+	for range 3 { // bursts a little more than a minute apart
+		for _, o := range bursts(5, 1) {
+			at := time.Duration(len(tl.Observations)/6) * 60200 * ms
+			o.Sent, o.FirstByte, o.Done = o.Sent+at, o.FirstByte+at, o.Done+at
+			tl.Observations = append(tl.Observations, o)
+		}
+	}
+	for i, window := range []time.Duration{60200 * ms, time.Minute} {
+		b := at
+		b.t1, b.t2 = window, window
+		r := &region{kind: kinds()[1+i], live: []box{b}}
+		p.models = append(p.models, newModel(r, tl, r.kind, b))
+		p.models[i].weight = 0.5
+	}
+	p.now = tl.End()
+	told := 0
+	for _, e := range p.edges(p.models[0].kind, p.waits(1)[len(p.waits(1))-1]) {
+		if bits, _ := p.worth(e); bits > 1 {
+			told++
+		}
+	}
+	if told == 0 {
+		t.Error("got no experiment that parts both")
+	}
+	if all := p.edges(p.models[1].kind, time.Minute); len(all) > 0 {
+		t.Errorf("windows by the first request: got %v", all)
+	}
+}
+
+// TestWhatTellsNothingIsNotAskedForEver: a minute's counter was asked a hundred times at once for what it
+// denied, as models that were a little off promised an admission.
+func TestWhatTellsNothingIsNotAskedForEver(t *testing.T) {
+	p := &planner{trip: ms, every: 20 * ms, dense: 20 * ms, left: time.Hour, requests: 400,
+		made: map[string]int{}}
+	for i, quota := range []int64{5, 6} {
+		b := box{q1: quota, q2: quota, t1: time.Minute, t2: time.Minute}
+		r := &region{kind: kinds()[2+i], live: []box{b}}
+		p.models = append(p.models, newModel(r, &timeline.Timeline{}, r.kind, b))
+		p.models[i].weight = 0.5
+	}
+	for range 300 {
+		e, ok := p.best()
+		if !ok {
+			break
+		}
+		p.made[e.phases[0].Name]++
+	}
+	for name, n := range p.made {
+		if n > mostAlike {
+			t.Errorf("got %s %d times", name, n)
+		}
+	}
+	if len(p.made) == 0 {
+		t.Error("got no experiment")
+	}
+}
+
+// TestAnExperimentThatIsCutShortIsNotMade: of half a quota and two volleys a minute's length, planned until a
+// second before the end, the last volley had two requests, and told nothing.
+func TestAnExperimentThatIsCutShortIsNotMade(t *testing.T) {
+	b := box{q1: 50, q2: 50, t1: time.Minute, t2: time.Minute}
+	r := &region{kind: kinds()[2], live: []box{b}}
+	p := &planner{trip: ms, every: 20 * ms, dense: 20 * ms, requests: 400,
+		models: []*model{newModel(r, &timeline.Timeline{}, r.kind, b)}}
+	e := experiment{[]Phase{p.volley("", time.Minute, p.every)}}
+	for left, want := range map[time.Duration]bool{60500 * ms: false, 62 * time.Second: true} {
+		p.left = left
+		if _, cost := p.worth(e); (cost != 1) != want { // 1 is what no budget has
+			t.Errorf("with %s left: got cost %v", left, cost)
+		}
+	}
+}
