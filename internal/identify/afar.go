@@ -32,11 +32,12 @@ func (x *search) spaced() {
 	}
 }
 
-// nearer takes back that the target is far away once an answer came much sooner than most. Far away every
-// answer is slow. On a busy machine only some are.
+// nearer takes back that the target is far away once most answers come before the next request, or one
+// came much sooner than most. Far away every answer is slow. On a busy machine only some are.
 func (x *search) nearer() {
 	const much = 8
-	if x.far && x.path == nil && much*soonest(x.shown()) < x.trip() {
+	trip := x.trip()
+	if x.far && x.path == nil && (much*soonest(x.shown()) < trip || trip*5/4 <= x.o.Every) {
 		x.far, x.every = false, x.o.Every
 	}
 }

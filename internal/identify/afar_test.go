@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"context"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -185,5 +186,25 @@ func TestCountersAreSearchedFromFarAway(t *testing.T) {
 				t.Errorf("far %v: %s is searched: %v", far, r.text(), r.kind.searched)
 			}
 		}
+	}
+}
+
+// slowAtFirst answers the first request late, as a busy machine does that opens a connection.
+type slowAtFirst struct{ *simulated }
+
+func (s slowAtFirst) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+	s.trip = ms
+	if p.Name == firstPhase {
+		s.trip = 50 * ms
+	}
+	return s.simulated.Send(ctx, p)
+}
+
+// TestOnlyTheFirstAnswerWasSlow: all that follows came in 0.2 ms, but it was asked as if units came back
+// within a round trip, and the search ended after 151 of 400 requests with 11 kinds left.
+func TestOnlyTheFirstAnswerWasSlow(t *testing.T) {
+	x := begun(slowAtFirst{simulate(t, parsed(t, "sliding-window-log,rate=60/10s"), 1)}, usualBudget(), never)
+	if x.open(t.Context()); x.far || x.brisk() || x.every != x.o.Every {
+		t.Errorf("got far %v, brisk %v, requests %s apart", x.far, x.brisk(), x.every)
 	}
 }

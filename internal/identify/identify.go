@@ -133,9 +133,10 @@ func (x *search) widest(k *kind) box {
 }
 
 // afterRest begins anew after a silence, since others may have used the quota before. What was recorded so
-// far is not judged any more, unless nothing can be sent after the silence.
+// far is not judged any more, unless nothing can be sent after the silence. The silence takes at most half
+// of the time that is left.
 func (x *search) afterRest(ctx context.Context) {
-	before, rest := *x, max(2*x.s.Now(), time.Second)
+	before, rest := *x, max(min(2*x.s.Now(), (x.sendUntil()-x.s.Now())/2), time.Second)
 	x.skip, x.usuals, x.made = len(x.tl.Observations), 0, map[string]int{}
 	x.begin()
 	if x.send(ctx, Phase{Name: firstPhase, Rest: rest, Requests: 1}) && x.open(ctx) {
