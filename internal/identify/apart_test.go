@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -130,5 +131,45 @@ func TestWhatIsLeftExplainsAClient(t *testing.T) {
 		if got := x.explainsClient(tt.tl, tt.side); got != tt.want {
 			t.Errorf("%v by its %s: explained is %t, want %t", tt.tl.Observations, tt.side, got, tt.want)
 		}
+	}
+}
+
+// keeping is a target behind which clients may differ.
+type keeping struct {
+	*simulated
+	asking
+}
+
+func (k keeping) Now() time.Duration      { return k.simulated.Now() }
+func (k keeping) Wait() time.Duration     { return 0 }
+func (k keeping) Header() timeline.Header { return k.simulated.Header() }
+func (k keeping) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+	return k.simulated.Send(ctx, p)
+}
+
+// TestANameComesBeforeClients: a bucket that a timer fills was OPEN for a ban that 22 requests refute, while
+// 95 were sent to tell clients apart.
+func TestANameComesBeforeClients(t *testing.T) {
+	limit := parsed(t, "sliding-window-log,rate=5/2s")
+	x := begun(keeping{simulated: simulate(t, limit, 1)}, usualBudget(), never)
+	x.every, x.regions = x.o.Every, []*region{known(limit[0])}
+	x.send(t.Context(), Phase{Name: quotaPhase, Requests: 8, Every: x.every, Denials: 2})
+	x.send(t.Context(), Phase{Rest: 1950 * ms, Requests: 100, Every: 30 * ms, Admits: 1})
+	x.o.MaxRequests = 4 * 30
+	for x.spare() > 0 {
+		x.send(t.Context(), Phase{Rest: 2 * time.Second, Requests: 4, Every: x.every})
+	}
+	c := x.candidate(x.regions[0])
+	if x.send(t.Context(), Phase{Requests: 1}) || x.banned(c) == nil {
+		t.Fatalf("got %d requests left and no ban in doubt", x.spare())
+	}
+	if x.lastly(t.Context()); x.banned(c) != nil || x.spare() > 0 {
+		t.Errorf("after %d of %d requests: got the ban %v", len(x.tl.Observations), x.o.MaxRequests,
+			x.banned(c))
+	}
+	x.stopped = "3 requests neither admitted nor denied"
+	before := len(x.tl.Observations)
+	if x.lastly(t.Context()); len(x.tl.Observations) > before {
+		t.Error("a target in trouble was asked")
 	}
 }

@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -24,13 +25,29 @@ func (x *search) confirm(ctx context.Context) bool {
 	case len(x.regions) == 0:
 		return x.path == nil && x.widen(ctx) || x.unshelve()
 	}
-	const early, tries = 2, 5 // the first ones have the budget for it
+	const early, tries = 3, 5 // the first ones have the budget for it
 	doubts := x.doubts()
 	if x.path != nil { // as many as fit the budget, to belie a path that is not steady
 		doubts = len(usualRests)
 	}
-	return x.gently(ctx) || x.onTheBeat(ctx) || x.partly(ctx) || x.unbanned(ctx, early) ||
-		x.usual(ctx, doubts) || x.unbanned(ctx, tries) || x.overrun(ctx)
+	return x.gently(ctx) || x.onTheBeat(ctx) || x.partly(ctx, x.o.MaxTime/2) || x.unbanned(ctx, early) ||
+		x.usual(ctx, doubts) || x.unbanned(ctx, tries) || x.partly(ctx, x.sendUntil()) || x.overrun(ctx)
+}
+
+// lastly asks what alone keeps the only class that is left from its name, with the requests that are kept for
+// what tells clients apart: for a ban, and for a window in slots.
+func (x *search) lastly(ctx context.Context) {
+	const tries = 5
+	stopped := x.stopped
+	if stopped != "" && stopped != requestsUsed {
+		return
+	}
+	x.dear = true
+	for !x.asker.over() && len(x.regions) > 0 && x.settled(x.regions) && !x.unlikely() &&
+		(x.unbanned(ctx, tries) || x.partly(ctx, x.sendUntil())) {
+		x.exclude()
+	}
+	x.dear, x.stopped = false, cmp.Or(x.stopped, stopped)
 }
 
 // usualRests are the silences before the usual experiments, in percent of the time in which the found limit
@@ -158,18 +175,47 @@ func (x *search) gently(ctx context.Context) bool {
 	return true
 }
 
-// partly asks for two thirds of a window's quota, and then for all of it late in the window. Replicas that
-// exchange their counts late admit twice the quota until then. It reports false where nothing is to be asked.
-func (x *search) partly(ctx context.Context) bool {
-	const name = "partly"
-	if len(x.regions) == 0 || x.made[name] > 0 || x.regions[0].kind.paced || x.regions[0].hull().q2 < 3 {
+// partly asks for two thirds of a window's quota, then for all of it late in the window, then once more a
+// little after the window. Replicas that exchange their counts late admit twice the quota until then. A
+// window in slots is not whole again.
+//
+//	a a   . . .   a d   .   a a a     a window of 3
+//	a a   . . .   a d   .   a a d     one in slots, or a log
+//
+// It reports false where nothing is to be asked before until.
+func (x *search) partly(ctx context.Context, until time.Duration) bool {
+	const name, tries = "partly", 4
+	if len(x.regions) == 0 || x.regions[0].kind.paced || x.regions[0].hull().q2 < 2 {
+		return false
+	}
+	made, bySecond := x.made[name], x.regions[0].kind.seconds
+	if made > 0 && (made >= tries || !bySecond || x.slotted(x.candidate(x.regions[0])) == nil) {
+		return false
+	}
+	h, whole, every := x.regions[0].hull(), x.regions[0].whole(), x.every
+	some := Phase{Name: name, Rest: x.recovers() + whole/10, Requests: int(h.q2) * 2 / 3, Every: every}
+	rest := Phase{Name: name, Requests: int(h.q2) - some.Requests + 1, Every: every, Denials: 1}
+	again := Phase{Name: name, Requests: some.Requests + 1, Every: every, Denials: 1}
+	late, over := h.t1*3/4, h.t2*9/8        // since the first of some
+	if bySecond && whole >= 2*time.Second { // which keeps its place in a second, if it is not at the end
+		late, over = late.Truncate(time.Second)+whole/20, h.t2
+		some.Rest += whole * time.Duration(made) / 10
+	}
+	if x.s.Now()+some.Rest+over >= until {
 		return false
 	}
 	x.made[name]++
-	h, whole := x.regions[0].hull(), x.regions[0].whole()
-	some := Phase{Name: name, Rest: 2*whole + whole/10, Requests: int(h.q2) * 2 / 3, Every: x.every}
-	rest := Phase{Name: name, Rest: h.t1 * 3 / 4, Requests: int(h.q2) + 1, Every: x.every, Denials: 1}
-	return x.s.Now()+some.Rest+rest.Rest < x.o.MaxTime/2 && x.send(ctx, some) && x.send(ctx, rest)
+	before := len(x.tl.Observations)
+	if !x.send(ctx, some) {
+		return false
+	}
+	first := x.tl.Observations[before].Sent
+	rest.Rest = max(every, first+late+x.trip()-x.s.Now())
+	if !x.send(ctx, rest) {
+		return false
+	}
+	again.Rest = max(every, first+over+x.trip()-x.s.Now())
+	return x.send(ctx, again)
 }
 
 // unbannedPhase is the name of the experiment that tells a ban after a denial.

@@ -95,14 +95,16 @@ type search struct {
 	// confirmed tells that all experiments that could refute the only class were made. Further ones narrow
 	// its time.
 	confirmed bool
+	// dear tells that requests which are kept for what tells clients apart are for the name too.
+	dear bool
 }
 
 // Identify finds out what limits the requests of s. The result includes whatever went wrong.
 func Identify(ctx context.Context, s Sender, o Options) *Result {
 	x := begun(s, o, func() bool { return ctx.Err() != nil })
+	x.asker = ctx.Done()
 	res := x.answer(ctx)
 	res.Clients = x.apart(ctx, res)
-	x.asker = ctx.Done()
 	res.Used = x.s.Now()
 	return res
 }

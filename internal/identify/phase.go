@@ -71,12 +71,12 @@ type Sender interface {
 // spare is how many requests may still be sent to name the limit. Once something was denied, a quarter of all
 // is kept to find out what tells clients apart. That must be wanted, and the quarter must suffice and fit the
 // time. On a steady path, which is supposed last, the limit may use them until it is named: without its
-// quota, clients cannot be told apart.
+// quota, clients cannot be told apart. It may use them, too, for the only doubt that keeps it from its name.
 func (x *search) spare() int {
 	most := x.o.MaxRequests
 	kept := most / 4
 	asker, can := x.s.(clients.Asker)
-	open := x.path != nil && !x.settled(x.likely()) && !x.coarse(x.likely())
+	open := x.dear || x.path != nil && !x.settled(x.likely()) && !x.coarse(x.likely())
 	if can && !x.o.Alike && !open && x.tl.Counts().Denied > 0 {
 		if n := clients.Costs(x.drained(), asker.Ways()); n <= kept && x.timeForClients(n) {
 			most -= kept

@@ -261,27 +261,34 @@ func (x *search) result() *Result {
 	case len(found) == 0 && !x.o.Fresh:
 		res.Stopped = inUse
 	case len(found) == 0:
-		if res.Gone = x.nearest(); !x.exhausted {
-			res.Stopped = strings.TrimPrefix(x.stopped+"; "+unsought+x.hindered(), "; ")
-		} else if why := x.mayBeat(); why != "" {
-			res.Stopped = why
-		} else {
-			res.Verdict = None
-		}
+		x.unknown(res)
 	case x.unconfirmed():
-	x.mayBeUnsought(res)
 		res.Stopped = cmp.Or(res.Stopped, x.whyUnconfirmed())
 	case len(found) == 1 && x.named():
 		x.name(res)
 	}
 	x.mayWait(res)
 	x.mayForget(res)
+	x.mayBeUnsought(res)
 	x.heldBack(res)
 	if res.Verdict == Open && len(found) > 0 {
 		res.Next = cmp.Or(res.Next, x.next())
 		res.Stopped = strings.TrimPrefix(res.Stopped+x.hindered()+x.blurred()+x.unsteady, "; ")
 	}
 	return res
+}
+
+// unknown says that nothing explains the recording, or why that is not known.
+func (x *search) unknown(res *Result) {
+	if res.Gone = x.nearest(); !x.exhausted {
+		res.Stopped = strings.TrimPrefix(x.stopped+"; "+unsought+x.hindered(), "; ")
+	} else if why := x.mayBeat(); why != "" {
+		res.Stopped = why
+	} else if res.Found = x.unsought(); len(res.Found) > 0 {
+		res.Stopped = fmt.Sprintf(unsoughtToo, res.Found[0].Text)
+	} else {
+		res.Verdict = None
+	}
 }
 
 // name names the only class that is left, unless the whole recording refutes it. It does not if another limit
@@ -294,6 +301,10 @@ func (x *search) name(res *Result) {
 	}
 	if coarse := x.ofWholeSeconds(c); len(coarse) > 0 {
 		res.Found, res.Stopped = append(res.Found, coarse...), wholeSeconds
+		return
+	}
+	if slots := x.slotted(c); slots != nil {
+		res.Found, res.Stopped = append(res.Found, *slots), inSlots
 		return
 	}
 	if ban := x.asProlonged(c); ban != nil {

@@ -123,6 +123,7 @@ func (x *search) answer(ctx context.Context) *Result {
 	if !x.o.Fresh && len(x.regions) == 0 && x.stopped == "" {
 		x.afterRest(ctx)
 	}
+	x.lastly(ctx)
 	res, sent := x.result(), len(x.tl.Observations)
 	if res.Verdict == Open && !x.brisk() { // where x is brisk, that was asked
 		if steady := x.steadily(ctx); steady != nil {
@@ -235,7 +236,6 @@ func within(s *Steady, c *Candidate, r *region) {
 	c.Measured.Rate = (&region{kind: r.kind, live: []box{h}}).rate(h)
 }
 
-// trips are the times from requests with given outcomes to their answers, ascending.
 // crowded tells whether so many requests were under way at once that an exact search would take long. On a
 // steady path requests are short, and one late answer beside few others is no crowd.
 func (x *search) crowded() bool {
@@ -260,6 +260,7 @@ func underWay(before []timeline.Observation, at time.Duration) (n int) {
 	return n
 }
 
+// trips are the times from requests with given outcomes to their answers, ascending.
 func trips(tl *timeline.Timeline, of ...timeline.Outcome) (out []time.Duration) {
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Answered && slices.Contains(of, o.Outcome) {

@@ -1,0 +1,245 @@
+package identify
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// A limit that forgets silent clients (ttl) admits its whole quota after a silence. No experiment narrows
+// that time, so it is no kind to look for. It is told where nothing else explains a recording, or only a rare
+// kind does.
+
+// forgetting is the reason where a limit that forgets explains the recording.
+const forgetting = "a client that is silent for %s..%s has the whole quota again, and a limit that " +
+	"forgets so early (ttl) explains all answers"
+
+// mayForget adds the limits that forget, where one explains all and no usual limit does.
+func (x *search) mayForget(res *Result) {
+	usable := (x.o.Fresh || x.skip > 0) && x.aside == nil && !x.recorded()
+	if !usable || x.stage == 0 && len(res.Found) > 0 {
+		return
+	}
+	const tries = 8
+	tl, tried := x.shown(), 0
+	all := silences(tl)
+	for i, silence := range all {
+		quota, full := quotaOf(anew(tl, silence))
+		if i == 0 || !full {
+			continue
+		}
+		if tried++; tried > tries || x.overdue() {
+			return
+		}
+		if found := x.forgetful(anew(tl, silence), quota, all[i-1], silence); len(found) > 0 {
+			res.Verdict, res.Found = Open, append(res.Found, found...)
+			res.Stopped = fmt.Sprintf(forgetting, quantity.Brief(all[i-1]), quantity.Brief(silence))
+			res.Gone, res.Sharper, res.Also = nil, nil, nil
+			return
+		}
+	}
+}
+
+// forgetful returns the limits of at most quota units that forget and explain the recording. They forget
+// after a silence between from and to. read is the recording with a new client after each silence of that
+// length.
+func (x *search) forgetful(read *timeline.Timeline, quota int64, from, to time.Duration) (out []Candidate) {
+	const asked = 300
+	for _, k := range kinds()[:4] {
+		b := x.widest(k)
+		b.q2 = quota
+		r := &region{kind: k, live: []box{b}, over: x.overdue}
+		if r.narrow(read, asked); r.empty() {
+			continue
+		}
+		forgets := *k
+		forgets.base.TTL = roundest(from+time.Millisecond, to)
+		r.kind = &forgets
+		if c := x.ofOne(r); !x.fails(c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// silences are the times from the last answer to the next request, ascending. Times that differ by less than
+// a hundredth are left out.
+func silences(tl *timeline.Timeline) []time.Duration {
+	var all []time.Duration
+	end := time.Duration(0)
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if i > 0 && o.Sent > end {
+			all = append(all, o.Sent-end)
+		}
+		end = max(end, o.Sent, o.FirstByte)
+	}
+	slices.Sort(all)
+	return slices.CompactFunc(all, func(b, a time.Duration) bool { return b < a*101/100 })
+}
+
+// quotaOf returns how many requests of the first client were admitted before its first denial. It also tells
+// whether every other client that was denied had as many admitted.
+func quotaOf(tl *timeline.Timeline) (quota int64, full bool) {
+	quota, full = -1, true
+	admitted, denied := map[string]int64{}, map[string]bool{}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if denied[o.Partition] {
+			continue
+		}
+		if o.Outcome != timeline.Denied {
+			admitted[o.Partition]++
+			continue
+		}
+		if denied[o.Partition] = true; quota < 0 {
+			quota = admitted[o.Partition]
+		}
+		full = full && admitted[o.Partition] >= quota
+	}
+	return quota, full
+}
+
+// inSlots is why no window by a clock of whole seconds is named.
+const inSlots = "a window in slots explains all answers too"
+
+// slotted returns a window in slots, each of a second or some, that explains the recording as a limit by a
+// clock of whole seconds does; nil where none does. Of a quota of one request they are the same.
+func (x *search) slotted(c Candidate) *Candidate {
+	p := c.Limit[0]
+	if p.Tick != time.Second || p.Rate.N < 2 {
+		return nil
+	}
+	for slots := p.Rate.Per / time.Second; slots > 1 && !x.overdue(); slots-- {
+		other := inSlotsOf(p.Rate, int64(slots))
+		if p.Rate.Per/time.Second%slots == 0 && x.asker.explains(x.judged(), other.Limit) {
+			return &other
+		}
+	}
+	return nil
+}
+
+// inSlotsOf is a window in so many slots.
+func inSlotsOf(rate spec.Rate, slots int64) Candidate {
+	return onlyOne("a window in slots", spec.Limit{complete(spec.Policy{Algorithm: spec.FixedWindow,
+		Rate: rate, Slots: slots, Align: spec.AlignUnknown})})
+}
+
+// onlyOne is what is told of a limit of one policy, of which nothing else was tried.
+func onlyOne(text string, l spec.Limit) Candidate {
+	p, quota := l[0], float64(l[0].Full())
+	c := Candidate{Text: text, Class: []spec.Algorithm{p.Algorithm}, Limit: l}
+	c.least, c.most = p.Rate.Per, p.Rate.Per
+	c.Measured.Burst = verdict.Interval{Lo: quota, Hi: quota, LoSet: true, HiSet: true}
+	if !p.HasWindow() {
+		c.least, c.most = p.Rate.Per/time.Duration(p.Rate.N), p.Rate.Per/time.Duration(p.Rate.N)
+		rate := float64(p.Rate.N) / p.Rate.Per.Seconds()
+		c.Measured.Rate = verdict.Interval{Lo: rate, Hi: rate, LoSet: true, HiSet: true}
+	}
+	return c
+}
+
+// unsoughtKinds are limits that no experiment looks for, for a quota and a window of whole seconds.
+var unsoughtKinds = []struct{ text, spec string }{
+	{"a sliding window log", "sliding-window-log,rate=%d/%s,tick=1s"},
+	{"a sliding window log that counts denied requests too",
+		"sliding-window-log,rate=%d/%s,count=all,tick=1s"},
+	{"a token bucket", "token-bucket,rate=%[1]d/%[2]s,burst=%[1]d,tick=1s"},
+	{"a fixed window that every request starts anew",
+		"fixed-window,rate=%d/%s,align=first,refresh=all,tick=1s"},
+	{"a sliding window counter", "sliding-window-counter,rate=%d/%s,align=unknown,tick=1s"},
+	{"a sliding window counter that the first request opens",
+		"sliding-window-counter,rate=%d/%s,align=first,tick=1s"},
+}
+
+// unsoughtToo is why nothing is called unknown.
+const unsoughtToo = "a limit explains all answers that is not looked for: %s"
+
+// mayBeUnsought tells of limits that are not looked for, where two limits or a ban are left: those explain
+// much.
+func (x *search) mayBeUnsought(res *Result) {
+	if x.stage <= ofBatches || len(x.regions) == 0 || x.aside != nil || x.recorded() {
+		return
+	}
+	if found := x.unsought(); len(found) > 0 {
+		res.Verdict, res.Found = Open, append(found, res.Found...)
+		res.Stopped = fmt.Sprintf(unsoughtToo, found[0].Text)
+		res.Gone, res.Sharper, res.Also = nil, nil, nil
+	}
+}
+
+// unsought returns the limits that explain the recording, of those that are not looked for.
+func (x *search) unsought() (out []Candidate) {
+	tl := x.judged()
+	add := func(c Candidate) {
+		if !x.asker.refuted(tl, c.Limit, verdict.Exact, false) && x.asker.explains(tl, c.Limit) &&
+			(c.Limit[0].Tick == 0 || x.asker.bySeconds(tl, c.Limit)) {
+			out = append(out, c)
+		}
+	}
+	for _, q := range inARow(tl) {
+		shortest, longest := x.asLogs(tl, q)
+		for slots := int64(2); slots <= mostSlots; slots++ {
+			for _, w := range roundWindows(shortest, longest*time.Duration(slots)/time.Duration(slots-1)) {
+				if w%time.Duration(slots) == 0 && !x.overdue() {
+					add(inSlotsOf(spec.Rate{N: q, Per: w}, slots))
+				}
+			}
+		}
+		for _, k := range unsoughtKinds {
+			most := min(2*longest+time.Second, longestCoarse)
+			for w := time.Second; w <= most && !x.overdue(); w += time.Second {
+				if limit, err := spec.Parse(fmt.Sprintf(k.spec, q, w)); err == nil {
+					add(onlyOne(k.text+byTheSecond, limit))
+				}
+			}
+		}
+	}
+	return out
+}
+
+const (
+	// mostSlots is into how many slots a window may be divided that is told.
+	mostSlots = 6
+	// longestCoarse is how long one by a clock of whole seconds may be.
+	longestCoarse = 30 * time.Second
+)
+
+// asLogs returns the shortest log of a quota that denies what was denied, and the longest that admits what
+// was admitted.
+func (x *search) asLogs(tl *timeline.Timeline, quota int64) (shortest, longest time.Duration) {
+	end := max(2, tl.End())
+	log := func(side verdict.Conformance) time.Duration {
+		w := sort.Search(int(end/time.Millisecond), func(i int) bool {
+			l := spec.Limit{{Algorithm: spec.SlidingWindowLog, Burst: quota,
+				Rate: spec.Rate{N: quota, Per: time.Duration(i+1) * time.Millisecond}}}
+			return x.asker.refuted(tl, l, side, false) == (side == verdict.UpperBound)
+		})
+		return time.Duration(w+1) * time.Millisecond
+	}
+	return log(verdict.LowerBound), log(verdict.UpperBound)
+}
+
+// roundWindows are the windows of an interval that people write.
+func roundWindows(from, to time.Duration) (out []time.Duration) {
+	for w := time.Duration(0); w <= min(to, time.Hour); {
+		if w >= from && w > 0 {
+			out = append(out, w)
+		}
+		switch {
+		case w < 5*time.Second:
+			w += 100 * time.Millisecond
+		case w < 30*time.Second:
+			w += time.Second
+		default:
+			w += 10 * time.Second
+		}
+	}
+	return out
+}
