@@ -77,20 +77,14 @@ func (h *History) Under(i int, told bool) *History {
 }
 
 // These returns the events of h that have the Seq of one of events, ascending by Start.
-func (h *History) These(events []Event) []Event { return h.pick(events, true) }
-
-// Except returns the events of h that have the Seq of none of events, ascending by Start.
-func (h *History) Except(events []Event) []Event { return h.pick(events, false) }
-
-// pick returns the events of h whose Seq is among those of events, or is not.
-func (h *History) pick(events []Event, among bool) []Event {
+func (h *History) These(events []Event) []Event {
 	named := map[int]bool{}
 	for _, ev := range events {
 		named[ev.Seq] = true
 	}
 	var out []Event
 	for _, ev := range h.All {
-		if named[ev.Seq] == among {
+		if named[ev.Seq] {
 			out = append(out, ev)
 		}
 	}

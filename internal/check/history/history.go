@@ -20,9 +20,7 @@ type Event struct {
 	Cost       int64
 	Seq        int
 	// detail is what only some recordings know of a request; nil: nothing.
-	detail *detail
-	// order is the index of the event in History.All.
-	order   int32
+	detail  *detail
 	Outcome timeline.Outcome
 	// Unprovable marks a denial that proves nothing, because an unrecorded request may explain it. Its
 	// outcome is then Unknown.
@@ -116,7 +114,6 @@ func NewEvent(o *timeline.Observation, w Widening, end int64) Event {
 func (h *History) Split() {
 	var admitted, possible, denied int
 	for i := range h.All {
-		h.All[i].order = int32(i)
 		switch h.All[i].Outcome {
 		case timeline.Allowed:
 			admitted++

@@ -121,8 +121,16 @@ func NoFirst(h *history.History, b Bound) *Breach {
 		until = min(until, h.Denied[i].End)
 	}
 	crowd := slices.Clone(h.Denied[:history.StartingBefore(h.Denied, until+1)])
-	before := &history.History{All: h.Before(until).Except(crowd), Lag: h.Lag, Lags: h.Lags, Level: h.Level,
-		Placed: h.Placed}
+	before := &history.History{Lag: h.Lag, Lags: h.Lags, Level: h.Level, Placed: h.Placed}
+	begun, next := h.All[:history.StartingBefore(h.All, until+1)], 0
+	before.All = make([]history.Event, 0, len(begun))
+	for i := range begun { // the crowd is in the same order
+		if next < len(crowd) && crowd[next].Seq == begun[i].Seq {
+			next++
+			continue
+		}
+		before.All = append(before.All, begun[i])
+	}
 	before.Split()
 	mayBan := func(ev history.Event) bool { return ev.Outcome != timeline.Allowed }
 	if of.Ban > 0 && slices.ContainsFunc(before.All, mayBan) {
