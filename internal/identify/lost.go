@@ -329,8 +329,8 @@ type question struct {
 	search      bool
 }
 
-// asked is r.everywhere or the exact search, once for each question. One half of a box has the larger quota of
-// the whole, and the other half the smaller. What is narrowed again was asked about before.
+// asked is r.everywhere or the exact search, once for each question. One half of a box has the larger quota
+// of the whole, and the other half the smaller. What is narrowed again was asked about before.
 func (r *region) asked(tl *timeline.Timeline, q question) bool {
 	if m := &r.memory; m.of != tl || m.steady != r.steady {
 		if m.of == nil || m.steady != r.steady || !reflect.DeepEqual(m.of, tl) {
