@@ -87,6 +87,16 @@ func (b box) halves() (lower, upper box) {
 	return lower, upper
 }
 
+// hull returns the box around boxes, of which there must be one.
+func hull(boxes []box) box {
+	h := boxes[0]
+	for _, b := range boxes[1:] {
+		h = box{min(h.q1, b.q1), max(h.q2, b.q2), min(h.t1, b.t1), max(h.t2, b.t2), min(h.d1, b.d1),
+			max(h.d2, b.d2)}
+	}
+	return h
+}
+
 // point returns the policy of b that people would write: the middle quota and the roundest times.
 func (b box) point() box {
 	q := b.q1 + (b.q2-b.q1)/2

@@ -405,16 +405,6 @@ func (r *region) empty() bool { return len(r.live)+len(r.doubtful) == 0 }
 // hull returns the box around all that is left.
 func (r *region) hull() box { return hull(append(slices.Clone(r.live), r.doubtful...)) }
 
-// hull returns the box around boxes, of which there must be one.
-func hull(boxes []box) box {
-	h := boxes[0]
-	for _, b := range boxes[1:] {
-		h = box{min(h.q1, b.q1), max(h.q2, b.q2), min(h.t1, b.t1), max(h.t2, b.t2), min(h.d1, b.d1),
-			max(h.d2, b.d2)}
-	}
-	return h
-}
-
 // points returns at most n policies, spread over the live boxes. It includes the doubtful boxes if there are
 // no live ones, or if doubtful.
 func (r *region) points(n int, doubtful bool) []box {
