@@ -30,14 +30,10 @@ const (
 	notFollowed = "give the final URL with --target: rlcheck follows no redirects"
 )
 
-// remarkOn checks the answers of a scenario that did not pass. elsewhere: other scenarios of the run met
-// denials. ok=false: a limited route answers so.
-func remarkOn(s *result.Scenario, elsewhere bool) (r remark, ok bool) {
-	if s.Verdict == verdict.Pass || s.FromCache() { // a note says all that there is to say
-		return remark{}, false
-	}
+// tally counts the answers of s: all, the admissions, the right ones of a limited route, the strange ones.
+// most are the strange answers of the commonest status.
+func tally(s *result.Scenario) (most timeline.StatusCount, strange, right, admitted, all int) {
 	broken := s.Broken()
-	most, strange, right, admitted, all := timeline.StatusCount{}, 0, 0, 0, 0
 	for _, x := range s.Statuses {
 		if all += x.Answers; x.Outcome == timeline.Allowed {
 			admitted += x.Answers
@@ -50,6 +46,16 @@ func remarkOn(s *result.Scenario, elsewhere bool) (r remark, ok bool) {
 			most = x
 		}
 	}
+	return most, strange, right, admitted, all
+}
+
+// remarkOn checks the answers of a scenario that did not pass. elsewhere: other scenarios of the run met
+// denials. ok=false: a limited route answers so.
+func remarkOn(s *result.Scenario, elsewhere bool) (r remark, ok bool) {
+	if s.Verdict == verdict.Pass || s.FromCache() { // a note says all that there is to say
+		return remark{}, false
+	}
+	most, strange, right, admitted, all := tally(s)
 	switch {
 	case 2*strange > all && right == 0:
 		text, mend := strangeStatus("the route answers", most, s.Header.Notes)
