@@ -160,3 +160,40 @@ func honestHistory(r *rand.Rand, lim reference.Limiter, n int) *timeline.Timelin
 	}
 	return tl
 }
+
+// TestARangeFailsOneSideAsItsEndDoes: on one side a range is refuted exactly where its loosest or its
+// tightest policy is. Of windows that is so for all of their phases together, and not for each part of them.
+func TestARangeFailsOneSideAsItsEndDoes(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 1))
+	for _, text := range []string{"token-bucket,rate=2..4/60ns,burst=2..3",
+		"sliding-window-log,rate=2..3/30ns..40ns", "fixed-window,rate=2..3/60ns,phase=10ns",
+		"fixed-window,rate=2..3/60ns,align=unknown"} {
+		ranged := mustLimit(t, text)
+		tight, loose := ranged[0].Ends()
+		fails := 0
+		for i := range 400 {
+			served := []string{"1", "6"}[i%2]
+			lim, err := reference.NewLimit(mustLimit(t, "fixed-window,rate="+served+"/60ns,phase=10ns"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl := randomHistory(r, lim, shape{requests: 12, gap: 20, late: 10})
+			for side, end := range map[verdict.Conformance]spec.Policy{verdict.UpperBound: loose,
+				verdict.LowerBound: tight} {
+				o := Options{Conformance: side, SkipMeasure: true}
+				got, err := Judge(tl, ranged, o)
+				want, wrong := Judge(tl, spec.Limit{end}, o)
+				if err != nil || wrong != nil || got.Verdict != want.Verdict {
+					t.Fatalf("%s on %s, history %d: got %s %v, and %s %v of %s", text, side, i,
+						got.Verdict, err, want.Verdict, wrong, end)
+				}
+				if got.Verdict == verdict.Fail {
+					fails++
+				}
+			}
+		}
+		if fails < 40 {
+			t.Errorf("%s: got %d failures, want 40: the histories show too little", text, fails)
+		}
+	}
+}
