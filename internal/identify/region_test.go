@@ -119,3 +119,19 @@ func known(p spec.Policy) *region {
 	}
 	panic("no kind of " + p.String())
 }
+
+// TestTheJudgeIsAskedAnewAboutMore: what a recording did not refute, a longer one may.
+func TestTheJudgeIsAskedAnewAboutMore(t *testing.T) {
+	r := known(parsed(t, "token-bucket,rate=1/s,burst=2")[0])
+	q := question{kind: r.kind, box: r.live[0], side: verdict.Exact}
+	tl := &timeline.Timeline{}
+	for i, want := range []bool{false, false, true} {
+		at := time.Duration(i) * time.Millisecond
+		longer := *tl
+		longer.Observations = append(longer.Observations, timeline.Observation{Sent: at, FirstByte: at,
+			Answered: true, Outcome: timeline.Allowed})
+		if tl = &longer; r.asked(tl, q) != want {
+			t.Errorf("%d admitted of a burst of 2: got it refuted %v, want %v", i+1, !want, want)
+		}
+	}
+}
