@@ -71,7 +71,8 @@ const wholeScenario = "verdict"
 
 // JUnit writes a test suite for each scenario and a test case for each claim. A failed claim is a failure if
 // its scenario counts, otherwise it is skipped. An inconclusive claim is skipped. It is an error if the
-// scenario is more than informative, and the target could not be reached or set up, or the options demand it.
+// scenario is more than informative, and the target was not reached, not set up or not the limited route, or
+// the options demand it.
 // A claim on what the target never had and did not promise is always skipped. A verdict that no claim
 // explains gets its own case, named "verdict".
 func JUnit(w io.Writer, r *result.Run, o Options) error {
@@ -144,7 +145,8 @@ func junitClaim(s *result.Scenario, c *verdict.Claim, fails []evidence.Failure, 
 	case c.Verdict == verdict.Inconclusive:
 		t := evidence.Trouble{Reason: string(c.Reason), Detail: c.Text, Mend: evidence.Mend(s, c.Reason)}
 		m := junitMessage{Message: "INCONCLUSIVE " + t.Line(), Text: t.Mend}
-		broken := o.InconclusiveIsError || c.Reason == verdict.SetupFailed || c.Reason == verdict.Unreachable
+		broken := o.InconclusiveIsError || c.Reason == verdict.SetupFailed ||
+			c.Reason == verdict.Unreachable || c.Reason == verdict.UnclassifiedStatus
 		if broken && s.Kind != result.Informative && c.Reason != verdict.NeedsFailed {
 			m.Type = string(c.Reason)
 			out.Error = &m
