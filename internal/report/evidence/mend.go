@@ -41,14 +41,17 @@ var recordedMends = map[verdict.Reason]string{
 		"recording",
 }
 
-// recordedMend returns the mend of a recording that is judged alone. Empty: there is none.
-func recordedMend(s *result.Scenario, r verdict.Reason) string {
+// RecordedMend returns the mend of a recording that is judged alone. Empty: there is none.
+func RecordedMend(s *result.Scenario, r verdict.Reason) string {
 	switch {
 	case s.Target != "":
 		return ""
 	case r == verdict.TooFew && len(s.Claims) > 0 && s.Claims[0].Kind == verdict.ClaimClientWaits:
 		return "make the clients retry more often, eight times or more, and record for at least twice " +
 			"the longest wait"
+	case r == verdict.TooFew && s.Header.CompleteFrom > 0:
+		return "judge a longer recording, or say that the limiter saw no request before it (--complete, " +
+			"for a log)"
 	}
 	return recordedMends[r]
 }
@@ -164,7 +167,7 @@ func Mend(s *result.Scenario, r verdict.Reason) string {
 		return "record the scenarios one after the other (--serial), or find out how one client " +
 			"affects another"
 	}
-	if text := cmp.Or(recordedMend(s, r), unheardMend(s, r), wentAwayMend(s, r), slowMend(s, r),
+	if text := cmp.Or(RecordedMend(s, r), unheardMend(s, r), wentAwayMend(s, r), slowMend(s, r),
 		unalikeMend(s, r), lostMend(s, r), strangeMend(s, r)); text != "" {
 		return text
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/report/document"
+	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/spell"
@@ -223,7 +224,7 @@ func writeChecked(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Pan
 	if note := result.CacheNote(s.Header.Notes); note != "" {
 		fmt.Fprintln(w, cli.Visible(note))
 	}
-	writeVerdict(e, w, s.Judgement, judges, s.Counts)
+	writeVerdict(e, w, s, judges)
 	if named {
 		fmt.Fprintln(w)
 	}
@@ -298,7 +299,8 @@ func Excerpts(names []string) string {
 const mostShown = 5
 
 // writeVerdict prints a judgement as text: failures first, then each reason why partitions stayed open.
-func writeVerdict(e *cli.Env, w io.Writer, j *verdict.Judgement, judges *check.Panel, c timeline.Counts) {
+func writeVerdict(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Panel) {
+	j, c := s.Judgement, s.Counts
 	if d := j.Diagnosis; d != nil {
 		fmt.Fprintf(w, "FAIL  %s (a flag of run)\n      %s\n", d.Text, d.Why)
 	}
@@ -307,6 +309,9 @@ func writeVerdict(e *cli.Env, w io.Writer, j *verdict.Judgement, judges *check.P
 	if j.Verdict == verdict.Inconclusive && len(j.Partitions) != 1 || j.Verdict == verdict.Inconclusive &&
 		j.Partitions[0].Verdict == verdict.Pass {
 		fmt.Fprintf(w, "INCONCLUSIVE  %s: %s\n", j.Reason, cli.Visible(j.Detail))
+	}
+	if mend := evidence.RecordedMend(s, j.Reason); j.Verdict == verdict.Inconclusive && mend != "" {
+		fmt.Fprintf(w, "mend: %s\n", mend)
 	}
 	if j.Hint != "" {
 		fmt.Fprintf(w, "perhaps: %s\n", j.Hint)
