@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -32,7 +36,7 @@ func TestLimitsAreNamedFromFarAway(t *testing.T) {
 		s, o := fromAfar(t, seed)
 		res := Identify(t.Context(), s, o)
 		t.Logf("%s: %s after %d requests", limit, res.Summary(), len(res.Timeline.Observations))
-		if res.Verdict != Identified {
+		if res.Verdict != identity.Identified {
 			t.Errorf("%s: got %s, want it named", limit, res.Summary())
 			continue
 		}
@@ -48,12 +52,13 @@ func TestWhatIsNamedFromFarAwaySaysHowWellItIsKnown(t *testing.T) {
 	}
 	s, o := fromAfar(t, 40) // a log of four in 1.2 s
 	res := Identify(t.Context(), s, o)
-	if res.Verdict != Identified || res.Sharper == nil || len(res.Timeline.Observations) > o.MaxRequests {
+	if res.Verdict != identity.Identified || res.Sharper == nil ||
+		len(res.Timeline.Observations) > o.MaxRequests {
 		t.Fatalf("got %s, want it named, and not to 2 %%", res.Summary())
 	}
 	right(t, parsed(t, "sliding-window-log,rate=4/1.2s"), res)
 	fits(t, res)
-	if text := res.Text(About{Budget: o.Budget}); !strings.Contains(text, res.Sharper.sentence()) {
+	if text := res.Text(identity.About{Budget: o.Budget}); !strings.Contains(text, res.Sharper.Sentence()) {
 		t.Errorf("got %s, want it to say what tells more", text)
 	}
 }
@@ -61,12 +66,12 @@ func TestWhatIsNamedFromFarAwaySaysHowWellItIsKnown(t *testing.T) {
 // TestAQueueIsNamedFromFarAway: a queue of seven was not named while 4.5 % of its rate was open. Its waiting
 // requests made it seem near. Only the fastest answer tells how far away a queue is.
 func TestAQueueIsNamedFromFarAway(t *testing.T) {
-	queue := queues([]*region{known(parsed(t, "token-bucket,rate=2/s,burst=7")[0])})
-	queue[0].live[0].t2 += 30 * ms
+	queue := queues([]*space.Region{known(parsed(t, "token-bucket,rate=2/s,burst=7")[0])})
+	queue[0].Live[0].T2 += 30 * ms
 	for trip, want := range map[time.Duration]bool{90 * ms: true, 15 * ms: false} {
 		tl := &timeline.Timeline{Observations: slices.Concat(took(timeline.Allowed, trip, time.Second),
 			took(timeline.Denied, trip))}
-		x := &search{o: usualBudget(), tl: tl, aside: queue, soon: 2 * trip, usuals: 1}
+		x := &search{o: usualBudget(), tl: tl, withoutQueue: queue, queueWithin: 2 * trip, usuals: 1}
 		if x.regions = queue; x.coarse(x.regions) != want || x.named() != want {
 			t.Errorf("answers in %s: got it named %v, want %v", trip, !want, want)
 		}
@@ -81,13 +86,13 @@ func TestAQueueFarAwayIsWrittenRound(t *testing.T) {
 	const want = "leaky-bucket-queue,rate=4/1.9s,queue=4"
 	s := simulate(t, parsed(t, want), 1)
 	s.trip, s.jitter = 80*ms, 40*ms
-	x := &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}, soon: 120 * ms}
+	x := &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}, queueWithin: 120 * ms}
 	for range 2 {
-		x.send(t.Context(), Phase{Rest: 4 * time.Second, Requests: 20, Every: 60 * ms})
+		x.send(t.Context(), plan.Phase{Rest: 4 * time.Second, Requests: 20, Every: 60 * ms})
 	}
-	x.aside = []*region{known(parsed(t, "token-bucket,rate=2/s,burst=5")[0])}
-	r := queues(x.aside)[0]
-	r.live[0].t1, r.live[0].t2 = 457*ms, 478*ms
+	x.withoutQueue = []*space.Region{known(parsed(t, "token-bucket,rate=2/s,burst=5")[0])}
+	r := queues(x.withoutQueue)[0]
+	r.Live[0].T1, r.Live[0].T2 = 457*ms, 478*ms
 	if got := x.candidate(r).Limit.String(); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -101,7 +106,7 @@ func TestALostAnswerExplainsLittle(t *testing.T) {
 		ended: func() bool { return false }}
 	x.begin()
 	for range 3 {
-		if !x.send(t.Context(), Phase{Name: "drain", Rest: 3 * time.Second, Requests: 60,
+		if !x.send(t.Context(), plan.Phase{Name: "drain", Rest: 3 * time.Second, Requests: 60,
 			Every: 45 * time.Millisecond}) {
 			t.Fatal(x.stopped)
 		}
@@ -112,8 +117,8 @@ func TestALostAnswerExplainsLittle(t *testing.T) {
 		t.Fatal("no answer was lost")
 	}
 	for _, r := range x.regions {
-		if h := r.hull(); h.q1 < 5 || h.q2 > 8 {
-			t.Errorf("%s: got a quota of %d..%d, want about 6", r.kind.text, h.q1, h.q2)
+		if h := r.Hull(); h.Q1 < 5 || h.Q2 > 8 {
+			t.Errorf("%s: got a quota of %d..%d, want about 6", r.Kind.Text, h.Q1, h.Q2)
 		}
 	}
 }
@@ -137,7 +142,7 @@ func TestALostAnswerFillsNoLaterWindow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := asker(nil).refuted(tl, l, verdict.Exact, false); got != want {
+		if got := refute.Asker(nil).Refuted(tl, l, verdict.Exact, false); got != want {
 			t.Errorf("%s: got refuted %v, want %v", l, got, want)
 		}
 	}
@@ -150,13 +155,14 @@ func TestWhatIsTooShortFromFarAwayIsSaid(t *testing.T) {
 	}
 	s, o := fromAfar(t, 10) // three in 150 ms
 	res := Identify(t.Context(), s, o)
-	if res.Verdict != Open || !strings.Contains(res.Stopped, "decided at any time until its answer") {
+	if res.Verdict != identity.Open ||
+		!strings.Contains(res.Stopped, "decided at any time until its answer") {
 		t.Errorf("got %s (%s), want it open, and that answers take too long", res.Verdict, res.Stopped)
 	}
 	if !strings.Contains(res.Stopped, "ask from nearer") {
 		t.Errorf("got %q, want it to say what would help", res.Stopped)
 	}
-	if text := res.Text(About{Budget: o.Budget}); strings.Contains(text, "next:") {
+	if text := res.Text(identity.About{Budget: o.Budget}); strings.Contains(text, "next:") {
 		t.Errorf("got %s, want it not to ask for more from there", text)
 	}
 	for _, c := range res.Found {
@@ -173,17 +179,19 @@ func TestWhatIsTooShortFromFarAwayIsSaid(t *testing.T) {
 // exact search refutes some of them. Near the target it waits until at most three classes are left.
 func TestCountersAreSearchedFromFarAway(t *testing.T) {
 	for _, far := range []bool{false, true} {
-		x := &search{o: Options{Budget: Budget{MaxRequests: 5}}, far: far, tl: &timeline.Timeline{}}
+		x := &search{o: Options{Budget: identity.Budget{MaxRequests: 5}}, far: far, tl: &timeline.Timeline{}}
 		x.tl.Observations = make([]timeline.Observation, 1)
-		left := slices.Concat(kinds()[:2], counterKind(spec.AlignUnknown, spec.CountAdmitted).parts,
-			counterKind(spec.AlignUnknown, spec.CountAll).parts)
+		left := slices.Concat(space.Kinds()[:2],
+			space.CounterKind(spec.AlignUnknown, spec.CountAdmitted).Parts,
+			space.CounterKind(spec.AlignUnknown, spec.CountAll).Parts)
 		for _, k := range left {
-			x.regions = append(x.regions, &region{kind: k, live: []box{{q1: 2, q2: 2, t1: 1, t2: 2}}})
+			x.regions = append(x.regions,
+				&space.Region{Kind: k, Live: []space.Box{{Q1: 2, Q2: 2, T1: 1, T2: 2}}})
 		}
 		x.deepen()
 		for _, r := range x.regions {
-			if r.kind.searched != (far && r.kind.base.Weighs()) {
-				t.Errorf("far %v: %s is searched: %v", far, r.text(), r.kind.searched)
+			if r.Kind.Searched != (far && r.Kind.Base.Weighs()) {
+				t.Errorf("far %v: %s is searched: %v", far, r.Text(), r.Kind.Searched)
 			}
 		}
 	}
@@ -192,7 +200,7 @@ func TestCountersAreSearchedFromFarAway(t *testing.T) {
 // slowAtFirst answers the first request late, as a busy machine does that opens a connection.
 type slowAtFirst struct{ *simulated }
 
-func (s slowAtFirst) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+func (s slowAtFirst) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
 	s.trip = ms
 	if p.Name == firstPhase {
 		s.trip = 50 * ms

@@ -7,19 +7,21 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify/clients"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // apart finds out what tells clients apart. It returns nil where the sender cannot ask as other clients, or
 // nothing was denied.
-func (x *search) apart(ctx context.Context, res *Result) *clients.Found {
+func (x *search) apart(ctx context.Context, res *identity.Result) *clients.Found {
 	asker, can := x.s.(clients.Asker)
 	if !can || x.o.Alike || res.Timeline.Counts().Denied == 0 {
 		return nil
 	}
 	return clients.Find(ctx, asker, x.quota(), clients.Budget{
-		Requests: x.o.MaxRequests - len(x.tl.Observations), Every: x.every, Trip: x.trip() + x.path.floor(),
+		Requests: x.o.MaxRequests - len(x.tl.Observations), Every: x.every, Trip: x.trip() + x.path.Needs(),
 		Until: x.o.MaxTime})
 }
 
@@ -27,21 +29,21 @@ func (x *search) apart(ctx context.Context, res *Result) *clients.Found {
 func (x *search) quota() clients.Limit {
 	out, least, whole := clients.Limit{Explains: x.explainsClient}, int64(0), time.Duration(0)
 	for i, r := range x.regions {
-		h, comesBack := r.hull(), 0.0 // units between two requests
-		if r.kind.paced {
-			comesBack = min(0.75, float64(x.every)/float64(h.t1))
+		h, comesBack := r.Hull(), 0.0 // units between two requests
+		if r.Kind.Paced {
+			comesBack = min(0.75, float64(x.every)/float64(h.T1))
 		}
 		if i == 0 {
-			least = h.q1
+			least = h.Q1
 		}
-		least, out.Quota, whole = min(least, h.q1), max(out.Quota, h.q2), max(whole, r.back(h.q2, h.t2))
-		out.Spends = max(out.Spends, int(float64(h.q2)/(1-comesBack))+3)
+		least, out.Quota, whole = min(least, h.Q1), max(out.Quota, h.Q2), max(whole, r.Back(h.Q2, h.T2))
+		out.Spends = max(out.Spends, int(float64(h.Q2)/(1-comesBack))+3)
 	}
 	out.Recovery = whole*21/20 + x.tl.Header.Tick
 	switch {
 	case len(x.regions) == 0:
 		out.Unfit = "no limit is known"
-	case x.aside != nil:
+	case x.withoutQueue != nil:
 		out.Unfit = "answers wait in a queue"
 	case least < out.Quota:
 		out.Unfit = fmt.Sprintf("the quota is not known: %d to %d", least, out.Quota)
@@ -49,38 +51,29 @@ func (x *search) quota() clients.Limit {
 	return out
 }
 
-// back is the silence after which a policy of r has its whole quota again.
-func (r *region) back(quota int64, t time.Duration) time.Duration {
-	switch {
-	case r.kind.paced:
-		return t * time.Duration(quota)
-	case r.kind.base.Weighs(): // it remembers the window before
-		return 2 * t
-	}
-	return t
-}
-
 // timeForClients tells whether a round of so many requests may fit into the time that is left. Before it
 // comes the shortest silence in which the quota may be whole again.
 func (x *search) timeForClients(requests int) bool {
-	left := x.o.MaxTime - x.s.Now() - time.Duration(requests)*max(x.every, x.trip()+x.path.floor())
-	return slices.ContainsFunc(x.regions, func(r *region) bool {
-		h := r.hull()
-		return r.back(h.q1, h.t1) <= left
+	left := x.o.MaxTime - x.s.Now() - time.Duration(requests)*max(x.every, x.trip()+x.path.Needs())
+	return slices.ContainsFunc(x.regions, func(r *space.Region) bool {
+		h := r.Hull()
+		return r.Back(h.Q1, h.T1) <= left
 	})
 }
 
 // explainsClient tells whether some policy that is left may have admitted, or denied, as many requests of one
 // client as a recording has.
 func (x *search) explainsClient(one *timeline.Timeline, side verdict.Conformance) bool {
-	return slices.ContainsFunc(x.regions, func(r *region) bool {
-		h := r.hull()
-		at := box{h.q2, h.q2, h.t1, h.t1, h.d1, h.d1} // this admits the most
+	return slices.ContainsFunc(x.regions, func(r *space.Region) bool {
+		h := r.Hull()
+		at := h
+		at.Q1, at.T2, at.D2 = h.Q2, h.T1, h.D1 // this admits the most
 		if side == verdict.LowerBound {
-			at = box{h.q1, h.q1, h.t2, h.t2, h.d2, h.d2}
+			at = h
+			at.Q2, at.T1, at.D1 = h.Q1, h.T2, h.D2
 		}
-		return slices.ContainsFunc(r.kind.each(), func(k *kind) bool {
-			return !x.asker.refuted(one, r.with(k.policy(at)), side, false)
+		return slices.ContainsFunc(r.Kind.Each(), func(k *space.Kind) bool {
+			return !x.asker.Refuted(one, r.With(k.Policy(at)), side, false)
 		})
 	})
 }

@@ -6,6 +6,10 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify/clients"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -37,7 +41,7 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 		left   string
 		time   time.Duration
 		want   int
-		path   *Steady
+		path   *trip.Steady
 		quotas int64 // how many quotas are left
 	}{
 		"asked":                    {asking{}, false, denied, 88, log, 63 * time.Second, 211, nil, 1},
@@ -48,14 +52,16 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 		"no time for a round":      {asking{}, false, denied, 88, log, 61 * time.Second, 311, nil, 1},
 		"no time for a counter":    {asking{}, false, denied, 88, counter, 121 * time.Second, 311, nil, 1},
 		"time for a counter":       {asking{}, false, denied, 88, counter, 123 * time.Second, 211, nil, 1},
-		"known on a steady path":   {asking{}, false, denied, 88, bucket, time.Minute, 211, &Steady{}, 1},
-		"open on a steady path":    {asking{}, false, denied, 88, bucket, time.Minute, 311, &Steady{}, 2},
+		"known on a steady path": {asking{}, false, denied, 88, bucket, time.Minute, 211, &trip.Steady{},
+			1},
+		"open on a steady path": {asking{}, false, denied, 88, bucket, time.Minute, 311, &trip.Steady{},
+			2},
 	} {
 		left := known(parsed(t, x.left)[0])
-		left.live[0].q1 -= x.quotas - 1
-		s := &search{o: Options{Budget: Budget{MaxRequests: 400, MaxTime: x.time}, Alike: x.alike},
+		left.Live[0].Q1 -= x.quotas - 1
+		s := &search{o: Options{Budget: identity.Budget{MaxRequests: 400, MaxTime: x.time}, Alike: x.alike},
 			s: x.sender, path: x.path,
-			every: 20 * ms, regions: []*region{left},
+			every: 20 * ms, regions: []*space.Region{left},
 			tl: &timeline.Timeline{Observations: []timeline.Observation{x.seen}}}
 		for range x.used {
 			o := timeline.Observation{}
@@ -71,28 +77,29 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 // TestTheQuotaOfOtherClients: the regions that are left tell how many requests use up the quota, and how long
 // it takes to come back.
 func TestTheQuotaOfOtherClients(t *testing.T) {
-	at := func(text string) *region { return known(parsed(t, text)[0]) }
+	at := func(text string) *space.Region { return known(parsed(t, text)[0]) }
 	wide := at("sliding-window-log,rate=5/2s")
-	wide.live[0].q1 = 4
+	wide.Live[0].Q1 = 4
 	for name, tt := range map[string]struct {
-		left  []*region
-		aside []*region
+		left  []*space.Region
+		aside []*space.Region
 		want  clients.Limit
 	}{
 		"nothing is left": {nil, nil, clients.Limit{Unfit: "no limit is known"}},
-		"a log": {[]*region{at("sliding-window-log,rate=5/2s")}, nil,
+		"a log": {[]*space.Region{at("sliding-window-log,rate=5/2s")}, nil,
 			clients.Limit{Quota: 5, Spends: 8, Recovery: 2100 * time.Millisecond}},
 		"a counter remembers two windows": {
-			[]*region{at("sliding-window-counter,rate=5/2s,align=first")}, nil,
+			[]*space.Region{at("sliding-window-counter,rate=5/2s,align=first")}, nil,
 			clients.Limit{Quota: 5, Spends: 8, Recovery: 4200 * time.Millisecond}},
-		"a bucket refills meanwhile": {[]*region{at("token-bucket,rate=10/s,burst=20")}, nil,
+		"a bucket refills meanwhile": {[]*space.Region{at("token-bucket,rate=10/s,burst=20")}, nil,
 			clients.Limit{Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond}}, // a unit in 5 requests
-		"a quota that is not known": {[]*region{wide}, nil, clients.Limit{Quota: 5, Spends: 8,
+		"a quota that is not known": {[]*space.Region{wide}, nil, clients.Limit{Quota: 5, Spends: 8,
 			Recovery: 2100 * time.Millisecond, Unfit: "the quota is not known: 4 to 5"}},
-		"a queue": {[]*region{at("token-bucket,rate=10/s,burst=20")}, []*region{wide}, clients.Limit{
-			Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond, Unfit: "answers wait in a queue"}},
+		"a queue": {[]*space.Region{at("token-bucket,rate=10/s,burst=20")}, []*space.Region{wide},
+			clients.Limit{
+				Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond, Unfit: "answers wait in a queue"}},
 	} {
-		x := &search{regions: tt.left, aside: tt.aside, every: 20 * time.Millisecond,
+		x := &search{regions: tt.left, withoutQueue: tt.aside, every: 20 * time.Millisecond,
 			tl: &timeline.Timeline{}}
 		got := x.quota()
 		if got.Explains = nil; got.Unfit != tt.want.Unfit || got.Quota != tt.want.Quota ||
@@ -105,7 +112,7 @@ func TestTheQuotaOfOtherClients(t *testing.T) {
 // TestWhatIsLeftExplainsAClient: unless it was admitted more often than any limit that is left allows, or was
 // denied too early.
 func TestWhatIsLeftExplainsAClient(t *testing.T) {
-	x := &search{regions: []*region{known(parsed(t, "sliding-window-log,rate=2/2s")[0])}}
+	x := &search{regions: []*space.Region{known(parsed(t, "sliding-window-log,rate=2/2s")[0])}}
 	record := func(outcomes ...timeline.Outcome) *timeline.Timeline {
 		tl := &timeline.Timeline{}
 		for i, o := range outcomes {
@@ -143,7 +150,7 @@ type keeping struct {
 func (k keeping) Now() time.Duration      { return k.simulated.Now() }
 func (k keeping) Wait() time.Duration     { return 0 }
 func (k keeping) Header() timeline.Header { return k.simulated.Header() }
-func (k keeping) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+func (k keeping) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
 	return k.simulated.Send(ctx, p)
 }
 
@@ -152,15 +159,15 @@ func (k keeping) Send(ctx context.Context, p Phase) ([]timeline.Observation, err
 func TestANameComesBeforeClients(t *testing.T) {
 	limit := parsed(t, "sliding-window-log,rate=5/2s")
 	x := begun(keeping{simulated: simulate(t, limit, 1)}, usualBudget(), never)
-	x.every, x.regions = x.o.Every, []*region{known(limit[0])}
-	x.send(t.Context(), Phase{Name: quotaPhase, Requests: 8, Every: x.every, Denials: 2})
-	x.send(t.Context(), Phase{Rest: 1950 * ms, Requests: 100, Every: 30 * ms, Admits: 1})
+	x.every, x.regions = x.o.Every, []*space.Region{known(limit[0])}
+	x.send(t.Context(), plan.Phase{Name: quotaPhase, Requests: 8, Every: x.every, Denials: 2})
+	x.send(t.Context(), plan.Phase{Rest: 1950 * ms, Requests: 100, Every: 30 * ms, Admits: 1})
 	x.o.MaxRequests = 4 * 30
 	for x.spare() > 0 {
-		x.send(t.Context(), Phase{Rest: 2 * time.Second, Requests: 4, Every: x.every})
+		x.send(t.Context(), plan.Phase{Rest: 2 * time.Second, Requests: 4, Every: x.every})
 	}
 	c := x.candidate(x.regions[0])
-	if x.send(t.Context(), Phase{Requests: 1}) || x.banned(c) == nil {
+	if x.send(t.Context(), plan.Phase{Requests: 1}) || x.banned(c) == nil {
 		t.Fatalf("got %d requests left and no ban in doubt", x.spare())
 	}
 	if x.lastly(t.Context()); x.banned(c) != nil || x.spare() > 0 {

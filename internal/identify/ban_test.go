@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -65,7 +69,7 @@ func TestNoLimitIsNamedWithoutItsBan(t *testing.T) {
 		res := x.answer(t.Context())
 		said := fmt.Sprintf("seed %d: %s (requests prolong it: %v): %s after %d", seed, limit, prolongs,
 			res.Summary(), len(res.Timeline.Observations))
-		if t.Log(said); res.Verdict == Identified {
+		if t.Log(said); res.Verdict == identity.Identified {
 			t.Error("WRONG " + said)
 		}
 	}
@@ -73,9 +77,10 @@ func TestNoLimitIsNamedWithoutItsBan(t *testing.T) {
 
 // unbannedAfter is a search that knows a limit without its ban, and has made the experiments that tell of
 // bans.
-func unbannedAfter(t *testing.T, k *kind, b box, ban time.Duration, prolongs bool, seed uint64) *search {
+func unbannedAfter(t *testing.T, k *space.Kind, b space.Box, ban time.Duration, prolongs bool,
+	seed uint64) *search {
 	t.Helper()
-	inside := complete(k.policy(b))
+	inside := space.Complete(k.Policy(b))
 	banned := inside
 	if banned.Ban = ban; prolongs {
 		banned.Ban = 0
@@ -86,14 +91,14 @@ func unbannedAfter(t *testing.T, k *kind, b box, ban time.Duration, prolongs boo
 		s.state = s.limiter.Init()
 	}
 	x := begun(s, usualBudget(), func() bool { return false })
-	x.regions, x.every = []*region{{kind: k, live: []box{b}}}, x.o.Every
-	x.send(t.Context(), Phase{Requests: int(inside.Full()) + 3, Every: x.every, Denials: 2})
-	if !k.counts() { // otherwise none is ever admitted
-		x.send(t.Context(), Phase{Rest: x.every, Requests: 100, Every: 60 * time.Millisecond, Admits: 1})
+	x.regions, x.every = []*space.Region{{Kind: k, Live: []space.Box{b}}}, x.o.Every
+	x.send(t.Context(), plan.Phase{Requests: int(inside.Full()) + 3, Every: x.every, Denials: 2})
+	if !k.Counts() { // otherwise none is ever admitted
+		x.send(t.Context(), plan.Phase{Rest: x.every, Requests: 100, Every: 60 * time.Millisecond, Admits: 1})
 	}
-	for x.usual(t.Context(), ofAny) {
+	for x.usualExperiment(t.Context(), ofAny) {
 	}
-	for x.unbanned(t.Context(), 5) && !asker(nil).refuted(x.shown(), spec.Limit{inside}, verdict.Exact,
+	for x.unbanned(t.Context(), 5) && !refute.Asker(nil).Refuted(x.shown(), spec.Limit{inside}, verdict.Exact,
 		true) {
 	}
 	return x
@@ -104,25 +109,27 @@ func unbannedAfter(t *testing.T, k *kind, b box, ban time.Duration, prolongs boo
 // requests act like bans that requests prolong.
 func TestABanIsToldByOneExperiment(t *testing.T) {
 	const window = 2 * time.Second
-	for i, k := range kinds() {
+	for i, k := range space.Kinds() {
 		for j, quota := range []int64{1, 5} {
-			b := box{q1: quota, q2: quota, t1: window, t2: window}
-			if k.paced {
-				b.t1, b.t2 = window/time.Duration(quota), window/time.Duration(quota)
+			b := space.Box{Q1: quota, Q2: quota, T1: window, T2: window}
+			if k.Paced {
+				b.T1, b.T2 = window/time.Duration(quota), window/time.Duration(quota)
 			}
-			if k.counts() && k.base.Weighs() && quota == 1 { // may stay open
+			if k.Counts() && k.Base.Weighs() && quota == 1 { // may stay open
 				continue
 			}
-			for _, part := range k.each() {
-				c, seed := Candidate{Limit: spec.Limit{complete(part.policy(b))}}, uint64(2*i+j)
+			for _, part := range k.Each() {
+				c := identity.Candidate{Limit: spec.Limit{space.Complete(part.Policy(b))}}
+				seed := uint64(2*i + j)
 				told := func(x *search) bool {
-					return asker(nil).refuted(x.shown(), c.Limit, verdict.Exact, true) || x.banned(c) != nil
+					return refute.Asker(nil).Refuted(x.shown(), c.Limit, verdict.Exact, true) ||
+						x.banned(c) != nil
 				}
 				if x := unbannedAfter(t, part, b, 0, false, seed); told(x) {
 					t.Errorf("%s: got a ban of up to %s, want none", c.Limit, longestBan(x.shown()))
 				}
 				for _, share := range []time.Duration{20, 90, 300} {
-					prolongs := share == 90 && !(part.counts() && (part.paced || quota == 1))
+					prolongs := share == 90 && !(part.Counts() && (part.Paced || quota == 1))
 					x := unbannedAfter(t, part, b, window*share/100, prolongs, seed)
 					if !told(x) {
 						t.Errorf("%s, ban %s (requests prolong it: %v): it is not seen", c.Limit,
@@ -148,7 +155,7 @@ func TestTheRestBeforeABanIsAskedForIsNoLongerThanItMustBe(t *testing.T) {
 		{"sliding-window-log,rate=5/1m", 500 * s, 120 * s},
 		{"sliding-window-counter,rate=5/1m,align=first", 58 * s, 120 * s}, // it remembers two windows
 	} {
-		x := &search{regions: []*region{known(parsed(t, tt.limit)[0])}, tl: &timeline.Timeline{}}
+		x := &search{regions: []*space.Region{known(parsed(t, tt.limit)[0])}, tl: &timeline.Timeline{}}
 		x.tl.Observations = append(bursts(0, 1), bursts(1, 0)...)
 		x.tl.Observations[1].Sent, x.tl.Observations[1].FirstByte = tt.back, tt.back
 		if got := x.recovers(); got != tt.want {

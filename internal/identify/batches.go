@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify/beat"
-	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -24,31 +27,17 @@ const timers = "some buckets that a timer fills were neither refuted nor found"
 // tardy is the reason where such a bucket nearly explains the recording.
 const tardy = "a bucket that a timer fills explains all answers, if its beats may come late"
 
-// beats are the timers that are left of a bucket in batches.
-type beats struct {
-	left beat.Set
-	// first is the closed interval in which the first request was decided. full tells that the bucket was
-	// full then.
-	first [2]time.Duration
-	full  bool
-	// trace follows a timer whose beats may be late, prompt one whose beats never are.
-	trace, prompt *beat.Trace
-}
-
-// late is how late a beat may be: the timer of Envoy is set anew at each beat.
-const late = 5 * time.Millisecond
-
 // batches are the buckets in batches, one region for each number of units at a beat. If all units came back
 // at once, it would be a window.
-func (x *search) batches() (out []*region) {
-	most, first := undeniedInARow(x.judged()), &x.path.decided(x.tl).Observations[0]
+func (x *search) batches() (out []*space.Region) {
+	most, first := undeniedInARow(x.judged()), &x.path.Decided(x.tl).Observations[0]
 	for fill := int64(1); fill < most; fill++ {
-		b := &beats{first: [2]time.Duration{first.Sent, max(first.Sent, first.FirstByte)},
-			full: x.o.Fresh && x.skip == 0}
-		b.left.Doubtful = []beat.Box{beat.Wide(fill, most, time.Duration(fill)*x.o.Every/2,
+		b := &space.Beats{First: [2]time.Duration{first.Sent, max(first.Sent, first.FirstByte)},
+			Full: x.o.Fresh && x.skip == 0}
+		b.Left.Doubtful = []beat.Box{beat.Wide(fill, most, time.Duration(fill)*x.o.Every/2,
 			2*x.o.MaxTime)}
-		r := &region{kind: batchKind(fill), beats: b}
-		r.project()
+		r := &space.Region{Kind: space.BatchKind(fill), Beats: b}
+		r.Project()
 		out = append(out, r)
 	}
 	return out
@@ -63,8 +52,8 @@ func (x *search) mayBeat() string {
 	const steps, later = 3_000_000, 5
 	one, all := x.judged(), x.batches()
 	for _, r := range all {
-		t := beat.NewTrace(one, r.beats.full, lateness(one), later*late)
-		if len(r.beats.left.Narrow(t, steps/len(all), x.overdue).Live) > 0 {
+		t := beat.NewTrace(one, r.Beats.Full, refute.Lateness(one), later*space.Late)
+		if len(r.Beats.Left.Narrow(t, steps/len(all), x.overdue).Live) > 0 {
 			return tardy
 		}
 	}
@@ -83,74 +72,18 @@ func undeniedInARow(tl *timeline.Timeline) (most int64) {
 	return most
 }
 
-// byBeats is narrow for buckets in batches.
-func (r *region) byBeats(tl *timeline.Timeline, asked int) {
-	const steps, most = 200, 1000
-	r.beats.trace = beat.NewTrace(tl, r.beats.full, lateness(tl), late)
-	r.beats.prompt = beat.NewTrace(tl, r.beats.full, lateness(tl), 0)
-	r.beats.left = r.beats.left.Narrow(r.beats.trace, steps*min(asked, most), r.over)
-	r.project()
-}
-
-// project makes boxes of r from the timers that are left.
-func (r *region) project() {
-	boxes := func(all []beat.Box) (out []box) {
-		for _, b := range all {
-			least, longest := b.Apart()
-			out = append(out, box{q1: b.Least, q2: b.Most, t1: least / time.Duration(b.Fill),
-				t2: longest/time.Duration(b.Fill) + 1})
-		}
-		return out
-	}
-	r.live, r.doubtful = boxes(r.beats.left.Live), boxes(r.beats.left.Doubtful)
-}
-
-// timed returns the middle bucket and timer of what is left about b, as a point and as a limiter for a model.
-func (r *region) timed(b box) (box, reference.Limiter, error) {
-	all := slices.Concat(r.beats.left.Live, r.beats.left.Doubtful)
-	i := slices.IndexFunc(slices.Concat(r.live, r.doubtful), func(o box) bool {
-		return o.q1 <= b.q1 && b.q1 <= o.q2 && o.t1 <= b.t1 && b.t1 <= o.t2
-	})
-	m := all[max(i, 0)].Middle()
-	apart, _ := m.Apart()
-	l, err := reference.New(batchPolicy(r.kind, m.Least, apart))
-	b.q1, b.q2, b.t1 = m.Least, m.Least, apart/time.Duration(m.Fill)
-	b.t2 = b.t1
-	return b, timed{l, r.beats.trace.Origin() - time.Duration(m.U1*float64(apart)), m.Least}, err
-}
-
-// timed is a bucket that was created full at an instant.
-type timed struct {
-	reference.Limiter
-	created  time.Duration
-	capacity int64
-}
-
-// Init asks for more than the bucket ever holds, which takes nothing.
-func (t timed) Init() reference.State {
-	s, _ := t.Step(t.Limiter.Init(), t.created, t.capacity+1)
-	return s
-}
-
-// batchPolicy is a bucket with a capacity and a time between beats.
-func batchPolicy(k *kind, capacity int64, apart time.Duration) spec.Policy {
-	p := k.base
-	p.Rate, p.Burst = spec.Rate{N: p.Fill, Per: apart}, capacity
-	return complete(p)
-}
-
 // batched returns what is left of a bucket in batches. Its policy explains the recording, with a round time
 // if possible.
-func (x *search) batched(r *region) Candidate {
-	h := r.hull()
-	c := Candidate{Text: r.kind.text, Class: slices.Clone(r.kind.class), least: h.t1, most: h.t2}
-	c.Measured.Burst = verdict.Interval{Lo: float64(h.q1), Hi: float64(h.q2), LoSet: true, HiSet: true}
-	c.Measured.Rate = r.rate(h)
+func (x *search) batched(r *space.Region) identity.Candidate {
+	h := r.Hull()
+	c := identity.Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class), Least: h.T1, Most: h.T2}
+	c.Measured.Burst = verdict.Interval{Lo: float64(h.Q1), Hi: float64(h.Q2), LoSet: true, HiSet: true}
+	c.Measured.Rate = r.Rate(h)
 	p, first, _ := x.timer(r)
 	if !first {
 		p.Start = spec.StartUnknown
 	}
-	c.Limit = spec.Limit{complete(p)}
+	c.Limit = spec.Limit{space.Complete(p)}
 	return c
 }
 
@@ -158,36 +91,36 @@ func (x *search) batched(r *region) Candidate {
 // tells that its timer started with the first request and is never late. That explains the recording too, and
 // a timer that runs free would hardly have beaten just then. open tells that too many timers explain it to
 // say so.
-func (x *search) timer(r *region) (p spec.Policy, first, open bool) {
+func (x *search) timer(r *space.Region) (p spec.Policy, first, open bool) {
 	const hardly = 0.01
-	h, fill := r.hull(), time.Duration(r.kind.base.Fill)
-	m := slices.Concat(r.beats.left.Live, r.beats.left.Doubtful)[0].Middle()
+	h, fill := r.Hull(), time.Duration(r.Kind.Base.Fill)
+	m := slices.Concat(r.Beats.Left.Live, r.Beats.Left.Doubtful)[0].Middle()
 	apart, _ := m.Apart()
-	for _, round := range []time.Duration{amid(h.t1*fill, h.t2*fill), apart.Round(time.Millisecond)} {
-		if at := x.at(r, r.beats.trace, round, 0, 1); len(at.Live) > 0 && !x.overdue() {
+	for _, round := range []time.Duration{space.Amid(h.T1*fill, h.T2*fill), apart.Round(time.Millisecond)} {
+		if at := x.at(r, r.Beats.Trace, round, 0, 1); len(at.Live) > 0 && !x.overdue() {
 			apart, m = round, at.Live[0]
 			break
 		}
 	}
-	g, origin, share := 1/float64(apart), r.beats.trace.Origin(), 0.0
-	left := x.at(r, r.beats.prompt, apart, 0, 1)
+	g, origin, share := 1/float64(apart), r.Beats.Trace.Origin(), 0.0
+	left := x.at(r, r.Beats.Punctual, apart, 0, 1)
 	for _, b := range slices.Concat(left.Live, left.Doubtful) {
 		share += b.U2 - b.U1
 	}
-	u1, u2 := float64(origin-r.beats.first[1])*g, float64(origin-r.beats.first[0])*g
+	u1, u2 := float64(origin-r.Beats.First[1])*g, float64(origin-r.Beats.First[0])*g
 	turns := math.Ceil(u2) - 1
 	share += u2 - u1
-	with := x.at(r, r.beats.prompt, apart, u1-turns, u2-turns)
-	return batchPolicy(r.kind, m.Least, apart), share < hardly && len(with.Live) > 0,
+	with := x.at(r, r.Beats.Punctual, apart, u1-turns, u2-turns)
+	return space.BatchPolicy(r.Kind, m.Least, apart), share < hardly && len(with.Live) > 0,
 		share >= hardly && !with.Empty()
 }
 
 // at returns what a trace leaves of timers with a time between beats. A share of u1 to u2 of it had passed at
 // the origin.
-func (x *search) at(r *region, t *beat.Trace, apart time.Duration, u1, u2 float64) beat.Set {
+func (x *search) at(r *space.Region, t *beat.Trace, apart time.Duration, u1, u2 float64) beat.Set {
 	const steps = 200_000
-	h, g := r.hull(), 1/float64(apart)
-	b := beat.Box{Fill: r.kind.base.Fill, Least: h.q1, Most: h.q2, G1: g, G2: g, U1: u1, U2: u2}
+	h, g := r.Hull(), 1/float64(apart)
+	b := beat.Box{Fill: r.Kind.Base.Fill, Least: h.Q1, Most: h.Q2, G1: g, G2: g, U1: u1, U2: u2}
 	return beat.Set{Doubtful: []beat.Box{b}}.Narrow(t, steps, x.overdue)
 }
 
@@ -196,25 +129,26 @@ func (x *search) at(r *region, t *beat.Trace, apart time.Duration, u1, u2 float6
 // where that is known, or was asked often enough.
 func (x *search) onTheBeat(ctx context.Context) bool {
 	const name, tries = "beat", 4
-	if len(x.regions) == 0 || x.regions[0].beats == nil || x.made[name] >= tries {
+	if len(x.regions) == 0 || x.regions[0].Beats == nil || x.made[name] >= tries {
 		return false
 	}
 	r := x.regions[0]
 	p, _, open := x.timer(r)
-	if !open || x.s.Now()+2*r.whole() > x.sendUntil() {
+	if !open || x.s.Now()+2*r.Recovery() > x.sendUntil() {
 		return false
 	}
 	x.made[name]++
-	use := Phase{Name: name, Rest: r.whole(), Requests: int(2 * r.hull().q2), Every: x.every, Denials: 1}
+	use := plan.Phase{Name: name, Rest: r.Recovery(), Requests: int(2 * r.Hull().Q2), Every: x.every,
+		Denials: 1}
 	if !x.send(ctx, use) {
 		return false
 	}
-	at := r.beats.first[0] - x.slack()
+	at := r.Beats.First[0] - x.slack()
 	if x.made[name]%2 == 0 {
-		at = r.beats.first[1] + time.Millisecond
+		at = r.Beats.First[1] + time.Millisecond
 	}
 	for soonest := x.s.Now() + x.every; at < soonest; {
 		at += (soonest - at + p.Rate.Per - 1) / p.Rate.Per * p.Rate.Per
 	}
-	return x.send(ctx, Phase{Name: name, Rest: at - x.s.Now(), Requests: 1, Every: x.every})
+	return x.send(ctx, plan.Phase{Name: name, Rest: at - x.s.Now(), Requests: 1, Every: x.every})
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -20,8 +22,8 @@ func inBatches(t *testing.T, limit spec.Limit, seed uint64, before time.Duration
 	t.Helper()
 	s := simulate(t, limit, seed)
 	if before > 0 {
-		s.limiter = timed{s.limiter, time.Duration(s.start.UnixNano()) - before, limit[0].Burst}
-		s.state = s.limiter.Init()
+		created := time.Duration(s.start.UnixNano()) - before
+		s.state, _ = s.limiter.Step(s.limiter.Init(), created, limit[0].Burst+1) // takes nothing
 	}
 	return s
 }
@@ -69,16 +71,16 @@ func otherBatches(truth spec.Policy, found spec.Limit) string {
 }
 
 // namesBatches fails the test if another limit is identified, or none.
-func namesBatches(t *testing.T, s *simulated, limit spec.Limit, o Options) *Result {
+func namesBatches(t *testing.T, s *simulated, limit spec.Limit, o Options) *identity.Result {
 	t.Helper()
 	res := Identify(t.Context(), s, o)
 	said := fmt.Sprintf("%s: %s after %d of %d requests in %s: %s", limit, res.Summary(),
 		len(res.Timeline.Observations), o.MaxRequests, res.Used.Round(time.Second), res.Stopped)
 	why := ""
-	if res.Verdict == Identified {
+	if res.Verdict == identity.Identified {
 		why = otherBatches(limit[0], res.Found[0].Limit)
 	}
-	if res.Verdict == None || why != "" {
+	if res.Verdict == identity.None || why != "" {
 		t.Errorf("WRONG %s %s", why, said)
 	} else {
 		t.Log(said)
@@ -101,7 +103,7 @@ func TestBucketsInBatchesAreNamed(t *testing.T) {
 			t.Parallel()
 			limit := parsed(t, text)
 			res := namesBatches(t, inBatches(t, limit, 1, before), limit, usualBudget())
-			if res.Verdict != Identified || res.Found[0].Limit.String() != limit.String() {
+			if res.Verdict != identity.Identified || res.Found[0].Limit.String() != limit.String() {
 				t.Errorf("got %s: %s", res.Summary(), res.Stopped)
 			}
 			fits(t, res)
@@ -114,7 +116,7 @@ func TestBucketsInBatchesAreNamed(t *testing.T) {
 		p := limit[0]
 		begun := time.Duration(s.start.UnixNano()) + 700*time.Millisecond
 		s.limiter = &reset{s, p.Fill, p.Burst, p.Burst, begun, p.Rate.Per}
-		if res := namesBatches(t, s, limit, usualBudget()); res.Verdict != Identified {
+		if res := namesBatches(t, s, limit, usualBudget()); res.Verdict != identity.Identified {
 			t.Errorf("got %s: %s", res.Summary(), res.Stopped)
 		}
 	})
@@ -164,7 +166,7 @@ func TestRandomBatchesAreNamed(t *testing.T) {
 			if os.Getenv("RLCHECK_FAR") != "" {
 				s.trip, s.jitter, s.lost = 80*time.Millisecond, 40*time.Millisecond, 0.05
 			}
-			if namesBatches(t, s, limit, budget(limit)).Verdict == Identified {
+			if namesBatches(t, s, limit, budget(limit)).Verdict == identity.Identified {
 				named++
 			}
 		})
@@ -183,7 +185,7 @@ func TestBatchesThatWereNotRefutedAreNotCalledUnknown(t *testing.T) {
 		step: func(_ *stranger, n int, _ time.Duration) reference.Decision {
 			return reference.Decision{Allow: n*n%11%3 == 0}
 		}}
-	x.send(t.Context(), Phase{Requests: 60, Every: 30 * time.Millisecond})
+	x.send(t.Context(), plan.Phase{Requests: 60, Every: 30 * time.Millisecond})
 	for _, x.unfollowed = range []bool{false, true} {
 		if got := x.mayBeat(); got == timers != x.unfollowed || got == tardy {
 			t.Errorf("unfollowed %v: got %q", x.unfollowed, got)
@@ -191,7 +193,7 @@ func TestBatchesThatWereNotRefutedAreNotCalledUnknown(t *testing.T) {
 	}
 	limit := parsed(t, "token-bucket,rate=3/5s,burst=7,refill=interval,fill=3")
 	x = volleys(t, limit.String(), 1, 9, 0, s, 2*s, 4*s, 11*s, 6*s, 13*s, 3*s, 9*s, 5*s, 16*s, 2*s, 7*s)
-	if x.exhausted = true; x.result().Verdict != Open || x.result().Stopped != tardy {
+	if x.exhausted = true; x.result().Verdict != identity.Open || x.result().Stopped != tardy {
 		t.Errorf("got %s: %s", x.result().Summary(), x.result().Stopped)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -38,7 +39,7 @@ func (s *bubbled) ask(w *httptest.ResponseRecorder, r *http.Request) {
 	s.target.ServeHTTP(w, r)
 }
 
-func (s *bubbled) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+func (s *bubbled) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
 	way := func() { time.Sleep(s.way + time.Duration(s.random.Int64N(int64(s.jitter)+1))) }
 	var out []timeline.Observation
 	time.Sleep(p.Rest)

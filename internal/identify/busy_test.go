@@ -6,30 +6,31 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestKindsOfOneRequestAreOneLimiter: a known kind kept asking for others of its class.
 func TestKindsOfOneRequestAreOneLimiter(t *testing.T) {
 	const ms = time.Millisecond
-	all := kinds()
-	rounded := counterKind("first", "").parts[2]
-	one := func(k *kind, from, to time.Duration) *region {
-		return &region{kind: k, live: []box{{q1: 1, q2: 1, t1: from * ms, t2: to * ms}}}
+	all := space.Kinds()
+	rounded := space.CounterKind("first", "").Parts[2]
+	one := func(k *space.Kind, from, to time.Duration) *space.Region {
+		return &space.Region{Kind: k, Live: []space.Box{{Q1: 1, Q2: 1, T1: from * ms, T2: to * ms}}}
 	}
-	regions := []*region{one(all[0], 195, 203), one(all[2], 190, 202), one(all[3], 300, 310),
+	regions := []*space.Region{one(all[0], 195, 203), one(all[2], 190, 202), one(all[3], 300, 310),
 		one(rounded, 98, 110)}
 	shareTimes(regions)
-	if h := regions[0].hull(); h.t1 != 195*ms {
+	if h := regions[0].Hull(); h.T1 != 195*ms {
 		t.Errorf("a kind that has no time in common: got %v, want it left as it was", h)
 	}
 	regions = append(regions[:2:2], regions[3])
 	shareTimes(regions)
-	for i, want := range []box{{t1: 196 * ms, t2: 202 * ms}, {t1: 196 * ms, t2: 202 * ms},
-		{t1: 98 * ms, t2: 101 * ms}} {
-		if h := regions[i].hull(); h.t1 != want.t1 || h.t2 != want.t2 {
-			t.Errorf("%s: got %v..%v, want %v..%v", regions[i].kind.text, h.t1, h.t2, want.t1, want.t2)
+	for i, want := range []space.Box{{T1: 196 * ms, T2: 202 * ms}, {T1: 196 * ms, T2: 202 * ms},
+		{T1: 98 * ms, T2: 101 * ms}} {
+		if h := regions[i].Hull(); h.T1 != want.T1 || h.T2 != want.T2 {
+			t.Errorf("%s: got %v..%v, want %v..%v", regions[i].Kind.Text, h.T1, h.T2, want.T1, want.T2)
 		}
 	}
 }
@@ -38,9 +39,9 @@ func TestKindsOfOneRequestAreOneLimiter(t *testing.T) {
 func TestAQueueWithoutAPlaceIsDropped(t *testing.T) {
 	bucket := known(parsed(t, "token-bucket,rate=5/s,burst=2")[0])
 	for quota, want := range map[int64]bool{1: true, 2: false} {
-		x := &search{aside: []*region{bucket}, regions: queues([]*region{bucket})}
-		x.regions[0].live[0].q2 = quota
-		if got := x.dropQueue(); got != want || (x.aside == nil) != want {
+		x := &search{withoutQueue: []*space.Region{bucket}, regions: queues([]*space.Region{bucket})}
+		x.regions[0].Live[0].Q2 = quota
+		if got := x.dropQueue(); got != want || (x.withoutQueue == nil) != want {
 			t.Errorf("of %d: got it dropped %v, want %v", quota, got, want)
 		}
 	}
@@ -57,7 +58,7 @@ func TestSlowAnswersAreNoQueue(t *testing.T) {
 		s := simulate(t, limit, seed)
 		s.busy, s.slow = 0.6, 60*time.Millisecond
 		res := Identify(t.Context(), s, budget(limit))
-		if res.Verdict != Identified {
+		if res.Verdict != identity.Identified {
 			t.Errorf("got %s, want it named", res.Summary())
 			continue
 		}
@@ -101,31 +102,13 @@ func TestALimitOfOneIsNamedWhereAnswersAreSlow(t *testing.T) {
 	s := simulate(t, limit, 1)
 	s.jitter, o.Fresh = 15*time.Millisecond, false
 	res := Identify(t.Context(), s, o)
-	if t.Logf("after %d requests: %s", res.Sent(), res.Summary()); res.Verdict != Identified {
+	if t.Logf("after %d requests: %s", res.Sent(), res.Summary()); res.Verdict != identity.Identified {
 		t.Fatalf("got %s, want a name", res.Verdict)
 	}
 	right(t, limit, res)
 	class := slices.Sorted(slices.Values(res.Found[0].Class))
 	if n := len(class); len(slices.Compact(class)) != n {
 		t.Errorf("got the class %q, want each algorithm once", res.Found[0].Class)
-	}
-}
-
-// TestCountersArePartedWhereMoreIsNotLearnt: once the time is open by at most two slow answers, and at most
-// two quotas are left. A counter of 19 units that rounds up admits, except from rest, as one of 18 that does
-// not (seed 131).
-func TestCountersArePartedWhereMoreIsNotLearnt(t *testing.T) {
-	const ms = time.Millisecond
-	for _, tt := range []struct {
-		slow  time.Duration
-		most  int64
-		parts int
-	}{{6 * ms, 18, 1}, {7 * ms, 18, 3}, {7 * ms, 19, 3}, {7 * ms, 20, 1}} {
-		r := &region{kind: counterKind(spec.AlignFirst, spec.CountAdmitted),
-			live: []box{{q1: 18, q2: tt.most, t1: 91 * ms, t2: 105 * ms}}}
-		if got := len(r.split(tt.slow)); got != tt.parts {
-			t.Errorf("%+v: got %d parts", tt, got)
-		}
 	}
 }
 

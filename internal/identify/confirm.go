@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -18,7 +21,7 @@ import (
 // kinds. It reports false where nothing is to be asked.
 func (x *search) confirm(ctx context.Context) bool {
 	switch {
-	case x.aside != nil && !x.queueExplains():
+	case x.withoutQueue != nil && !x.queueExplains():
 		x.unlike = x.regions
 		x.noQueue()
 		return true
@@ -31,7 +34,8 @@ func (x *search) confirm(ctx context.Context) bool {
 		doubts = len(usualRests)
 	}
 	return x.gently(ctx) || x.onTheBeat(ctx) || x.partly(ctx, x.o.MaxTime/2) || x.unbanned(ctx, early) ||
-		x.usual(ctx, doubts) || x.unbanned(ctx, tries) || x.partly(ctx, x.sendUntil()) || x.overrun(ctx)
+		x.usualExperiment(ctx, doubts) || x.unbanned(ctx, tries) || x.partly(ctx, x.sendUntil()) ||
+		x.overrun(ctx)
 }
 
 // lastly asks what alone keeps the only class that is left from its name, with the requests that are kept for
@@ -43,7 +47,7 @@ func (x *search) lastly(ctx context.Context) {
 		return
 	}
 	x.dear = true
-	for !x.asker.over() && len(x.regions) > 0 && x.settled(x.regions) && !x.unlikely() &&
+	for !x.asker.Over() && len(x.regions) > 0 && x.settled(x.regions) && !x.unlikely() &&
 		(x.unbanned(ctx, tries) || x.partly(ctx, x.sendUntil())) {
 		x.exclude()
 	}
@@ -70,11 +74,11 @@ const confirming = 3
 func (x *search) doubts() int {
 	const from, to = 500 * time.Millisecond, 30 * time.Second
 	for _, r := range x.regions {
-		if r.beats != nil {
+		if r.Beats != nil {
 			return confirming
 		}
-		if h := r.hull(); !r.kind.paced && h.t2 > from && h.t1 < to {
-			if !h.round() {
+		if h := r.Hull(); !r.Kind.Paced && h.T2 > from && h.T1 < to {
+			if !h.Round() {
 				return len(usualRests)
 			}
 			return ofAny
@@ -89,11 +93,11 @@ func (x *search) doubts() int {
 // inStep tells whether units of the bucket that is left come back about as fast as requests were sent. Then
 // small delays of requests explain any answers. Only requests sent from nearby tell.
 func (x *search) inStep() bool {
-	if len(x.regions) == 0 || !x.regions[0].kind.paced || x.recorded() || x.far || x.path != nil {
+	if len(x.regions) == 0 || !x.regions[0].Kind.Paced || x.recorded() || x.far || x.path != nil {
 		return false
 	}
-	h, slack := x.regions[0].hull(), 2*x.slack()
-	return h.t1 < x.every+slack && h.t2 > x.every-slack
+	h, slack := x.regions[0].Hull(), 2*x.slack()
+	return h.T1 < x.every+slack && h.T2 > x.every-slack
 }
 
 // whyUnconfirmed says why the only class that is left is not named.
@@ -113,7 +117,7 @@ func (x *search) regained() int {
 	const least = 10 // with a quota of one, each admission would be a whole quota
 	quota, admitted, denied := int64(least), int64(-1), false
 	for _, r := range x.likely() {
-		quota = max(quota, r.hull().q2)
+		quota = max(quota, r.Hull().Q2)
 	}
 	all := x.shown().Observations
 	for i := range all {
@@ -146,25 +150,26 @@ func (x *search) gently(ctx context.Context) bool {
 		return false
 	}
 	r, name := x.regions[0], "gently"
-	if r.kind.bans {
+	if r.Kind.Bans {
 		name = "slowly"
 	}
-	h := r.hull()
-	if r.kind.base.Refresh == "" && !r.kind.bans || h.q2 < 2 || x.made[name] > 0 {
+	h := r.Hull()
+	if r.Kind.Base.Refresh == "" && !r.Kind.Bans || h.Q2 < 2 || x.made[name] > 0 {
 		return false
 	}
 	x.made[name]++
-	phases := []Phase{{Name: name, Rest: 2 * h.t2, Requests: int(h.q2) + 2,
-		Every: max(x.every, h.t2*13/10/time.Duration(h.q2))}}
-	if r.kind.bans { // a bucket that refills as fast as requests came looks like any quota
-		phases[0] = Phase{Name: name, Rest: 2 * r.whole(), Requests: 5*int(h.q2) + 3, Every: 3 * x.every,
+	phases := []plan.Phase{{Name: name, Rest: 2 * h.T2, Requests: int(h.Q2) + 2,
+		Every: max(x.every, h.T2*13/10/time.Duration(h.Q2))}}
+	if r.Kind.Bans { // a bucket that refills as fast as requests came looks like any quota
+		phases[0] = plan.Phase{Name: name, Rest: 2 * r.Recovery(), Requests: 5*int(h.Q2) + 3,
+			Every:   3 * x.every,
 			Denials: 1}
 	}
-	if r.kind.base.Refresh == spec.RefreshAll {
-		all := Phase{Name: name, Requests: int(h.q2) + 1, Every: x.every, Denials: 1}
+	if r.Kind.Base.Refresh == spec.RefreshAll {
+		all := plan.Phase{Name: name, Requests: int(h.Q2) + 1, Every: x.every, Denials: 1}
 		half, early, late := all, all, all
-		half.Rest, half.Requests = 2*h.t2, int(h.q2+1)/2
-		early.Rest, late.Rest = h.t1*9/10, h.t2*104/100
+		half.Rest, half.Requests = 2*h.T2, int(h.Q2+1)/2
+		early.Rest, late.Rest = h.T1*9/10, h.T2*104/100
 		phases = append(phases, half, early, late, late)
 	}
 	for _, p := range phases {
@@ -185,20 +190,20 @@ func (x *search) gently(ctx context.Context) bool {
 // It reports false where nothing is to be asked before until.
 func (x *search) partly(ctx context.Context, until time.Duration) bool {
 	const name, tries = "partly", 4
-	if len(x.regions) == 0 || x.regions[0].kind.paced || x.regions[0].hull().q2 < 2 {
+	if len(x.regions) == 0 || x.regions[0].Kind.Paced || x.regions[0].Hull().Q2 < 2 {
 		return false
 	}
-	made, bySecond := x.made[name], x.regions[0].kind.seconds
+	made, bySecond := x.made[name], x.regions[0].Kind.Seconds
 	if made > 0 && (made >= tries || !bySecond || x.slotted(x.candidate(x.regions[0])) == nil) {
 		return false
 	}
-	h, whole, every := x.regions[0].hull(), x.regions[0].whole(), x.every
-	some := Phase{Name: name, Rest: x.recovers() + whole/10, Requests: int(h.q2) * 2 / 3, Every: every}
-	rest := Phase{Name: name, Requests: int(h.q2) - some.Requests + 1, Every: every, Denials: 1}
-	again := Phase{Name: name, Requests: some.Requests + 1, Every: every, Denials: 1}
-	late, over := h.t1*3/4, h.t2*9/8        // since the first of some
+	h, whole, every := x.regions[0].Hull(), x.regions[0].Recovery(), x.every
+	some := plan.Phase{Name: name, Rest: x.recovers() + whole/10, Requests: int(h.Q2) * 2 / 3, Every: every}
+	rest := plan.Phase{Name: name, Requests: int(h.Q2) - some.Requests + 1, Every: every, Denials: 1}
+	again := plan.Phase{Name: name, Requests: some.Requests + 1, Every: every, Denials: 1}
+	late, over := h.T1*3/4, h.T2*9/8        // since the first of some
 	if bySecond && whole >= 2*time.Second { // which keeps its place in a second, if it is not at the end
-		late, over = late.Truncate(time.Second)+whole/20, h.t2
+		late, over = late.Truncate(time.Second)+whole/20, h.T2
 		some.Rest += whole * time.Duration(made) / 10
 	}
 	if x.s.Now()+some.Rest+over >= until {
@@ -230,10 +235,10 @@ const unbannedPhase = "unbanned"
 //
 // It reports false where that was done often enough, or tells nothing more.
 func (x *search) unbanned(ctx context.Context, most int) bool {
-	if len(x.regions) == 0 || x.aside != nil || x.regions[0].kind.bans {
+	if len(x.regions) == 0 || x.withoutQueue != nil || x.regions[0].Kind.Bans {
 		return false
 	}
-	name := unbannedPhase + " " + x.regions[0].text()
+	name := unbannedPhase + " " + x.regions[0].Text()
 	made := x.made[name]
 	if made >= most || made > 0 && x.banned(x.candidate(x.regions[0])) == nil {
 		return false
@@ -260,17 +265,17 @@ func (x *search) unbanned(ctx context.Context, most int) bool {
 // If a denial puts the return off, a second denial follows soon, which counts for nothing during a ban. The
 // third request comes when the first denial alone would be over. The limit denies it, a ban that has ended
 // does not. The last request comes when the return is due.
-func (x *search) denials(made int) []Phase {
+func (x *search) denials(made int) []plan.Phase {
 	const places = 4
-	all, whole, recovers := x.course(), x.regions[0].whole(), x.recovers()
+	all, whole, recovers := x.course(), x.regions[0].Recovery(), x.recovers()
 	slack := x.slack() * time.Duration(made/2+1)
 	for i := range time.Duration(places) { // phases of a window by the clock
-		c, once := all.clone(), Phase{Name: unbannedPhase, Requests: 1, Every: max(x.trip(), 1)}
-		use := Phase{Name: unbannedPhase, Every: x.every, Denials: 1,
+		c, once := all.clone(), plan.Phase{Name: unbannedPhase, Requests: 1, Every: max(x.trip(), 1)}
+		use := plan.Phase{Name: unbannedPhase, Every: x.every, Denials: 1,
 			Rest: recovers + whole*(3*i+time.Duration(made)+1)/10}
 		use.Requests = c.admits(use)
 		from, to := c.after(use)
-		if from < x.every+slack || from < whole/3 && i+1 < places && !x.regions[0].kind.paced {
+		if from < x.every+slack || from < whole/3 && i+1 < places && !x.regions[0].Kind.Paced {
 			continue
 		}
 		first, slack := once, slack+to/50
@@ -278,12 +283,12 @@ func (x *search) denials(made int) []Phase {
 		again, over := c.after(first)
 		last := once
 		if over <= to/2 || made%2 > 0 {
-			if last.Rest = max(x.every, over+slack); made > 0 && !x.regions[0].kind.counts() {
-				last.Admits, last.Requests = 1, rungs // a denial narrows its time further
-				last.Every = max(x.every, (last.Rest-again)/(rungs-1))
+			if last.Rest = max(x.every, over+slack); made > 0 && !x.regions[0].Kind.Counts() {
+				last.Admits, last.Requests = 1, plan.Rungs // a denial narrows its time further
+				last.Every = max(x.every, (last.Rest-again)/(plan.Rungs-1))
 				last.Rest = max(x.every, again)
 			}
-			return []Phase{use, first, last}
+			return []plan.Phase{use, first, last}
 		}
 		second, third := once, once
 		second.Rest = max(x.every, over-again+2*slack)
@@ -291,15 +296,15 @@ func (x *search) denials(made int) []Phase {
 		third.Rest = max(x.every, (over-second.Rest-x.trip()+soonest)/2)
 		_, latest := c.after(third)
 		last.Rest = max(x.every, latest+slack)
-		return []Phase{use, first, second, third, last}
+		return []plan.Phase{use, first, second, third, last}
 	}
 	return nil
 }
 
 // recovers is the silence after which the quota of the first kind that is left is whole, even if it bans.
 func (x *search) recovers() time.Duration {
-	whole := x.regions[0].whole()
-	if x.regions[0].kind.base.Weighs() { // it remembers the window before
+	whole := x.regions[0].Recovery()
+	if x.regions[0].Kind.Base.Weighs() { // it remembers the window before
 		return 2 * whole
 	}
 	return max(whole, min(longestBan(x.shown()), 2*whole))
@@ -308,7 +313,7 @@ func (x *search) recovers() time.Duration {
 // slack is how long before or after an instant a request must be sent to be surely decided on that side of
 // it.
 func (x *search) slack() time.Duration {
-	all := trips(x.shown(), timeline.Allowed, timeline.Denied)
+	all := trip.Trips(x.shown(), timeline.Allowed, timeline.Denied)
 	return all[len(all)*9/10] + x.tl.Header.Tick + time.Millisecond
 }
 
@@ -316,15 +321,15 @@ func (x *search) slack() time.Duration {
 // between requests.
 func (x *search) bearable() time.Duration {
 	least := time.Duration(math.MaxInt64)
-	for _, r := range slices.Concat(x.regions, besides(x.regions)) {
-		least = min(least, r.hull().t2)
+	for _, r := range slices.Concat(x.regions, space.Besides(x.regions)) {
+		least = min(least, r.Hull().T2)
 	}
 	return least/10 + 2*x.every + 4*x.slack()
 }
 
 // course is what the policies that are left of a kind predict of the next phases.
 type course struct {
-	models []*model
+	models []*plan.Model
 	// at is the end of the last phase.
 	at, trip time.Duration
 }
@@ -334,18 +339,18 @@ type course struct {
 func (x *search) course() *course {
 	r := x.regions[0]
 	c, least := &course{at: x.s.Now(), trip: x.trip()}, math.MaxInt
-	if len(r.kind.parts) > 0 {
+	if len(r.Kind.Parts) > 0 {
 		return c
 	}
-	for _, b := range append([]box{r.kind.usual(r.hull())}, r.points(6, false)...) {
-		b.q1 = b.q2
-		for _, k := range r.kind.places() {
-			m := newModel(r, x.shown(), k, b)
-			if m == nil || m.missed > least {
+	for _, b := range append([]space.Box{r.Kind.Conventional(r.Hull())}, r.Points(6, false)...) {
+		b.Q1 = b.Q2
+		for _, k := range r.Kind.ClockPhases() {
+			m := plan.NewModel(r, x.shown(), k, b)
+			if m == nil || m.Missed > least {
 				continue
 			}
-			if m.missed < least {
-				c.models, least = nil, m.missed
+			if m.Missed < least {
+				c.models, least = nil, m.Missed
 			}
 			c.models = append(c.models, m)
 		}
@@ -364,41 +369,30 @@ func (c *course) clone() *course {
 }
 
 // admits is how many requests of a phase the first model admits before it denies one.
-func (c *course) admits(p Phase) int {
+func (c *course) admits(p plan.Phase) int {
 	const most = 100_000
 	if len(c.models) == 0 {
 		return 0
 	}
 	p.Requests, p.Denials = most, 1
-	shown, _, _ := c.models[0].predict(c.at, c.trip/2, []Phase{p})
-	return shown[0].admitted
+	shown, _, _ := c.models[0].Predict(c.at, c.trip/2, []plan.Phase{p})
+	return shown[0].Admitted
 }
 
 // after brings all models past a phase. It returns the shortest and the longest time after which they admit
 // one more request; 0 where there are none.
-func (c *course) after(p Phase) (soonest, latest time.Duration) {
+func (c *course) after(p plan.Phase) (soonest, latest time.Duration) {
 	if len(c.models) == 0 {
 		return 0, 0
 	}
 	soonest = reference.Never
 	at := c.at
 	for _, m := range c.models {
-		_, m.state, c.at = m.predict(at, c.trip/2, []Phase{p})
-		w := m.wait(c.at, 1)
+		_, m.State, c.at = m.Predict(at, c.trip/2, []plan.Phase{p})
+		w := m.Wait(c.at, 1)
 		soonest, latest = min(soonest, w), max(latest, w)
 	}
 	return soonest, latest
-}
-
-// whole is the longest time in which all that r admits comes back.
-func (r *region) whole() (out time.Duration) {
-	for _, one := range append(besides([]*region{r}), r) {
-		h := one.hull()
-		if out = max(out, h.t2, h.d2); one.kind.paced {
-			out = max(out, h.t2*time.Duration(h.q2))
-		}
-	}
-	return out
 }
 
 // usualRest is the silence before the next usual experiment. It reports false where that would leave no time
@@ -420,15 +414,15 @@ func (x *search) usualRest(whole time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// usual makes the next usual experiment: it asks for the quota of the first kind that is left. It reports
-// false where most were made, or nothing can be sent.
-func (x *search) usual(ctx context.Context, most int) bool {
+// usualExperiment makes the next usual experiment: it asks for the quota of the first kind that is left. It
+// reports false where most were made, or nothing can be sent.
+func (x *search) usualExperiment(ctx context.Context, most int) bool {
 	likely := x.likely()
 	if x.usuals >= most || len(likely) == 0 {
 		return false
 	}
-	sure := &region{kind: likely[0].kind, beside: likely[0].beside, live: likely[0].live}
-	h, whole, every := sure.hull(), sure.whole(), x.every
+	sure := &space.Region{Kind: likely[0].Kind, Beside: likely[0].Beside, Live: likely[0].Live}
+	h, whole, every := sure.Hull(), sure.Recovery(), x.every
 	if x.path != nil { // units may come back sooner
 		every = x.dense
 	}
@@ -439,10 +433,10 @@ func (x *search) usual(ctx context.Context, most int) bool {
 	if !fits {
 		return false
 	}
-	n := float64(h.q2)
-	if sure.kind.paced && x.path != nil && every < h.t1 {
-		n /= 1 - float64(every)/float64(h.t1)
+	n := float64(h.Q2)
+	if sure.Kind.Paced && x.path != nil && every < h.T1 {
+		n /= 1 - float64(every)/float64(h.T1)
 	}
-	return x.send(ctx, Phase{Name: "quota-after-" + brief(rest), Rest: rest, Requests: int(n) + 3,
+	return x.send(ctx, plan.Phase{Name: "quota-after-" + plan.Brief(rest), Rest: rest, Requests: int(n) + 3,
 		Every: every, Denials: 2})
 }

@@ -8,6 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -29,7 +33,7 @@ func serve(t *testing.T, limit spec.Limit, fault string) *bubbled {
 func outcomes(t *testing.T, s *bubbled) (out []timeline.Outcome) {
 	t.Helper()
 	const ms = time.Millisecond
-	for _, p := range []Phase{
+	for _, p := range []plan.Phase{
 		{Requests: 12, Every: 20 * ms}, {Rest: 700 * ms, Requests: 8, Every: 20 * ms},
 		{Rest: 1250 * ms, Requests: 8, Every: 90 * ms},
 		{Rest: 4000 * ms, Requests: 30, Every: 140 * ms}, {Rest: 9000 * ms, Requests: 9, Every: 20 * ms},
@@ -46,11 +50,11 @@ func outcomes(t *testing.T, s *bubbled) (out []timeline.Outcome) {
 }
 
 // explainsMore tells whether what was found also explains random silences and bursts that come later.
-func explainsMore(t *testing.T, s *bubbled, res *Result) bool {
+func explainsMore(t *testing.T, s *bubbled, res *identity.Result) bool {
 	t.Helper()
 	tl, r := *res.Timeline, rand.New(rand.NewPCG(1, 1))
 	for range 12 {
-		all, err := s.Send(t.Context(), Phase{Name: "more", Requests: 1 + r.IntN(14),
+		all, err := s.Send(t.Context(), plan.Phase{Name: "more", Requests: 1 + r.IntN(14),
 			Rest:  time.Duration(r.Int64N(int64(4 * time.Second))),
 			Every: time.Duration(20+r.IntN(300)) * time.Millisecond})
 		if err != nil {
@@ -62,16 +66,16 @@ func explainsMore(t *testing.T, s *bubbled, res *Result) bool {
 		}
 	}
 	tl.Header = s.Header()
-	return !asker(nil).refuted(&tl, spec.Limit{measuredPolicy(res.Found[0])}, verdict.Exact, false)
+	return !refute.Asker(nil).Refuted(&tl, spec.Limit{measuredPolicy(res.Found[0])}, verdict.Exact, false)
 }
 
 // measuredPolicy is the policy of c with the measured times: the named time may be off by 2 %.
-func measuredPolicy(c Candidate) spec.Policy {
+func measuredPolicy(c identity.Candidate) spec.Policy {
 	p := c.Limit[0]
 	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
-		p.Rate.Per, p.PerTo = c.least, c.most
+		p.Rate.Per, p.PerTo = c.Least, c.Most
 	} else {
-		p.Rate, p.RateTo = pace(c.least, c.most)
+		p.Rate, p.RateTo = space.Pace(c.Least, c.Most)
 	}
 	return p
 }
@@ -118,7 +122,7 @@ func named(t *testing.T, limit spec.Limit, fault string, way time.Duration) {
 		}
 		res := Identify(t.Context(), s, budget(limit))
 		t.Logf("after %d requests: %s", len(res.Timeline.Observations), res.Summary())
-		if res.Verdict == Identified && !explainsMore(t, s, res) {
+		if res.Verdict == identity.Identified && !explainsMore(t, s, res) {
 			t.Errorf("got %s, which does not explain what comes later", res.Summary())
 		}
 	})

@@ -6,20 +6,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Budget is what may be sent: at most MaxRequests, at least Every apart, within MaxTime. All are above 0.
-type Budget struct {
-	MaxRequests int
-	Every       time.Duration
-	MaxTime     time.Duration
-}
-
 // Options are the budget of a search, and how to use it.
 type Options struct {
-	Budget
+	identity.Budget
 	// Fresh tells that nobody used the quota before.
 	Fresh bool
 	// Think is how long the judge is asked after each phase. A part of MaxTime is kept for it. 0: as long as
@@ -30,7 +28,7 @@ type Options struct {
 	// Alike skips the search for what tells clients apart.
 	Alike bool
 	// Told is called after each phase with the kinds that are left; may be nil.
-	Told func(p Phase, tl *timeline.Timeline, left []string)
+	OnPhase func(p plan.Phase, tl *timeline.Timeline, left []string)
 }
 
 // search is the state of one identification.
@@ -41,10 +39,10 @@ type search struct {
 	// clock is the time since the start, including that for judging.
 	clock func() time.Duration
 	// asker asks the judge until the search is interrupted.
-	asker   asker
-	regions []*region
+	asker   refute.Asker
+	regions []*space.Region
 	// gone are the kinds that are refuted.
-	gone []*region
+	gone []*space.Region
 	// ended tells that the search was interrupted.
 	ended func() bool
 	// every is the gap between requests: the time of an answer or, where that shows no denial, Options.Every.
@@ -56,28 +54,29 @@ type search struct {
 	made map[string]int
 	// stopped says why the search ended before its budget; empty if it did not.
 	stopped string
-	// aside are the kinds that delay no answers, while admitted requests are supposed to wait in a queue.
-	aside []*region
-	// soon is the latest time after which a queue may have decided; it only grows. unlike are the queues that
-	// did not explain the delays.
-	soon   time.Duration
-	unlike []*region
+	// withoutQueue are the kinds that delay no answers, while admitted requests are supposed to wait in a
+	// queue.
+	withoutQueue []*space.Region
+	// queueWithin is the latest time after which a queue may have decided; it only grows. unlike are the
+	// queues that did not explain the delays.
+	queueWithin time.Duration
+	unlike      []*space.Region
 	// skip counts the observations before the silence that made sure that the quota is whole.
 	skip int
-	// undelayed is how many requests pass a queue without waiting.
-	undelayed int64
+	// passing is how many requests pass a queue without waiting.
+	passing int64
 	// doubting asks for experiments on doubtful boxes too.
 	doubting bool
 	// cut counts how often the judge was stopped because it took longer than Options.Think.
 	cut int
 	// trail is what was left of the usual kinds when something was. stage is how many stages of rare kinds
 	// were looked for since.
-	trail []*region
+	trail []*space.Region
 	stage int
-	// shelf are the unlikely kinds in whose place a rare one was found; nil for none. spent tells that this
-	// was done.
-	shelf []*region
-	spent bool
+	// shelf are the unlikely kinds in whose place a rare one was found; nil for none. shelvedOnce tells that
+	// this was done.
+	shelf       []*space.Region
+	shelvedOnce bool
 	// exhausted tells that all rare kinds were looked for, hasty that the judge had too little time for them.
 	exhausted, hasty bool
 	// unfollowed tells that some buckets in batches were neither refuted nor found.
@@ -87,7 +86,7 @@ type search struct {
 	// usuals counts the usual experiments.
 	usuals int
 	// path is what is supposed of the path to the target; nil for nothing.
-	path *Steady
+	path *trip.Steady
 	// unsteady says that a steady path was supposed, but nothing was named; empty: none was.
 	unsteady string
 	// late tells that the time to check the result is over; nil: the result is not due yet.
@@ -100,7 +99,7 @@ type search struct {
 }
 
 // Identify finds out what limits the requests of s. The result includes whatever went wrong.
-func Identify(ctx context.Context, s Sender, o Options) *Result {
+func Identify(ctx context.Context, s Sender, o Options) *identity.Result {
 	x := begun(s, o, func() bool { return ctx.Err() != nil })
 	x.asker = ctx.Done()
 	res := x.answer(ctx)
@@ -118,18 +117,18 @@ func begun(s Sender, o Options, ended func() bool) *search {
 
 // begin makes x suppose nothing.
 func (x *search) begin() {
-	x.regions, x.gone, x.aside, x.unlike = nil, nil, nil, nil
-	x.trail, x.stage, x.shelf, x.spent, x.exhausted, x.unfollowed = nil, 0, nil, false, false, false
-	for _, k := range kinds() {
-		x.regions = append(x.regions, &region{kind: k, live: []box{x.widest(k)}})
+	x.regions, x.gone, x.withoutQueue, x.unlike = nil, nil, nil, nil
+	x.trail, x.stage, x.shelf, x.shelvedOnce, x.exhausted, x.unfollowed = nil, 0, nil, false, false, false
+	for _, k := range space.Kinds() {
+		x.regions = append(x.regions, &space.Region{Kind: k, Live: []space.Box{x.widest(k)}})
 	}
 }
 
 // widest is the box of all policies of a kind that are looked for.
-func (x *search) widest(k *kind) box {
-	most := box{q1: 1, q2: int64(x.o.MaxRequests), t1: x.o.Every / 2, t2: 2 * x.o.MaxTime}
-	if !k.paced { // no request could show a shorter window
-		most.t1 = 5 * x.o.Every / 2
+func (x *search) widest(k *space.Kind) space.Box {
+	most := space.Box{Q1: 1, Q2: int64(x.o.MaxRequests), T1: x.o.Every / 2, T2: 2 * x.o.MaxTime}
+	if !k.Paced { // no request could show a shorter window
+		most.T1 = 5 * x.o.Every / 2
 	}
 	return most
 }
@@ -141,7 +140,7 @@ func (x *search) afterRest(ctx context.Context) {
 	before, rest := *x, max(min(2*x.s.Now(), (x.sendUntil()-x.s.Now())/2), time.Second)
 	x.skip, x.usuals, x.made = len(x.tl.Observations), 0, map[string]int{}
 	x.begin()
-	if x.send(ctx, Phase{Name: firstPhase, Rest: rest, Requests: 1}) && x.open(ctx) {
+	if x.send(ctx, plan.Phase{Name: firstPhase, Rest: rest, Requests: 1}) && x.open(ctx) {
 		x.explore(ctx)
 	}
 	if x.skip == len(x.tl.Observations) {
@@ -161,11 +160,12 @@ const (
 // do.
 func (x *search) open(ctx context.Context) bool {
 	for x.skip == 0 && x.tl.Counts().Unknown == len(x.tl.Observations) { // a lost answer tells nothing
-		if !x.send(ctx, Phase{Name: firstPhase, Requests: 1}) {
+		if !x.send(ctx, plan.Phase{Name: firstPhase, Requests: 1}) {
 			return false
 		}
 	}
-	quota := Phase{Name: quotaPhase, Rest: x.o.Every, Requests: x.o.MaxRequests * 6 / 10, Every: x.o.Every,
+	quota := plan.Phase{Name: quotaPhase, Rest: x.o.Every, Requests: x.o.MaxRequests * 6 / 10,
+		Every:   x.o.Every,
 		Denials: 3}
 	x.every = max(x.o.Every, x.trip()*5/4)
 	if x.far = x.every > x.o.Every; x.far { // requests that wait for answers tell more, if some are denied
@@ -193,7 +193,7 @@ func (x *search) open(ctx context.Context) bool {
 		}
 	}
 	if x.shown().Counts().Denied == 0 {
-		x.stopped = undenied
+		x.stopped = identity.Undenied
 		return false
 	}
 	return x.comeback(ctx) && (!x.far || x.bursts(ctx))
@@ -201,7 +201,7 @@ func (x *search) open(ctx context.Context) bool {
 
 // askQuota sends a phase in growing parts until some requests are denied. It ends early where all answers are
 // as late as in a queue: that denies no requests that come one at a time.
-func (x *search) askQuota(ctx context.Context, p Phase) bool {
+func (x *search) askQuota(ctx context.Context, p plan.Phase) bool {
 	const some = 12
 	for n := some; p.Requests > 0; n *= 2 {
 		part, before := p, len(x.tl.Observations)
@@ -221,34 +221,15 @@ func (x *search) askQuota(ctx context.Context, p Phase) bool {
 	return true
 }
 
-// comeback asks ever more rarely until a request is admitted again, but densely about the time that a denial
-// states. It reports false where the budget ends first.
-func (x *search) comeback(ctx context.Context) bool {
-	once := Phase{Name: comebackPhase, Rest: 2 * x.every, Requests: 1}
-	for believed := false; ; once.Rest *= 2 {
-		last := &x.tl.Observations[len(x.tl.Observations)-1]
-		if last.Outcome == timeline.Allowed {
-			return true
-		}
-		ask := once
-		if about, told := x.toldReturn(last); told && !believed && about.Rest > once.Rest {
-			believed, ask, once.Rest = true, about, x.every
-		}
-		if !x.send(ctx, ask) {
-			return false
-		}
-	}
-}
-
 // explore makes the best experiment until one class is left, or none, or the budget is used.
 func (x *search) explore(ctx context.Context) {
 	for !x.ended() {
-		x.narrow(fewAsked)
+		x.narrow(space.FewAsked)
 		if x.hopeless() {
 			x.stopped = "from here the requests that were sent refute too little"
 			return
 		}
-		if again, over := x.known(ctx); over && !x.otherwise(ctx) {
+		if again, over := x.known(ctx); over && !x.inWholeSeconds(ctx) {
 			return
 		} else if again || over {
 			continue
@@ -260,17 +241,18 @@ func (x *search) explore(ctx context.Context) {
 				continue
 			}
 			planned = x.s.Now()
-			e, ok = x.planner().best()
+			e, ok = x.planner().Best()
 		}
-		if !ok && x.rather(ctx, x.bySecond) {
+		if !ok && x.insteadOfUnlikely(ctx, x.bySecond) {
 			continue
 		}
 		if !ok {
 			x.doubting = true
-			e, ok = x.planner().best()
+			e, ok = x.planner().Best()
 			x.doubting = false
 		}
-		if !ok && (x.usual(ctx, ofAny) || x.rather(ctx, x.widen) || x.otherwise(ctx)) {
+		if !ok && (x.usualExperiment(ctx, ofAny) || x.insteadOfUnlikely(ctx, x.widen) ||
+			x.inWholeSeconds(ctx)) {
 			continue
 		}
 		if !ok && x.usedBefore() {
@@ -289,20 +271,20 @@ func (x *search) explore(ctx context.Context) {
 
 // usedBefore tells whether others may have used the quota before, and enough budget is left to begin anew.
 func (x *search) usedBefore() bool {
-	return x.unlikely() && !x.o.Fresh && x.skip == 0 && 3*x.spare() > x.o.MaxRequests && !x.asker.over()
+	return x.unlikely() && !x.o.Fresh && x.skip == 0 && 3*x.spare() > x.o.MaxRequests && !x.asker.Over()
 }
 
 // known asks for what could refute the only class that is left. again tells that it did so, over that there
 // is nothing more to ask. Far away, further experiments may narrow the time after that.
 func (x *search) known(ctx context.Context) (again, over bool) {
-	one := func(regions []*region) bool {
+	one := func(regions []*space.Region) bool {
 		return x.settled(regions) || !x.confirmed && x.coarse(regions)
 	}
 	if !one(x.likely()) {
 		return false, false
 	}
 	if x.path != nil { // experiments follow that soon refute most of what is left
-		x.narrow(3 * fewAsked)
+		x.narrow(3 * space.FewAsked)
 	} else {
 		x.exclude()
 	}
@@ -319,7 +301,7 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 // narrow lets the recording refute what it can. Each kind has an equal share of the time that is left. Boxes
 // that are not judged by then stay.
 func (x *search) narrow(asked int) {
-	var left []*region
+	var left []*space.Region
 	x.later()
 	tl, cut := x.shown(), false
 	until, tooLate := x.think(x.judgeUntil())
@@ -333,29 +315,29 @@ func (x *search) narrow(asked int) {
 		now := x.clock()
 		share := now + (until-now)/time.Duration(len(x.regions)-i)
 		late := func() bool { return x.clock() > share }
-		r.shallow, r.broad, r.steady = shallow, x.far || x.path != nil, x.path != nil
-		r.asker, r.sharp, r.late = x.asker, x.o.Sharp, tooLate
-		r.over = func() bool { return x.ended() || late() }
-		parts, gone := r.narrowed(tl, asked)
+		r.Shallow, r.Broad, r.Steady = shallow, x.far || x.path != nil, x.path != nil
+		r.Asker, r.Sharp, r.Late = x.asker, x.o.Sharp, tooLate
+		r.Over = func() bool { return x.ended() || late() }
+		parts, gone := r.Narrowed(tl, asked)
 		left = append(left, parts...)
 		if gone != nil {
 			x.gone = append(x.gone, gone)
 		}
 		cut = cut || late()
 	}
-	if cut && !x.asker.over() && (x.recorded() || until < x.judgeUntil()) { // otherwise all the time is over
+	if cut && !x.asker.Over() && (x.recorded() || until < x.judgeUntil()) { // otherwise all the time is over
 		x.cut++
 		x.hasty = x.hasty || x.stage > 0
 	}
-	if len(left) == 0 && x.aside == nil && x.revive() {
+	if len(left) == 0 && x.withoutQueue == nil && x.revive() {
 		x.narrow(asked)
 		return
 	}
 	x.regions = left
 	shareTimes(left)
-	if len(left) == 0 && x.aside != nil {
-		if x.soon = max(4*x.soon, time.Millisecond); x.soon <= slowest(x.judged()) {
-			x.regions, x.gone = queues(x.aside), nil
+	if len(left) == 0 && x.withoutQueue != nil {
+		if x.queueWithin = max(4*x.queueWithin, time.Millisecond); x.queueWithin <= trip.Slowest(x.judged()) {
+			x.regions, x.gone = queues(x.withoutQueue), nil
 		} else {
 			x.noQueue()
 		}
@@ -371,10 +353,10 @@ func (x *search) narrow(asked int) {
 // It takes usual kinds until rare ones are looked for, and then rare ones. It tells whether there were any.
 func (x *search) revive() bool {
 	x.regions = nil
-	x.gone = slices.DeleteFunc(slices.Clone(x.gone), func(r *region) bool {
-		back := r.again != nil && r.again.rare() == (x.stage > 0)
+	x.gone = slices.DeleteFunc(slices.Clone(x.gone), func(r *space.Region) bool {
+		back := r.Again != nil && r.Again.Rare() == (x.stage > 0)
 		if back {
-			x.regions = append(x.regions, r.again)
+			x.regions = append(x.regions, r.Again)
 		}
 		return back
 	})
@@ -383,21 +365,21 @@ func (x *search) revive() bool {
 
 // shown is the recording that kinds are judged by.
 func (x *search) shown() *timeline.Timeline {
-	if x.aside == nil {
+	if x.withoutQueue == nil {
 		return x.judged()
 	}
-	return undelayed(x.judged(), x.soon)
+	return trip.Undelayed(x.judged(), x.queueWithin)
 }
 
 // judged is the recording without what came before skip, with the delays that a queue must explain.
 func (x *search) judged() *timeline.Timeline {
 	tl := *x.tl
 	tl.Observations = tl.Observations[x.skip:]
-	return x.path.decided(&tl)
+	return x.path.Decided(&tl)
 }
 
 // exclude asks the judge much more, until no kind is doubtful.
-func (x *search) exclude() { x.excludeBy(manyAsked) }
+func (x *search) exclude() { x.excludeBy(space.ManyAsked) }
 
 // excludeBy does so with about asked judgements for each kind.
 func (x *search) excludeBy(asked int) {
@@ -413,25 +395,25 @@ func (x *search) excludeBy(asked int) {
 }
 
 // likely are the regions with some policy that is known not to be refuted.
-func (x *search) likely() []*region {
-	return slices.DeleteFunc(slices.Clone(x.regions), func(r *region) bool { return len(r.live) == 0 })
+func (x *search) likely() []*space.Region {
+	return slices.DeleteFunc(slices.Clone(x.regions), func(r *space.Region) bool { return len(r.Live) == 0 })
 }
 
 // settled tells whether regions are one class or none, known as exactly as a name must be.
-func (x *search) settled(regions []*region) bool {
-	return x.alike(regions, func(r *region) bool {
-		h, slack := r.hull(), 5*x.tl.Header.Tick
-		if r.kind.paced {
-			slack /= time.Duration(h.q2)
+func (x *search) settled(regions []*space.Region) bool {
+	return x.alike(regions, func(r *space.Region) bool {
+		h, slack := r.Hull(), 5*x.tl.Header.Tick
+		if r.Kind.Paced {
+			slack /= time.Duration(h.Q2)
 		}
-		return h.single(slack)
+		return h.Single(slack)
 	})
 }
 
 // alike tells whether regions are one class or none, and each is known.
-func (x *search) alike(regions []*region, known func(*region) bool) bool {
-	for _, r := range slices.Concat(regions, besides(regions)) {
-		if len(r.kind.parts) > 0 || !known(r) {
+func (x *search) alike(regions []*space.Region, known func(*space.Region) bool) bool {
+	for _, r := range slices.Concat(regions, space.Besides(regions)) {
+		if len(r.Kind.Parts) > 0 || !known(r) {
 			return false
 		}
 	}
@@ -439,14 +421,14 @@ func (x *search) alike(regions []*region, known func(*region) bool) bool {
 }
 
 // planner returns the planner of the next experiment.
-func (x *search) planner() *planner {
+func (x *search) planner() *plan.Planner {
 	x.spaced()
 	_, late := x.think(x.judgeUntil())
-	p := &planner{over: late,
-		made: x.made, now: x.s.Now() - x.path.floor()/2, trip: x.trip(), every: x.every, dense: x.dense,
-		far: x.far, wait: max(x.s.Wait(), x.path.floor()),
-		requests: x.spare(), left: x.sendUntil() - x.s.Now()}
-	likely, tl := []*region(nil), x.shown()
+	p := &plan.Planner{Over: late,
+		Made: x.made, Now: x.s.Now() - x.path.Needs()/2, Trip: x.trip(), Every: x.every, Dense: x.dense,
+		Far: x.far, Wait: max(x.s.Wait(), x.path.Needs()),
+		Requests: x.spare(), TimeLeft: x.sendUntil() - x.s.Now()}
+	likely, tl := []*space.Region(nil), x.shown()
 	for _, class := range classes(x.likely()) { // the kinds of a class are one limiter
 		likely = append(likely, class[0])
 	}
@@ -455,21 +437,21 @@ func (x *search) planner() *planner {
 	}
 	for _, r := range likely {
 		n := 8
-		if r.kind.base.Align == spec.AlignUnknown {
+		if r.Kind.Base.Align == spec.AlignUnknown {
 			n = 4
 		}
-		points := r.points(n, x.doubting || len(likely) == 1)
-		parts := []*kind{r.kind}
+		points := r.Points(n, x.doubting || len(likely) == 1)
+		parts := []*space.Kind{r.Kind}
 		if x.far { // far away, models of one rounding may not tell some kinds apart
-			parts = r.kind.each()
+			parts = r.Kind.Each()
 		}
 		for i, b := range points {
 			if late() { // it plans with the models so far
 				return p
 			}
-			if m := newModel(r, tl, parts[i%len(parts)], b); m != nil {
-				m.weight = 1 / float64(len(points)*len(likely))
-				p.models = append(p.models, m)
+			if m := plan.NewModel(r, tl, parts[i%len(parts)], b); m != nil {
+				m.Weight = 1 / float64(len(points)*len(likely))
+				p.Models = append(p.Models, m)
 			}
 		}
 	}
@@ -478,18 +460,18 @@ func (x *search) planner() *planner {
 
 // trip is the median time from a request to its answer, without waiting in a queue.
 func (x *search) trip() time.Duration {
-	all := trips(x.shown(), timeline.Allowed, timeline.Denied, timeline.Unknown)
+	all := trip.Trips(x.shown(), timeline.Allowed, timeline.Denied, timeline.Unknown)
 	if len(all) == 0 {
 		return 0
 	}
 	return all[len(all)/2]
 }
 
-// left names the kinds that are left.
-func (x *search) left() []string {
+// kindNames names the kinds that are left.
+func (x *search) kindNames() []string {
 	var out []string
 	for _, r := range x.regions {
-		out = append(out, r.text())
+		out = append(out, r.Text())
 	}
 	return out
 }

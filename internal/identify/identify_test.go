@@ -15,6 +15,10 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -64,7 +68,7 @@ func (s *simulated) Header() timeline.Header {
 	return timeline.Header{Started: s.start, WallError: 500 * time.Millisecond, Ended: s.now}
 }
 
-func (s *simulated) Send(_ context.Context, p Phase) ([]timeline.Observation, error) {
+func (s *simulated) Send(_ context.Context, p plan.Phase) ([]timeline.Observation, error) {
 	var out []timeline.Observation
 	s.now += p.Rest
 	end := s.now
@@ -168,7 +172,7 @@ func randomLimit(r *rand.Rand, most int64) spec.Limit {
 
 // budget is the budget for named policies: 10 times the quota and 200 requests.
 func budget(limit spec.Limit) Options {
-	return Options{Fresh: true, Budget: Budget{MaxRequests: int(10*limit[0].Full()) + 200,
+	return Options{Fresh: true, Budget: identity.Budget{MaxRequests: int(10*limit[0].Full()) + 200,
 		Every: 20 * time.Millisecond, MaxTime: 20 * time.Minute}}
 }
 
@@ -177,7 +181,7 @@ func TestALogIsIdentified(t *testing.T) {
 	t.Parallel()
 	limit := parsed(t, "sliding-window-log,rate=5/2s")
 	res := Identify(t.Context(), simulate(t, limit, 1), budget(limit))
-	if res.Verdict != Identified {
+	if res.Verdict != identity.Identified {
 		t.Fatalf("got %s, want it identified", res.Summary())
 	}
 	right(t, limit, res)
@@ -202,10 +206,10 @@ func TestAQuotaInUseIsNoAccusation(t *testing.T) {
 			}
 			res := Identify(t.Context(), s, o)
 			t.Logf("%s after %d requests: %s", res.Verdict, len(res.Timeline.Observations), res.Stopped)
-			if res.Verdict == None {
+			if res.Verdict == identity.None {
 				t.Errorf("%s: got %s, and it is one that is known", limit, res.Verdict)
 			}
-			if res.Verdict == Identified {
+			if res.Verdict == identity.Identified {
 				right(t, limit, res)
 			}
 		})
@@ -213,7 +217,7 @@ func TestAQuotaInUseIsNoAccusation(t *testing.T) {
 }
 
 // right fails the test unless the identified limit is the truth and passes on the recording.
-func right(t *testing.T, limit spec.Limit, res *Result) {
+func right(t *testing.T, limit spec.Limit, res *identity.Result) {
 	t.Helper()
 	if why := differs(limit[0], res.Found[0]); why != "" && (why != "rate" || res.Sharper == nil) {
 		t.Errorf("%s: got %s, whose %s is another one", limit, res.Found[0].Limit, why)
@@ -227,7 +231,7 @@ func right(t *testing.T, limit spec.Limit, res *Result) {
 
 // differs says in what a truth can be told apart from what was found; empty: in nothing. A bucket that is
 // filled a whole quota at a time is a fixed window that happens to start with the first request.
-func differs(truth spec.Policy, found Candidate) string {
+func differs(truth spec.Policy, found identity.Candidate) string {
 	got := found.Limit[0]
 	perSecond := func(p spec.Policy) float64 { return float64(p.Rate.N) / p.Rate.Per.Seconds() }
 	batches := truth.Fill == truth.Full() && truth.Refill == spec.RefillInterval
@@ -334,7 +338,7 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 	if h.network {
 		s.forward = 1 + time.Duration(r.Int64N(int64(s.trip)))
 	}
-	o.Told = func(p Phase, tl *timeline.Timeline, left []string) {
+	o.OnPhase = func(p plan.Phase, tl *timeline.Timeline, left []string) {
 		if only, replay := os.LookupEnv("RLCHECK_SEED"); replay && !strings.Contains(only, "-") {
 			t.Logf("%s: rest %s, %d requests, %d kinds", p.Name, p.Rest, len(tl.Observations), len(left))
 		}
@@ -344,7 +348,7 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 	said := fmt.Sprintf("seed %d: %s: %s after %d of %d requests in %s: %s", seed, limit, res.Summary(),
 		len(res.Timeline.Observations), o.MaxRequests, res.Used.Round(time.Second), res.Stopped)
 	why := ""
-	if res.Verdict == Identified {
+	if res.Verdict == identity.Identified {
 		why = differs(limit[0], res.Found[0])
 	}
 	if why == "rate" && res.Sharper != nil {
@@ -352,11 +356,11 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 		why = ""
 	}
 	switch {
-	case res.Verdict == None || why != "":
+	case res.Verdict == identity.None || why != "":
 		h.wrong.Add(1)
 		t.Errorf("WRONG %s %s; replay: RLCHECK_SEED=%d go test ./internal/identify -run %s", why, said, seed,
 			h.t.Name())
-	case res.Verdict == Open:
+	case res.Verdict == identity.Open:
 		if h.open.Add(1); h.tooShort(limit[0]) {
 			h.short.Add(1)
 		}
@@ -434,7 +438,7 @@ func TestUnreachableStopsAtOnce(t *testing.T) {
 	s := simulate(t, limit, 1)
 	s.lost = 1
 	res := Identify(t.Context(), s, budget(limit))
-	if n := len(res.Timeline.Observations); res.Verdict != Open || n != MostLost {
+	if n := len(res.Timeline.Observations); res.Verdict != identity.Open || n != MostLost {
 		t.Errorf("nothing answers: got %s after %d requests, want open after %d", res.Verdict, n, MostLost)
 	}
 }
@@ -475,7 +479,7 @@ func TestJudgingKeepsTheBudget(t *testing.T) {
 		limit, o := parsed(t, text), usualBudget()
 		o.MaxTime, o.Think, o.Every = most, 10*time.Second, 50*time.Millisecond
 		res := Identify(t.Context(), ponderous{simulate(t, limit, 1)}, o)
-		if res.Used > most+slowest(res.Timeline) {
+		if res.Used > most+trip.Slowest(res.Timeline) {
 			t.Errorf("%s: %s of %s were used: %s", text, res.Used, most, res.Stopped)
 		}
 	}
@@ -488,14 +492,15 @@ func TestWhatIsNotCheckedIsNotNamed(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s, now := simulate(t, limit, 1), time.Duration(0)
 		x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: func() time.Duration { return now },
-			ended: func() bool { return false }, regions: []*region{known(limit[0])}, usuals: confirming,
+			ended:   func() bool { return false },
+			regions: []*space.Region{known(limit[0])}, usuals: confirming,
 			every: o.Every}
-		if x.send(t.Context(), Phase{Requests: 8, Every: 30 * time.Millisecond}); late {
+		if x.send(t.Context(), plan.Phase{Requests: 8, Every: 30 * time.Millisecond}); late {
 			now = o.MaxTime + time.Second
 		}
-		want, stopped := Identified, ""
+		want, stopped := identity.Identified, ""
 		if late {
-			want, stopped = Open, unchecked
+			want, stopped = identity.Open, unchecked
 		}
 		if res := x.result(); res.Verdict != want || res.Stopped != stopped {
 			t.Errorf("after %s of %s: got %s %q, want %s %q", now, o.MaxTime, res.Verdict, res.Stopped,
@@ -511,14 +516,15 @@ func TestNothingIsJudgedAfterTheTime(t *testing.T) {
 		x := volleys(t, "sliding-window-log,rate=5/2s", 1, 8, 0, 5*time.Second)
 		x.o.Think, x.ended = 10*time.Second, never
 		x.clock = func() time.Duration { return map[bool]time.Duration{true: x.o.MaxTime}[late] }
-		left := &region{kind: kinds()[3], live: []box{{q1: 5, q2: 6, t1: 3 * time.Second, t2: time.Minute}}}
-		x.regions = []*region{left}
-		if x.result(); (left.left == 0) != late {
-			t.Errorf("late %v: got %d judgements", late, -left.left)
+		left := &space.Region{Kind: space.Kinds()[3],
+			Live: []space.Box{{Q1: 5, Q2: 6, T1: 3 * time.Second, T2: time.Minute}}}
+		x.regions = []*space.Region{left}
+		if x.result(); (left.Judgements == 0) != late {
+			t.Errorf("late %v: got %d judgements", late, -left.Judgements)
 		}
-		c := Candidate{Limit: parsed(t, "sliding-window-log,rate=5/2s")}
+		c := identity.Candidate{Limit: parsed(t, "sliding-window-log,rate=5/2s")}
 		x.late = nil // while experiments are chosen
-		x.regions = []*region{known(c.Limit[0])}
+		x.regions = []*space.Region{known(c.Limit[0])}
 		if ban := x.banned(c); (ban == nil) != late {
 			t.Errorf("late %v: got the ban %v", late, ban)
 		}

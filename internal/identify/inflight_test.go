@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -17,7 +21,7 @@ func TestALostAnswerHoldsNoPlaceForLong(t *testing.T) {
 		Outcome: timeline.Denied}
 	late.Seq = 1
 	tl := &timeline.Timeline{Observations: []timeline.Observation{{Outcome: timeline.Unknown}, late}}
-	if n := placesOf(tl).held("", late.Sent, late.FirstByte); n != 0 {
+	if n := refute.PlacesOf(tl).Held("", late.Sent, late.FirstByte); n != 0 {
 		t.Errorf("got %d under way, want none", n)
 	}
 }
@@ -39,7 +43,7 @@ func TestPlacesAreThoseOfTheDefinition(t *testing.T) {
 			}
 			tl.Observations = append(tl.Observations, o)
 		}
-		all, late := placesOf(tl), lateness(tl)
+		all, late := refute.PlacesOf(tl), refute.Lateness(tl)
 		for _, o := range tl.Observations {
 			var want int64
 			for _, p := range tl.Observations {
@@ -52,7 +56,7 @@ func TestPlacesAreThoseOfTheDefinition(t *testing.T) {
 					want++
 				}
 			}
-			if got := all.held(o.Partition, o.Sent, o.Sent+time.Second); got != want {
+			if got := all.Held(o.Partition, o.Sent, o.Sent+time.Second); got != want {
 				t.Fatalf("seed %d: #%d: got %d places held, want %d: %+v", seed, o.Seq, got, want,
 					tl.Observations)
 			}
@@ -88,7 +92,7 @@ func randomSeats(t *testing.T, seed uint64) *seats {
 	return s
 }
 
-func (s *seats) Send(_ context.Context, p Phase) ([]timeline.Observation, error) {
+func (s *seats) Send(_ context.Context, p plan.Phase) ([]timeline.Observation, error) {
 	var out []timeline.Observation
 	s.now += p.Rest
 	end := s.now
@@ -124,7 +128,7 @@ func (s *seats) Send(_ context.Context, p Phase) ([]timeline.Observation, error)
 }
 
 // asFarAs returns a search after its opening phases, and the path if a steady one may be supposed.
-func asFarAs(t *testing.T, s Sender) (x *search, path *Steady) {
+func asFarAs(t *testing.T, s Sender) (x *search, path *trip.Steady) {
 	x = &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}, clock: s.Now, made: map[string]int{},
 		ended: func() bool { return false }}
 	x.o.MaxRequests = 400
@@ -132,7 +136,7 @@ func asFarAs(t *testing.T, s Sender) (x *search, path *Steady) {
 	if !x.open(t.Context()) || !x.brisk() {
 		return x, nil
 	}
-	return x, steady(x.tl)
+	return x, trip.SteadyOf(x.tl)
 }
 
 // TestALimitOfRequestsInFlightExplainsItselfFromFarAway, however long requests take, however much of that is
@@ -165,7 +169,7 @@ func TestALimitOfRequestsInFlightIsNamedNothingElseFromFarAway(t *testing.T) {
 	for seed := range uint64(100) {
 		s, o := randomSeats(t, seed), usualBudget()
 		o.MaxRequests, o.Fresh = 400, seed%2 == 0
-		if res := Identify(t.Context(), s, o); res.Verdict != Open {
+		if res := Identify(t.Context(), s, o); res.Verdict != identity.Open {
 			t.Errorf("seed %d: got %s of %d places, each held for %s to %s, on a path of %s", seed,
 				res.Summary(), s.places, s.least, s.most, s.trip)
 		}

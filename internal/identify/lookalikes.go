@@ -3,11 +3,13 @@ package identify
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -55,20 +57,22 @@ func OfWholeSeconds(quota int64, window time.Duration) (out []verdict.Explanatio
 
 // ByOneClock tells whether one clock of whole seconds explains a recording with a limit of OfWholeSeconds
 // against which the judge finds nothing. It says yes to recordings of several clients.
-func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool { return asker(nil).bySeconds(tl, limit) }
+func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool {
+	return refute.Asker(nil).BySeconds(tl, limit)
+}
 
 // ofWholeSeconds returns the limiters with a clock of whole seconds that explain the recording as the
 // measured window does. Such a clock explains so much that it is asked about only here, and not for windows
 // over 30 s. If the window may last whole seconds, requests must have been sent. It must also be one of
 // offbeats, or be named otherwise. If the window is not by the clock, answers must state a limit, and it must
 // be no multiple of half a second.
-func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
+func (x *search) ofWholeSeconds(c identity.Candidate) (out []identity.Candidate) {
 	const longest = 30 * time.Second
-	if p := c.Limit[0]; !p.HasWindow() || c.most > longest || c.lasts(time.Second) && !x.offbeats(p) &&
+	if p := c.Limit[0]; !p.HasWindow() || c.Most > longest || c.Lasts(time.Second) && !x.offbeats(p) &&
 		(x.recorded() || p.Rate.Per%time.Second == 0) {
 		return nil
 	}
-	if c.Limit[0].Align != spec.AlignUnknown && (len(Told(x.tl)) == 0 || c.lasts(time.Second/2)) {
+	if c.Limit[0].Align != spec.AlignUnknown && (len(identity.Told(x.tl)) == 0 || c.Lasts(time.Second/2)) {
 		return nil
 	}
 	tl := x.judged()
@@ -77,13 +81,13 @@ func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 			break
 		}
 		for _, beside := range []time.Duration{0, time.Second, -time.Second} { // the nearest first
-			w := max(c.least.Truncate(time.Second)+beside, time.Second)
+			w := max(c.Least.Truncate(time.Second)+beside, time.Second)
 			limit, err := spec.Parse(fmt.Sprintf(k.spec, c.Limit[0].Rate.N, w))
-			if err == nil && x.asker.explains(tl, limit) &&
-				(x.recorded() || x.asker.bySeconds(tl, limit)) {
-				out = append(out, Candidate{Text: k.text + byTheSecond,
+			if err == nil && x.asker.Explains(tl, limit) &&
+				(x.recorded() || x.asker.BySeconds(tl, limit)) {
+				out = append(out, identity.Candidate{Text: k.text + byTheSecond,
 					Class: []spec.Algorithm{limit[0].Algorithm}, Limit: limit, Measured: c.Measured,
-					least: w, most: w})
+					Least: w, Most: w})
 				break
 			}
 		}
@@ -97,153 +101,6 @@ func (x *search) offbeats(p spec.Policy) bool {
 	return !x.recorded() && p.Fixed() && p.Align == spec.AlignUnknown && p.Rate.Per%time.Second == 0 &&
 		p.Rate.Per >= 2*time.Second && p.Rate.Per <= 30*time.Second
 }
-
-// bySeconds tells whether one clock of whole seconds explains a recording, wherever its seconds begin. With
-// tick=1s the judge may read each request a second early, apart from all others, so it refutes little. Here
-// the place of the seconds is divided, and each request gets the readings that are possible there.
-func (a asker) bySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
-	const first, finest, most = time.Second / 16, time.Millisecond, 500
-	if several(tl) { // each client may have a clock of its own
-		return true
-	}
-	exact := slices.Clone(limit)
-	exact[0].Tick, exact[0].TickSet = 0, false
-	var open [][2]time.Duration
-	for from := time.Second; from < 2*time.Second; from += first { // late ones read the second before
-		open = append(open, [2]time.Duration{from, from + first})
-	}
-	for range most {
-		if len(open) == 0 || a.over() {
-			return a.over()
-		}
-		last := len(open) - 1
-		from, to := open[last][0], open[last][1]
-		open = open[:last]
-		if a.contradicts(tl, exact, from, to) {
-			continue
-		}
-		if to-from <= finest {
-			return true
-		}
-		middle := from + (to-from)/2
-		open = append(open, [2]time.Duration{from, middle}, [2]time.Duration{middle, to})
-	}
-	return true
-}
-
-// contradicts tells whether no clock of whole seconds that is ahead by from to to explains a recording.
-func (a asker) contradicts(tl *timeline.Timeline, limit spec.Limit, from, to time.Duration) bool {
-	stray := strays(&tl.Header, from, to)
-	if oneByOne(tl) {
-		return !followed(inSeconds(tl, from, to), limit, stray)
-	}
-	if stray { // any request may be read in the next second
-		to += time.Second
-	}
-	read := inSeconds(tl, from, to)
-	sure := read.Counts().Unknown == 0 || slowest(read) >= time.Second // a lost one is read within two
-	return sure && (a.refuted(read, limit, verdict.Exact, false) ||
-		a.refuted(read, limit, verdict.Exact, true))
-}
-
-// oneByOne tells whether each request was sent after the previous answer.
-func oneByOne(tl *timeline.Timeline) bool {
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		if !o.Answered || i > 0 && o.Sent < tl.Observations[i-1].FirstByte {
-			return false
-		}
-	}
-	return true
-}
-
-// reading is what a limit may remember after a request, and what its clock of whole seconds read: at, in the
-// second that began with tick.
-type reading struct {
-	state    reference.State
-	tick, at time.Duration
-}
-
-// followed tells whether a limit may have decided so on requests that came one after the other. It tries all
-// times that its clock of whole seconds may have read, which never goes back. A clock that strays reads the
-// next second throughout some seconds. It says yes where there are too many readings.
-func followed(read *timeline.Timeline, limit spec.Limit, stray bool) bool {
-	const most = 500
-	l, err := reference.NewLimit(limit)
-	if err != nil {
-		return true
-	}
-	ways := map[reading]bool{{state: l.Init()}: true}
-	for i := range read.Observations {
-		o, next := &read.Observations[i], map[reading]bool{}
-		for w := range ways {
-			for _, r := range w.later(o.Sent, o.FirstByte, stray) {
-				s, d := l.Step(r.state, r.at, 1)
-				if o.Outcome == timeline.Unknown { // decided or not
-					next[r] = true
-				} else if d.Allow != (o.Outcome == timeline.Allowed) {
-					continue
-				}
-				r.state = s
-				next[r] = true
-			}
-		}
-		if ways = next; len(ways) == 0 || len(ways) > most {
-			break
-		}
-	}
-	return len(ways) > 0
-}
-
-// later are the readings after r of a request in one of the seconds from first to last.
-func (r reading) later(first, last time.Duration, stray bool) (out []reading) {
-	for tick := max(r.tick, first); tick <= last; tick += time.Second {
-		if stray && tick == r.tick {
-			out = append(out, r)
-			continue
-		}
-		out = append(out, reading{r.state, tick, max(r.at, tick)})
-		if stray {
-			out = append(out, reading{r.state, tick, tick + time.Second})
-		}
-	}
-	return out
-}
-
-// timerLate is how late a timer that sets a clock may be.
-const timerLate = 50 * time.Millisecond
-
-// strays tells whether a clock that is ahead by from to to is set shortly before a second ends, so that a
-// late timer finds the next one. It is false for a target whose wall clock is not ours: there nobody knows.
-func strays(h *timeline.Header, from, to time.Duration) bool {
-	if h.WallError > timerLate {
-		return false
-	}
-	begin := time.Duration(h.Started.Add(-to - h.WallError).Nanosecond())
-	return begin+to-from+2*h.WallError >= time.Second-timerLate
-}
-
-// inSeconds is a recording with the times that a clock of whole seconds reads which is ahead by from to to.
-// Some such clocks are set by a timer, which may be late.
-func inSeconds(tl *timeline.Timeline, from, to time.Duration) *timeline.Timeline {
-	out, h := *tl, tl.Header
-	out.Header.Tick, out.Header.DriftPPM = 0, 0
-	slack := func(at time.Duration) time.Duration { return h.Tick + at/1_000_000*time.Duration(h.DriftPPM) }
-	out.Observations = slices.Clone(tl.Observations)
-	for i := range out.Observations {
-		o := &out.Observations[i]
-		o.Sent = max(0, o.Sent-slack(o.Sent)-timerLate+from).Truncate(time.Second)
-		if o.At = o.Sent; o.Answered {
-			o.FirstByte = (o.FirstByte + slack(o.FirstByte) + to).Truncate(time.Second)
-			o.Done = max(o.FirstByte, (o.Done + slack(o.Done) + to).Truncate(time.Second))
-		}
-	}
-	out.Header.Ended = max(out.End(), (h.Ended + slack(h.Ended) + to).Truncate(time.Second))
-	return &out
-}
-
-// lasts tells whether the window of c may be a multiple of unit.
-func (c Candidate) lasts(unit time.Duration) bool { return c.most.Truncate(unit) >= c.least }
 
 // prolonging is the reason where a ban that every request prolongs explains the recording.
 const prolonging = "a ban that every request prolongs, which no SPEC has, explains all answers too: %s"
@@ -267,7 +124,7 @@ func (p prolonged) String() string {
 // asProlonged returns a ban that every request prolongs, if one explains the recording as c does; else nil.
 // Apache's mod_evasive has such a ban, in whole seconds. A ban of 4s was named a window of 3.15s that
 // requests start anew, since it ends after 3 to 4 s.
-func (x *search) asProlonged(c Candidate) *prolonged {
+func (x *search) asProlonged(c identity.Candidate) *prolonged {
 	tl := x.judged()
 	for _, p := range rivalBans(c) {
 		if x.overdue() {
@@ -293,16 +150,16 @@ func (x *search) asProlonged(c Candidate) *prolonged {
 
 // rivalBans are the bans that every request prolongs and that resemble c. It leaves out those that are c
 // itself. It leaves out clocks of whole seconds where c may last half seconds, since such bans nearly do.
-func rivalBans(c Candidate) (out []prolonged) {
+func rivalBans(c identity.Candidate) (out []prolonged) {
 	inside := c.Limit[0]
 	inside.Align = spec.AlignFirst
 	if inside.Ban > 0 {
 		inside.Align = c.Limit[0].Align
 		inside.Ban, inside.BanTo = 0, 0
 		for i := range time.Duration(5) {
-			out = append(out, prolonged{inside, c.longLeast + (c.longMost-c.longLeast)*i/4, 0})
+			out = append(out, prolonged{inside, c.BanLeast + (c.BanMost-c.BanLeast)*i/4, 0})
 		}
-		for ban := c.longLeast.Truncate(time.Second); ban <= c.longMost+time.Second; ban += time.Second {
+		for ban := c.BanLeast.Truncate(time.Second); ban <= c.BanMost+time.Second; ban += time.Second {
 			out = append(out, prolonged{inside, max(ban, time.Second), time.Second})
 		}
 		return out
@@ -313,15 +170,15 @@ func rivalBans(c Candidate) (out []prolonged) {
 	var exact []prolonged // those of a clock of whole seconds come first
 	for _, inside.Refresh = range []spec.Refresh{spec.RefreshAdmitted, ""} {
 		const longest = 30 * time.Second
-		for ban := time.Second; ban <= min(2*c.most, longest) && !c.lasts(time.Second/2); ban += time.Second {
+		for ban := time.Second; ban <= min(2*c.Most, longest) && !c.Lasts(time.Second/2); ban += time.Second {
 			for inside.Rate.Per = time.Second; inside.Rate.Per <= ban; inside.Rate.Per += time.Second {
 				out = append(out, prolonged{inside, ban, time.Second})
 			}
 		}
 		for _, share := range []time.Duration{25, 50, 67, 80} { // a share of 100 is c itself
-			inside.Rate.Per = (c.least + c.most) / 200 * share
+			inside.Rate.Per = (c.Least + c.Most) / 200 * share
 			for i := range time.Duration(5) {
-				exact = append(exact, prolonged{inside, c.least + (c.most-c.least)*i/4, 0})
+				exact = append(exact, prolonged{inside, c.Least + (c.Most-c.Least)*i/4, 0})
 			}
 		}
 	}
@@ -380,21 +237,21 @@ const inFlightToo = "each denial came while other requests were in flight, so a 
 // inFlight returns a limit of requests in flight that explains the whole recording; nil where none does. On a
 // steady path, nobody knows for how much of the path a request holds its place. That time is divided until
 // each part is refuted, or a small one is not.
-func (x *search) inFlight() *Candidate {
+func (x *search) inFlight() *identity.Candidate {
 	if x.path == nil {
 		tl := x.judged()
-		return x.asker.heldFor(tl, leastUnderWay(tl), "")
+		return heldFor(x.asker, tl, leastUnderWay(tl), "")
 	}
 	const parts = 32
 	all := *x.tl
 	all.Observations = all.Observations[x.skip:]
-	tl, floor := certain(&all), x.path.Floor
+	tl, floor := refute.Certain(&all), x.path.Floor
 	for open := [][2]time.Duration{{0, floor}}; len(open) > 0; {
 		held := open[len(open)-1]
 		open = open[:len(open)-1]
-		part := (&Steady{Floor: floor - held[1]}).decided(tl)
+		part := (&trip.Steady{Floor: floor - held[1]}).Decided(tl)
 		for n := leastUnderWay(part); n > 0; n-- {
-			c := x.asker.heldFor(part, n, fmt.Sprintf(",hold=%s..,linger=0s", held[0]))
+			c := heldFor(x.asker, part, n, fmt.Sprintf(",hold=%s..,linger=0s", held[0]))
 			if c == nil {
 				continue
 			}
@@ -411,10 +268,10 @@ func (x *search) inFlight() *Candidate {
 
 // leastUnderWay is the least number of requests that may have been in flight at any denial.
 func leastUnderWay(tl *timeline.Timeline) int64 {
-	least, all := int64(len(tl.Observations)), placesOf(tl)
+	least, all := int64(len(tl.Observations)), refute.PlacesOf(tl)
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
-			least = min(least, all.held(o.Partition, o.Sent, max(o.FirstByte, o.Sent)))
+			least = min(least, all.Held(o.Partition, o.Sent, max(o.FirstByte, o.Sent)))
 		}
 	}
 	return least
@@ -422,67 +279,33 @@ func leastUnderWay(tl *timeline.Timeline) int64 {
 
 // heldFor returns the limit of so many requests in flight if it explains a recording; else nil. held is what
 // a SPEC says about how long each request holds its place.
-func (a asker) heldFor(tl *timeline.Timeline, limit int64, held string) *Candidate {
-	l, err := spec.Parse(fmt.Sprintf("%s,limit=%d%s", inFlightClass[0], limit, held))
+func heldFor(a refute.Asker, tl *timeline.Timeline, limit int64, held string) *identity.Candidate {
+	l, err := spec.Parse(fmt.Sprintf("%s,limit=%d%s", space.InFlightClass[0], limit, held))
 	if err != nil {
 		return nil
 	}
-	if no := a.ask(func() bool {
+	if no := a.Ask(func() bool {
 		no, _ := check.Refuted(tl, l, verdict.Exact, true)
 		return no
 	}); no {
 		return nil
 	}
-	out := &Candidate{Text: "a limit of requests in flight", Class: inFlightClass,
-		Limit: spec.Limit{complete(spec.Policy{Algorithm: inFlightClass[0], Rate: spec.Rate{N: limit}})}}
+	out := &identity.Candidate{Text: "a limit of requests in flight", Class: space.InFlightClass,
+		Limit: spec.Limit{space.Complete(
+			spec.Policy{Algorithm: space.InFlightClass[0], Rate: spec.Rate{N: limit}})}}
 	out.Measured.Burst = verdict.Interval{Lo: 1, Hi: float64(limit), LoSet: true, HiSet: true}
 	return out
 }
 
 // heldBack tells of a limit of requests in flight where one explains all. In a queue all waiting requests are
 // in flight, so it is not told there.
-func (x *search) heldBack(res *Result) {
-	if x.aside != nil || x.asker.over() {
+func (x *search) heldBack(res *identity.Result) {
+	if x.withoutQueue != nil || x.asker.Over() {
 		return
 	}
 	if c := x.inFlight(); c != nil {
 		why := x.fromNearer(res.Found)
-		res.Verdict, res.Stopped, res.Nearer = Open, inFlightToo+why, why != ""
+		res.Verdict, res.Stopped, res.Nearer = identity.Open, inFlightToo+why, why != ""
 		res.Found, res.Gone, res.Sharper, res.Also = append(res.Found, *c), nil, nil, nil
 	}
-}
-
-// crowd is the most requests that may have been in flight at once.
-func (r *Result) crowd() (most int64) {
-	all := placesOf(r.Timeline)
-	for i := range r.Timeline.Observations {
-		o := &r.Timeline.Observations[i]
-		n := all.held(o.Partition, o.Sent, o.Sent)
-		if o.Outcome == timeline.Denied { // it was in flight too, but held no place
-			n++
-		}
-		most = max(most, n)
-	}
-	return most
-}
-
-// undenied is the reason where a limit denied nothing.
-const undenied = "no request was denied"
-
-// undenied says which limits a recording without a denial would not have shown.
-func (r *Result) undenied() string {
-	b := r.unseen()
-	text := fmt.Sprintf(undenied+": a limit above %s in %s, or of more than %d in flight, would not "+
-		"have been seen", quantity.Plural(int(b.requests), "request"), quantity.Brief(b.within), r.crowd())
-	lost, word := 0, ""
-	for o := range r.Timeline.All() {
-		if !o.Answered && timeline.NoAnswer(o.Error) {
-			lost, word = lost+1, o.Error
-		}
-	}
-	if lost > 0 {
-		text += fmt.Sprintf(", but %s got no answer (%s), which may be a way to deny (rlcheck run judges "+
-			"that with --set denied.unanswered=true)", quantity.Plural(lost, "request"), word)
-	}
-	return text
 }

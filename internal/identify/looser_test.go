@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -25,10 +27,11 @@ func TestWhatHoldsWindowsHoldsEach(t *testing.T) {
 			sim.trip, sim.jitter = time.Microsecond, 0
 			x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
 			for range 12 {
-				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(int64(time.Second))), Requests: 30,
+				rest := time.Duration(r.Int64N(int64(time.Second)))
+				x.send(t.Context(), plan.Phase{Rest: rest, Requests: 30,
 					Every: time.Duration(1+r.Int64N(60)) * time.Millisecond})
 			}
-			if (&region{kind: &kind{}}).looser(x.tl, limit[0], verdict.Exact) {
+			if (&space.Region{Kind: &space.Kind{}}).Looser(x.tl, limit[0], verdict.Exact) {
 				t.Errorf("%s, seed %d: got its own answers refuted", limit, seed)
 			}
 		}

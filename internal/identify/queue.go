@@ -1,10 +1,12 @@
 package identify
 
 import (
-	"math"
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -18,15 +20,15 @@ import (
 
 // asQueue supposes that admitted requests wait in a queue.
 func (x *search) asQueue() {
-	x.aside, x.regions = x.regions, queues(x.regions)
-	x.soon = prompt(x.judged())
+	x.withoutQueue, x.regions = x.regions, queues(x.regions)
+	x.queueWithin = trip.Unqueued(x.judged())
 }
 
 // queues returns the queues that admit as the buckets among regions do.
-func queues(regions []*region) (out []*region) {
+func queues(regions []*space.Region) (out []*space.Region) {
 	for _, r := range regions {
-		if r.kind.base.Bucketed() && r.kind.base.Count != spec.CountAll {
-			out = append(out, &region{kind: queueKind(r.kind), live: slices.Clone(r.live)})
+		if r.Kind.Base.Bucketed() && r.Kind.Base.Count != spec.CountAll {
+			out = append(out, &space.Region{Kind: space.QueueKind(r.Kind), Live: slices.Clone(r.Live)})
 		}
 	}
 	return out
@@ -34,32 +36,32 @@ func queues(regions []*region) (out []*region) {
 
 // later begins anew with queues where a denial took longer than all before.
 func (x *search) later() {
-	if x.aside == nil || prompt(x.judged()) <= x.soon {
+	if x.withoutQueue == nil || trip.Unqueued(x.judged()) <= x.queueWithin {
 		return
 	}
-	x.soon, x.regions = prompt(x.judged())*5/4, queues(x.aside)
+	x.queueWithin, x.regions = trip.Unqueued(x.judged())*5/4, queues(x.withoutQueue)
 }
 
 // dropQueue takes back the queue as soon as no queue that is left has a place to wait in: then answers were
 // merely slow. It tells whether it did so. Otherwise it drops the queues without a place.
 func (x *search) dropQueue() bool {
-	if x.aside == nil || len(x.regions) == 0 {
+	if x.withoutQueue == nil || len(x.regions) == 0 {
 		return false
 	}
-	if !slices.ContainsFunc(x.regions, func(r *region) bool { return r.hull().q2 > 1 }) {
+	if !slices.ContainsFunc(x.regions, func(r *space.Region) bool { return r.Hull().Q2 > 1 }) {
 		x.noQueue()
 		return true
 	}
-	full := func(b box) bool { return b.q2 == 1 }
+	full := func(b space.Box) bool { return b.Q2 == 1 }
 	for _, r := range x.regions {
-		r.live, r.doubtful = slices.DeleteFunc(r.live, full), slices.DeleteFunc(r.doubtful, full)
+		r.Live, r.Doubtful = slices.DeleteFunc(r.Live, full), slices.DeleteFunc(r.Doubtful, full)
 	}
-	x.regions = slices.DeleteFunc(x.regions, (*region).empty)
+	x.regions = slices.DeleteFunc(x.regions, (*space.Region).Empty)
 	return false
 }
 
 // noQueue takes back that admitted requests wait in a queue.
-func (x *search) noQueue() { x.regions, x.aside = x.aside, nil }
+func (x *search) noQueue() { x.regions, x.withoutQueue = x.withoutQueue, nil }
 
 // queued tells whether a third of the admitted requests of a phase took much longer than the fastest answer;
 // of all phases where phase is empty.
@@ -82,7 +84,7 @@ func queued(tl *timeline.Timeline, phase string) bool {
 func Waits(tl *timeline.Timeline) bool { return queued(tl, "") }
 
 // slowAfter is the time from which on an answer is much slower than the fastest one.
-func slowAfter(tl *timeline.Timeline) time.Duration { return soonest(tl)*3 + 10*time.Millisecond }
+func slowAfter(tl *timeline.Timeline) time.Duration { return trip.Soonest(tl)*3 + 10*time.Millisecond }
 
 // waiting tells whether each of the last n requests was admitted and waited.
 func (x *search) waiting(n int) bool {
@@ -91,54 +93,6 @@ func (x *search) waiting(n int) bool {
 	return len(last) == n && !slices.ContainsFunc(last, func(o timeline.Observation) bool {
 		return o.Outcome != timeline.Allowed || o.FirstByte-o.Sent <= soon
 	})
-}
-
-// soonest is the shortest time from a request to its answer.
-func soonest(tl *timeline.Timeline) time.Duration {
-	out := time.Duration(math.MaxInt64 / 4)
-	for i := range tl.Observations {
-		if o := &tl.Observations[i]; o.Answered {
-			out = min(out, o.FirstByte-o.Sent)
-		}
-	}
-	return out
-}
-
-// prompt is how long an answer takes that waits in no queue: as long as the slowest denial, or a bit longer
-// than the fastest answer.
-func prompt(tl *timeline.Timeline) time.Duration {
-	soon := soonest(tl)
-	out := time.Duration(0)
-	for i := range tl.Observations {
-		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
-			out = max(out, o.FirstByte-o.Sent)
-		}
-	}
-	if out == 0 {
-		return soon * 2
-	}
-	const jitter = 40 * time.Millisecond
-	return max(out, soon+min(soon, jitter))
-}
-
-// undelayed is the recording in which all admissions were decided within soon.
-func undelayed(tl *timeline.Timeline, soon time.Duration) *timeline.Timeline {
-	out := *tl
-	out.Observations = slices.Clone(tl.Observations)
-	for i := range out.Observations {
-		if o := &out.Observations[i]; o.Outcome == timeline.Allowed {
-			o.FirstByte = min(o.FirstByte, o.Sent+soon)
-		}
-	}
-	out.Header.Ended = max(tl.Header.Ended, tl.End())
-	return &out
-}
-
-// queueKind is the kind of queues that admit as a kind of buckets does.
-func queueKind(bucket *kind) *kind {
-	q := *bucket
-	q.class, q.text, q.queue = []spec.Algorithm{spec.LeakyBucketQueue}, "a queue", true
-	return &q
 }
 
 // queueOf is the queue that admits as a bucket does. So many requests pass it without waiting.
@@ -150,27 +104,27 @@ func queueOf(bucket spec.Policy, undelayed int64) spec.Policy {
 // queueIn returns a queue whose delays the recording does not refute, and the times that the delays leave.
 // Delays tell a rate much more finely than admissions do. The queue has a round time, if possible, or one
 // near the middle. If all that are tried are refuted, it is best, with all that is left of r.
-func (x *search) queueIn(r *region, best box) (spec.Policy, box) {
+func (x *search) queueIn(r *space.Region, best space.Box) (spec.Policy, space.Box) {
 	const steps = 40
-	h := r.hull()
+	h := r.Hull()
 	at := func(t time.Duration) spec.Policy {
 		b := best
-		b.t1, b.t2 = t, t
-		return complete(queueOf(r.kind.written(b), x.undelayed))
+		b.T1, b.T2 = t, t
+		return space.Complete(queueOf(r.Kind.Written(b), x.passing))
 	}
-	explains := func(t time.Duration) bool { return !x.fails(Candidate{Limit: spec.Limit{at(t)}}) }
-	times := []time.Duration{best.t1}
+	explains := func(t time.Duration) bool { return !x.fails(identity.Candidate{Limit: spec.Limit{at(t)}}) }
+	times := []time.Duration{best.T1}
 	for i := range time.Duration(steps + 1) {
-		times = append(times, h.t1+(h.t2-h.t1)*i/steps)
+		times = append(times, h.T1+(h.T2-h.T1)*i/steps)
 	}
 	times = slices.DeleteFunc(times, func(t time.Duration) bool { return x.overdue() || !explains(t) })
 	if len(times) == 0 {
-		return at(best.t1), h
+		return at(best.T1), h
 	}
 	slices.Sort(times)
-	left, step := h, (h.t2-h.t1)/steps+1 // the times next to these were refuted
-	left.t1, left.t2 = max(h.t1, times[0]-step), min(h.t2, times[len(times)-1]+step)
-	if t := r.kind.usual(left).t1; explains(t) {
+	left, step := h, (h.T2-h.T1)/steps+1 // the times next to these were refuted
+	left.T1, left.T2 = max(h.T1, times[0]-step), min(h.T2, times[len(times)-1]+step)
+	if t := r.Kind.Conventional(left).T1; explains(t) {
 		return at(t), left
 	}
 	return at(times[len(times)/2]), left
@@ -179,32 +133,33 @@ func (x *search) queueIn(r *region, best box) (spec.Policy, box) {
 // laterStill supposes later decisions as long as the delays refute the only queue that is left. The guess was
 // wrong then, and so was what it refuted.
 func (x *search) laterStill() {
-	last := slowest(x.judged())
-	for x.aside != nil && len(x.regions) == 1 && x.soon < last && !x.recorded() && !x.overdue() {
+	last := trip.Slowest(x.judged())
+	for x.withoutQueue != nil && len(x.regions) == 1 && x.queueWithin < last && !x.recorded() &&
+		!x.overdue() {
 		r := x.regions[0]
-		if p, _ := x.queueIn(r, r.hull().usual()); !x.fails(Candidate{Limit: spec.Limit{p}}) {
+		if p, _ := x.queueIn(r, r.Hull().Conventional()); !x.fails(identity.Candidate{Limit: spec.Limit{p}}) {
 			return
 		}
-		x.soon, x.regions, x.gone = min(4*x.soon, last), queues(x.aside), nil
-		x.narrow(manyAsked / 5)
+		x.queueWithin, x.regions, x.gone = min(4*x.queueWithin, last), queues(x.withoutQueue), nil
+		x.narrow(space.ManyAsked / 5)
 	}
 }
 
 // byDelays narrows the only queue that is left to what its delays leave, where that settles it.
 func (x *search) byDelays() {
-	if x.aside == nil || len(x.regions) != 1 || x.settled(x.regions) || !x.queueExplains() {
+	if x.withoutQueue == nil || len(x.regions) != 1 || x.settled(x.regions) || !x.queueExplains() {
 		return
 	}
 	r := x.regions[0]
-	p, left := x.queueIn(r, r.hull().usual())
-	if left.single(0) && !x.fails(Candidate{Limit: spec.Limit{p}}) {
-		r.live, r.doubtful = []box{left}, nil
+	p, left := x.queueIn(r, r.Hull().Conventional())
+	if left.Single(0) && !x.fails(identity.Candidate{Limit: spec.Limit{p}}) {
+		r.Live, r.Doubtful = []space.Box{left}, nil
 	}
 }
 
 // passed is how many requests after the first phase were admitted in a row without waiting.
 func passed(tl *timeline.Timeline) int64 {
-	soon, n := prompt(tl), int64(0)
+	soon, n := trip.Unqueued(tl), int64(0)
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
 		if o.Phase == firstPhase || o.Outcome != timeline.Allowed {
@@ -226,13 +181,13 @@ func (x *search) queueExplains() bool {
 	if len(x.regions) == 0 {
 		return false
 	}
-	bucket, explains := x.regions[0].kind.written(x.regions[0].hull().point()), false
+	bucket, explains := x.regions[0].Kind.Written(x.regions[0].Hull().Point()), false
 	places := bucket.Burst - 1
 	best := max(0.8, delaysAs(queueOf(bucket, places), x.judged())+0.001)
 	for pass := range min(passed(x.judged())+2, places) {
 		q := queueOf(bucket, pass)
 		if share := delaysAs(q, x.judged()); share >= best {
-			x.undelayed, best, explains = pass, share+0.001, true
+			x.passing, best, explains = pass, share+0.001, true
 		}
 	}
 	return explains
@@ -241,23 +196,24 @@ func (x *search) queueExplains() bool {
 // doubtQueue drops a queue that does not explain the delays, and judges all other kinds: requests may wait
 // for other reasons.
 func (x *search) doubtQueue() {
-	if x.aside == nil || x.recorded() || x.tl.Counts().Denied == 0 || x.queueExplains() {
+	if x.withoutQueue == nil || x.recorded() || x.tl.Counts().Denied == 0 || x.queueExplains() {
 		return
 	}
 	x.unlike = x.regions
 	x.noQueue()
-	x.narrow(manyAsked / 5)
+	x.narrow(space.ManyAsked / 5)
 }
 
 // mayWait tells of a queue that explains everything but the delays. On a busy machine answers are later than
 // a queue releases them.
-func (x *search) mayWait(res *Result) {
-	if len(x.unlike) == 0 || x.aside != nil || len(x.regions) == 0 {
+func (x *search) mayWait(res *identity.Result) {
+	if len(x.unlike) == 0 || x.withoutQueue != nil || len(x.regions) == 0 {
 		return
 	}
-	if r := x.unlike[0]; r.kind.written(r.hull().point()).Burst > 1 {
+	if r := x.unlike[0]; r.Kind.Written(r.Hull().Point()).Burst > 1 {
 		if c := x.candidate(r); x.overdue() || !x.fails(c) {
-			res.Verdict, res.Stopped, res.Found = Open, mayQueue, slices.Insert(res.Found, 0, c)
+			res.Verdict, res.Stopped = identity.Open, identity.MayQueue
+			res.Found = slices.Insert(res.Found, 0, c)
 			res.Sharper, res.Also = nil, nil
 		}
 	}
@@ -269,7 +225,7 @@ func delaysAs(q spec.Policy, tl *timeline.Timeline) float64 {
 	if err != nil {
 		return 0
 	}
-	soon := prompt(tl)
+	soon := trip.Unqueued(tl)
 	early := soon + q.Rate.Per/time.Duration(2*q.Rate.N) + 2*time.Millisecond
 	state, right, admitted := l.Init(), 0, 0
 	for i := range tl.Observations {

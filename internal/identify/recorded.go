@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -19,28 +22,28 @@ const mostRecorded = 5000
 
 // Recorded finds out which limit made recordings, and sends nothing. It uses the options Fresh, Sharp and
 // Think, and takes about twice Think. Recordings that tell nothing are Open.
-func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result {
+func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *identity.Result {
 	tl := together(all)
 	o.MaxRequests, o.Every = max(1, len(tl.Observations)), time.Millisecond
 	o.MaxTime = max(tl.End(), time.Second)
 	began := time.Now()
-	x := &search{o: o, s: &sent{tl: tl}, tl: tl, made: map[string]int{}, usuals: confirming,
+	x := &search{o: o, s: &replay{tl: tl}, tl: tl, made: map[string]int{}, usuals: confirming,
 		clock: func() time.Duration { return time.Since(began) },
 		asker: ctx.Done(), ended: func() bool { return ctx.Err() != nil }}
 	x.begin()
-	var queue *Result
+	var queue *identity.Result
 	x.every, x.stopped = 20*time.Millisecond, "these requests do not tell more" // as identify sends
 	switch {
 	case len(tl.Observations) == 0:
 		x.stopped = "no recorded request has the same limit throughout its recording"
 	case tl.Counts().Denied == 0:
-		x.stopped = undenied
+		x.stopped = identity.Undenied
 	default:
 		if queued(tl, "") {
 			x.asQueue()
 		}
 		x.bySamples(o.Think)
-		if x.aside != nil && len(x.regions) > 0 && !(x.settled(x.regions) && x.queueExplains()) {
+		if x.withoutQueue != nil && len(x.regions) > 0 && !(x.settled(x.regions) && x.queueExplains()) {
 			if x.queuedSo() {
 				queue = x.result()
 			}
@@ -48,26 +51,9 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 			x.bySamples(o.Think)
 		}
 	}
-	res := x.result().orElse(queue)
+	res := x.result().OrElse(queue)
 	res.Recorded = true
 	return res
-}
-
-// mayQueue is the reason where answers took as long as in a queue that is not well known.
-const mayQueue = "admitted requests waited, for reasons of their own or in a queue"
-
-// orElse adds queues to what explains a recording without waiting. It returns the queues alone where nothing
-// else explains it; nil for none.
-func (r *Result) orElse(queue *Result) *Result {
-	switch {
-	case queue == nil:
-		return r
-	case len(r.Found) == 0:
-		return queue
-	}
-	r.Verdict, r.Stopped = Open, mayQueue
-	r.Found, r.Also, r.Sharper = append(r.Found, queue.Found...), nil, nil
-	return r
 }
 
 // queuedSo tells whether a queue that is not well known may explain the delays. In a log, most answers take
@@ -124,10 +110,10 @@ func sample(tl *timeline.Timeline, n int) *timeline.Timeline {
 // takes longer for long recordings, so each round asks it less.
 func (x *search) excludeAll(most time.Duration) {
 	const work, least, little = 500_000, 300, 0.97
-	asked := min(manyAsked, max(least, work/len(x.tl.Observations)))
+	asked := min(space.ManyAsked, max(least, work/len(x.tl.Observations)))
 	open := func() (size float64) {
 		for _, r := range x.regions {
-			size += 1 + r.hull().size()
+			size += 1 + r.Hull().Size()
 		}
 		return size
 	}
@@ -148,13 +134,13 @@ func together(all []*timeline.Timeline) *timeline.Timeline {
 	slices.SortStableFunc(all, func(a, b *timeline.Timeline) int {
 		return cmp.Compare(len(a.Observations), len(b.Observations))
 	})
-	if len(all) == 1 && whole(all[0]) { // its whole header holds
+	if len(all) == 1 && oneLimitThroughout(all[0]) { // its whole header holds
 		*out = *all[0]
 		return out
 	}
 	n := 0
 	for _, tl := range all {
-		if len(out.Observations)+len(tl.Observations) > mostRecorded && n > 0 || !whole(tl) ||
+		if len(out.Observations)+len(tl.Observations) > mostRecorded && n > 0 || !oneLimitThroughout(tl) ||
 			tl.Header.CompleteFrom > 0 {
 			continue
 		}
@@ -176,9 +162,9 @@ func together(all []*timeline.Timeline) *timeline.Timeline {
 	return out
 }
 
-// whole tells whether one limit decided on all requests of a recording, as far as is known, and whether both
-// sides of it were judged.
-func whole(tl *timeline.Timeline) bool {
+// oneLimitThroughout tells whether one limit decided on all requests of a recording, as far as is known, and
+// whether both sides of it were judged.
+func oneLimitThroughout(tl *timeline.Timeline) bool {
 	t := &tl.Header.Judged
 	if t.Conformance != "" && t.Conformance != string(verdict.Exact) || t.Shared || t.SingleUnits {
 		return false
@@ -186,30 +172,23 @@ func whole(tl *timeline.Timeline) bool {
 	return len(t.Limits) == 0 || len(t.Limits) == 1 && len(t.Limits[0].Phases)+len(t.Limits[0].Undecided) == 0
 }
 
-// sent is the Sender of a recording: it sends nothing.
-type sent struct{ tl *timeline.Timeline }
+// replay is the Sender of a recording: it sends nothing.
+type replay struct{ tl *timeline.Timeline }
 
 // Now is the beginning: clients that come next have used nothing.
-func (s *sent) Now() time.Duration { return 0 }
+func (s *replay) Now() time.Duration { return 0 }
 
 // Wait is 0, as nothing is sent.
-func (s *sent) Wait() time.Duration { return 0 }
+func (s *replay) Wait() time.Duration { return 0 }
 
 // Header is the header of the recording.
-func (s *sent) Header() timeline.Header { return s.tl.Header }
+func (s *replay) Header() timeline.Header { return s.tl.Header }
 
 // Send sends nothing.
-func (s *sent) Send(context.Context, Phase) ([]timeline.Observation, error) { return nil, nil }
+func (s *replay) Send(context.Context, plan.Phase) ([]timeline.Observation, error) { return nil, nil }
 
 // recorded tells that nothing is sent.
 func (x *search) recorded() bool {
-	_, is := x.s.(*sent)
+	_, is := x.s.(*replay)
 	return is
-}
-
-// several tells whether a recording has more than one client.
-func several(tl *timeline.Timeline) bool {
-	return slices.ContainsFunc(tl.Observations, func(o timeline.Observation) bool {
-		return o.Partition != tl.Observations[0].Partition
-	})
 }

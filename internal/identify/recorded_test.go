@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -16,7 +19,7 @@ import (
 func recordedOf(t *testing.T, limit spec.Limit) []*timeline.Timeline {
 	var out []*timeline.Timeline
 	const ms = time.Millisecond
-	for seed, phases := range [][]Phase{
+	for seed, phases := range [][]plan.Phase{
 		{{Requests: 12, Every: 2 * ms}, {Rest: 1900 * ms, Requests: 12, Every: 2 * ms}},
 		{{Requests: 90, Every: 77 * ms}, {Rest: 2600 * ms, Requests: 5, Every: 2 * ms},
 			{Rest: 1400 * ms, Requests: 12, Every: 2 * ms}, {Rest: 700 * ms, Requests: 8, Every: 2 * ms}},
@@ -46,7 +49,7 @@ func TestRecordingsAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		res := Recorded(t.Context(), recordedOf(t, limit), Options{Fresh: true})
-		t.Logf("%s", res.Text(About{Recording: "timeline.ndjson"}))
+		t.Logf("%s", res.Text(identity.About{Recording: "timeline.ndjson"}))
 		fits(t, res)
 		is := false
 		for _, c := range res.Found {
@@ -63,20 +66,20 @@ func TestRecordingsAreRead(t *testing.T) {
 func TestWhatARecordingLeavesIsToldSharply(t *testing.T) {
 	s, tl := simulate(t, parsed(t, "token-bucket,rate=10/s,burst=20"), 1), &timeline.Timeline{}
 	for range 4 {
-		burst := Phase{Rest: 10 * time.Second, Requests: 30, Every: 10 * time.Millisecond}
+		burst := plan.Phase{Rest: 10 * time.Second, Requests: 30, Every: 10 * time.Millisecond}
 		seen, _ := s.Send(t.Context(), burst)
 		tl.Observations = append(tl.Observations, seen...)
 	}
 	tl.Header = s.Header()
-	left := func(sharp bool) box {
-		r := &region{kind: kinds()[0], sharp: sharp, over: func() bool { return false },
-			live: []box{{q1: 1, q2: 100, t1: time.Millisecond, t2: time.Minute}}}
-		r.narrow(tl, manyAsked)
+	left := func(sharp bool) space.Box {
+		r := &space.Region{Kind: space.Kinds()[0], Sharp: sharp, Over: func() bool { return false },
+			Live: []space.Box{{Q1: 1, Q2: 100, T1: time.Millisecond, T2: time.Minute}}}
+		r.Narrow(tl, space.ManyAsked)
 
-		return r.hull()
+		return r.Hull()
 	}
-	if b, before := left(true), left(false); b.q1 < 18 || b.q2 > 23 || before.q1 >= 18 && before.q2 <= 23 {
-		t.Errorf("got a bucket of %d..%d, and %d..%d before, want 18..23", b.q1, b.q2, before.q1, before.q2)
+	if b, before := left(true), left(false); b.Q1 < 18 || b.Q2 > 23 || before.Q1 >= 18 && before.Q2 <= 23 {
+		t.Errorf("got a bucket of %d..%d, and %d..%d before, want 18..23", b.Q1, b.Q2, before.Q1, before.Q2)
 	}
 }
 
@@ -85,7 +88,7 @@ func TestALogFromAmidTrafficSaysWhatWouldTell(t *testing.T) {
 	tl := recordedOf(t, parsed(t, "token-bucket,rate=5/s,burst=6"))[0]
 	tl.Header.CompleteFrom, tl.Header.CompleteUntil = time.Millisecond, tl.End()
 	res := Recorded(t.Context(), []*timeline.Timeline{tl}, Options{Think: time.Second})
-	if res.Verdict != Open || !strings.Contains(res.Next, "--complete") {
+	if res.Verdict != identity.Open || !strings.Contains(res.Next, "--complete") {
 		t.Errorf("got %s and %q, want --complete named", res.Verdict, res.Next)
 	}
 }
@@ -123,7 +126,7 @@ func TestARecordingOfSeveralLimitsIsNotRead(t *testing.T) {
 	limit := spec.Limit{{Algorithm: spec.FixedWindow, Rate: spec.Rate{N: 5, Per: time.Second}}}
 	all := recordedOf(t, limit)[:1]
 	all[0].Header.Judged.Limits = []timeline.PhaseLimit{{Limit: "a", Phases: []string{"b"}}}
-	if res := Recorded(t.Context(), all, Options{}); res.Verdict != Open || len(res.Found) > 0 {
+	if res := Recorded(t.Context(), all, Options{}); res.Verdict != identity.Open || len(res.Found) > 0 {
 		t.Errorf("got %s, want it open with nothing found", res.Summary())
 	}
 }
@@ -150,7 +153,7 @@ func TestALogWhoseAnswersTakeLongIsNoQueue(t *testing.T) {
 			t.Errorf("seed %d: got %s, want a token bucket that may be one of 20 first", seed, res.Summary())
 		}
 		for _, c := range res.Found {
-			if c.Class[0] == spec.LeakyBucketQueue && res.Verdict == Identified {
+			if c.Class[0] == spec.LeakyBucketQueue && res.Verdict == identity.Identified {
 				t.Errorf("seed %d: got %s, and nothing waited for a place", seed, c.Limit)
 			}
 		}
@@ -160,7 +163,7 @@ func TestALogWhoseAnswersTakeLongIsNoQueue(t *testing.T) {
 // TestAQueueIsSeenInAllOfARecording: the last phase may have one request, which did not wait.
 func TestAQueueIsSeenInAllOfARecording(t *testing.T) {
 	s, tl := simulate(t, parsed(t, "leaky-bucket-queue,rate=5/2s,queue=4"), 1), &timeline.Timeline{}
-	for _, p := range []Phase{{Name: "crowd", Requests: 8, Every: 20 * time.Millisecond},
+	for _, p := range []plan.Phase{{Name: "crowd", Requests: 8, Every: 20 * time.Millisecond},
 		{Name: "one", Rest: 3 * time.Second, Requests: 1}} {
 		seen, _ := s.Send(t.Context(), p)
 		for _, o := range seen {

@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -40,11 +44,11 @@ func bursts(admitted, denied int) []timeline.Observation {
 // usualBudget is the default budget of the command.
 func usualBudget() Options {
 	return Options{Fresh: true,
-		Budget: Budget{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute}}
+		Budget: identity.Budget{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute}}
 }
 
 // among returns the candidate that is the truth; nil where none is.
-func among(truth spec.Limit, res *Result) *Candidate {
+func among(truth spec.Limit, res *identity.Result) *identity.Candidate {
 	for i, c := range res.Found {
 		if len(c.Limit) != len(truth) || truth[0].Ban > 0 != (c.Limit[0].Ban > 0) {
 			continue
@@ -87,7 +91,7 @@ func TestTwoLimitsAreFound(t *testing.T) {
 				t.Errorf("got %s, want it among what is left", res.Summary())
 			}
 			for _, c := range res.Found {
-				if !asker(nil).explains(res.Timeline, c.Limit) {
+				if !refute.Asker(nil).Explains(res.Timeline, c.Limit) {
 					t.Errorf("%s is told, and its own recording refutes it", c.Limit)
 				}
 			}
@@ -123,7 +127,7 @@ type policied struct {
 	told string
 }
 
-func (s policied) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+func (s policied) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
 	all, err := s.simulated.Send(ctx, p)
 	for i := range all {
 		all[i].Fields = timeline.Fields{{Name: "Ratelimit-Policy", Value: s.told}}
@@ -148,15 +152,16 @@ func TestALimitThatIsToldBesideIsReached(t *testing.T) {
 			t.Parallel()
 			limit := parsed(t, tt.truth)
 			res := Identify(t.Context(), policied{simulate(t, limit, 3), tt.told}, usualBudget())
-			t.Log(res.Text(About{Budget: usualBudget().Budget}))
+			t.Log(res.Text(identity.About{Budget: usualBudget().Budget}))
 			if tt.also != "" {
-				if res.Verdict != Identified || !strings.Contains(strings.Join(res.Also, "; "), tt.also) {
+				also := strings.Join(res.Also, "; ")
+				if res.Verdict != identity.Identified || !strings.Contains(also, tt.also) {
 					t.Errorf("got %s, also %q, want %q", res.Summary(), res.Also, tt.also)
 				}
 				return
 			}
 			c := among(limit, res)
-			if c == nil || c.Beside.Limit[0].Rate.Per != time.Hour || !c.Beside.Told {
+			if c == nil || c.Beside.Limit[0].Rate.Per != time.Hour || !c.Beside.Stated {
 				t.Errorf("got %s, want the quota of 150 with its hour, which is told", res.Summary())
 			}
 		})
@@ -168,7 +173,8 @@ func volleys(t *testing.T, text string, seed uint64, requests int, rests ...time
 	t.Helper()
 	x := &search{o: usualBudget(), s: simulate(t, parsed(t, text), seed), tl: &timeline.Timeline{}}
 	for _, rest := range rests {
-		x.send(t.Context(), Phase{Rest: rest, Requests: requests, Every: 20 * time.Millisecond, Denials: 2})
+		x.send(t.Context(), plan.Phase{Rest: rest, Requests: requests, Every: 20 * time.Millisecond,
+			Denials: 2})
 	}
 	return x
 }
@@ -181,12 +187,13 @@ func TestTheSecondOfTwoLimitsIsDivided(t *testing.T) {
 	x := volleys(t, truth, 1, 8, 0, s, 2*s, s/2, s/3, s, 3*s, 14*s, 2*s, s/2, 18*s, s/4, s/2, 3*s, 31*s, s, s,
 		s)
 	for _, asked := range []int{40, 100} {
-		a := &region{kind: kinds()[0], live: []box{{q1: 5, q2: 5, t1: s / 10, t2: s / 2}}}
-		r := &region{kind: kinds()[2], live: []box{{q1: 6, q2: 60, t1: 2 * s, t2: 100 * s}}, beside: a}
-		a.beside, r.over = r, func() bool { return false }
-		r.narrowed(x.shown(), asked)
-		round := x.ofOne(a)
-		round.Limit = append(round.Limit, x.ofOne(r).Limit...)
+		a := &space.Region{Kind: space.Kinds()[0], Live: []space.Box{{Q1: 5, Q2: 5, T1: s / 10, T2: s / 2}}}
+		r := &space.Region{Kind: space.Kinds()[2], Beside: a,
+			Live: []space.Box{{Q1: 6, Q2: 60, T1: 2 * s, T2: 100 * s}}}
+		a.Beside, r.Over = r, func() bool { return false }
+		r.Narrowed(x.shown(), asked)
+		round := x.candidateOfOne(a)
+		round.Limit = append(round.Limit, x.candidateOfOne(r).Limit...)
 		got := x.both(a, r)
 		if !x.fails(round) || x.fails(got) || got.Beside == nil {
 			t.Errorf("asked %d: got %s, want what explains all; %s does: %v", asked, got.Limit, round.Limit,
@@ -205,13 +212,13 @@ func TestALimitThatForgetsIsTold(t *testing.T) {
 		"token-bucket,rate=2/s,burst=5 + fixed-window,rate=9/1m": "",
 	} {
 		x := volleys(t, text, 1, 15, 0, s, 2*s, 4*s, 51*s/10, 7*s, s, 3*s, 5*s, 45*s/10)
-		res := &Result{Verdict: None}
+		res := &identity.Result{Verdict: identity.None}
 		for x.stage = range 2 {
 			res.Found = nil
 			if x.stage == 0 {
-				res.Found = []Candidate{{}}
+				res.Found = []identity.Candidate{{}}
 			}
-			if x.mayForget(res); x.stage == 0 && (res.Verdict == Open || len(res.Found) > 1) {
+			if x.mayForget(res); x.stage == 0 && (res.Verdict == identity.Open || len(res.Found) > 1) {
 				t.Errorf("%s: got %s, though a usual limit explains it", text, res.Summary())
 			}
 		}
@@ -229,19 +236,20 @@ func TestALimitThatForgetsIsTold(t *testing.T) {
 // was refuted, so a clock of whole seconds was looked for. Instead of that clock, two usual kinds came back
 // that had been given up, and the next requests refuted them (seed 244).
 func TestWhatIsUnlikelyIsKeptBesideWhatIsRare(t *testing.T) {
-	usual := &region{kind: kinds()[1], doubtful: []box{{q1: 1, q2: 9, t1: ms, t2: time.Minute}}}
-	seconds := *kinds()[1]
-	seconds.seconds = true
-	rare := &region{kind: &seconds, doubtful: usual.doubtful}
-	for stage, want := range []*region{usual, rare} {
-		x := &search{stage: stage, gone: []*region{{again: usual}, {again: rare}, {}}}
+	usual := &space.Region{Kind: space.Kinds()[1],
+		Doubtful: []space.Box{{Q1: 1, Q2: 9, T1: ms, T2: time.Minute}}}
+	seconds := *space.Kinds()[1]
+	seconds.Seconds = true
+	rare := &space.Region{Kind: &seconds, Doubtful: usual.Doubtful}
+	for stage, want := range []*space.Region{usual, rare} {
+		x := &search{stage: stage, gone: []*space.Region{{Again: usual}, {Again: rare}, {}}}
 		if !x.revive() || len(x.regions) != 1 || x.regions[0] != want || len(x.gone) != 2 {
 			t.Errorf("stage %d: got %d kinds back, want the one of it", stage, len(x.regions))
 		}
 	}
-	x := &search{regions: []*region{usual}}
-	found := func(context.Context) bool { x.regions, x.stage = []*region{rare}, 1; return true }
-	if !x.rather(t.Context(), found) {
+	x := &search{regions: []*space.Region{usual}}
+	found := func(context.Context) bool { x.regions, x.stage = []*space.Region{rare}, 1; return true }
+	if !x.insteadOfUnlikely(t.Context(), found) {
 		t.Fatal("what is rare was not looked for")
 	}
 	if x.unshelve() || x.regions[0] != rare {
@@ -250,7 +258,7 @@ func TestWhatIsUnlikelyIsKeptBesideWhatIsRare(t *testing.T) {
 	if x.regions = nil; !x.unshelve() || x.regions[0] != usual || x.stage != 0 {
 		t.Error("want what was unlikely, where nothing rare is left")
 	}
-	if x.rather(t.Context(), func(context.Context) bool { return true }) || x.unshelve() {
+	if x.insteadOfUnlikely(t.Context(), func(context.Context) bool { return true }) || x.unshelve() {
 		t.Error("got the rare looked for again")
 	}
 }
@@ -260,11 +268,12 @@ func TestWhatIsUnlikelyIsKeptBesideWhatIsRare(t *testing.T) {
 func TestWhatIsRareAndNotCheckedGivesWay(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		x := volleys(t, "sliding-window-log,rate=5/2s", 1, 8, 0, 5*time.Second)
-		rare, usual := known(parsed(t, "sliding-window-log,rate=5/2s")[0]), &region{kind: kinds()[4]}
-		x.regions, x.shelf, x.stage = []*region{rare}, []*region{usual}, 2
+		rare := known(parsed(t, "sliding-window-log,rate=5/2s")[0])
+		usual := &space.Region{Kind: space.Kinds()[4]}
+		x.regions, x.shelf, x.stage = []*space.Region{rare}, []*space.Region{usual}, 2
 		x.late = func() bool { return late }
 		if x.rarelyExplained(); (x.regions[0] == usual) != late {
-			t.Errorf("late %v: got %q left", late, x.left())
+			t.Errorf("late %v: got %q left", late, x.kindNames())
 		}
 	}
 }
@@ -284,13 +293,14 @@ func rested(first, second []timeline.Observation) []timeline.Observation {
 func TestWhatIsRareIsLookedForBeforeNoneIsSaid(t *testing.T) {
 	x := begun(simulate(t, parsed(t, "token-bucket,rate=1/s,burst=1"), 1), usualBudget(), never)
 	x.tl.Observations = rested(bursts(6, 1), bursts(5, 1)) // neither a log of 5 nor one of 6
-	left := &region{kind: kinds()[3]}
+	left := &space.Region{Kind: space.Kinds()[3]}
 	for i := range time.Duration(1200) { // each is refuted once it is divided
-		left.doubtful = append(left.doubtful, box{q1: 5, q2: 6, t1: time.Second + i, t2: time.Second + i})
+		at := time.Second + i
+		left.Doubtful = append(left.Doubtful, space.Box{Q1: 5, Q2: 6, T1: at, T2: at})
 	}
-	x.regions, x.every, x.o.MaxTime = []*region{left}, x.o.Every, 0 // no experiment fits
-	if x.explore(t.Context()); x.stage == 0 || !slices.ContainsFunc(x.regions, (*region).rare) {
-		t.Errorf("got stage %d with %q left, want a clock of whole seconds", x.stage, x.left())
+	x.regions, x.every, x.o.MaxTime = []*space.Region{left}, x.o.Every, 0 // no experiment fits
+	if x.explore(t.Context()); x.stage == 0 || !slices.ContainsFunc(x.regions, (*space.Region).Rare) {
+		t.Errorf("got stage %d with %q left, want a clock of whole seconds", x.stage, x.kindNames())
 	}
 }
 
@@ -300,13 +310,13 @@ func TestNoneIsSaidOnlyWhereAllWasLookedFor(t *testing.T) {
 		widen       bool
 		think, tick time.Duration // tick passes whenever the judge looks at the clock
 		ended       bool
-		want        Verdict
+		want        identity.Verdict
 	}{
-		"nothing rare is looked for":   {false, time.Minute, 1, false, Open},
-		"all of it is":                 {true, time.Minute, 1, false, None},
-		"the judge is stopped":         {true, 5, 1, false, Open},
-		"the time ends":                {true, time.Minute, time.Minute, false, Open},
-		"it is interrupted before all": {true, time.Minute, 1, true, Open},
+		"nothing rare is looked for":   {false, time.Minute, 1, false, identity.Open},
+		"all of it is":                 {true, time.Minute, 1, false, identity.None},
+		"the judge is stopped":         {true, 5, 1, false, identity.Open},
+		"the time ends":                {true, time.Minute, time.Minute, false, identity.Open},
+		"it is interrupted before all": {true, time.Minute, 1, true, identity.Open},
 	} {
 		o, now := usualBudget(), time.Duration(0)
 		o.Think = tt.think
@@ -319,7 +329,8 @@ func TestNoneIsSaidOnlyWhereAllWasLookedFor(t *testing.T) {
 			x.exclude()
 		}
 		res := x.result()
-		if res.Verdict != tt.want || (res.Verdict == Open) != strings.Contains(res.Stopped, unsought) {
+		open := res.Verdict == identity.Open
+		if res.Verdict != tt.want || open != strings.Contains(res.Stopped, unsought) {
 			t.Errorf("%s: got %s: %s", name, res.Summary(), res.Stopped)
 		}
 	}

@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -46,8 +50,8 @@ func TestLittleIsSupposedOfAPath(t *testing.T) {
 	} {
 		tl := &timeline.Timeline{Observations: append(took(timeline.Allowed, tt.admitted...),
 			took(timeline.Denied, tt.denied...)...)}
-		if got := steady(tl); got.floor() != tt.want {
-			t.Errorf("%s: got %s, want %s", name, got.floor(), tt.want)
+		if got := trip.SteadyOf(tl); got.Needs() != tt.want {
+			t.Errorf("%s: got %s, want %s", name, got.Needs(), tt.want)
 		}
 	}
 }
@@ -71,15 +75,15 @@ func TestDecisionsLieWithinASteadyPath(t *testing.T) {
 		s.forward = 1 + time.Duration(rand.New(rand.NewPCG(seed, 7)).Int64N(int64(s.trip)))
 		d := &decides{Limiter: s.limiter}
 		s.limiter = d
-		all, err := s.Send(t.Context(), Phase{Requests: 100, Every: 30 * ms})
+		all, err := s.Send(t.Context(), plan.Phase{Requests: 100, Every: 30 * ms})
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := steady(&timeline.Timeline{Observations: all})
+		path := trip.SteadyOf(&timeline.Timeline{Observations: all})
 		if path == nil || path.Floor < 55*ms || path.Floor > s.trip {
 			t.Fatalf("seed %d: got %v, want most of %s", seed, path, s.trip)
 		}
-		tl := path.decided(&timeline.Timeline{Observations: all})
+		tl := path.Decided(&timeline.Timeline{Observations: all})
 		for i := range tl.Observations {
 			o, at := &tl.Observations[i], d.at[i]-time.Duration(s.start.UnixNano())-(2*s.forward-s.trip)/2
 			if at < o.Sent || o.Answered && at > o.FirstByte {
@@ -95,12 +99,12 @@ func TestDecisionsLieWithinASteadyPath(t *testing.T) {
 
 // TestASteadyPathIsBeliedByOneAnswer: and no interval becomes negative.
 func TestASteadyPathIsBeliedByOneAnswer(t *testing.T) {
-	path := &Steady{Floor: 70 * ms}
+	path := &trip.Steady{Floor: 70 * ms}
 	tl := &timeline.Timeline{Observations: took(timeline.Allowed, 90*ms, 69*ms)}
-	if !path.belied(tl) || path.belied(&timeline.Timeline{Observations: tl.Observations[:1]}) {
+	if !path.Belied(tl) || path.Belied(&timeline.Timeline{Observations: tl.Observations[:1]}) {
 		t.Errorf("got it belied by %v, want by 69 ms alone", tl.Observations)
 	}
-	for _, o := range path.decided(tl).Observations {
+	for _, o := range path.Decided(tl).Observations {
 		if o.FirstByte < o.Sent || o.Done < o.FirstByte {
 			t.Errorf("got %s..%s", o.Sent, o.FirstByte)
 		}
@@ -110,15 +114,17 @@ func TestASteadyPathIsBeliedByOneAnswer(t *testing.T) {
 // TestWhatASteadyPathLeavesIsSaid: for 10/s with a burst of 20, an answer listed twelve kinds with quotas of
 // 1 to 400. On a steady path five were left, first a bucket of 19 to 21.
 func TestWhatASteadyPathLeavesIsSaid(t *testing.T) {
-	path, res := &Steady{62 * ms, 82 * ms, 300}, &Result{Verdict: Open}
+	path, res := &trip.Steady{Floor: 62 * ms, Fastest: 82 * ms, Answers: 300},
+		&identity.Result{Verdict: identity.Open}
 	res.Timeline = &timeline.Timeline{Observations: took(timeline.Allowed, 82*ms)}
 	for _, text := range []string{"token-bucket,rate=10/s,burst=20", "fixed-window,rate=20/1s"} {
-		c := Candidate{Limit: parsed(t, text), Class: bucketClass, least: time.Second, most: time.Second}
+		c := identity.Candidate{Limit: parsed(t, text), Class: space.BucketClass, Least: time.Second,
+			Most: time.Second}
 		c.Measured.Burst = verdict.Interval{Lo: 19, Hi: 21, LoSet: true, HiSet: true}
 		res.Found = append(res.Found, c)
 	}
 	said := leaves(path, res)
-	for _, want := range []string{path.sentence(), res.Found[0].Limit.String(), res.Found[1].worth()} {
+	for _, want := range []string{path.Sentence(), res.Found[0].Limit.String(), res.Found[1].Worth()} {
 		if !strings.Contains(said, want) {
 			t.Errorf("got %q, want %q in it", said, want)
 		}
@@ -141,13 +147,13 @@ func TestAShortWindowIsNamedOnASteadyPath(t *testing.T) {
 	s, o := fromAfar(t, 303)
 	s.forward = 30 * ms
 	res := Identify(t.Context(), s, o)
-	if res.Verdict != Identified || res.Assuming == nil {
+	if res.Verdict != identity.Identified || res.Assuming == nil {
 		t.Fatalf("got %s, want it named on a steady path", res.Summary())
 	}
 	right(t, limit, res)
 	fits(t, res)
-	said := "\n  " + res.Assuming.sentence() + "\n"
-	if text := res.Text(About{Budget: o.Budget}); !strings.Contains(text, said) {
+	said := "\n  " + res.Assuming.Sentence() + "\n"
+	if text := res.Text(identity.About{Budget: o.Budget}); !strings.Contains(text, said) {
 		t.Errorf("got %s, want it to say what it rests on", text)
 	}
 }
@@ -181,7 +187,7 @@ func TestWhatComesBackWithinARoundTripIsNamedOnASteadyPath(t *testing.T) {
 			}
 			res := Identify(t.Context(), s, o)
 			t.Logf("seed %d: %s after %d requests: %s", seed, res.Summary(), res.Sent(), res.Stopped)
-			if res.Verdict != Identified || res.Assuming == nil {
+			if res.Verdict != identity.Identified || res.Assuming == nil {
 				t.Errorf("%s, seed %d: got %s, want it named on a steady path", text, seed, res.Summary())
 				continue
 			}
@@ -233,11 +239,11 @@ func TestALimitOfRequestsInFlightIsRefutedByMoreThanOneOverload(t *testing.T) {
 // exact search from all kinds. So 10/s with a burst of 20 was open beside counters of 3 in 74 ms.
 func TestOneLateAnswerIsNoCrowdOnASteadyPath(t *testing.T) {
 	for _, tt := range []struct {
-		path  *Steady
+		path  *trip.Steady
 		trip  time.Duration
 		crowd bool
-	}{{nil, 100 * ms, true}, {&Steady{Floor: 60 * ms}, 100 * ms, false},
-		{&Steady{Floor: 60 * ms}, 500 * ms, true}} {
+	}{{nil, 100 * ms, true}, {&trip.Steady{Floor: 60 * ms}, 100 * ms, false},
+		{&trip.Steady{Floor: 60 * ms}, 500 * ms, true}} {
 		tl := &timeline.Timeline{}
 		for i := range time.Duration(60) {
 			o := timeline.Observation{Sent: i * 20 * ms, FirstByte: i*20*ms + tt.trip, Answered: true}
@@ -255,16 +261,16 @@ func TestOneLateAnswerIsNoCrowdOnASteadyPath(t *testing.T) {
 // TestWindowsByTheFirstRequestAreSearchedOnASteadyPath: no bound refuted the last box of one in 50 ms that
 // requests start anew. The search does so in some milliseconds.
 func TestWindowsByTheFirstRequestAreSearchedOnASteadyPath(t *testing.T) {
-	for _, path := range []*Steady{nil, {Floor: 60 * ms}} {
-		x := &search{o: Options{Budget: Budget{MaxRequests: 5}}, far: true, path: path,
+	for _, path := range []*trip.Steady{nil, {Floor: 60 * ms}} {
+		x := &search{o: Options{Budget: identity.Budget{MaxRequests: 5}}, far: true, path: path,
 			tl: &timeline.Timeline{}}
 		x.tl.Observations = make([]timeline.Observation, 1)
 		x.begin()
 		x.regions = x.regions[1:4] // windows by the clock, windows by the first request, and logs
 		x.deepen()
 		for i, r := range x.regions {
-			if want := path != nil && i == 1; r.kind.searched != want {
-				t.Errorf("path %v: %s is searched: %v", path, r.text(), r.kind.searched)
+			if want := path != nil && i == 1; r.Kind.Searched != want {
+				t.Errorf("path %v: %s is searched: %v", path, r.Text(), r.Kind.Searched)
 			}
 		}
 	}
@@ -273,25 +279,26 @@ func TestWindowsByTheFirstRequestAreSearchedOnASteadyPath(t *testing.T) {
 // TestARangeOfWindowsHoldsEach: on a steady path, where stretches are asked about alone, no range is refuted
 // by the answers of one of its limits. Some answers are lost.
 func TestARangeOfWindowsHoldsEach(t *testing.T) {
-	for i, k := range []*kind{kinds()[1], counterKind(spec.AlignUnknown, spec.CountAdmitted),
-		counterKind(spec.AlignUnknown, spec.CountAll)} {
+	for i, k := range []*space.Kind{space.Kinds()[1],
+		space.CounterKind(spec.AlignUnknown, spec.CountAdmitted),
+		space.CounterKind(spec.AlignUnknown, spec.CountAll)} {
 		for seed := range uint64(12) {
 			r := rand.New(rand.NewPCG(seed, 6))
 			q, w := 1+r.Int64N(8), time.Duration(200+r.Int64N(800))*ms
-			at := box{q1: q, q2: q, t1: w, t2: w}
-			limit := spec.Limit{k.each()[0].policy(at)}
+			at := space.Box{Q1: q, Q2: q, T1: w, T2: w}
+			limit := spec.Limit{k.Each()[0].Policy(at)}
 			limit[0].Align = spec.AlignClock
 			s := simulate(t, limit, seed)
 			s.trip, s.jitter, s.lost = 5*ms, 30*ms, float64(seed%3)*0.03
 			x := &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}}
 			for range 5 {
-				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(3000)) * ms, Requests: 20,
+				x.send(t.Context(), plan.Phase{Rest: time.Duration(r.Int64N(3000)) * ms, Requests: 20,
 					Every: time.Duration(5+r.Int64N(60)) * ms})
 			}
-			wide := box{q1: 1 + r.Int64N(q), q2: q + r.Int64N(5), t1: w * 3 / 4, t2: w * 5 / 4}
-			one := &region{kind: k, steady: true, broad: true}
-			for _, b := range []box{at, wide} {
-				if one.refuted(x.tl, b) {
+			wide := space.Box{Q1: 1 + r.Int64N(q), Q2: q + r.Int64N(5), T1: w * 3 / 4, T2: w * 5 / 4}
+			one := &space.Region{Kind: k, Steady: true, Broad: true}
+			for _, b := range []space.Box{at, wide} {
+				if one.Refuted(x.tl, b) {
 					t.Errorf("kind %d, seed %d: got %v refuted by the answers of %d in %s", i, seed, b, q, w)
 				}
 			}

@@ -11,13 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // stranger is a limiter that no SPEC describes. step decides request n with the help of two right limiters.
@@ -93,11 +96,11 @@ func TestStrangersAreNotNamedWrongly(t *testing.T) {
 				s.limiter = &stranger{right: s.limiter, step: step}
 				res := Identify(t.Context(), s, budget(limit))
 				t.Logf("%s after %d requests", res.Summary(), len(res.Timeline.Observations))
-				if res.Verdict == None {
+				if res.Verdict == identity.None {
 					none++
 				}
 				fits(t, res)
-				if res.Verdict != Identified {
+				if res.Verdict != identity.Identified {
 					return
 				}
 				j, err := check.Judge(res.Timeline, res.Found[0].Limit, check.Options{SkipMeasure: true})
@@ -113,9 +116,9 @@ func TestStrangersAreNotNamedWrongly(t *testing.T) {
 }
 
 // fits fails the test unless the JSON of res fits docs/identity.schema.json.
-func fits(t *testing.T, res *Result) {
+func fits(t *testing.T, res *identity.Result) {
 	t.Helper()
-	text, err := res.JSON(About{Partition: "header:X-Api-Key", Recording: "timeline.ndjson"})
+	text, err := res.JSON(identity.About{Partition: "header:X-Api-Key", Recording: "timeline.ndjson"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +153,7 @@ func TestWhatIsNotLookedForHasNoOtherName(t *testing.T) {
 			}
 			res := Identify(t.Context(), simulate(t, limit, seed), budget(limit))
 			t.Logf("seed %d: %s after %d requests", seed, res.Summary(), len(res.Timeline.Observations))
-			if res.Verdict == Identified && differs(limit[0], res.Found[0]) != "" {
+			if res.Verdict == identity.Identified && differs(limit[0], res.Found[0]) != "" {
 				t.Errorf("%s, seed %d: got %s", limit, seed, res.Found[0].Limit)
 			}
 		}
@@ -201,7 +204,7 @@ func TestABanThatRequestsProlongHasNoOtherName(t *testing.T) {
 			s.limiter = e
 			res := Identify(t.Context(), s, usualBudget())
 			t.Logf("%v, seed %d: %s: %s", tt, seed, res.Summary(), res.Stopped)
-			if res.Verdict == Identified {
+			if res.Verdict == identity.Identified {
 				t.Errorf("%v, seed %d: got %s", tt, seed, res.Found[0].Limit)
 			}
 		}
@@ -222,13 +225,14 @@ func TestABanThatRequestsProlongIsARival(t *testing.T) {
 		sim.limiter, sim.state = tt.limiter, tt.limiter.Init()
 		x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
 		for _, rest := range []time.Duration{0, 3150, 2700, 6300, 2700, 3120, 2800, 2900, 3130, 2950, 7000} {
-			p := Phase{Rest: rest * time.Millisecond, Requests: 8, Every: 20 * time.Millisecond, Denials: 2}
+			p := plan.Phase{Rest: rest * time.Millisecond, Requests: 8, Every: 20 * time.Millisecond,
+				Denials: 2}
 			if rest == 6300 { // a part of the quota
 				p.Requests = 3
 			}
 			x.send(t.Context(), p)
 		}
-		c := Candidate{Limit: found, least: 305 * s / 100, most: 315 * s / 100}
+		c := identity.Candidate{Limit: found, Least: 305 * s / 100, Most: 315 * s / 100}
 		if got := x.asProlonged(c); (got != nil) != tt.want {
 			t.Errorf("got the rival %v, want one: %v", got, tt.want)
 		}
@@ -238,7 +242,7 @@ func TestABanThatRequestsProlongIsARival(t *testing.T) {
 // telling is a target whose answers state a limit in whole seconds.
 type telling struct{ *simulated }
 
-func (s telling) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+func (s telling) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
 	all, err := s.simulated.Send(ctx, p)
 	for i := range all {
 		all[i].Fields = timeline.Fields{{Name: "X-Ratelimit-Limit", Value: "5"},
@@ -263,8 +267,9 @@ func TestAClockOfWholeSecondsIsNoOtherWindow(t *testing.T) {
 		res := Identify(t.Context(), telling{simulate(t, limit, 1)}, budget(limit))
 		fits(t, res)
 		t.Log(res.Summary())
-		right := slices.ContainsFunc(res.Found, func(c Candidate) bool { return c.Limit.String() == text })
-		if res.Verdict != Identified && limit[0].Tick == 0 || !right {
+		right := slices.ContainsFunc(res.Found,
+			func(c identity.Candidate) bool { return c.Limit.String() == text })
+		if res.Verdict != identity.Identified && limit[0].Tick == 0 || !right {
 			t.Errorf("%s: got %s", text, res.Summary())
 		}
 	}
@@ -285,7 +290,7 @@ func TestAClockOfWholeSecondsIsNamed(t *testing.T) {
 		o := usualBudget()
 		o.Fresh = false
 		res := Identify(t.Context(), serial{simulate(t, limit, 1)}, o)
-		if res.Verdict != Identified || res.Found[0].Limit.String() != limit.String() {
+		if res.Verdict != identity.Identified || res.Found[0].Limit.String() != limit.String() {
 			t.Errorf("%s: got %s: %s", limit, res.Summary(), res.Stopped)
 		}
 	}
@@ -304,7 +309,7 @@ func TestAClockOfWholeSecondsIsNoWindowOfSeconds(t *testing.T) {
 		o.Fresh = false
 		res := Identify(t.Context(), serial{s}, o)
 		fits(t, res)
-		if coarse := strings.HasSuffix(text, "tick=1s"); res.Verdict != Identified ||
+		if coarse := strings.HasSuffix(text, "tick=1s"); res.Verdict != identity.Identified ||
 			(res.Found[0].Limit[0].Tick > 0) != coarse {
 			t.Errorf("%s: got %s: %s", text, res.Summary(), res.Stopped)
 		}
@@ -327,9 +332,10 @@ func TestAClockOfWholeSecondsIsNoWindowByTheClock(t *testing.T) {
 		sim := simulate(t, coarse, 1)
 		x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
 		for range 6 {
-			x.send(t.Context(), Phase{Rest: 2600 * ms, Requests: 7, Every: 20 * ms})
+			x.send(t.Context(), plan.Phase{Rest: 2600 * ms, Requests: 7, Every: 20 * ms})
 		}
-		got := x.ofWholeSeconds(Candidate{Limit: parsed(t, tt.named), least: tt.least, most: tt.most})
+		got := x.ofWholeSeconds(
+			identity.Candidate{Limit: parsed(t, tt.named), Least: tt.least, Most: tt.most})
 		if len(got) == 0 {
 			t.Errorf("%s: got no limit of whole seconds", tt.named)
 		}
@@ -348,7 +354,8 @@ func TestOneClockOfWholeSecondsExplainsItself(t *testing.T) {
 		}
 		x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
 		for range 20 {
-			x.send(t.Context(), Phase{Rest: time.Duration(random.Int64N(int64(3 * time.Second))), Requests: 7,
+			rest := time.Duration(random.Int64N(int64(3 * time.Second)))
+			x.send(t.Context(), plan.Phase{Rest: rest, Requests: 7,
 				Every: 30 * ms})
 		}
 		return x.tl
@@ -357,10 +364,11 @@ func TestOneClockOfWholeSecondsExplainsItself(t *testing.T) {
 		for seed := range uint64(6) {
 			text := fmt.Sprintf(k.spec, 5, time.Duration(1+seed%3)*time.Second)
 			tl := answers(text, seed, seed%2 == 1)
-			if !asker(nil).bySeconds(tl, parsed(t, text)) {
+			if !refute.Asker(nil).BySeconds(tl, parsed(t, text)) {
 				t.Errorf("%s, seed %d: got its own recording refuted", text, seed)
 			}
-			if tl = answers("fixed-window,rate=5/1400ms,phase=0s", seed, false); asker(nil).bySeconds(tl,
+			tl = answers("fixed-window,rate=5/1400ms,phase=0s", seed, false)
+			if refute.Asker(nil).BySeconds(tl,
 				parsed(t, text)) {
 				t.Errorf("%s, seed %d: got a window of 1.4 s explained", text, seed)
 			}
@@ -378,10 +386,11 @@ func TestAClockOfWholeSecondsIsRefutedFromFarAway(t *testing.T) {
 			s.trip, s.jitter, s.lost = 80*time.Millisecond, 40*time.Millisecond, 0.05
 			x := &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}}
 			for range 20 {
-				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(int64(3 * time.Second))), Requests: 7,
+				rest := time.Duration(r.Int64N(int64(3 * time.Second)))
+				x.send(t.Context(), plan.Phase{Rest: rest, Requests: 7,
 					Every: 30 * time.Millisecond})
 			}
-			if asker(nil).bySeconds(x.tl, parsed(t, fmt.Sprintf(k.spec, 5, time.Second))) {
+			if refute.Asker(nil).BySeconds(x.tl, parsed(t, fmt.Sprintf(k.spec, 5, time.Second))) {
 				explained++
 			}
 		}
@@ -402,10 +411,10 @@ func TestAClockOfWholeSecondsDecidesInOrder(t *testing.T) {
 			text := strings.ReplaceAll(truth, "%s", (time.Duration(r.Int64N(1900)) * ms).String())
 			x := &search{o: usualBudget(), s: simulate(t, parsed(t, text), seed), tl: &timeline.Timeline{}}
 			for range 12 {
-				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 30,
+				x.send(t.Context(), plan.Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 30,
 					Every: 20 * ms, Denials: 2})
 			}
-			if got := asker(nil).bySeconds(x.tl, parsed(t, coarse)); got != (truth == coarse) {
+			if got := refute.Asker(nil).BySeconds(x.tl, parsed(t, coarse)); got != (truth == coarse) {
 				t.Errorf("%s, seed %d: got it explained %v", text, seed, got)
 			}
 		}
@@ -456,10 +465,10 @@ func TestATickerOfSecondsExplainsItself(t *testing.T) {
 				s.lost = float64(seed%3) * 0.03
 				x := &search{o: usualBudget(), s: ours{s}, tl: &timeline.Timeline{}}
 				for range 16 {
-					x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 8,
+					x.send(t.Context(), plan.Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 8,
 						Every: 20 * ms, Denials: 2})
 				}
-				if !asker(nil).bySeconds(x.tl, limit) {
+				if !refute.Asker(nil).BySeconds(x.tl, limit) {
 					t.Errorf("%s, set %s after a second, seed %d: got itself refuted", limit, place, seed)
 				}
 			}
@@ -478,19 +487,21 @@ func TestARefutedNameMakesRoomForAClockOfWholeSeconds(t *testing.T) {
 		x.clock = x.s.Now
 		x.begin()
 		for i := range time.Duration(20) {
-			x.send(t.Context(), Phase{Rest: i * i % 17 * 250 * ms, Requests: 2 + int(i)%6, Every: 30 * ms})
+			x.send(t.Context(),
+				plan.Phase{Rest: i * i % 17 * 250 * ms, Requests: 2 + int(i)%6, Every: 30 * ms})
 		}
-		var regions []*region
+		var regions []*space.Region
 		for _, r := range x.regions {
-			if left > 0 && r.kind.base.Fixed() && r.kind.base.Refresh == "" {
-				regions = []*region{{kind: r.kind, live: []box{{q1: 5, q2: 5, t1: left, t2: left}}}}
+			if left > 0 && r.Kind.Base.Fixed() && r.Kind.Base.Refresh == "" {
+				box := space.Box{Q1: 5, Q2: 5, T1: left, T2: left}
+				regions = []*space.Region{{Kind: r.Kind, Live: []space.Box{box}}}
 			}
 		}
-		if x.regions = regions; x.otherwise(t.Context()) != want {
+		if x.regions = regions; x.inWholeSeconds(t.Context()) != want {
 			t.Errorf("left with %s: got %v, want %v", left, !want, want)
 		}
-		if got := slices.ContainsFunc(x.regions, func(r *region) bool {
-			return r.kind.seconds && x.candidate(r).Limit.String() == coarse
+		if got := slices.ContainsFunc(x.regions, func(r *space.Region) bool {
+			return r.Kind.Seconds && x.candidate(r).Limit.String() == coarse
 		}); got != want {
 			t.Errorf("left with %s: got the clock of whole seconds %v, want %v", left, got, want)
 		}

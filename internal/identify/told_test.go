@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -39,9 +42,9 @@ func TestLimitsOfAMinuteAreNamedByOneKey(t *testing.T) {
 			s.policy = tt.told
 			res := Identify(t.Context(), s, o)
 			t.Logf("%s after %s: %s", res.Summary(), res.Used.Round(time.Second), res.Stopped)
-			if res.Verdict == Identified {
+			if res.Verdict == identity.Identified {
 				right(t, limit, res)
-			} else if tt.named || res.Verdict == None {
+			} else if tt.named || res.Verdict == identity.None {
 				t.Errorf("got %s, want it named", res.Summary())
 			}
 		})
@@ -63,11 +66,11 @@ func TestABucketIsInStepWithItsRequestsOnly(t *testing.T) {
 		"asked more often": {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: quick}, false},
 		"no bucket":        {"sliding-window-log,rate=1/20ms", &search{s: asked, tl: quick}, false},
 		"far away":         {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: tl, far: true}, false},
-		"a recording":      {"token-bucket,rate=10/s,burst=20", &search{s: &sent{tl: tl}, tl: tl}, false},
+		"a recording":      {"token-bucket,rate=10/s,burst=20", &search{s: &replay{tl: tl}, tl: tl}, false},
 		"on a steady path": {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: tl,
-			path: &Steady{}}, false},
+			path: &trip.Steady{}}, false},
 	} {
-		tt.x.every, tt.x.regions = 20*ms, []*region{known(parsed(t, tt.bucket)[0])}
+		tt.x.every, tt.x.regions = 20*ms, []*space.Region{known(parsed(t, tt.bucket)[0])}
 		if got := tt.x.inStep(); got != tt.want {
 			t.Errorf("%s: got %t, want %t", name, got, tt.want)
 		}

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -29,12 +32,12 @@ func TestLostRequestsAreToldWhereNothingIsDenied(t *testing.T) {
 	const ms = time.Millisecond
 	ok := timeline.Observation{Outcome: timeline.Allowed, Answered: true, FirstByte: ms}
 	reset := timeline.Observation{Error: cause.Reset}
-	res := Result{Timeline: &timeline.Timeline{Observations: []timeline.Observation{ok, ok}}}
-	if got := res.undenied(); strings.Contains(got, "no answer") {
+	res := identity.Result{Timeline: &timeline.Timeline{Observations: []timeline.Observation{ok, ok}}}
+	if got := res.Undenied(); strings.Contains(got, "no answer") {
 		t.Errorf("nothing was lost: got %q", got)
 	}
 	res.Timeline.Observations = append(res.Timeline.Observations, reset, reset, reset)
-	if got := res.undenied(); !strings.Contains(got, ", but 3 requests got no answer (reset), which may be") {
+	if got := res.Undenied(); !strings.Contains(got, ", but 3 requests got no answer (reset), which may be") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -45,7 +48,7 @@ func TestAnInterruptedJudgementIsNotWaitedFor(t *testing.T) {
 	defer interrupt()
 	for _, began := range []bool{true, false} {
 		never, asked := make(chan bool), false
-		if asker(ctx.Done()).ask(func() bool {
+		if refute.Asker(ctx.Done()).Ask(func() bool {
 			asked = true
 			interrupt()
 			return <-never
@@ -66,7 +69,7 @@ func TestAnInterruptedSearchTellsWhatIsKnown(t *testing.T) {
 		defer interrupt()
 		o := usualBudget()
 		o.Think = time.Minute
-		o.Told = func(p Phase, _ *timeline.Timeline, _ []string) {
+		o.OnPhase = func(p plan.Phase, _ *timeline.Timeline, _ []string) {
 			if p.Name == phase {
 				interrupt()
 			}
@@ -81,7 +84,7 @@ func TestAnInterruptedSearchTellsWhatIsKnown(t *testing.T) {
 			return x.s.Now()
 		}
 		res := x.answer(ctx)
-		if res.Verdict != Open || res.Stopped != interrupted || len(res.Timeline.Observations) == 0 {
+		if res.Verdict != identity.Open || res.Stopped != interrupted || len(res.Timeline.Observations) == 0 {
 			t.Errorf("in %s: got %s: %q after %d requests", phase, res.Verdict, res.Stopped,
 				len(res.Timeline.Observations))
 		}

@@ -6,6 +6,9 @@ import (
 	"sort"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -21,8 +24,8 @@ const forgetting = "a client that is silent for %s..%s has the whole quota again
 	"forgets so early (ttl) explains all answers"
 
 // mayForget adds the limits that forget, where one explains all and no usual limit does.
-func (x *search) mayForget(res *Result) {
-	usable := (x.o.Fresh || x.skip > 0) && x.aside == nil && !x.recorded()
+func (x *search) mayForget(res *identity.Result) {
+	usable := (x.o.Fresh || x.skip > 0) && x.withoutQueue == nil && !x.recorded()
 	if !usable || x.stage == 0 && len(res.Found) > 0 {
 		return
 	}
@@ -30,15 +33,15 @@ func (x *search) mayForget(res *Result) {
 	tl, tried := x.shown(), 0
 	all := silences(tl)
 	for i, silence := range all {
-		quota, full := quotaOf(anew(tl, silence))
+		quota, full := quotaOf(refute.Anew(tl, silence))
 		if i == 0 || !full {
 			continue
 		}
 		if tried++; tried > tries || x.overdue() {
 			return
 		}
-		if found := x.forgetful(anew(tl, silence), quota, all[i-1], silence); len(found) > 0 {
-			res.Verdict, res.Found = Open, append(res.Found, found...)
+		if found := x.forgetful(refute.Anew(tl, silence), quota, all[i-1], silence); len(found) > 0 {
+			res.Verdict, res.Found = identity.Open, append(res.Found, found...)
 			res.Stopped = fmt.Sprintf(forgetting, quantity.Brief(all[i-1]), quantity.Brief(silence))
 			res.Gone, res.Sharper, res.Also = nil, nil, nil
 			return
@@ -49,19 +52,20 @@ func (x *search) mayForget(res *Result) {
 // forgetful returns the limits of at most quota units that forget and explain the recording. They forget
 // after a silence between from and to. read is the recording with a new client after each silence of that
 // length.
-func (x *search) forgetful(read *timeline.Timeline, quota int64, from, to time.Duration) (out []Candidate) {
+func (x *search) forgetful(read *timeline.Timeline, quota int64,
+	from, to time.Duration) (out []identity.Candidate) {
 	const asked = 300
-	for _, k := range kinds()[:4] {
+	for _, k := range space.Kinds()[:4] {
 		b := x.widest(k)
-		b.q2 = quota
-		r := &region{kind: k, live: []box{b}, over: x.overdue}
-		if r.narrow(read, asked); r.empty() {
+		b.Q2 = quota
+		r := &space.Region{Kind: k, Live: []space.Box{b}, Over: x.overdue}
+		if r.Narrow(read, asked); r.Empty() {
 			continue
 		}
 		forgets := *k
-		forgets.base.TTL = roundest(from+time.Millisecond, to)
-		r.kind = &forgets
-		if c := x.ofOne(r); !x.fails(c) {
+		forgets.Base.TTL = space.Roundest(from+time.Millisecond, to)
+		r.Kind = &forgets
+		if c := x.candidateOfOne(r); !x.fails(c) {
 			out = append(out, c)
 		}
 	}
@@ -111,14 +115,14 @@ const inSlots = "a window in slots explains all answers too"
 
 // slotted returns a window in slots, each of a second or some, that explains the recording as a limit by a
 // clock of whole seconds does; nil where none does. Of a quota of one request they are the same.
-func (x *search) slotted(c Candidate) *Candidate {
+func (x *search) slotted(c identity.Candidate) *identity.Candidate {
 	p := c.Limit[0]
 	if p.Tick != time.Second || p.Rate.N < 2 {
 		return nil
 	}
 	for slots := p.Rate.Per / time.Second; slots > 1 && !x.overdue(); slots-- {
 		other := inSlotsOf(p.Rate, int64(slots))
-		if p.Rate.Per/time.Second%slots == 0 && x.asker.explains(x.judged(), other.Limit) {
+		if p.Rate.Per/time.Second%slots == 0 && x.asker.Explains(x.judged(), other.Limit) {
 			return &other
 		}
 	}
@@ -126,19 +130,19 @@ func (x *search) slotted(c Candidate) *Candidate {
 }
 
 // inSlotsOf is a window in so many slots.
-func inSlotsOf(rate spec.Rate, slots int64) Candidate {
-	return onlyOne("a window in slots", spec.Limit{complete(spec.Policy{Algorithm: spec.FixedWindow,
+func inSlotsOf(rate spec.Rate, slots int64) identity.Candidate {
+	return onlyOne("a window in slots", spec.Limit{space.Complete(spec.Policy{Algorithm: spec.FixedWindow,
 		Rate: rate, Slots: slots, Align: spec.AlignUnknown})})
 }
 
 // onlyOne is what is told of a limit of one policy, of which nothing else was tried.
-func onlyOne(text string, l spec.Limit) Candidate {
+func onlyOne(text string, l spec.Limit) identity.Candidate {
 	p, quota := l[0], float64(l[0].Full())
-	c := Candidate{Text: text, Class: []spec.Algorithm{p.Algorithm}, Limit: l}
-	c.least, c.most = p.Rate.Per, p.Rate.Per
+	c := identity.Candidate{Text: text, Class: []spec.Algorithm{p.Algorithm}, Limit: l}
+	c.Least, c.Most = p.Rate.Per, p.Rate.Per
 	c.Measured.Burst = verdict.Interval{Lo: quota, Hi: quota, LoSet: true, HiSet: true}
 	if !p.HasWindow() {
-		c.least, c.most = p.Rate.Per/time.Duration(p.Rate.N), p.Rate.Per/time.Duration(p.Rate.N)
+		c.Least, c.Most = p.Rate.Per/time.Duration(p.Rate.N), p.Rate.Per/time.Duration(p.Rate.N)
 		rate := float64(p.Rate.N) / p.Rate.Per.Seconds()
 		c.Measured.Rate = verdict.Interval{Lo: rate, Hi: rate, LoSet: true, HiSet: true}
 	}
@@ -163,23 +167,23 @@ const unsoughtToo = "a limit explains all answers that is not looked for: %s"
 
 // mayBeUnsought tells of limits that are not looked for, where two limits or a ban are left: those explain
 // much.
-func (x *search) mayBeUnsought(res *Result) {
-	if x.stage <= ofBatches || len(x.regions) == 0 || x.aside != nil || x.recorded() {
+func (x *search) mayBeUnsought(res *identity.Result) {
+	if x.stage <= ofBatches || len(x.regions) == 0 || x.withoutQueue != nil || x.recorded() {
 		return
 	}
 	if found := x.unsought(); len(found) > 0 {
-		res.Verdict, res.Found = Open, append(found, res.Found...)
+		res.Verdict, res.Found = identity.Open, append(found, res.Found...)
 		res.Stopped = fmt.Sprintf(unsoughtToo, found[0].Text)
 		res.Gone, res.Sharper, res.Also = nil, nil, nil
 	}
 }
 
 // unsought returns the limits that explain the recording, of those that are not looked for.
-func (x *search) unsought() (out []Candidate) {
+func (x *search) unsought() (out []identity.Candidate) {
 	tl := x.judged()
-	add := func(c Candidate) {
-		if !x.asker.refuted(tl, c.Limit, verdict.Exact, false) && x.asker.explains(tl, c.Limit) &&
-			(c.Limit[0].Tick == 0 || x.asker.bySeconds(tl, c.Limit)) {
+	add := func(c identity.Candidate) {
+		if !x.asker.Refuted(tl, c.Limit, verdict.Exact, false) && x.asker.Explains(tl, c.Limit) &&
+			(c.Limit[0].Tick == 0 || x.asker.BySeconds(tl, c.Limit)) {
 			out = append(out, c)
 		}
 	}
@@ -219,7 +223,7 @@ func (x *search) asLogs(tl *timeline.Timeline, quota int64) (shortest, longest t
 		w := sort.Search(int(end/time.Millisecond), func(i int) bool {
 			l := spec.Limit{{Algorithm: spec.SlidingWindowLog, Burst: quota,
 				Rate: spec.Rate{N: quota, Per: time.Duration(i+1) * time.Millisecond}}}
-			return x.asker.refuted(tl, l, side, false) == (side == verdict.UpperBound)
+			return x.asker.Refuted(tl, l, side, false) == (side == verdict.UpperBound)
 		})
 		return time.Duration(w+1) * time.Millisecond
 	}

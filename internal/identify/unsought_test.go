@@ -11,18 +11,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // ofWholeSeconds is a region of windows by the first request and a clock of whole seconds.
-func ofWholeSeconds(t *testing.T, text string) *region {
+func ofWholeSeconds(t *testing.T, text string) *space.Region {
 	t.Helper()
 	limit := parsed(t, text)
 	p := limit[0]
-	return &region{kind: &kind{class: []spec.Algorithm{p.Algorithm}, text: coarseKinds[0].text + byTheSecond,
-		base: p, seconds: true}, live: []box{{q1: p.Rate.N, q2: p.Rate.N, t1: p.Rate.Per, t2: p.Rate.Per}}}
+	k := &space.Kind{Class: []spec.Algorithm{p.Algorithm}, Text: coarseKinds[0].text + byTheSecond,
+		Base: p, Seconds: true}
+	box := space.Box{Q1: p.Rate.N, Q2: p.Rate.N, T1: p.Rate.Per, T2: p.Rate.Per}
+	return &space.Region{Kind: k, Live: []space.Box{box}}
 }
 
 // TestAWindowInSlotsIsNoClockOfWholeSeconds: of 5 in 2 s, in two slots, each burst of the whole quota had the
@@ -38,9 +44,9 @@ func TestAWindowInSlotsIsNoClockOfWholeSeconds(t *testing.T) {
 				}
 				s := simulate(t, parsed(t, truth), uint64(slots))
 				x := begun(s, usualBudget(), never)
-				x.every, x.regions, x.stage = x.o.Every, []*region{ofWholeSeconds(t, coarse)}, ofSeconds
+				x.every, x.regions, x.stage = x.o.Every, []*space.Region{ofWholeSeconds(t, coarse)}, ofSeconds
 				for range 6 {
-					x.send(t.Context(), Phase{Rest: time.Duration(slots)*time.Second + 370*ms,
+					x.send(t.Context(), plan.Phase{Rest: time.Duration(slots)*time.Second + 370*ms,
 						Requests: int(quota) + 2, Every: x.every, Denials: 2})
 				}
 				rival := x.slotted(x.candidate(x.regions[0]))
@@ -49,8 +55,8 @@ func TestAWindowInSlotsIsNoClockOfWholeSeconds(t *testing.T) {
 				}
 				for x.partly(t.Context(), x.o.MaxTime) {
 				}
-				if gone := !asker(nil).explains(x.judged(), parsed(t, coarse)) ||
-					!asker(nil).bySeconds(x.judged(), parsed(t, coarse)); gone != in {
+				if gone := !refute.Asker(nil).Explains(x.judged(), parsed(t, coarse)) ||
+					!refute.Asker(nil).BySeconds(x.judged(), parsed(t, coarse)); gone != in {
 					t.Errorf("%s: got %s refuted: %v, want %v", truth, coarse, gone, in)
 				}
 				if rival = x.slotted(x.candidate(x.regions[0])); (rival != nil) != in {
@@ -71,7 +77,7 @@ func TestWhatIsNotLookedForIsTold(t *testing.T) {
 		x := partsAsked(t, simulate(t, limit, 3), limit[0])
 		all := x.unsought()
 		truth := strings.Replace(text, ",slots", ",align=unknown,slots", 1)
-		if truth = parsed(t, truth).String(); !slices.ContainsFunc(all, func(c Candidate) bool {
+		if truth = parsed(t, truth).String(); !slices.ContainsFunc(all, func(c identity.Candidate) bool {
 			return c.Limit.String() == truth
 		}) {
 			t.Errorf("%s: got %v", text, all)
@@ -91,11 +97,12 @@ func TestTwoLimitsAreNotNamedInPlaceOfSlots(t *testing.T) {
 	limit := parsed(t, "fixed-window,rate=5/2s,slots=2")
 	for _, stage := range []int{ofBatches, ofBatches + 1} {
 		x := partsAsked(t, simulate(t, limit, 3), limit[0])
-		x.stage, x.regions = stage, []*region{known(parsed(t, "sliding-window-log,rate=5/2s")[0])}
-		res := &Result{Verdict: Identified}
+		x.stage, x.regions = stage, []*space.Region{known(parsed(t, "sliding-window-log,rate=5/2s")[0])}
+		res := &identity.Result{Verdict: identity.Identified}
 		x.mayBeUnsought(res)
-		told := slices.ContainsFunc(res.Found, func(c Candidate) bool { return c.Limit[0].Slots == 2 })
-		if told != (stage > ofBatches) || told != (res.Verdict == Open) {
+		inTwo := func(c identity.Candidate) bool { return c.Limit[0].Slots == 2 }
+		told := slices.ContainsFunc(res.Found, inTwo)
+		if told != (stage > ofBatches) || told != (res.Verdict == identity.Open) {
 			t.Errorf("stage %d: got %s with %v", stage, res.Verdict, res.Found)
 		}
 	}
@@ -107,7 +114,7 @@ func partsAsked(t *testing.T, s *simulated, p spec.Policy) *search {
 	x.every = x.o.Every
 	r := rand.New(rand.NewPCG(7, 7))
 	for range 24 {
-		x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(int64(p.Rate.Per) * 3 / 2)),
+		x.send(t.Context(), plan.Phase{Rest: time.Duration(r.Int64N(int64(p.Rate.Per) * 3 / 2)),
 			Requests: 1 + r.IntN(int(p.Full())+2), Every: x.every, Denials: 1})
 	}
 	return x
@@ -199,8 +206,8 @@ func TestWhatIsNotSoughtHasNoOtherName(t *testing.T) {
 			said := fmt.Sprintf("%s, seed %d: %s: %s after %d requests: %s", axis, seed, limit, res.Summary(),
 				len(res.Timeline.Observations), res.Stopped)
 			t.Log(said)
-			if res.Verdict == None ||
-				res.Verdict == Identified && unlike(t, limit, res.Found[0].Limit, s.start) > 0.03 {
+			if res.Verdict == identity.None ||
+				res.Verdict == identity.Identified && unlike(t, limit, res.Found[0].Limit, s.start) > 0.03 {
 				t.Error("WRONG " + said)
 			}
 		}

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -26,7 +29,7 @@ const widenAsked = 300
 // admitted again. It reports false where no kind is likely, or no request is admitted. Doubtful kinds do not
 // count here.
 func (x *search) widen(ctx context.Context) bool {
-	if x.aside != nil {
+	if x.withoutQueue != nil {
 		return false
 	}
 	if x.stage == 0 && x.bySecond(ctx) {
@@ -56,7 +59,7 @@ func (x *search) widen(ctx context.Context) bool {
 // divide narrows rare regions until some are likely. Those with more dimensions take more rounds.
 func (x *search) divide(asked int) {
 	rounds := 1
-	if len(x.regions) > 0 && (x.regions[0].kind.bans || x.regions[0].beats != nil) {
+	if len(x.regions) > 0 && (x.regions[0].Kind.Bans || x.regions[0].Beats != nil) {
 		rounds = 4
 	}
 	for ; rounds > 0 && len(x.regions) > 0 && len(x.likely()) == 0; rounds-- {
@@ -88,18 +91,18 @@ const (
 
 // unlikely tells whether only doubtful usual kinds are left: each policy that was tried is refuted.
 func (x *search) unlikely() bool {
-	return x.stage == 0 && x.aside == nil && len(x.regions) > 0 && len(x.likely()) == 0
+	return x.stage == 0 && x.withoutQueue == nil && len(x.regions) > 0 && len(x.likely()) == 0
 }
 
-// rather looks for rare kinds in place of unlikely usual ones, once. If it finds any, the usual ones go on
-// the shelf. Else they stay.
-func (x *search) rather(ctx context.Context, look func(context.Context) bool) bool {
-	if x.spent || !x.unlikely() || x.asker.over() {
+// insteadOfUnlikely looks for rare kinds in place of unlikely usual ones, once. If it finds any, the usual
+// ones go on the shelf. Else they stay.
+func (x *search) insteadOfUnlikely(ctx context.Context, look func(context.Context) bool) bool {
+	if x.shelvedOnce || !x.unlikely() || x.asker.Over() {
 		return false
 	}
 	left := x.regions
 	if look(ctx) {
-		x.shelf, x.spent = left, true
+		x.shelf, x.shelvedOnce = left, true
 		return true
 	}
 	x.regions = left
@@ -119,7 +122,7 @@ func (x *search) unshelve() bool {
 // rarelyExplained takes the unlikely kinds back, unless a likely rare kind is known to explain the whole
 // recording. Without time to know that, it takes them back too.
 func (x *search) rarelyExplained() {
-	explains := func(r *region) bool { return !x.overdue() && !x.fails(x.candidate(r)) }
+	explains := func(r *space.Region) bool { return !x.overdue() && !x.fails(x.candidate(r)) }
 	if len(x.shelf) > 0 && !slices.ContainsFunc(x.likely(), explains) {
 		x.regions = nil
 		x.unshelve()
@@ -133,20 +136,21 @@ func (x *search) unlikelyExplains() bool {
 	if len(y.regions) > 0 {
 		y.exclude()
 	}
-	return slices.ContainsFunc(y.likely(), func(r *region) bool { return !y.fails(y.candidate(r)) })
+	return slices.ContainsFunc(y.likely(), func(r *space.Region) bool { return !y.fails(y.candidate(r)) })
 }
 
-// otherwise looks for a clock of whole seconds where the whole recording refutes the policy that would be
-// named. The only class that is left may seem likely because only bounds were asked about it.
-func (x *search) otherwise(ctx context.Context) bool {
+// inWholeSeconds looks for a clock of whole seconds where the whole recording refutes the policy that would
+// be named. The only class that is left may seem likely because only bounds were asked about it.
+func (x *search) inWholeSeconds(ctx context.Context) bool {
 	likely := x.likely()
-	if x.spent || x.asker.over() || x.stage > 0 || x.aside != nil || len(likely) == 0 || !x.settled(likely) ||
+	if x.shelvedOnce || x.asker.Over() || x.stage > 0 || x.withoutQueue != nil || len(likely) == 0 ||
+		!x.settled(likely) ||
 		!x.fails(x.candidate(likely[0])) {
 		return false
 	}
 	left := x.regions
 	if x.bySecond(ctx) {
-		x.shelf, x.spent, x.confirmed = left, true, false
+		x.shelf, x.shelvedOnce, x.confirmed = left, true, false
 		return true
 	}
 	x.regions, x.stage = left, 0
@@ -154,41 +158,41 @@ func (x *search) otherwise(ctx context.Context) bool {
 }
 
 // rare returns the stages after ofSeconds: for each, the regions to look for.
-func (x *search) rare() [][]*region {
-	var bans []*region
-	for _, k := range kinds()[:4] {
+func (x *search) rare() [][]*space.Region {
+	var bans []*space.Region
+	for _, k := range space.Kinds()[:4] {
 		banned := *k
-		banned.text += " that bans whom it denied"
-		banned.bans, banned.searched = true, true
+		banned.Text += " that bans whom it denied"
+		banned.Bans, banned.Searched = true, true
 		b := x.widest(&banned)
-		if b.d1, b.d2 = x.o.Every/2, longestBan(x.shown()); b.d1 <= b.d2 {
-			bans = append(bans, &region{kind: &banned, live: []box{b}})
+		if b.D1, b.D2 = x.o.Every/2, longestBan(x.shown()); b.D1 <= b.D2 {
+			bans = append(bans, &space.Region{Kind: &banned, Live: []space.Box{b}})
 		}
 	}
-	return [][]*region{x.batches(), x.pairs(), bans}
+	return [][]*space.Region{x.batches(), x.pairs(), bans}
 }
 
 // clocks returns the limiters with a clock of whole seconds. Their quotas are numbers of requests that were
 // admitted in a row. Their windows ended while requests were sent.
-func (x *search) clocks() (out []*region) {
+func (x *search) clocks() (out []*space.Region) {
 	const longest = 30 * time.Second
 	tl := x.shown()
 	for _, c := range coarseKinds {
-		var boxes []box
-		var k *kind
+		var boxes []space.Box
+		var k *space.Kind
 		for _, q := range inARow(tl) {
 			for w := time.Second; w <= min(longest, tl.End()-tl.Observations[0].Sent); w += time.Second {
 				limit, err := spec.Parse(fmt.Sprintf(c.spec, q, w))
 				if err != nil {
 					continue
 				}
-				k = &kind{class: []spec.Algorithm{limit[0].Algorithm}, text: c.text + byTheSecond,
-					base: limit[0], seconds: true}
-				boxes = append(boxes, box{q1: q, q2: q, t1: w, t2: w})
+				k = &space.Kind{Class: []spec.Algorithm{limit[0].Algorithm}, Text: c.text + byTheSecond,
+					Base: limit[0], Seconds: true}
+				boxes = append(boxes, space.Box{Q1: q, Q2: q, T1: w, T2: w})
 			}
 		}
 		if len(boxes) > 0 {
-			out = append(out, &region{kind: k, live: boxes})
+			out = append(out, &space.Region{Kind: k, Live: boxes})
 		}
 	}
 	return out
@@ -239,34 +243,34 @@ func longestBan(tl *timeline.Timeline) time.Duration {
 const banning = "a ban of %s..%s after each denial explains all answers too"
 
 // mayBan adds the same limit with a ban, where that explains the recording too, and says how to test it.
-func (x *search) mayBan(res *Result) bool {
+func (x *search) mayBan(res *identity.Result) bool {
 	ban := x.banned(res.Found[0])
 	if ban == nil {
 		return false
 	}
 	res.Found = append(res.Found, *ban)
-	res.Stopped = fmt.Sprintf(banning, quantity.Brief(ban.longLeast), quantity.Brief(ban.longMost))
+	res.Stopped = fmt.Sprintf(banning, quantity.Brief(ban.BanLeast), quantity.Brief(ban.BanMost))
 	if phases := x.denials(0); len(phases) > 0 && !x.recorded() {
-		res.Next = costs(phases)
+		res.Next = plan.Costs(phases)
 	}
 	return true
 }
 
 // banned returns c with a ban that explains the recording too. It is nil where none is found, or any would be
 // too short to tell.
-func (x *search) banned(c Candidate) *Candidate {
+func (x *search) banned(c identity.Candidate) *identity.Candidate {
 	const steps = 8
 	least, most := x.bearable(), longestBan(x.shown())
-	if x.aside != nil || c.longMost > 0 || most <= least {
+	if x.withoutQueue != nil || c.BanMost > 0 || most <= least {
 		return nil
 	}
 	c.Text += " that bans whom it denied"
-	c.longLeast, c.longMost = least, most
+	c.BanLeast, c.BanMost = least, most
 	longer := math.Pow(float64(most)/float64(least), 1.0/steps)
 	for i := 0; i <= steps && !x.overdue(); i++ {
 		c.Limit = slices.Clone(c.Limit)
 		c.Limit[0].Ban = time.Duration(float64(least) * math.Pow(longer, float64(i)))
-		if !x.asker.refuted(x.shown(), c.Limit, verdict.Exact, true) {
+		if !x.asker.Refuted(x.shown(), c.Limit, verdict.Exact, true) {
 			return &c
 		}
 	}
@@ -278,21 +282,21 @@ const mostBefore = 2
 
 // pairs are pairs of limits. The first of each pair explained all requests before the last experiment. The
 // second is of a usual kind.
-func (x *search) pairs() []*region {
-	var out []*region
+func (x *search) pairs() []*space.Region {
+	var out []*space.Region
 	for _, first := range x.trail[:min(len(x.trail), mostBefore)] {
-		if len(first.kind.parts) > 0 {
+		if len(first.Kind.Parts) > 0 {
 			continue
 		}
-		for _, k := range kinds()[:4] {
+		for _, k := range space.Kinds()[:4] {
 			b := x.widest(k)
-			if b.t1 = max(b.t1, first.hull().t1); b.t1 >= b.t2 {
+			if b.T1 = max(b.T1, first.Hull().T1); b.T1 >= b.T2 {
 				continue
 			}
-			a := &region{kind: first.kind, live: slices.Clone(first.live),
-				doubtful: slices.Clone(first.doubtful)}
-			r := &region{kind: k, live: []box{b}, beside: a}
-			a.beside = r
+			a := &space.Region{Kind: first.Kind, Live: slices.Clone(first.Live),
+				Doubtful: slices.Clone(first.Doubtful)}
+			r := &space.Region{Kind: k, Live: []space.Box{b}, Beside: a}
+			a.Beside = r
 			out = append(out, r)
 		}
 	}
@@ -304,40 +308,17 @@ func (x *search) recall() {
 	if x.stage > 0 || len(x.regions) == 0 {
 		return
 	}
-	if slices.ContainsFunc(x.regions, func(r *region) bool { return r.fine }) {
+	if slices.ContainsFunc(x.regions, func(r *space.Region) bool { return r.Fine }) {
 		return // none of them was likely
 	}
 	x.trail = nil
 	for _, r := range x.regions {
-		x.trail = append(x.trail, &region{kind: r.kind, live: slices.Clone(r.live),
-			doubtful: slices.Clone(r.doubtful)})
+		x.trail = append(x.trail, &space.Region{Kind: r.Kind, Live: slices.Clone(r.Live),
+			Doubtful: slices.Clone(r.Doubtful)})
 	}
-	slices.SortStableFunc(x.trail, func(a, b *region) int { // kinds that are only doubtful come last
-		return min(len(b.live), 1) - min(len(a.live), 1)
+	slices.SortStableFunc(x.trail, func(a, b *space.Region) int { // kinds that are only doubtful come last
+		return min(len(b.Live), 1) - min(len(a.Live), 1)
 	})
-}
-
-// text names the kind of a region, or both kinds.
-func (r *region) text() string {
-	if r.beside == nil {
-		return r.kind.text
-	}
-	return r.beside.kind.text + " and " + r.kind.text
-}
-
-// rare tells whether the kind of a region is looked for only after the usual ones.
-func (r *region) rare() bool {
-	return r.kind.seconds || r.kind.bans || r.beside != nil || r.beats != nil
-}
-
-// besides returns the other limits of regions.
-func besides(regions []*region) (out []*region) {
-	for _, r := range regions {
-		if r.beside != nil {
-			out = append(out, r.beside)
-		}
-	}
-	return out
 }
 
 // with returns the algorithms of both classes, each once.
@@ -352,8 +333,8 @@ func with(class, more []spec.Algorithm) []spec.Algorithm {
 }
 
 // both joins what is left of two limits. Its policies explain the recording together, if some do.
-func (x *search) both(a, r *region) Candidate {
-	first, second := x.ofOne(a), x.ofOne(r)
+func (x *search) both(a, r *space.Region) identity.Candidate {
+	first, second := x.candidateOfOne(a), x.candidateOfOne(r)
 	out := first
 	out.Text += " and " + second.Text
 	out.Class = with(out.Class, second.Class)
@@ -362,16 +343,16 @@ func (x *search) both(a, r *region) Candidate {
 		return out
 	}
 	const firsts, parts = 4, 10 // policies of the first that are tried, and boxes of the second for each
-	for _, b := range append([]box{a.kind.usual(a.hull())}, a.points(firsts, false)...) {
-		known := &region{kind: a.kind, live: []box{b}}
-		rest := &region{kind: r.kind, beside: known, live: r.live, doubtful: r.doubtful}
-		at := func(c box) Candidate {
+	for _, b := range append([]space.Box{a.Kind.Conventional(a.Hull())}, a.Points(firsts, false)...) {
+		known := &space.Region{Kind: a.Kind, Live: []space.Box{b}}
+		rest := &space.Region{Kind: r.Kind, Beside: known, Live: r.Live, Doubtful: r.Doubtful}
+		at := func(c space.Box) identity.Candidate {
 			try := out
-			try.Limit = spec.Limit{a.kind.written(b), r.kind.written(c)}
+			try.Limit = spec.Limit{a.Kind.Written(b), r.Kind.Written(c)}
 			return try
 		}
-		explains := func(c box) bool { return !x.overdue() && !x.fails(at(c)) }
-		if c, ok := rest.pinned(x.shown(), parts, x.overdue, explains); ok {
+		explains := func(c space.Box) bool { return !x.overdue() && !x.fails(at(c)) }
+		if c, ok := rest.Pinned(x.shown(), parts, x.overdue, explains); ok {
 			return at(c)
 		}
 	}
@@ -387,7 +368,7 @@ const overrunPhase = "overrun"
 // beyond is a quota that is stated beside the found limit, and the phase that reaches it.
 type beyond struct {
 	quota headers.Quota
-	phase Phase
+	phase plan.Phase
 }
 
 // overrun sends as fast as the found limit admits, for more than a quota that is stated beside it. It reports
@@ -417,19 +398,19 @@ func (x *search) beyonds() (out []beyond) {
 		return nil
 	}
 	r, o := x.regions[0], &tl.Observations[i]
-	h, every := r.hull(), r.hull().t2
-	if !r.kind.paced {
-		every /= time.Duration(h.q2)
+	h, every := r.Hull(), r.Hull().T2
+	if !r.Kind.Paced {
+		every /= time.Duration(h.Q2)
 	}
 	every = max(x.every, every*51/50)
 	quotas, _ := headers.Quotas(o.Fields.Get, tl.Header.Started.Add(o.FirstByte))
 	for _, q := range quotas {
 		known := func(b beyond) bool { return b.quota.Limit == q.Limit && b.quota.Window == q.Window }
-		if !q.HasLimit || q.Limit <= h.q2 || q.Window <= 2*r.whole() || slices.ContainsFunc(out, known) {
+		if !q.HasLimit || q.Limit <= h.Q2 || q.Window <= 2*r.Recovery() || slices.ContainsFunc(out, known) {
 			continue
 		}
 		const more = 3
-		out = append(out, beyond{q, Phase{Name: overrunPhase, Rest: every, Every: every, Denials: 2,
+		out = append(out, beyond{q, plan.Phase{Name: overrunPhase, Rest: every, Every: every, Denials: 2,
 			Requests: int(max(0, q.Limit-x.admitted(q.Window))) + more}})
 	}
 	slices.SortStableFunc(out, func(a, b beyond) int { return a.phase.Requests - b.phase.Requests })
@@ -449,7 +430,7 @@ func (x *search) admitted(window time.Duration) (n int64) {
 
 // alsoTold describes the limits that are stated beside c. One that was not reached comes with a SPEC to paste
 // and the requests that it takes.
-func (x *search) alsoTold(c Candidate) (out []string) {
+func (x *search) alsoTold(c identity.Candidate) (out []string) {
 	if x.stage > 0 {
 		return nil
 	}
@@ -459,7 +440,7 @@ func (x *search) alsoTold(c Candidate) (out []string) {
 			out = append(out, said+", and more were admitted")
 			continue
 		}
-		p := complete(spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignUnknown,
+		p := space.Complete(spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignUnknown,
 			Rate: spec.Rate{N: b.quota.Limit, Per: b.quota.Window}})
 		out = append(out, fmt.Sprintf("%s, not reached (it takes %s, %s apart): %s", said,
 			quantity.Plural(b.phase.Requests, "more request"), quantity.Brief(b.phase.Every),

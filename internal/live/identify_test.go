@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/identify/endpoint"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	product "github.com/rlcheck/rlcheck/internal/trial"
@@ -93,7 +94,7 @@ func (n named) identified(t *testing.T) {
 		for _, c := range res.Found {
 			t.Logf("  %s, measured %v of %v", c.Limit, c.Measured, c.Text)
 		}
-		if res.Verdict != identify.Identified {
+		if res.Verdict != identity.Identified {
 			continue
 		}
 		if same(res.Found[0], limit[0]) {
@@ -110,7 +111,7 @@ func (n named) identified(t *testing.T) {
 }
 
 // same tells whether the found limit is the wanted one, with a rate to 2 %.
-func same(found identify.Candidate, want spec.Policy) bool {
+func same(found identity.Candidate, want spec.Policy) bool {
 	got := found.Limit[0]
 	ratio := float64(got.Rate.N) / got.Rate.Per.Seconds() / float64(want.Rate.N) * want.Rate.Per.Seconds()
 	return slices.Contains(found.Class, want.Algorithm) && got.Full() == want.Full() && ratio > 0.98 &&
@@ -118,7 +119,7 @@ func same(found identify.Candidate, want spec.Policy) bool {
 }
 
 // ask does with a URL what rlcheck identify does.
-func (n named) ask(t *testing.T) *identify.Result {
+func (n named) ask(t *testing.T) *identity.Result {
 	ctx, cancel := context.WithTimeout(context.Background(), longestTrial)
 	defer cancel()
 	s := read(t, "burst", n.url, n.spec)
@@ -131,5 +132,5 @@ func (n named) ask(t *testing.T) *identify.Result {
 	opts.Partition = load.Partition{}
 	return identify.Identify(ctx, &endpoint.Endpoint{Load: opts, DriftPPM: drift}, identify.Options{
 		Think: 10 * time.Second, Alike: true,
-		Budget: identify.Budget{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute}})
+		Budget: identity.Budget{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute}})
 }

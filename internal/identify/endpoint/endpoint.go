@@ -11,6 +11,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -57,7 +59,7 @@ func (e *Endpoint) Wait() time.Duration { return max(0, e.free-e.Now()) }
 func (e *Endpoint) Header() timeline.Header { return e.header }
 
 // Send sends a phase. It returns an error only where nothing can be sent at all.
-func (e *Endpoint) Send(ctx context.Context, p identify.Phase) ([]timeline.Observation, error) {
+func (e *Endpoint) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
 	if e.Now(); !e.silent(ctx, p.Rest) { // the first phase starts the recording
 		return nil, nil
 	}
@@ -104,7 +106,7 @@ func (e *Endpoint) silent(ctx context.Context, rest time.Duration) bool {
 // That is one if answers come before the next request, so a stall does not release several at once. The phase
 // ends with its last denial, if polite with the first, and after MostLost errors in a row. All requests of a
 // crowded phase may be under way.
-func (e *Endpoint) paced(p identify.Phase) load.Options {
+func (e *Endpoint) paced(p plan.Phase) load.Options {
 	if e.Polite && !e.mute {
 		p.Denials = 1
 	}
@@ -199,7 +201,7 @@ func (e *Endpoint) keep(tl *timeline.Timeline, from time.Duration) {
 		if o.Done > 0 {
 			o.Done += from
 		}
-		if wait, ok := identify.ToldWait(o, e.started); e.Polite && ok {
+		if wait, ok := identity.ToldWait(o, e.started); e.Polite && ok {
 			e.free = max(e.free, o.FirstByte+wait)
 		} else if o.Outcome == timeline.Denied {
 			e.mute = true

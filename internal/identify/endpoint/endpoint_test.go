@@ -12,6 +12,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/identify/clients"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -32,10 +34,10 @@ func sending(t *testing.T, h http.HandlerFunc, use func(*testing.T, *Endpoint)) 
 }
 
 // asked is what Identify finds out about a handler, by requests at least 20 ms apart.
-func asked(t *testing.T, h http.HandlerFunc, within time.Duration) (res *identify.Result) {
+func asked(t *testing.T, h http.HandlerFunc, within time.Duration) (res *identity.Result) {
 	t.Helper()
 	sending(t, h, func(t *testing.T, l *Endpoint) {
-		res = identify.Identify(t.Context(), l, identify.Options{Alike: true, Budget: identify.Budget{
+		res = identify.Identify(t.Context(), l, identify.Options{Alike: true, Budget: identity.Budget{
 			MaxRequests: 400, MaxTime: within, Every: 20 * time.Millisecond}})
 	})
 	return res
@@ -76,7 +78,7 @@ func TestSlowAnswersEndWithTheTime(t *testing.T) {
 func TestThePhaseEndsWithTheTime(t *testing.T) {
 	sending(t, func(http.ResponseWriter, *http.Request) { time.Sleep(900 * time.Millisecond) },
 		func(t *testing.T, l *Endpoint) {
-			all, err := l.Send(t.Context(), identify.Phase{Name: "seldom", Requests: 4,
+			all, err := l.Send(t.Context(), plan.Phase{Name: "seldom", Requests: 4,
 				Every: 12 * time.Second, Until: 20 * time.Second})
 			if now := l.Now(); err != nil || len(all) != 2 || now > 20*time.Second {
 				t.Errorf("%d requests took %s, %v, want 2 within 20s", len(all), now, err)
@@ -104,7 +106,7 @@ func TestProgressIsThatOfAllRounds(t *testing.T) {
 		var got load.Progress
 		l.Load.Progress = func(p load.Progress) { got = p }
 		for range 2 {
-			_, _ = l.Send(t.Context(), identify.Phase{Name: "fill", Requests: 4, Every: time.Second})
+			_, _ = l.Send(t.Context(), plan.Phase{Name: "fill", Requests: 4, Every: time.Second})
 			_, _ = l.Turns(t.Context(), 0, time.Hour, []clients.Turn{
 				{Name: "fill", Requests: 2, Every: time.Second},
 				{Name: "other", Requests: 3, Every: time.Second}})
@@ -131,7 +133,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		}, func(t *testing.T, l *Endpoint) {
 			l.Polite = x.polite
 			for range 2 { // the first phase shows whether denials state waits
-				all, err := l.Send(t.Context(), identify.Phase{Name: "denied", Requests: 5,
+				all, err := l.Send(t.Context(), plan.Phase{Name: "denied", Requests: 5,
 					Every: time.Second, Denials: 3})
 				if now := l.Now(); err != nil || x.polite && x.wait != "" && all[0].Sent+time.Second < now {
 					t.Errorf("%+v: sent at %s, it is %s, %v", x, all[0].Sent, now, err)
@@ -150,7 +152,7 @@ func TestALimitOfRequestsInFlightHasNoOtherName(t *testing.T) {
 		t.Skip("seconds of planning")
 	}
 	var busy atomic.Int64
-	var res *identify.Result
+	var res *identity.Result
 	sending(t, func(w http.ResponseWriter, _ *http.Request) {
 		defer busy.Add(-1)
 		if busy.Add(1) > 4 {
@@ -160,11 +162,11 @@ func TestALimitOfRequestsInFlightHasNoOtherName(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 	}, func(t *testing.T, e *Endpoint) {
 		res = identify.Identify(t.Context(), e, identify.Options{Alike: true, Fresh: true,
-			Budget: identify.Budget{MaxRequests: 60, MaxTime: time.Minute, Every: 20 * time.Millisecond}})
+			Budget: identity.Budget{MaxRequests: 60, MaxTime: time.Minute, Every: 20 * time.Millisecond}})
 	})
-	text := res.Text(identify.About{})
+	text := res.Text(identity.About{})
 	t.Log(text)
-	if res.Verdict != identify.Open || !strings.Contains(text, "in flight at once") {
+	if res.Verdict != identity.Open || !strings.Contains(text, "in flight at once") {
 		t.Errorf("got %s, want it open, with the limit of requests in flight", text)
 	}
 	for _, c := range res.Found {
@@ -178,7 +180,7 @@ func TestALimitOfRequestsInFlightHasNoOtherName(t *testing.T) {
 func TestWhatDeniesNothingSaysWhatWasNotSeen(t *testing.T) {
 	res := asked(t, func(http.ResponseWriter, *http.Request) {}, 2*time.Second)
 	const want = "or of more than 1 in flight"
-	if res.Verdict != identify.Open || !strings.Contains(res.Stopped, want) {
+	if res.Verdict != identity.Open || !strings.Contains(res.Stopped, want) {
 		t.Errorf("got %s %q, want it open: %s", res.Verdict, res.Stopped, want)
 	}
 }

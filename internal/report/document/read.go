@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -109,12 +109,12 @@ func (p *reading) verdict(where, s string) verdict.Verdict {
 // answer returns what identify says. Older documents have no such member. There, a limit with `found` and no
 // other member means that identify was asked.
 func (p *reading) answer(where string, in *jsonScenario) string {
-	switch known := []identify.Verdict{identify.Identified, identify.Open, identify.None}; {
+	switch known := []identity.Verdict{identity.Identified, identity.Open, identity.None}; {
 	case in.Answer == "" && in.Found && in.Verdict == verdict.Pass.String():
-		return string(identify.Identified)
+		return string(identity.Identified)
 	case in.Answer == "" && in.Found:
-		return string(identify.Open)
-	case in.Answer != "" && !slices.Contains(known, identify.Verdict(in.Answer)):
+		return string(identity.Open)
+	case in.Answer != "" && !slices.Contains(known, identity.Verdict(in.Answer)):
 		p.fail(where+".answer", in.Answer, "an answer must be identified, open or none")
 	}
 	return in.Answer

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
 )
 
 // The identifiers of the schemas. They need not be fetched.
@@ -38,7 +38,7 @@ func CompareSchema() ([]byte, error) {
 // IdentitySchema returns the JSON Schema of rlcheck.identity/v1, which identify writes as json, in the same
 // form.
 func IdentitySchema() ([]byte, error) {
-	return marshal(schemaOf(identitySchemaID, "rlcheck identify", identify.Form()))
+	return marshal(schemaOf(identitySchemaID, "rlcheck identify", identity.Form()))
 }
 
 // schemaText describes the structs of the documents. A line "name: sentence" begins a struct. The indented
@@ -226,10 +226,10 @@ func closedWords(in reflect.Type, name string) object {
 		return object{{"const", reportForm}}
 	case name == "schema" && in == reflect.TypeFor[jsonComparison]():
 		return object{{"const", compareForm}}
-	case in == identify.Form() && name == "schema":
-		return object{{"const", identify.Schema}}
-	case in == identify.Form() && name == "verdict", name == "answer":
-		return object{{"enum", []identify.Verdict{identify.Identified, identify.Open, identify.None}}}
+	case in == identity.Form() && name == "schema":
+		return object{{"const", identity.Schema}}
+	case in == identity.Form() && name == "verdict", name == "answer":
+		return object{{"enum", []identity.Verdict{identity.Identified, identity.Open, identity.None}}}
 	case name == "schema":
 		return object{{"const", verdictForm}}
 	case name == "change" && in == reflect.TypeFor[jsonCompared]():

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // schemas are the functions that make the schemas. Their committed copies are compared with these.
@@ -155,7 +154,7 @@ func TestEveryMemberIsDescribed(t *testing.T) {
 	w := schemaWriter{}
 	met := append(w.met(reflect.TypeFor[jsonRun]()), w.met(reflect.TypeFor[jsonJudgement]())...)
 	met = append(met, w.met(reflect.TypeFor[jsonComparison]())...)
-	met = append(met, w.met(identify.Form())...)
+	met = append(met, w.met(identity.Form())...)
 	for _, of := range met {
 		d, known := descriptionOf(of), map[string]bool{}
 		if d.about == "" {

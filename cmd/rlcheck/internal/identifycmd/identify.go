@@ -13,9 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/checkcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
@@ -26,6 +23,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/identify/clients"
 	"github.com/rlcheck/rlcheck/internal/identify/endpoint"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/quantity"
@@ -39,6 +38,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // identifyFlags are the flags of `rlcheck identify` beside those that it shares with run.
@@ -142,7 +143,7 @@ func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
 	if err := runcmd.Preflight(ctx, e, []*scenario.Scenario{s}, f.Flags); err != nil {
 		return err
 	}
-	about := identify.About{Target: red.Replace(redact.URL(s.Target.URL)), Partition: f.Partition,
+	about := identity.About{Target: red.Replace(redact.URL(s.Target.URL)), Partition: f.Partition,
 		Budget: budget}
 	about.Again, about.Run = f.next(fl, about.Target, red)
 	about.OwnRate = fl.Changed("max-rate")
@@ -150,18 +151,18 @@ func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
 }
 
 // budget reads the flags that bound what is sent.
-func (f *identifyFlags) budget() (identify.Budget, error) {
+func (f *identifyFlags) budget() (identity.Budget, error) {
 	rate, err := spec.ParseRate(f.maxRate)
 	switch {
 	case err != nil || rate.N < 1:
-		return identify.Budget{}, cli.Usagef("--max-rate %q: a rate is N/PER (write 50/s)", f.maxRate)
+		return identity.Budget{}, cli.Usagef("--max-rate %q: a rate is N/PER (write 50/s)", f.maxRate)
 	case f.maxRequests < 10:
-		return identify.Budget{}, cli.Usagef("--max-requests %d: the least is 10", f.maxRequests)
+		return identity.Budget{}, cli.Usagef("--max-requests %d: the least is 10", f.maxRequests)
 	case f.maxTime < time.Second:
-		return identify.Budget{}, cli.Usagef("--max-time %s: the least is 1s", f.maxTime)
+		return identity.Budget{}, cli.Usagef("--max-time %s: the least is 1s", f.maxTime)
 	}
 	every := max(rate.Per/time.Duration(rate.N), 1)
-	return identify.Budget{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime}, nil
+	return identity.Budget{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime}, nil
 }
 
 // takeURL makes the argument, if there is one, the target. It is no recording.
@@ -207,7 +208,7 @@ func loopbackHost(target string) bool {
 // probeTarget sends requests, keeps the recording, and prints the answer.
 func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []output.Output,
 	f *identifyFlags,
-	about identify.About,
+	about identity.About,
 	red redact.Redactor,
 ) error {
 	started := time.Now()
@@ -232,7 +233,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 	e.Say.Notef("%s: at most %s, %s apart or more, within %s%s", about.Target,
 		quantity.Plural(o.MaxRequests, "request"), o.Every, quantity.Short(o.MaxTime),
 		map[bool]string{true: "; Retry-After is honoured"}[f.polite])
-	o.Told = func(p identify.Phase, tl *timeline.Timeline, left []string) {
+	o.OnPhase = func(p plan.Phase, tl *timeline.Timeline, left []string) {
 		if e.Verbose {
 			e.Say.Notef("%s: %s so far, left: %s", p.Name, quantity.Plural(len(tl.Observations), "request"),
 				strings.Join(left, "; "))
@@ -264,8 +265,8 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 }
 
 // identifiedStatus returns the exit status of an answer. whole: all of it was kept.
-func identifiedStatus(interrupted error, v identify.Verdict, whole bool) error {
-	status := map[identify.Verdict]int{identify.Open: cli.ExitInconclusive, identify.None: cli.ExitFail}[v]
+func identifiedStatus(interrupted error, v identity.Verdict, whole bool) error {
+	status := map[identity.Verdict]int{identity.Open: cli.ExitInconclusive, identity.None: cli.ExitFail}[v]
 	if interrupted != nil {
 		status = cli.ExitInterrupted
 	}
@@ -276,7 +277,7 @@ func identifiedStatus(interrupted error, v identify.Verdict, whole bool) error {
 }
 
 // identified returns the run that is kept: its recording, judged by the first limit that explains it.
-func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
+func identified(s *scenario.Scenario, res *identity.Result, m *rundir.Manifest,
 	started time.Time) *result.Run {
 	s.Limit = nil
 	if len(res.Found) > 0 {
@@ -285,7 +286,7 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 	} else {
 		s.Expect.Conformance = scenario.NoConformance
 	}
-	if res.Verdict == identify.Identified { // the answer says how well it is known, which is enough
+	if res.Verdict == identity.Identified { // the answer says how well it is known, which is enough
 		s.Expect.Resolution = scenario.Resolution{}
 	}
 	for i := range s.Phases { // each is judged by its own limit
@@ -296,7 +297,7 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 		Target: redact.URL(s.Target.URL),
 		Limit:  s.Limit, Answer: string(res.Verdict)}
 	trial.Judge(&out, s, res.Timeline)
-	if res.Verdict != identify.Identified {
+	if res.Verdict != identity.Identified {
 		out.Verdict, out.Reason, out.Detail = verdict.Inconclusive, verdict.TooFew, res.Stopped
 	}
 	if res.Clients != nil {
@@ -309,7 +310,7 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 }
 
 // keepIdentified keeps the recording and the report. It returns whether all was kept.
-func keepIdentified(e *cli.Env, dir *rundir.Dir, r *result.Run, res *identify.Result) bool {
+func keepIdentified(e *cli.Env, dir *rundir.Dir, r *result.Run, res *identity.Result) bool {
 	err := dir.Keep(r.Scenarios[0].ID, rundir.TimelineName, func(w io.Writer) error {
 		return ndjson.Write(w,
 			res.Timeline)
@@ -329,8 +330,8 @@ func keepIdentified(e *cli.Env, dir *rundir.Dir, r *result.Run, res *identify.Re
 }
 
 // answerIn writes the answer in one format.
-func answerIn(e *cli.Env, w io.Writer, format string, r *result.Run, res *identify.Result,
-	about identify.About) error {
+func answerIn(e *cli.Env, w io.Writer, format string, r *result.Run, res *identity.Result,
+	about identity.About) error {
 	var text []byte
 	var err error
 	switch format {
@@ -400,7 +401,7 @@ func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(s
 	}
 	e.Say.Notef("%s: %s read, nothing is sent", name, quantity.Plural(len(all), "recording"))
 	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: thinkTime, Sharp: true})
-	about := identify.About{Recording: name}
+	about := identity.About{Recording: name}
 	whole := output.EmitEach(e, outs, func(w io.Writer, format string) error {
 		return answerIn(e, w, format, nil, res, about)
 	})

@@ -1,17 +1,14 @@
-package identify
+package identity
 
 import (
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/clients"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // About is what an answer needs beside the Result.
@@ -29,9 +26,12 @@ type About struct {
 	Budget  Budget
 }
 
-// notSought is what a SPEC can state and no kind covers.
-const notSought = "three limits at once or more, slots, starts that are " +
-	"not full, buckets and logs by a clock of whole seconds"
+// Budget is what may be sent: at most MaxRequests, at least Every apart, within MaxTime. All are above 0.
+type Budget struct {
+	MaxRequests int
+	Every       time.Duration
+	MaxTime     time.Duration
+}
 
 // Text is the answer for people.
 func (r *Result) Text(a About) string {
@@ -41,7 +41,7 @@ func (r *Result) Text(a About) string {
 	case Identified:
 		line("IDENTIFIED  %s", r.Found[0].Limit)
 		if r.Assuming != nil {
-			line("  %s", r.Assuming.sentence())
+			line("  %s", r.Assuming.Sentence())
 		}
 	case None:
 		line("NOT ONE OF THESE  no limit that is looked for explains all answers")
@@ -53,7 +53,7 @@ func (r *Result) Text(a About) string {
 	}
 	if r.Verdict == Identified {
 		c := r.Found[0]
-		line("  %s: %s", c.Text, c.worth())
+		line("  %s: %s", c.Text, c.Worth())
 		if len(c.Class) > 1 && c.Beside == nil {
 			line("  cannot be told apart from outside: %s", words(c.Class))
 		}
@@ -70,7 +70,7 @@ func (r *Result) Text(a About) string {
 	}
 	if r.Verdict == Identified {
 		if r.Sharper != nil {
-			line("  %s", r.Sharper.sentence())
+			line("  %s", r.Sharper.Sentence())
 		}
 		line("  %s", r.unseen().sentence())
 	}
@@ -112,10 +112,11 @@ func (r *Result) open() []string {
 	}
 	out = append(out, "  what is left:")
 	for _, c := range r.Found {
-		out = append(out, fmt.Sprintf("    %-*s  %s", width, c.Limit, c.worth()))
+		out = append(out, fmt.Sprintf("    %-*s  %s", width, c.Limit, c.Worth()))
 	}
-	if slices.ContainsFunc(r.Found, func(c Candidate) bool { return slices.Equal(c.Class, bucketClass) }) {
-		out = append(out, "  cannot be told apart from outside: "+words(bucketClass))
+	bucket := func(c Candidate) bool { return slices.Equal(c.Class, space.BucketClass) }
+	if slices.ContainsFunc(r.Found, bucket) {
+		out = append(out, "  cannot be told apart from outside: "+words(space.BucketClass))
 	}
 	return out
 }
@@ -144,7 +145,7 @@ func (r *Result) measured() (known, unknown []string) {
 		quantity.PerSecond(rate.Hi, true))
 	switch {
 	case !rate.HiSet:
-	case rate.Hi <= rate.Lo*coarsest:
+	case rate.Hi <= rate.Lo*Coarsest:
 		known = append(known, text)
 	default:
 		unknown = append(unknown, text)
@@ -221,8 +222,8 @@ func (r *Result) aside() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// listed lists what is left; of many kinds the first ones.
-func (r *Result) listed() string {
+// Listed lists what is left; of many kinds the first ones.
+func (r *Result) Listed() string {
 	var left []string
 	const most = 3
 	for i, c := range r.Found {
@@ -230,14 +231,14 @@ func (r *Result) listed() string {
 			left = append(left, quantity.Plural(len(r.Found)-most, "other kind"))
 			break
 		}
-		left = append(left, c.Limit.String()+" ("+c.worth()+")")
+		left = append(left, c.Limit.String()+" ("+c.Worth()+")")
 	}
 	return strings.Join(left, ", or ")
 }
 
 // Summary is the answer in a sentence.
 func (r *Result) Summary() string {
-	left := r.listed()
+	left := r.Listed()
 	if left == "" && r.Verdict == Open && r.Stopped != "" {
 		left = r.Stopped
 	} else if left == "" {
@@ -246,48 +247,14 @@ func (r *Result) Summary() string {
 	out := string(r.Verdict) + ": " + left
 	if r.Verdict == Identified {
 		if r.Assuming != nil {
-			out += ", " + r.Assuming.sentence()
+			out += ", " + r.Assuming.Sentence()
 		}
 		if r.Sharper != nil {
-			out += "; " + r.Sharper.sentence()
+			out += "; " + r.Sharper.Sentence()
 		}
 		out += "; " + r.unseen().sentence()
 	}
 	return out
-}
-
-// worth says what was measured of c.
-func (c Candidate) worth() string {
-	if c.Beside != nil {
-		first := c
-		first.Beside = nil
-		return first.worth() + "; and " + c.Beside.worth()
-	}
-	p := c.Limit[0]
-	if p.InFlight() {
-		return fmt.Sprintf("%s in flight at once", c.Measured.Burst)
-	}
-	if c.Told {
-		return fmt.Sprintf("quota %s; its window is told, not measured: at least %s", c.Measured.Burst,
-			quantity.Brief(c.shortest()))
-	}
-	text := fmt.Sprintf("quota %s, ", c.Measured.Burst)
-	if c.longMost > 0 {
-		text += fmt.Sprintf("ban %s..%s, ", quantity.Brief(c.longLeast), quantity.Brief(c.longMost))
-	}
-	if p.HasWindow() {
-		return text + fmt.Sprintf("window %s..%s", quantity.Brief(c.least), quantity.Brief(c.most))
-	}
-	return text + fmt.Sprintf("rate %s..%s/s", quantity.PerSecond(c.Measured.Rate.Lo, false),
-		quantity.PerSecond(c.Measured.Rate.Hi, true))
-}
-
-// shortest is the shortest window that c may have, or the shortest time in which its bucket may fill.
-func (c Candidate) shortest() time.Duration {
-	if p := c.Limit[0]; !p.HasWindow() {
-		return c.least * time.Duration(p.Full())
-	}
-	return c.least
 }
 
 func words(class []spec.Algorithm) string {
@@ -298,93 +265,6 @@ func words(class []spec.Algorithm) string {
 	return strings.Join(out, ", ")
 }
 
-// Schema names the format of the identity document.
-const Schema = "rlcheck.identity/v1"
-
-// jsonIdentity is the identity document, an API (rlcheck schema identity).
-type jsonIdentity struct {
-	Schema       string             `json:"schema"`
-	Verdict      Verdict            `json:"verdict"`
-	Spec         string             `json:"spec,omitempty"`
-	Class        []spec.Algorithm   `json:"class,omitempty"`
-	Alternatives []string           `json:"alternatives"`
-	Measured     *jsonWorth         `json:"measured,omitempty"`
-	Assuming     *jsonSteady        `json:"assuming,omitempty"`
-	Sharper      *jsonSharper       `json:"sharper,omitempty"`
-	Unseen       *jsonBound         `json:"unseen_above,omitempty"`
-	Told         []string           `json:"told,omitempty"`
-	Also         []string           `json:"told_beside,omitempty"`
-	Stopped      string             `json:"stopped,omitempty"`
-	Next         string             `json:"next,omitempty"`
-	Against      []jsonRefuted      `json:"refuted,omitempty"`
-	Clients      *clients.JSONApart `json:"clients,omitempty"`
-	Partition    string             `json:"partition"`
-	Requests     int                `json:"requests"`
-	Before       int                `json:"requests_before,omitempty"`
-	Seconds      float64            `json:"seconds"`
-	Recording    string             `json:"recording"`
-}
-
-type jsonWorth struct {
-	Burst [2]float64 `json:"burst"`
-	Rate  [2]float64 `json:"rate_per_s"`
-}
-
-type jsonSteady struct {
-	Floor   float64 `json:"path_s"`
-	Fastest float64 `json:"fastest_s"`
-	Answers int     `json:"answers"`
-}
-
-type jsonSharper struct {
-	RoundTrip float64 `json:"round_trip_s"`
-	Requests  int     `json:"requests"`
-	Seconds   float64 `json:"seconds"`
-}
-
-type jsonBound struct {
-	Requests int64   `json:"requests"`
-	Seconds  float64 `json:"seconds"`
-}
-
-type jsonRefuted struct {
-	Spec    string `json:"spec"`
-	Witness string `json:"witness"`
-}
-
-// Form is the type that JSON marshals.
-func Form() reflect.Type { return reflect.TypeFor[jsonIdentity]() }
-
-// JSON is the answer for programs.
-func (r *Result) JSON(a About) ([]byte, error) {
-	j := jsonIdentity{Schema: Schema, Verdict: r.Verdict, Alternatives: []string{},
-		Told: Told(r.Timeline), Also: r.Also,
-		Stopped: r.Stopped, Next: r.Next, Partition: a.Partition,
-		Requests: r.Sent(), Before: r.Before, Seconds: r.Timeline.End().Seconds(), Recording: a.Recording,
-		Clients: r.Clients.JSON()}
-	for _, c := range r.Found {
-		if r.Verdict == Identified {
-			j.Spec, j.Class, j.Measured = c.Limit.String(), c.Class, measured(c.Measured)
-			continue
-		}
-		j.Alternatives = append(j.Alternatives, c.Limit.String())
-	}
-	if b := r.unseen(); r.Verdict == Identified {
-		j.Unseen = &jsonBound{b.requests, b.within.Seconds()}
-	}
-	if s := r.Sharper; s != nil {
-		j.Sharper = &jsonSharper{s.Trip.Seconds(), s.Requests, s.Time.Seconds()}
-	}
-	if s := r.Assuming; s != nil {
-		j.Assuming = &jsonSteady{s.Floor.Seconds(), s.Fastest.Seconds(), s.Answers}
-	}
-	for _, c := range r.Gone {
-		j.Against = append(j.Against, jsonRefuted{c.Limit.String(), c.Against})
-	}
-	out, err := json.MarshalIndent(j, "", "  ")
-	return append(out, '\n'), err
-}
-
-func measured(m verdict.Measured) *jsonWorth {
-	return &jsonWorth{Burst: [2]float64{m.Burst.Lo, m.Burst.Hi}, Rate: [2]float64{m.Rate.Lo, m.Rate.Hi}}
-}
+// notSought is what a SPEC can state and no kind covers.
+const notSought = "three limits at once or more, slots, starts that are " +
+	"not full, buckets and logs by a clock of whole seconds"

@@ -10,51 +10,11 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify/clients"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
-
-// Phase is a part of an experiment: a silence, then requests one after the other.
-type Phase struct {
-	// Name says what the phase tells apart.
-	Name string
-	// Rest is the silence between the last answer and the first request.
-	Rest time.Duration
-	// Requests are sent Every apart, until Denials are denied or Admits are admitted; 0: all are sent.
-	Requests int
-	Every    time.Duration
-	Denials  int
-	Admits   int
-	// Until is the latest time of the last request, since the start of the recording; 0: none.
-	Until time.Duration
-	// Crowded requests do not wait for earlier answers.
-	Crowded bool
-}
-
-// Over tells whether a phase ends after these outcomes.
-func (p Phase) Over(admitted, denied int) bool {
-	return admitted+denied >= p.Requests || p.Denials > 0 && denied >= p.Denials ||
-		p.Admits > 0 && admitted >= p.Admits
-}
-
-// costs describes phases, with how many requests and how long they take.
-func costs(phases []Phase) string {
-	most, lasts := 0, time.Duration(0)
-	var parts []string
-	for _, phase := range phases {
-		most, lasts = most+phase.Requests, lasts+phase.Rest+time.Duration(phase.Requests)*phase.Every
-		parts = append(parts, quantity.Plural(phase.Requests, "request"))
-		if phase.Rest > 0 {
-			parts[len(parts)-1] += " after a rest of " + quantity.Brief(phase.Rest)
-		}
-		if phase.Requests > 1 {
-			parts[len(parts)-1] += ", " + quantity.Brief(phase.Every) + " apart"
-		}
-	}
-	return fmt.Sprintf("%s (at most %s in %s)", strings.Join(parts, "; then "),
-		quantity.Plural(most, "request"), quantity.Brief(lasts))
-}
 
 // Sender sends a phase and returns what was seen, ascending by Sent. Times count from the start of the
 // recording. A request without an answer is an observation too.
@@ -65,7 +25,7 @@ type Sender interface {
 	Wait() time.Duration
 	// Header is what is known about the clocks.
 	Header() timeline.Header
-	Send(ctx context.Context, p Phase) ([]timeline.Observation, error)
+	Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error)
 }
 
 // spare is how many requests may still be sent to name the limit. Once something was denied, a quarter of all
@@ -100,14 +60,14 @@ func (x *search) judgeUntil() time.Duration { return x.o.MaxTime - (x.o.MaxTime-
 // sent. late tells that this time is over.
 func (x *search) think(end time.Duration) (until time.Duration, late func() bool) {
 	if x.o.Think == 0 {
-		return math.MaxInt64, x.asker.over
+		return math.MaxInt64, x.asker.Over
 	}
 	if until = x.clock() + x.o.Think; !x.recorded() {
 		until = min(until, end)
 	}
 	over := false
 	return until, func() bool {
-		over = over || x.asker.over() || x.clock() > until
+		over = over || x.asker.Over() || x.clock() > until
 		return over
 	}
 }
@@ -129,7 +89,7 @@ const (
 )
 
 // send sends one phase within the budget. It reports false where nothing more must be sent.
-func (x *search) send(ctx context.Context, p Phase) bool {
+func (x *search) send(ctx context.Context, p plan.Phase) bool {
 	switch left := x.spare(); {
 	case left <= 0:
 		x.stopped = requestsUsed
@@ -140,8 +100,8 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 	default:
 		p.Requests = max(1, min(p.Requests, left))
 	}
-	p.Rest = max(0, p.Rest-x.path.floor()) // the path is silence at the limiter too
-	p.Crowded = x.aside != nil || (x.far || x.path != nil) && x.every < x.trip()+x.path.floor()
+	p.Rest = max(0, p.Rest-x.path.Needs()) // the path is silence at the limiter too
+	p.Crowded = x.withoutQueue != nil || (x.far || x.path != nil) && x.every < x.trip()+x.path.Needs()
 	p.Until = x.sendUntil()
 	seen, err := x.s.Send(ctx, p)
 	for _, o := range seen {
@@ -149,8 +109,8 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 		x.tl.Observations = append(x.tl.Observations, o)
 	}
 	x.tl.Header = x.s.Header()
-	if x.o.Told != nil {
-		x.o.Told(p, x.tl, x.left())
+	if x.o.OnPhase != nil {
+		x.o.OnPhase(p, x.tl, x.kindNames())
 	}
 	switch {
 	case err != nil:
@@ -211,4 +171,45 @@ func unclear(tl *timeline.Timeline, o *timeline.Observation) string {
 	default:
 		return "is it the right URL, and which status denies (--denied)?"
 	}
+}
+
+// perform makes an experiment that was planned some time ago. It reports false where nothing more is sent.
+func (x *search) perform(ctx context.Context, e plan.Experiment, planned time.Duration) bool {
+	x.made[plan.Family(e)]++
+	x.made[e.Phases[0].Name]++
+	e.Phases[0].Rest = x.rest(e.Phases[0].Rest, planned)
+	for _, p := range e.Phases {
+		if !x.send(ctx, p) {
+			x.exclude()
+			return false
+		}
+	}
+	return true
+}
+
+// rest is what is left of a rest that was planned some time ago: planning is part of it.
+func (x *search) rest(rest, planned time.Duration) time.Duration {
+	return max(min(rest, x.every), rest-(x.s.Now()-planned))
+}
+
+// next describes the experiment that would tell most, whatever the budget. A recording that was cut out of
+// traffic leaves most open because of the cut.
+func (x *search) next() string {
+	switch {
+	case x.overdue():
+		return ""
+	case x.tl.Header.CompleteFrom > 0:
+		return fmt.Sprintf("a log of all requests since the limiter started (--complete, if this is "+
+			"one), because earlier requests may explain denials; and finer times: each decision is "+
+			"known to %s",
+			quantity.Brief(x.trip()))
+	}
+	p := x.planner()
+	p.Requests, p.TimeLeft = 100_000, 48*time.Hour
+	_, p.Over = x.think(x.judgeUntil() + (x.o.MaxTime-x.judgeUntil())/2)
+	e, ok := p.Best()
+	if !ok {
+		return ""
+	}
+	return plan.Costs(e.Phases)
 }

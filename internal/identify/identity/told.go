@@ -1,4 +1,4 @@
-package identify
+package identity
 
 import (
 	"fmt"
@@ -8,9 +8,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
-
-// Answers state their limit in header fields. identify believes none of them and shows them beside the
-// measured limit. It only asks more densely about the time that a denial states.
 
 // Told is what the first answer and the first denial state about their limit. Nothing here relies on it.
 func Told(tl *timeline.Timeline) []string {
@@ -52,21 +49,23 @@ func Told(tl *timeline.Timeline) []string {
 	return slices.Compact(out)
 }
 
-// toldReturn is a phase that asks densely for the return of the quota, about the time that a denial states.
-// Retry-After is in whole seconds, rounded up or down. It reports false where the denial states none, or the
-// budget of time ends first.
-func (x *search) toldReturn(denied *timeline.Observation) (Phase, bool) {
-	const rounded = time.Second + 100*time.Millisecond
-	wait, told := ToldWait(denied, x.s.Header().Started)
-	wait += denied.FirstByte - x.s.Now()
-	step := max(x.every, 2*rounded/rungs)
-	return Phase{Name: comebackPhase, Rest: wait - rounded, Requests: rungs + 1, Every: step, Admits: 1},
-		told && x.s.Now()+wait+rounded < x.sendUntil()
+// ToldWait is how long a denial asks to wait (RFC 9110 section 10.2.3). started is when the clock of o was 0.
+// It reports false for other answers, and without the field.
+func ToldWait(o *timeline.Observation, started time.Time) (time.Duration, bool) {
+	v, has := o.Fields.Get("Retry-After")
+	if !has || o.Outcome != timeline.Denied {
+		return 0, false
+	}
+	after, err := headers.ParseRetryAfter(v)
+	if err != nil {
+		return 0, false
+	}
+	return max(0, after.Wait(started.Add(o.FirstByte))), true
 }
 
-// toldWindow is the window that the first denial states for a quota, or else the longest that it states; 0
+// ToldWindow is the window that the first denial states for a quota, or else the longest that it states; 0
 // for none.
-func toldWindow(tl *timeline.Timeline, quota int64) (out time.Duration) {
+func ToldWindow(tl *timeline.Timeline, quota int64) (out time.Duration) {
 	for _, q := range toldQuotas(tl) {
 		if q.HasLimit && q.Limit == quota && q.Window > 0 {
 			return q.Window
@@ -85,18 +84,4 @@ func toldQuotas(tl *timeline.Timeline) []headers.Quota {
 		}
 	}
 	return nil
-}
-
-// ToldWait is how long a denial asks to wait (RFC 9110 section 10.2.3). started is when the clock of o was 0.
-// It reports false for other answers, and without the field.
-func ToldWait(o *timeline.Observation, started time.Time) (time.Duration, bool) {
-	v, has := o.Fields.Get("Retry-After")
-	if !has || o.Outcome != timeline.Denied {
-		return 0, false
-	}
-	after, err := headers.ParseRetryAfter(v)
-	if err != nil {
-		return 0, false
-	}
-	return max(0, after.Wait(started.Add(o.FirstByte))), true
 }

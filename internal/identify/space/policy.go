@@ -1,0 +1,104 @@
+package space
+
+import (
+	"math"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// Policy returns the policies of b as one policy with ranges.
+func (k *Kind) Policy(b Box) spec.Policy {
+	p := k.Base
+	if k.Bans {
+		p.Ban, p.BanTo = b.D1, rangeTo(b.D1, b.D2)
+	}
+	switch {
+	case k.Paced && b.T1 == b.T2:
+		p.Rate = spec.Rate{N: 1, Per: b.T1}
+	case k.Paced:
+		p.Rate, p.RateTo = Pace(b.T1, b.T2)
+	default:
+		p.Rate = spec.Rate{N: b.Q1, Per: b.T1}
+		p.RateTo, p.PerTo = rangeTo(b.Q1, b.Q2), rangeTo(b.T1, b.T2)
+		p.Burst = b.Q1
+		return p
+	}
+	p.Burst, p.BurstTo = b.Q1, rangeTo(b.Q1, b.Q2)
+	return p
+}
+
+// Pace returns the rates of units that take t1 to t2 each, as a range of whole numbers per time. It is only
+// as fine as the box is narrow, so that no product of the judge overflows.
+func Pace(t1, t2 time.Duration) (r spec.Rate, to int64) {
+	ratio := float64(t2) / float64(t1)
+	units := int64(1)
+	for units < 1<<11 && float64(units)*(ratio-1) < 32 {
+		units *= 2
+	}
+	return spec.Rate{N: units, Per: time.Duration(units) * t2}, int64(math.Ceil(float64(units) * ratio))
+}
+
+func rangeTo[N int64 | time.Duration](from, to N) N {
+	if from == to {
+		return 0
+	}
+	return to
+}
+
+// Written returns the policy of a point as people write it. A bucket's rate is a whole number a second, a
+// minute or an hour, if there is one. Else it is all units in the time in which the bucket fills.
+func (k *Kind) Written(b Box) spec.Policy {
+	const most = 1000 // units a minute or an hour
+	p := k.Policy(b)
+	if !k.Paced || b.T1 != b.T2 {
+		return Complete(p)
+	}
+	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		if n := int64(per / b.T1); per%b.T1 == 0 && (per == time.Second || n <= most) {
+			p.Rate = spec.Rate{N: n, Per: per}
+			return Complete(p)
+		}
+	}
+	const unit = 10 * time.Millisecond
+	n := k.unitsWritten(b)
+	if all := (b.T1*n + unit/2).Truncate(unit); all > 0 && max(all-b.T1*n, b.T1*n-all) < n {
+		p.Rate = spec.Rate{N: int64(n), Per: all}
+	}
+	return Complete(p)
+}
+
+// Complete returns p with its defaults.
+func Complete(p spec.Policy) spec.Policy {
+	if whole, err := spec.Parse(p.String()); err == nil {
+		return whole[0]
+	}
+	return p
+}
+
+// unitsWritten is how many units people write the rate of a bucket with: all units; of a queue, its places.
+func (k *Kind) unitsWritten(b Box) time.Duration {
+	if k.Queue && b.Q1 > 1 {
+		return time.Duration(b.Q1 - 1)
+	}
+	return time.Duration(b.Q1)
+}
+
+// Conventional returns the policy of b that people would write. A bucket has a round time of one unit, or of
+// all units if that is rounder. A time that is not well known is the roundest near the middle of what is
+// left.
+func (k *Kind) Conventional(b Box) Box {
+	out, all := b.Conventional(), b.Inner()
+	if float64(b.T2) > float64(b.T1)*Resolution {
+		out.T1 = Amid(b.T1, b.T2)
+		out.T2 = out.T1
+	}
+	if !k.Paced || b.Q1 != b.Q2 {
+		return out
+	}
+	units := k.unitsWritten(b)
+	if t := Amid(all.T1*units, all.T2*units); roundness(t) < roundness(out.T1) && t/units >= b.T1 {
+		out.T1, out.T2 = t/units, t/units
+	}
+	return out
+}
