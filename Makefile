@@ -10,12 +10,15 @@ export CGO_ENABLED ?= 1
 demo:
 	$(GO) run ./cmd/rlcheck run --retries 3 scenarios
 
+# LONG are the packages whose tests take longest. They begin first, so none of them is alone at the end.
+LONG = internal/identify internal/trial internal/check cmd/rlcheck
+
 # test installs the servers that the tests talk to and runs all tests: three packages at a time, as some of them
-# mostly wait, the longest first. Those of real servers run alone, as what they measure is no sharper than the
-# machine is quiet. make check vets.
+# mostly wait. Those of real servers run alone, as what they measure is no sharper than the machine is quiet. make
+# check vets.
 test: servers
-	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -vet=off -p 3 -timeout 14m ./internal/identify \
-		$$($(GO) list ./... | grep -v '/internal/live$$\|/internal/identify$$')
+	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -vet=off -p 3 -timeout 14m $(LONG:%=./%) \
+		$$($(GO) list ./... | grep -v '/internal/live$$' $(LONG:%=| grep -v '/%$$'))
 	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -vet=off -timeout 14m ./internal/live
 
 servers:
