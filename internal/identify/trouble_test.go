@@ -26,22 +26,6 @@ func TestTroubleNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestLostRequestsAreToldWhereNothingIsDenied: a target that resets the connections that it denies has a
-// limit of two, not a limit above all that was asked.
-func TestLostRequestsAreToldWhereNothingIsDenied(t *testing.T) {
-	const ms = time.Millisecond
-	ok := timeline.Observation{Outcome: timeline.Allowed, Answered: true, FirstByte: ms}
-	reset := timeline.Observation{Error: cause.Reset}
-	res := identity.Result{Timeline: &timeline.Timeline{Observations: []timeline.Observation{ok, ok}}}
-	if got := res.Undenied(); strings.Contains(got, "no answer") {
-		t.Errorf("nothing was lost: got %q", got)
-	}
-	res.Timeline.Observations = append(res.Timeline.Observations, reset, reset, reset)
-	if got := res.Undenied(); !strings.Contains(got, ", but 3 requests got no answer (reset), which may be") {
-		t.Errorf("got %q", got)
-	}
-}
-
 // TestAnInterruptedJudgementIsNotWaitedFor: after Ctrl-C identify thought for 22 s.
 func TestAnInterruptedJudgementIsNotWaitedFor(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify/clients"
@@ -86,19 +87,34 @@ const Undenied = "no request was denied"
 // Undenied says which limits a recording without a denial would not have shown.
 func (r *Result) Undenied() string {
 	b := r.unseen()
-	text := fmt.Sprintf(Undenied+": a limit above %s in %s, or of more than %d in flight, would not "+
-		"have been seen", quantity.Plural(int(b.requests), "request"), quantity.Brief(b.within), r.crowd())
+	return fmt.Sprintf(Undenied+": a limit above %s in %s, or of more than %d in flight, would not "+
+		"have been seen", quantity.Plural(int(b.requests), "request"), quantity.Brief(b.within), r.crowd()) +
+		r.lost() + r.redirected()
+}
+
+// lost says how many requests got no answer; empty where all did.
+func (r *Result) lost() string {
 	lost, word := 0, ""
 	for o := range r.Timeline.All() {
 		if !o.Answered && timeline.NoAnswer(o.Error) {
 			lost, word = lost+1, o.Error
 		}
 	}
-	if lost > 0 {
-		text += fmt.Sprintf(", but %s got no answer (%s), which may be a way to deny (rlcheck run judges "+
-			"that with --set denied.unanswered=true)", quantity.Plural(lost, "request"), word)
+	if lost == 0 {
+		return ""
 	}
-	return text
+	return fmt.Sprintf(", but %s got no answer (%s), which may be a way to deny (rlcheck run judges "+
+		"that with --set denied.unanswered=true)", quantity.Plural(lost, "request"), word)
+}
+
+// redirected says that all answers send the client elsewhere; empty where one does not.
+func (r *Result) redirected() string {
+	all := r.Timeline.Statuses()
+	stays := func(x timeline.StatusCount) bool { return !x.Redirects() }
+	if len(all) == 0 || slices.ContainsFunc(all, stays) {
+		return ""
+	}
+	return fmt.Sprintf(", and every answer redirects (%d): is this the limited URL?", all[0].Status)
 }
 
 // crowd is the most requests that may have been in flight at once.
