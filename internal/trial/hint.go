@@ -43,6 +43,7 @@ func Explain(ctx context.Context, recorded []result.Scenario, think time.Duratio
 			}
 		}
 	}
+	g.units()
 	g.ofFailures()
 	if try(g.all); !slices.ContainsFunc(h.Limits, g.nearby) {
 		tried := len(g.all)
@@ -255,6 +256,19 @@ func (g *guesses) nearby(l spec.Limit) bool {
 	}
 	q.Rate, q.Burst = p.Rate, p.Burst
 	return p == q
+}
+
+// units adds the declared limit per another unit of time, such as 10 a second for 10 a minute.
+func (g *guesses) units() {
+	units := map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour"}
+	p := g.of[0].Limit[0]
+	if units[p.Rate.Per] == "" || len(g.of[0].Limit) > 1 {
+		return
+	}
+	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		p.Rate.Per = per
+		g.add(verdict.Explanation{Text: "the declared limit, but per " + units[per], Limit: spec.Limit{p}})
+	}
 }
 
 // ofFailures adds the limits that explain at least one failure.

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,20 @@ func TestCountersApartAreNamed(t *testing.T) {
 		if h == nil || len(h.Limits) > 0 || strings.HasPrefix(h.Text, "workers or replicas") == early {
 			t.Errorf("a denial that is too early: %v; got %+v", early, h)
 		}
+	}
+}
+
+// TestAWrongUnitIsNamed: nginx with 10r/s, of which 10r/m was declared, was a window of 21 in 2m7.27s.
+func TestAWrongUnitIsNamed(t *testing.T) {
+	const declared, truth = "leaky-bucket,rate=10/1m,burst=21", "leaky-bucket,rate=10/s,burst=21"
+	var all []result.Scenario
+	for i, rest := range []time.Duration{300 * time.Millisecond, time.Second} {
+		all = append(all, made(t, fmt.Sprint(i), declared, truth, 40, time.Millisecond, rest))
+	}
+	h, _ := Explain(t.Context(), all, time.Millisecond)
+	if h == nil || len(h.Limits) == 0 || h.Limits[0].String() != truth ||
+		!strings.Contains(h.Text, "per second") {
+		t.Errorf("got %+v, want %s first", h, truth)
 	}
 }
 
