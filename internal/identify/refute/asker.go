@@ -40,17 +40,15 @@ func (a Asker) Ask(f func() bool) bool {
 }
 
 // Fails tells whether the judge finds something in a recording that speaks against a limit.
-func (a Asker) Fails(tl *timeline.Timeline, l spec.Limit) bool {
-	return a.Ask(func() bool {
-		j, err := check.Judge(tl, l, check.Options{SkipMeasure: true})
-		return err == nil && j.Verdict == verdict.Fail
-	})
-}
+func (a Asker) Fails(tl *timeline.Timeline, l spec.Limit) bool { return a.judged(tl, l, true) }
 
 // Explains tells whether the judge finds nothing in a recording that speaks against a limit.
-func (a Asker) Explains(tl *timeline.Timeline, l spec.Limit) bool {
+func (a Asker) Explains(tl *timeline.Timeline, l spec.Limit) bool { return a.judged(tl, l, false) }
+
+// judged tells whether the judge answered, and whether it found something as fails says.
+func (a Asker) judged(tl *timeline.Timeline, l spec.Limit, fails bool) bool {
 	return a.Ask(func() bool {
 		j, err := check.Judge(tl, l, check.Options{SkipMeasure: true})
-		return err == nil && j.Verdict != verdict.Fail
+		return err == nil && (j.Verdict == verdict.Fail) == fails
 	})
 }

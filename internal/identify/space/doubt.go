@@ -12,14 +12,8 @@ import (
 func (r *Region) doubt(tl *timeline.Timeline) {
 	var kept []Box
 	finest := r.finest(tl)
-	for r.Broad && r.Judgements > 0 && len(r.Doubtful) < mostBroad && !r.Over() {
-		i := largest(r.Doubtful, anyBox)
-		if i < 0 {
-			break
-		}
-		b := r.Doubtful[i]
-		r.Doubtful = slices.Delete(r.Doubtful, i, i+1)
-		r.divide(tl, b)
+	if r.Broad {
+		r.spread(tl, &r.Doubtful, mostBroad)
 	}
 	for r.Judgements > 0 && len(r.Doubtful) > 0 && !r.Over() {
 		last := len(r.Doubtful) - 1

@@ -139,15 +139,7 @@ func (r *Region) Narrow(tl *timeline.Timeline, asked int) {
 	live = r.takeInTime(tl, live)
 	doubtful = r.takeInTime(tl, doubtful)
 	r.Live, r.Doubtful = append(r.Live, live...), append(r.Doubtful, doubtful...)
-	for r.Judgements > 0 && len(r.Live) < mostLive && !r.Over() {
-		i := largest(r.Live, anyBox)
-		if i < 0 {
-			break
-		}
-		b := r.Live[i]
-		r.Live = slices.Delete(r.Live, i, i+1)
-		r.divide(tl, b)
-	}
+	r.spread(tl, &r.Live, mostLive)
 	r.doubt(tl)
 	if r.Sharp {
 		r.sharpen(tl)
@@ -181,6 +173,20 @@ func (r *Region) Narrowed(tl *timeline.Timeline, asked int) (left []*Region, gon
 		}
 	}
 	return left, nil
+}
+
+// spread divides the largest of boxes, which are r.Live or r.Doubtful, until there are most of them, or each
+// is exact.
+func (r *Region) spread(tl *timeline.Timeline, boxes *[]Box, most int) {
+	for r.Judgements > 0 && len(*boxes) < most && !r.Over() {
+		i := largest(*boxes, anyBox)
+		if i < 0 {
+			return
+		}
+		b := (*boxes)[i]
+		*boxes = slices.Delete(*boxes, i, i+1)
+		r.divide(tl, b)
+	}
 }
 
 func (r *Region) divide(tl *timeline.Timeline, b Box) {
