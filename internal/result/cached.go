@@ -2,7 +2,6 @@ package result
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
@@ -54,11 +53,4 @@ func (s *Scenario) FromCache() bool { return CacheNote(s.Header.Notes) != "" }
 func (s *Scenario) CacheDetail() string {
 	detail, _, _ := strings.Cut(strings.TrimPrefix(CacheNote(s.Header.Notes), timeline.OfTarget), askPast)
 	return detail
-}
-
-// Broken tells whether nothing was admitted, and some denials may be errors of the server.
-func (s *Scenario) Broken() bool {
-	admits := func(x timeline.StatusCount) bool { return x.Outcome == timeline.Allowed }
-	return !slices.ContainsFunc(s.Statuses, admits) &&
-		slices.ContainsFunc(s.Statuses, timeline.StatusCount.Breaks)
 }

@@ -185,6 +185,9 @@ func (s *Scenario) Remarks() []string {
 			return n != Unverified && !strings.HasPrefix(n, timeline.OfTarget)
 		})
 	}
+	if s.Verdict == verdict.Inconclusive { // its reason says it
+		out = slices.DeleteFunc(out, func(n string) bool { return strings.HasPrefix(n, Foreign) })
+	}
 	if s.Excerpt != "" {
 		out = append(out, s.Excerpt)
 	}

@@ -3,6 +3,7 @@ package trial
 import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -15,18 +16,21 @@ type seen struct {
 	unknown int
 }
 
-// doubtCached sets the outcome of answers that came from a cache to Unknown, and adds a note about them. It
-// returns what else it collected on the way.
-func doubtCached(tl *timeline.Timeline) (all seen) {
+// doubtCached sets the outcome of answers that came from a cache to Unknown. It adds notes about them, and
+// about answers that may not be the limiter's. It returns what else it collected on the way.
+func doubtCached(tl *timeline.Timeline, s *scenario.Scenario) (all seen) {
 	var c headers.Caches
+	var answers timeline.StatusTally
 	for o := range tl.All() {
 		result.DoubtCached(o, &c)
 		all.clock.add(tl, o)
+		answers.Add(o)
 		if o.Outcome == timeline.Unknown {
 			all.unknown++
 		}
 	}
-	tl.Header.Notes = result.NoteCaches(tl.Header.Notes, c)
+	tl.Header.Notes = result.NoteForeign(result.NoteCaches(tl.Header.Notes, c), answers.Statuses(),
+		len(s.Allowed) > 0)
 	if tl.Spool == nil || c.Hits == 0 {
 		return all
 	}

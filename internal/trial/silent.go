@@ -59,16 +59,11 @@ func answered(tl *timeline.Timeline, s *scenario.Scenario) (c verdict.Claim, ok 
 }
 
 // doubtAnswers makes a FAIL Inconclusive if the limiter may have admitted requests that do not show as such.
-// All were redirected, such as to https or to a login. Or nothing was admitted, and errors of 500 and more
-// count as denials, as of a proxy whose target is down. Answers from a cache are the reason of what is open.
-func doubtAnswers(out *result.Scenario, s *scenario.Scenario) {
+// Answers from a cache are the reason of what is open.
+func doubtAnswers(out *result.Scenario) {
 	blameCache(out)
-	elsewhere := func(x timeline.StatusCount) bool { return !x.Redirects() }
-	redirected := len(s.Allowed) == 0 && !slices.ContainsFunc(out.Statuses, elsewhere)
-	if out.Verdict != verdict.Fail || len(out.Statuses) == 0 || !redirected && !out.Broken() {
-		return
+	if why := result.ForeignDetail(out.Header.Notes); why != "" && out.Verdict == verdict.Fail {
+		*out = inconclusive(*out, verdict.UnclassifiedStatus, why)
+		out.Claims, out.Judgement = nil, nil
 	}
-	*out = inconclusive(*out, verdict.UnclassifiedStatus, "the answers may not be those of the limiter: "+
-		"all redirect, or none admits and some are errors of 500 and more")
-	out.Claims, out.Judgement = nil, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -142,16 +141,18 @@ func TestAnswersThatMayNotBeTheLimiters(t *testing.T) {
 		"all denied":       {[]timeline.StatusCount{one(429, no)}, nil, verdict.Fail},
 		"no answer":        {nil, nil, verdict.Fail},
 	} {
-		out := result.Scenario{Verdict: verdict.Fail, Statuses: x.in, Claims: []verdict.Claim{{}},
+		out := result.Scenario{Verdict: verdict.Fail, Claims: []verdict.Claim{{}},
 			Judgement: &verdict.Judgement{}}
-		doubtAnswers(&out, &scenario.Scenario{Allowed: x.allowed})
+		out.Header.Notes = result.NoteForeign(nil, x.in, len(x.allowed) > 0)
+		doubtAnswers(&out)
 		if open := x.want == verdict.Inconclusive; out.Verdict != x.want || (out.Judgement == nil) != open ||
 			(out.Reason == verdict.UnclassifiedStatus) != open {
 			t.Errorf("%s: got %v, %s", name, out.Verdict, out.Reason)
 		}
 	}
-	passes := result.Scenario{Verdict: verdict.Pass, Statuses: []timeline.StatusCount{one(503, no)}}
-	if doubtAnswers(&passes, &scenario.Scenario{}); passes.Verdict != verdict.Pass {
+	passes := result.Scenario{Verdict: verdict.Pass}
+	passes.Header.Notes = result.NoteForeign(nil, []timeline.StatusCount{one(503, no)}, false)
+	if doubtAnswers(&passes); passes.Verdict != verdict.Pass {
 		t.Errorf("what passes: got %v", passes.Verdict)
 	}
 }

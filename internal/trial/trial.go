@@ -178,7 +178,7 @@ func journal(s *scenario.Scenario, o Options, ends *endpoints) *ndjson.JournalWr
 
 // settle completes the header of a recording with what the recorder does not know, and passes it to Recorded.
 func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoints) {
-	has := doubtCached(tl)
+	has := doubtCached(tl, s)
 	if tl.Header.DriftPPM = ends.driftPPM; s.Target.URL != scenario.Builtin {
 		if ends.assumed && (!readsClock(s) || has.clock.refutes(tl.Header.WallError)) {
 			tl.Header.WallError, ends.assumed = otherClock, false
@@ -214,7 +214,7 @@ const completeFrom = 1
 // Kept judges the saved recording of a run that ended before it could judge.
 func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) result.Scenario {
 	out := describe(s, o)
-	if has := doubtCached(tl); s.Target.URL != scenario.Builtin {
+	if has := doubtCached(tl, s); s.Target.URL != scenario.Builtin {
 		has.clock.cut(&tl.Header)
 	}
 	Judge(&out, s, tl)
@@ -381,7 +381,7 @@ func guard(ctx context.Context, allow []string, urls []*url.URL) func(netip.Addr
 func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	counted := tallying(out, tl)
 	out.Claims = nil
-	defer doubtAnswers(out, s)
+	defer doubtAnswers(out)
 	if s.Expect.Conformance != scenario.NoConformance {
 		c, j := charged(tl, s)
 		out.Header.Judged = tl.Header.Judged

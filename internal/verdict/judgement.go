@@ -117,3 +117,18 @@ func (j *Judgement) Own(limit string) {
 		}
 	}
 }
+
+// Doubt turns each Fail of j into an Inconclusive for a reason: the recording proves nothing against the
+// limiter.
+func (j *Judgement) Doubt(r Reason, detail string) {
+	if j.Verdict != Fail {
+		return
+	}
+	j.Verdict, j.Reason, j.Detail = Inconclusive, r, detail
+	j.Hint, j.Explanations, j.Diagnosis = "", nil, nil
+	for i := range j.Partitions {
+		if p := &j.Partitions[i]; p.Verdict == Fail {
+			p.Verdict, p.Reason, p.Detail, p.Findings = Inconclusive, r, detail, nil
+		}
+	}
+}

@@ -52,6 +52,9 @@ func RecordedMend(s *result.Scenario, r verdict.Reason) string {
 	case r == verdict.TooFew && s.Header.CompleteFrom > 0:
 		return "judge a longer recording, or say that the limiter saw no request before it (--complete, " +
 			"for a log)"
+	case r == verdict.UnclassifiedStatus && result.ForeignDetail(s.Header.Notes) != "":
+		return "record the limited route; if these are the answers of its limiter, run the scenario with " +
+			"their status as an admission (--set allowed.status=[302])"
 	}
 	return recordedMends[r]
 }

@@ -196,6 +196,9 @@ func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *Flags) (
 	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches)
 	sayTerms(e, name, f, h.Judged)
 	j, err := f.judges.Finish()
+	if why := result.ForeignDetail(h.Notes); err == nil && why != "" {
+		j.Doubt(verdict.UnclassifiedStatus, why)
+	}
 	return j, f.judges.Counts(), refused(name, at, err)
 }
 
