@@ -96,8 +96,9 @@ var layers = map[string]int{
 	"internal/report/ci":         13,
 	"internal/report/document":   15,
 	"internal/report":            16,
-	"internal/trial":             16,
-	"internal/selftest":          17,
+	"internal/trial/guess":       16,
+	"internal/trial":             17,
+	"internal/selftest":          18,
 
 	"cmd/rlcheck/internal/cli":         20,
 	"cmd/rlcheck/internal/output":      21,

@@ -1,0 +1,141 @@
+// Package guess lists the limits that are worth trying as explanations of failing recordings. Trial judges
+// which of them explain.
+package guess
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// List is the limits to try, each once.
+type List struct {
+	// All are the limits of the list so far.
+	All []verdict.Explanation
+	of  []*result.Scenario
+}
+
+// Near returns a list of the limits that explain at least one failure, and of the declared limit per another
+// unit of time. The recordings are not empty and declare one limit of one policy.
+func Near(of []*result.Scenario) *List {
+	g := &List{of: of}
+	g.units()
+	g.ofFailures()
+	return g
+}
+
+// add appends the limits that are new. Limits whose clock ticks go last among them, because they explain
+// almost anything.
+func (g *List) add(all ...verdict.Explanation) {
+	from := len(g.All)
+	for _, e := range all {
+		known := func(o verdict.Explanation) bool { return o.Limit.String() == e.Limit.String() }
+		if e.Limit.String() != g.of[0].Limit.String() && !slices.ContainsFunc(g.All, known) {
+			g.All = append(g.All, e)
+		}
+	}
+	slices.SortStableFunc(g.All[from:], func(a, b verdict.Explanation) int {
+		return cmp.Compare(g.ticks(a.Limit), g.ticks(b.Limit))
+	})
+}
+
+// ticks is 1 for a limit with a ticking clock where the declared limit has none, else 0. It is a sort key.
+func (g *List) ticks(l spec.Limit) int {
+	if l[0].TickSet && !g.of[0].Limit[0].TickSet {
+		return 1
+	}
+	return 0
+}
+
+// Ordered returns each limit once, ignoring limits that differ only in name. Queues come first, as they also
+// explain how long answers wait. Limits whose clock ticks come last.
+func (g *List) Ordered(all []spec.Limit) (out []spec.Limit) {
+	for _, l := range all {
+		if !slices.ContainsFunc(out, func(o spec.Limit) bool { return alike(o, l) }) {
+			out = append(out, l)
+		}
+	}
+	rank := func(l spec.Limit) int {
+		if l[0].Queued() {
+			return -1
+		}
+		return g.ticks(l)
+	}
+	slices.SortStableFunc(out, func(a, b spec.Limit) int { return cmp.Compare(rank(a), rank(b)) })
+	return out
+}
+
+// alike tells whether two limits describe the same limiter: buckets with the same rate and burst under
+// different names, or counters that round down and counters that do not round.
+func alike(a, b spec.Limit) bool {
+	if len(a) != 1 || len(b) != 1 {
+		return false
+	}
+	p, q := a[0], b[0]
+	if p.Rounding == spec.RoundDown {
+		p.Rounding = spec.RoundNone
+	}
+	if q.Rounding == spec.RoundDown {
+		q.Rounding = spec.RoundNone
+	}
+	if p.Bucketed() && q.Bucketed() && p.Rate.N*int64(q.Rate.Per) == q.Rate.N*int64(p.Rate.Per) {
+		q.Rate, q.Algorithm = p.Rate, p.Algorithm
+	}
+	return p == q
+}
+
+// Nearby tells whether l is the declared limit with another rate or burst. No other explanation is closer.
+func (g *List) Nearby(l spec.Limit) bool {
+	p, q := g.of[0].Limit[0], l[0]
+	if len(l) != 1 {
+		return false
+	}
+	q.Rate, q.Burst = p.Rate, p.Burst
+	return p == q
+}
+
+// units adds the declared limit per another unit of time, such as 10 a second for 10 a minute.
+func (g *List) units() {
+	units := map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour"}
+	p := g.of[0].Limit[0]
+	if units[p.Rate.Per] == "" || len(g.of[0].Limit) > 1 {
+		return
+	}
+	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		p.Rate.Per = per
+		g.add(verdict.Explanation{Text: "the declared limit, but per " + units[per], Limit: spec.Limit{p}})
+	}
+}
+
+// ofFailures adds the limits that explain at least one failure.
+func (g *List) ofFailures() {
+	var all []verdict.Explanation
+	for _, s := range g.of {
+		all = append(all, s.Judgement.Explanations...)
+	}
+	g.add(all...)
+}
+
+// Further adds the limits that identify finds in all recordings within think, and variants that identify does
+// not try. It returns what is new.
+func (g *List) Further(ctx context.Context, think time.Duration) []verdict.Explanation {
+	var recordings []*timeline.Timeline
+	fresh, known := true, len(g.All)
+	for _, s := range g.of {
+		recordings = append(recordings, s.Timeline)
+		fresh = fresh && s.Timeline.Header.CompleteFrom == 0
+	}
+	all := forms(g.of)
+	for _, c := range identify.Recorded(ctx, recordings, identify.Options{Fresh: fresh, Think: think}).Found {
+		all = append(all, verdict.Explanation{Text: c.Text, Limit: c.Limit})
+	}
+	g.add(slices.Concat(all, bans(g.of), seconds(g.of), lives(g.of), batches(g.of[0].Limit))...)
+	return g.All[known:]
+}
