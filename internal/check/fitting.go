@@ -40,6 +40,7 @@ func (q *inquiry) measured(p spec.Policy) verdict.Measured {
 // has to make up for an error of the other.
 func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 	var out []spec.Policy
+	unit := p.Rate.Per
 	for range 2 {
 		m := q.measured(p)
 		ends := []verdict.Interval{{Lo: m.Burst.Lo, LoSet: m.Burst.LoSet},
@@ -50,7 +51,7 @@ func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 			}
 			try := p.WithFull(int64(end.Lo))
 			rate := q.measured(try).Rate
-			if r, ok := roundRate(rate, try.Rate); ok {
+			if r, ok := roundRate(rate, try.Rate, unit); ok {
 				try.Rate = r
 				out = append(out, try)
 			}
@@ -63,10 +64,10 @@ func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 	return out
 }
 
-// roundRate returns the roundest rate of an interval: so many a second or, for slow rates, in a longer time.
-// An end that is not set is that of the declared rate. ok=false: the interval has no rate that is a whole
-// number.
-func roundRate(iv verdict.Interval, declared spec.Rate) (spec.Rate, bool) {
+// roundRate returns the roundest rate of an interval: so many a second, else in the given unit or, for slow
+// rates, in a longer time. An end that is not set is that of the declared rate. ok=false: the interval has no
+// rate that is a whole number.
+func roundRate(iv verdict.Interval, declared spec.Rate, unit time.Duration) (spec.Rate, bool) {
 	now := float64(declared.N) * float64(time.Second) / float64(declared.Per)
 	lo, hi := now, now
 	switch {
@@ -83,7 +84,7 @@ func roundRate(iv verdict.Interval, declared spec.Rate) (spec.Rate, bool) {
 	case now >= lo && now <= hi:
 		return declared, true
 	}
-	for _, per := range []time.Duration{time.Second, declared.Per, 10 * time.Second, time.Minute, time.Hour} {
+	for _, per := range []time.Duration{time.Second, unit, 10 * time.Second, time.Minute, time.Hour} {
 		if n, ok := roundest(lo*per.Seconds(), hi*per.Seconds()); ok {
 			return spec.Rate{N: n, Per: per}, true
 		}

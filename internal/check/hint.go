@@ -92,7 +92,7 @@ func otherParameters(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 		}
 		return changed(p, all...)
 	}
-	if rate, ok := roundRate(j.Measured.Rate, p.Rate); ok {
+	if rate, ok := roundRate(j.Measured.Rate, p.Rate, p.Rate.Per); ok {
 		other.Rate = rate
 		all = append(all, guess{other, fmt.Sprintf("a rate of %s", rate)})
 	}

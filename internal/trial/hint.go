@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -44,6 +45,7 @@ func Explain(ctx context.Context, recorded []result.Scenario, think time.Duratio
 	}
 	if try(g.All); !slices.ContainsFunc(h.Limits, g.Nearby) {
 		try(g.Further(ctx, think))
+		try(g.ByTheClock(h.Limits))
 		h.Limits = g.Ordered(h.Limits)
 	}
 	for _, s := range of {
@@ -89,32 +91,53 @@ func countsApart(of []*result.Scenario) bool {
 	return explainsSide(own, of, &work, verdict.LowerBound)
 }
 
-// waiting looks for a queue that was declared as a bucket. In that case nothing fails, but most recordings
-// measure too little: answers that wait hide when their requests were decided. It returns nil if no queue
-// explains all recordings.
+// waiting looks for a queue that was declared as something else. In that case nothing fails: answers that
+// wait hide when their requests were decided. It returns nil if no queue explains all recordings.
 func waiting(recorded []result.Scenario) *result.Hint {
 	for _, g := range groupsOf(recorded, func(s *result.Scenario) bool { return !single(s.Timeline) }) {
-		h, open := &result.Hint{}, 0
-		for _, s := range g.of {
-			if h.From = append(h.From, s.ID); Unresolved(s) {
-				open++
-			}
-		}
-		p := g.limit[0]
-		if len(g.limit) > 1 || open < 2 || 2*open < len(g.of) || !p.Refills() || p.Queued() ||
-			!g.measured.Burst.HiSet || slowToDeny(g.of) {
+		rate, places := g.queue()
+		if places < 1 || slowToDeny(g.of) {
 			continue
 		}
-		l, err := spec.Parse(fmt.Sprintf("leaky-bucket-queue,rate=%s,queue=%d", p.RateText(),
-			int64(g.measured.Burst.Hi)-1))
+		l, err := spec.Parse(fmt.Sprintf("leaky-bucket-queue,rate=%s,queue=%d", rate, places))
 		if work := hintWork; err == nil && explains(l, g.of, &work) {
-			h.Limits = []spec.Limit{l}
+			h := &result.Hint{Limits: []spec.Limit{l}}
+			for _, s := range g.of {
+				h.From = append(h.From, s.ID)
+			}
 			h.Text = sentence(h.Limits, map[string]string{l.String(): "a queue, which lets requests wait,"},
 				1, len(g.of))
 			return h
 		}
 	}
 	return nil
+}
+
+// queue returns the rate and the places of the queue that a group may have instead of its limit; 0 places:
+// none. Most recordings of a bucket then measure too little, and in those of a window or a log requests wait.
+func (g *group) queue() (rate string, places int64) {
+	p := g.limit[0]
+	if len(g.limit) > 1 || p.Queued() || p.Completes() {
+		return "", 0
+	}
+	waits := func(s *result.Scenario) bool { return identify.Waits(s.Timeline) }
+	quota, window := guess.Whole(p)
+	switch {
+	case !p.Refills() && slices.ContainsFunc(g.of, waits):
+		return fmt.Sprintf("%d/%s", quota, window), quota - 1
+	case !p.Refills() || !g.measured.Burst.HiSet:
+		return "", 0
+	}
+	open := 0
+	for _, s := range g.of {
+		if Unresolved(s) {
+			open++
+		}
+	}
+	if open < 2 || 2*open < len(g.of) {
+		return "", 0
+	}
+	return p.RateText(), int64(g.measured.Burst.Hi) - 1
 }
 
 // slowToDeny tells whether denials took half as long as admissions, or longer. A queue denies at once: such a

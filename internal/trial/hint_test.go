@@ -266,7 +266,9 @@ func TestAClockOfWholeSecondsIsOffered(t *testing.T) {
 func TestRareBucketsAreOffered(t *testing.T) {
 	const declared = "token-bucket,rate=10/s,burst=20"
 	const ms = time.Millisecond
+	const batch = ",refill=interval,fill=4"
 	for truth, want := range map[string]string{declared + ",ttl=770ms": declared + ",ttl=900ms",
+		declared + batch:                      declared + batch,
 		declared + ",refill=interval,fill=20": declared + ",refill=interval,fill=20",
 		declared + ",refill=interval,fill=10": declared + ",refill=interval,fill=10"} {
 		all := []result.Scenario{made(t, "a", declared, truth, 40, ms, 900*ms),
@@ -279,13 +281,14 @@ func TestRareBucketsAreOffered(t *testing.T) {
 	}
 }
 
-// Where nothing fails and most of a bucket's recordings measure too little, a queue is offered whose answers
-// wait as theirs do; not for a bucket whose answers are slow, nor where all was measured.
-func TestAQueueThatIsDeclaredAsABucket(t *testing.T) {
-	const declared, queue = "token-bucket,rate=10/s,burst=5", "leaky-bucket-queue,rate=10/s,queue=4"
-	waits := func(id string, wait func(place int) time.Duration, deny time.Duration,
+// Where nothing fails, a queue is offered whose answers wait as those of the recordings do. It is offered for
+// a bucket whose recordings measure too little, and for a window or a log. It is not offered where all
+// answers are slow, nor for a bucket that was measured.
+func TestAQueueThatIsDeclaredAsAnotherLimit(t *testing.T) {
+	const bucket, queue = "token-bucket,rate=10/s,burst=5", "leaky-bucket-queue,rate=10/s,queue=4"
+	waits := func(id, declared string, wait func(place int) time.Duration, deny time.Duration,
 		unresolved bool) result.Scenario {
-		s := made(t, id, declared, declared, 8, time.Microsecond, 2*time.Second)
+		s := made(t, id, declared, bucket, 8, time.Microsecond, 2*time.Second)
 		place := 0
 		for i := range s.Timeline.Observations {
 			o := &s.Timeline.Observations[i]
@@ -309,19 +312,26 @@ func TestAQueueThatIsDeclaredAsABucket(t *testing.T) {
 	}
 	asQueue := func(place int) time.Duration { return time.Duration(place) * 100 * time.Millisecond }
 	slow := func(int) time.Duration { return 300 * time.Millisecond }
+	const window, log = "fixed-window,rate=5/500ms,align=first", "sliding-window-log,rate=5/500ms"
 	for name, x := range map[string]struct {
+		declared   string
 		wait       func(int) time.Duration
 		deny       time.Duration
 		unresolved bool
 		want       string
 	}{
-		"waits as in a queue":   {asQueue, 0, true, queue},
-		"slow alike":            {slow, 0, true, ""},
-		"slow to deny, too":     {asQueue, 300 * time.Millisecond, true, ""},
-		"measured all the same": {asQueue, 0, false, ""},
+		"waits as in a queue":       {bucket, asQueue, 0, true, queue},
+		"slow alike":                {bucket, slow, 0, true, ""},
+		"slow to deny, too":         {bucket, asQueue, 300 * time.Millisecond, true, ""},
+		"measured all the same":     {bucket, asQueue, 0, false, ""},
+		"a window that waits":       {window, asQueue, 0, false, "leaky-bucket-queue,rate=5/500ms,queue=4"},
+		"a log that waits":          {log, asQueue, 0, false, "leaky-bucket-queue,rate=5/500ms,queue=4"},
+		"a window, slow alike":      {window, slow, 0, false, ""},
+		"a window, slow to deny":    {window, asQueue, 300 * time.Millisecond, false, ""},
+		"a window that never waits": {window, func(int) time.Duration { return 0 }, 0, false, ""},
 	} {
-		h, _ := Explain(t.Context(), []result.Scenario{waits("a", x.wait, x.deny, x.unresolved),
-			waits("b", x.wait, x.deny, x.unresolved)}, 0)
+		h, _ := Explain(t.Context(), []result.Scenario{waits("a", x.declared, x.wait, x.deny, x.unresolved),
+			waits("b", x.declared, x.wait, x.deny, x.unresolved)}, 0)
 		got := ""
 		if h != nil {
 			got = h.Limits[0].String()
@@ -336,9 +346,12 @@ func TestAQueueThatIsDeclaredAsABucket(t *testing.T) {
 func TestTheDeclaredQuotaIsReadOtherwise(t *testing.T) {
 	const declared, ms = "token-bucket,rate=5/2s,burst=5", time.Millisecond
 	for _, truth := range []string{"sliding-window-counter,rate=5/2s,align=first,count=all,rounding=nearest",
-		"sliding-window-counter,rate=5/2s,align=first,rounding=up"} {
+		"sliding-window-counter,rate=5/2s,align=first,rounding=up", "sliding-window-counter,rate=5/2s"} {
 		all := []result.Scenario{made(t, "a", declared, truth, 20, 130*ms, 2500*ms),
 			made(t, "b", declared, truth, 20, 310*ms, 900*ms)}
+		for i := range all {
+			all[i].Timeline.Header.Started = time.Unix(0, 0)
+		}
 		h, _ := Explain(t.Context(), all, 0)
 		is := func(l spec.Limit) bool { return l.String() == truth }
 		if h == nil || !slices.ContainsFunc(h.Limits, is) {

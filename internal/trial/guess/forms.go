@@ -144,13 +144,24 @@ func lives(of []*result.Scenario) (out []verdict.Explanation) {
 	return out
 }
 
-// batches returns the bucket l with a refill in batches: of a full bucket, or of the units of its rate.
+// batches returns buckets of the declared quota and rate that a timer fills, so many units at a time: a
+// divisor of the quota, or the units of the rate. The most come first.
 func batches(l spec.Limit) (out []verdict.Explanation) {
-	for _, n := range []int64{l[0].Full(), l[0].Rate.N} {
-		batch, err := spec.Parse(fmt.Sprintf("%s,refill=interval,fill=%d", l, n))
-		if err == nil && n > 1 {
+	const most = 12
+	quota, window := Whole(l[0])
+	bucket := l.String()
+	if !l[0].Bucketed() {
+		bucket = fmt.Sprintf("token-bucket,rate=%d/%s,burst=%d", quota, window, quota)
+	}
+	for n := max(quota, l[0].Rate.N); n > 0 && len(out) < most; n-- {
+		if quota%n != 0 && n != l[0].Rate.N {
+			continue
+		}
+		batch, err := spec.Parse(fmt.Sprintf("%s,refill=interval,fill=%d", bucket, n))
+		if err == nil { // else a large quota has no such SPEC
+			units := quantity.Plural(int(n), "unit")
 			out = append(out, verdict.Explanation{Limit: batch,
-				Text: fmt.Sprintf("a bucket that gains %s at a time", quantity.Plural(int(n), "unit"))})
+				Text: "a bucket that a timer fills with " + units + " at a time"})
 		}
 	}
 	return out

@@ -54,8 +54,35 @@ func (g *List) ticks(l spec.Limit) int {
 	return 0
 }
 
+// ByTheClock adds the limits of anywhere whose windows may begin anywhere, with windows that begin by the
+// clock. It returns what is new.
+func (g *List) ByTheClock(anywhere []spec.Limit) []verdict.Explanation {
+	known := len(g.All)
+	for _, l := range anywhere {
+		if !hidden(l) {
+			continue
+		}
+		text := "windows by the clock"
+		switch l = slices.Clone(l); {
+		case l[0].Fixed():
+			text = "a fixed window by the clock"
+		case l[0].Weighs():
+			text = "a sliding window counter by the clock"
+		}
+		l[0].Align = spec.AlignClock
+		g.add(verdict.Explanation{Text: text, Limit: l})
+	}
+	return g.All[known:]
+}
+
+// hidden tells whether windows of l may begin anywhere. Such a limit predicts less than one that says where.
+func hidden(l spec.Limit) bool {
+	return l[0].Align == spec.AlignUnknown || l[0].Align == spec.AlignShared
+}
+
 // Ordered returns each limit once, ignoring limits that differ only in name. Queues come first, as they also
-// explain how long answers wait. Limits whose clock ticks come last.
+// explain how long answers wait. Limits whose windows may begin anywhere come late, and those whose clock
+// ticks last.
 func (g *List) Ordered(all []spec.Limit) (out []spec.Limit) {
 	for _, l := range all {
 		if !slices.ContainsFunc(out, func(o spec.Limit) bool { return alike(o, l) }) {
@@ -63,10 +90,15 @@ func (g *List) Ordered(all []spec.Limit) (out []spec.Limit) {
 		}
 	}
 	rank := func(l spec.Limit) int {
-		if l[0].Queued() {
+		switch {
+		case l[0].Queued():
 			return -1
+		case g.ticks(l) > 0:
+			return 2
+		case hidden(l):
+			return 1
 		}
-		return g.ticks(l)
+		return 0
 	}
 	slices.SortStableFunc(out, func(a, b spec.Limit) int { return cmp.Compare(rank(a), rank(b)) })
 	return out
