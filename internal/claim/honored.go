@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim/answer"
@@ -23,10 +24,12 @@ const honoredID = string(verdict.ClaimRetryAfterHonored)
 // second is long enough at most phases of a second.
 const fewestWaits = 2
 
-// retry is a denial that states a wait, and the next request.
+// retry is a denial that states a wait, and the first request of its partition that was sent after that wait.
 type retry struct {
 	denial, next *timeline.Observation
 	told         answer.Wait
+	// alone: no other request of the partition can have been decided between them.
+	alone bool
 	// limit counts the partition. May be empty.
 	limit spec.Limit
 }
@@ -41,6 +44,9 @@ type retry struct {
 // d2 - d1 is at least the told wait, wherever d1 and d2 lie. So a second denial refutes the Retry-After of
 // the first. Requests that touch the gap in one instant only are no rivals if their order there cannot matter
 // (rival).
+//
+// An admitted retry shows an honored wait, whoever else took units meanwhile. Far from a fast limit there is
+// no other kind: a single client is never denied if a unit comes back while its request is on the way.
 func (r *recording) honored(e *Expect) verdict.Claim {
 	return r.Alone(r.honoredWaits(cmp.Or(e.RetryAfter.Waits, fewestWaits)))
 }
@@ -49,17 +55,20 @@ func (r *recording) honored(e *Expect) verdict.Claim {
 func (r *recording) honoredWaits(fewest int) verdict.Claim {
 	retries, denials := r.retries()
 	var kept int
+	shown := map[int]bool{} // one request shows one wait, however many denials told it
 	var shortest, longest time.Duration
 	var findings []verdict.Finding
 	lies := 0
 	for _, x := range retries {
 		switch {
+		case x.next.Outcome == timeline.Allowed && shown[x.next.Seq]:
 		case x.next.Outcome == timeline.Allowed:
+			shown[x.next.Seq] = true
 			if kept == 0 || x.told.For < shortest {
 				shortest = x.told.For
 			}
 			kept, longest = kept+1, max(longest, x.told.For)
-		case r.surelyWaited(x):
+		case x.alone && r.surelyWaited(x):
 			if lies++; lies <= finding.Most {
 				findings = append(findings, early(x))
 			}
@@ -77,7 +86,7 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 			phrase.Seconds(longest, time.Second), fewest))
 	case kept > 0:
 		return finding.Settle(honoredID,
-			fmt.Sprintf("%s of %s to %s honored: each client that waited as told was admitted",
+			fmt.Sprintf("%s of %s to %s honored: no client that waited as told and was alone was denied",
 				quantity.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
 				phrase.Seconds(longest, time.Second)))
 	case denials == 0:
@@ -87,14 +96,14 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 			"a Retry-After to honor")
 	default:
 		return finding.TooFew(honoredID,
-			fmt.Sprintf("no client waited as one of %s told it to, and came back alone on its partition",
+			fmt.Sprintf("no client waited as one of %s told it to, and was then admitted or alone",
 				quantity.Plural(denials, "denial")))
 	}
 }
 
-// retries returns the pairs of a denial and the next request of its partition, which waited as told. Both
-// have the same cost, the answer is known, and no other request can have been decided between them. denials
-// is the number of all denials.
+// retries returns the pairs of a denial and the first request of its partition that waited as told. Both have
+// the same cost, and the answer is known. If others may have been decided between them, only admitted
+// requests are returned. denials is the number of all denials.
 func (r *recording) retries() (out []retry, denials int) {
 	partitions := map[string][]*timeline.Observation{}
 	for i := range r.Observations {
@@ -130,29 +139,29 @@ type partition struct {
 	obs []*timeline.Observation
 }
 
-// retryAt returns obs[i] and obs[i+1] as a retry, if they are one.
+// retryAt returns obs[i] and the first request that waited as told, if they are a retry.
 func (p *partition) retryAt(i int, before rivals) (retry, bool) {
-	if i+1 >= len(p.obs) {
+	d := p.obs[i]
+	t, ok := answer.Told(d)
+	if !ok || p.Limit.Completes() { // requests in flight, or counted later, may deny the retry
 		return retry{}, false
 	}
-	d, next := p.obs[i], p.obs[i+1]
-	t, ok := answer.Told(d)
+	later := p.obs[i+1:]
+	at := sort.Search(len(later), func(k int) bool { return later[k].Sent-d.FirstByte >= t.For })
+	if at == len(later) {
+		return retry{}, false
+	}
+	next := later[at]
 	switch {
-	case p.Limit.Completes(): // requests in flight, or counted later, may deny the retry
-		return retry{}, false
-	case !ok, next.Origin, !next.Answered, next.Outcome == timeline.Unknown, next.Cost != d.Cost:
-		return retry{}, false
-	case next.Sent-d.FirstByte < t.For:
+	case next.Origin, !next.Answered, next.Outcome == timeline.Unknown, next.Cost != d.Cost:
 		return retry{}, false
 	case p.Forgotten(d, next, slices.DeleteFunc(slices.Clone(p.Limit), startsFull)):
 		// The retry met a new partition that is not full.
 		return retry{}, false
-	case p.between(before, d):
-		return retry{}, false
-	case p.disturbed(next, p.obs[i+2:]):
-		return retry{}, false
 	}
-	return retry{denial: d, next: next, told: t, limit: p.Limit}, true
+	alone := at == 0 && !p.between(before, d) && !p.disturbed(next, later[1:])
+	shows := alone || next.Outcome == timeline.Allowed && t.For > 0
+	return retry{denial: d, next: next, told: t, alone: alone, limit: p.Limit}, shows
 }
 
 // startsFull tells whether a new partition admits as much as an old one.

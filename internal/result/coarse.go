@@ -64,11 +64,14 @@ func (s *Scenario) Slow() string {
 	if rate*wait.Seconds() >= 1 {
 		return nearer + ": an answer took " + givenBack(rate, wait)
 	}
-	if fastest := s.fastest(); fastest >= farFrom {
-		return nearer + ": no answer took less than " + quantity.Brief(fastest)
+	if s.Far() {
+		return nearer + ": no answer took less than " + quantity.Brief(s.fastest())
 	}
 	return ""
 }
+
+// Far tells whether each answer took so long that the target is far away.
+func (s *Scenario) Far() bool { return s.Timeline != nil && s.fastest() >= farFrom }
 
 // delayed is how many times as long as a denial an admission takes, from which the target delays it.
 const delayed = 10

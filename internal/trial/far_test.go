@@ -67,7 +67,8 @@ func TestARunResolvesWhatOneScenarioCannot(t *testing.T) {
 	resolved := 0
 	for i := range together {
 		s := &together[i]
-		if strings.Contains(s.Detail, "known to be 19..20") || s.Verdict == verdict.Fail {
+		waits := s.ID == "retry-after" && s.Verdict != verdict.Pass // they show although no client is denied
+		if strings.Contains(s.Detail, "known to be 19..20") || s.Verdict == verdict.Fail || waits {
 			t.Errorf("%s: got %s, %s", s.ID, s.Verdict, s.Detail)
 		}
 		if len(s.ResolvedBy) == 0 {

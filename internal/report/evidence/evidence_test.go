@@ -97,3 +97,20 @@ func TestMendOfAStrangeStatusNamesIt(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestMendOfALatencyFromFarAway: to know the limit better is no mend for a bound that the round trip exceeds.
+func TestMendOfALatencyFromFarAway(t *testing.T) {
+	const mend = "add the round trip to the bound (--set expect.latency.denied_p99=DURATION), or send from " +
+		"nearer to the target"
+	for away, want := range map[time.Duration]string{80 * time.Millisecond: mend,
+		time.Millisecond: mends[verdict.TooFew]} {
+		s := &result.Scenario{Target: "http://127.0.0.1/", Counts: timeline.Counts{Denied: 1},
+			Claims: []verdict.Claim{{Verdict: verdict.Pass},
+				{ID: "latency-denied-p99", Kind: verdict.ClaimLatency}},
+			Timeline: &timeline.Timeline{Observations: []timeline.Observation{
+				{Answered: true, FirstByte: away, Outcome: timeline.Denied}}}}
+		if got := Mend(s, verdict.TooFew); got != want {
+			t.Errorf("%s away: got the mend %q", away, got)
+		}
+	}
+}

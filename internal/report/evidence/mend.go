@@ -115,6 +115,13 @@ func slowMend(s *result.Scenario, r verdict.Reason) string {
 	if r != verdict.TooFew {
 		return ""
 	}
+	open := func(c verdict.Claim) bool { return c.Verdict == verdict.Inconclusive }
+	first := slices.IndexFunc(s.Claims, open)
+	if first >= 0 && s.Claims[first].Kind == verdict.ClaimLatency && s.Far() && s.Counts.Denied > 0 {
+		bound := strings.ReplaceAll(verdict.ClaimLatency.Of(s.Claims[first].ID), "-", "_")
+		return "add the round trip to the bound (--set expect.latency." + bound + "=DURATION), or send " +
+			"from nearer to the target"
+	}
 	if text := s.Delays(); text != "" {
 		return text
 	}
