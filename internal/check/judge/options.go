@@ -15,7 +15,7 @@ type Resolution struct {
 	// burst wide. BurstExact demands that it is one value.
 	Burst      float64
 	BurstExact bool
-	// Rate demands the same of the rate.
+	// Rate demands the same of the rate, or of the length of windows, which a clock with ticks blurs.
 	Rate float64
 }
 
@@ -63,11 +63,22 @@ func (r Resolution) short(pol spec.Policy, measured verdict.Measured, of string)
 	case r.Burst > 0 && !m.Burst.Within(quota, r.Burst):
 		return fmt.Sprintf("the burst%s is %s, and a PASS must measure it to within %g %%", of,
 			known(measured.Burst, ""), 100*r.Burst)
-	case r.Rate > 0 && !pol.InFlight() && !m.Rate.Within(rate, r.Rate):
+	case r.Rate > 0 && !pol.InFlight() && !m.Rate.Within(rate, r.Rate) && !r.toTheTick(pol, m.Rate):
 		return fmt.Sprintf("the rate%s is %s, and a PASS must measure it to within %g %%", of,
 			known(m.Rate, "/s"), 100*r.Rate)
 	}
 	return ""
+}
+
+// toTheTick tells whether the rate is measured as closely as the clock of pol allows. Each end of a window
+// may be up to one tick off, so no recording tells apart windows whose lengths differ by two ticks.
+func (r Resolution) toTheTick(pol spec.Policy, rate verdict.Interval) bool {
+	if pol.Tick == 0 || !pol.HasWindow() || !rate.LoSet || !rate.HiSet {
+		return false
+	}
+	units := float64(pol.Rate.N) * float64(time.Second)
+	lengths := units/rate.Lo - units/rate.Hi
+	return lengths <= r.Rate*float64(pol.Rate.Per)+2*float64(pol.Tick)
 }
 
 // known says in words what is known of a parameter.

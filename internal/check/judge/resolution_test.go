@@ -36,3 +36,32 @@ func TestAPassThatIsWorthTooLittleSaysWhatIsDemanded(t *testing.T) {
 		}
 	}
 }
+
+// TestAClockOfWholeSecondsIsNoReasonAgainstAPass: windows of 2 s by such a clock last 1 s to 2 s, so nobody
+// can measure their length to a tenth. A finer clock, or one end that is not known, is no excuse.
+func TestAClockOfWholeSecondsIsNoReasonAgainstAPass(t *testing.T) {
+	rate := func(lo, hi float64) verdict.Interval {
+		return verdict.Interval{Lo: lo, LoSet: lo > 0, Hi: hi, HiSet: hi > 0}
+	}
+	for _, x := range []struct {
+		spec string
+		rate verdict.Interval // of 5/2s: windows of 5/Hi to 5/Lo seconds
+		pass bool
+	}{
+		{"fixed-window,rate=5/2s,align=first,tick=1s", rate(2.42, 5.99), true},
+		{"fixed-window,rate=5/2s,align=first,tick=1s", rate(1.8, 24), false}, // 0.2 s to 2.8 s
+		{"fixed-window,rate=5/2s,align=first,tick=1s", rate(2.42, 0), false},
+		{"fixed-window,rate=5/2s,align=first,tick=10ms", rate(2.42, 5.99), false},
+		{"fixed-window,rate=5/2s,align=first", rate(2.42, 5.99), false},
+		{"token-bucket,rate=5/2s,burst=5,tick=1s", rate(2.42, 5.99), false},
+	} {
+		limit, err := spec.Parse(x.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short := Resolution{Rate: 0.1}.short(limit[0], verdict.Measured{Rate: x.rate}, "")
+		if (short == "") != x.pass {
+			t.Errorf("%s, rate %v: got %q, want a PASS: %v", x.spec, x.rate, short, x.pass)
+		}
+	}
+}
