@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/simulate"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -27,7 +28,9 @@ func (s *Scenario) fit() {
 	s.cut()
 	if s.Lacks = s.tooMuch(); s.Lacks != "" {
 		s.Unfit = s.Lacks
+		return
 	}
+	s.unbind()
 }
 
 // leastClients is the least number of clients that spend a quota in a closed loop. mostWait is how long an
@@ -117,6 +120,76 @@ func (e *Expect) keep(phases []Phase) {
 	e.Barred = slices.DeleteFunc(e.Barred, gone)
 	e.Attributes = slices.DeleteFunc(e.Attributes,
 		func(x claim.AttributeExpect) bool { return gone(x.Phase) })
+}
+
+// unbind leaves out bounds on denials that the limit exceeds, even if each request is decided when it is
+// planned. If each request postpones the end of a window, a client stays locked out at 0.9 times the limit.
+// It does not see the rate either.
+func (s *Scenario) unbind() {
+	s.Expect.Denials = slices.DeleteFunc(s.Expect.Denials, func(b claim.DenialBound) bool {
+		at := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Name == b.Phase })
+		if b.Unlimited || at < 0 || !s.deniesMore(at, b.Max) {
+			return false
+		}
+		s.Expect.Resolution.Rate = Tolerance{}
+		s.Unfit = strings.TrimPrefix(s.Unfit+"; such a limit denies requests of phase "+b.Phase+
+			" too, so no rate is demanded", "; ")
+		return true
+	})
+}
+
+// simulated is how many requests are simulated at most, begun how many beginnings within a tick are tried.
+const (
+	simulated = 5_000
+	begun     = 8
+)
+
+// deniesMore tells whether the limit denies more than most requests of phase `at`. It is asked only of limits
+// that may deny an even flow below their rate.
+func (s *Scenario) deniesMore(at, most int) bool {
+	limit, sum := s.Phases[at].Limit, int64(0)
+	for i := range s.Phases[:at+1] {
+		sum += s.Phases[i].total(s.Partition.Count)
+	}
+	if sum > simulated || !slices.ContainsFunc(limit, func(p spec.Policy) bool {
+		return p.Refreshes() || p.Count == spec.CountAll || p.Tick > 0
+	}) {
+		return false
+	}
+	tick := time.Duration(0)
+	for _, p := range limit {
+		tick = max(tick, p.Tick)
+	}
+	some := *s
+	some.Phases = s.Phases[:at+1]
+	for i := range time.Duration(begun) {
+		tl, err := simulate.Play(some.plan("", 0, longPlan), simulate.Options{Rule: some.rule,
+			Started: time.Unix(0, int64(tick*i/begun)), Answer: time.Microsecond})
+		if err == nil && deniedIn(tl, s.Phases[at].Name) > most {
+			return true
+		}
+	}
+	return false
+}
+
+// rule is how a right limiter counts the requests of a phase.
+func (s *Scenario) rule(phase string) simulate.Rule {
+	at := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Name == phase })
+	if at < 0 {
+		return simulate.Rule{Exempt: true}
+	}
+	p := &s.Phases[at]
+	return simulate.Rule{Limit: p.Limit, Exempt: p.Unlimited || len(p.Limit) == 0, Barred: p.Barred}
+}
+
+// deniedIn counts the denials of a phase.
+func deniedIn(tl *timeline.Timeline, phase string) (n int) {
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Phase == phase && o.Outcome == timeline.Denied {
+			n++
+		}
+	}
+	return n
 }
 
 // tooMuch says what a scenario would take beyond its ceilings. Empty: it fits.

@@ -88,3 +88,30 @@ func TestWhatALargeLimitTakes(t *testing.T) {
 		t.Errorf("got %q, want %q", s.Unmet(), want)
 	}
 }
+
+// TestNoBoundExceedsWhatALimitDeniesItself: at 0.9 times some limits a client stays locked out, and the
+// bundled scenario said that nothing is denied. No machine could pass it.
+func TestNoBoundExceedsWhatALimitDeniesItself(t *testing.T) {
+	const lockedOut = "such a limit denies requests of phase below too, so no rate is demanded"
+	for limit, want := range map[string]string{
+		"fixed-window,rate=5/2s,align=first,refresh=all":                                      lockedOut,
+		"fixed-window,rate=5/2s,align=first,refresh=admitted,tick=1s":                         lockedOut,
+		"sliding-window-counter,rate=5/2s,align=first,count=all,rounding=up,tick=1s":          lockedOut,
+		"sliding-window-counter,rate=5/2s,align=first,count=all,rounding=down,tick=2ms":       "",
+		"sliding-window-log,rate=5/2s,count=all":                                              "",
+		"fixed-window,rate=5/2s,align=first,tick=1s":                                          "",
+		"token-bucket,rate=5/2s,burst=5":                                                      "",
+		"sliding-window-log,rate=5/2s,ban=2s":                                                 "",
+		"token-bucket,rate=5000/1s,burst=5000+fixed-window,rate=5/2s,align=first,refresh=all": lockedOut,
+	} {
+		s := sized(t, "sustained", limit, "10m")
+		if kept := len(s.Expect.Denials) == 1 && s.Expect.Resolution.Rate.Demanded; s.Unfit != want ||
+			kept != (want == "") {
+			t.Errorf("%s: got %q, and bounds kept: %v", limit, s.Unfit, kept)
+		}
+	}
+	s := read(t, "sustained.yaml", grammar.Options{}) // the author of a file chose its limit and its bound
+	if len(s.Expect.Denials) != 1 {
+		t.Errorf("got %+v, want the bound of the file", s.Expect.Denials)
+	}
+}

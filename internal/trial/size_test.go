@@ -25,3 +25,19 @@ func TestLargeQuotasAreExact(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoeverStaysLockedOutPasses: at 0.9 times these limits requests are denied, so no target passed
+// "sustained". A target that admits one more fails it.
+func TestWhoeverStaysLockedOutPasses(t *testing.T) {
+	for _, limit := range []string{"fixed-window,rate=50/200ms,align=first,refresh=all",
+		"fixed-window,rate=50/200ms,align=first,refresh=admitted"} {
+		for _, s := range bundled(t, grammar.Options{Limit: limit}, "sustained") {
+			if out := virtually(t, s); out.Verdict != verdict.Pass || out.Unfit == "" {
+				t.Errorf("%s: got %s, unfit %q: %s", limit, out.Verdict, out.Unfit, explain(out))
+			}
+			if out := against(t, s, "burst-off-by-one"); out.Verdict != verdict.Fail {
+				t.Errorf("%s, a unit more: got %s: %s", limit, out.Verdict, explain(out))
+			}
+		}
+	}
+}
