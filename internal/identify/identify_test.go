@@ -531,6 +531,39 @@ func TestNothingIsJudgedAfterTheTime(t *testing.T) {
 	}
 }
 
+// TestNoNameIsRefutedBeforeItsBeginning: a client that is silent for long is forgotten, and has intervals of
+// its own again. Nothing explained that, so the search began anew and named windows by the clock. Others who
+// use the quota before make no difference.
+func TestNoNameIsRefutedBeforeItsBeginning(t *testing.T) {
+	const intervals = "token-bucket,rate=5/2s,burst=5,refill=interval,fill=5"
+	for _, tt := range []struct {
+		truth, found string
+		others, more bool
+	}{
+		{intervals + ",ttl=3s", "fixed-window,rate=5/2s,align=unknown", false, true},
+		{intervals + ",ttl=9s", "fixed-window,rate=5/2s,align=unknown", false, false},
+		{"fixed-window,rate=5/2s", "fixed-window,rate=5/2s,align=unknown", true, false},
+		{"fixed-window,rate=5/2s,align=first", "fixed-window,rate=5/2s,align=first", true, false},
+	} {
+		s := simulate(t, parsed(t, tt.truth), 1)
+		if tt.others {
+			s.state, _ = s.limiter.Step(s.state, time.Duration(s.start.UnixNano())-time.Second, 3)
+		}
+		x := begun(s, usualBudget(), never)
+		some := plan.Phase{Rest: 3900 * ms, Requests: 50, Every: 100 * ms}
+		x.send(t.Context(), some)
+		x.skip, x.regions = len(x.tl.Observations), []*space.Region{known(parsed(t, tt.found)[0])}
+		x.send(t.Context(), some)
+		res := &identity.Result{Found: []identity.Candidate{{Limit: parsed(t, tt.found)}}}
+		x.name(res)
+		if told := strings.Contains(res.Stopped, "only the answers since a rest"); told != tt.more ||
+			told && res.Verdict == identity.Identified {
+			t.Errorf("%s: got %s, stopped by %q; want it refuted: %v", tt.truth, res.Verdict, res.Stopped,
+				tt.more)
+		}
+	}
+}
+
 // TestASecondBeginningThatSendsNothing: others use the quota, and the budget ends before it is surely whole
 // again. Then the answer is about what was recorded before.
 func TestASecondBeginningThatSendsNothing(t *testing.T) {

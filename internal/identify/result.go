@@ -57,6 +57,10 @@ func shareTimes(regions []*space.Region) {
 const inUse = "no limit that is looked for explains all answers, or others use the quota: try again with " +
 	"a key of your own"
 
+// forgot is the reason where what was recorded before the search began anew speaks against the name.
+const forgot = "this limit explains only the answers since a rest, and not the %s before it: the limiter " +
+	"may forget silent clients (ttl), or others use the quota (ask with a new key: --partition header:NAME)"
+
 // unsought is the reason where nothing is left but the rare kinds were not all looked for.
 const unsought = "every usual kind is refuted, but what is rare was not looked for to the end: a clock of " +
 	"whole seconds, a bucket that a timer fills, two limits at once, a ban after a denial"
@@ -164,6 +168,10 @@ func (x *search) name(res *identity.Result) {
 	c := res.Found[0]
 	if !x.overdue() && x.fails(c) {
 		res.Stopped = unexplained
+		return
+	}
+	if x.skip > 0 && !x.overdue() && x.asker.FailsInUse(x.path.Decided(x.tl), c.Limit) {
+		res.Stopped = fmt.Sprintf(forgot, quantity.Plural(x.skip, "request"))
 		return
 	}
 	if coarse := x.ofWholeSeconds(c); len(coarse) > 0 {
