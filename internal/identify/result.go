@@ -54,8 +54,9 @@ func shareTimes(regions []*space.Region) {
 }
 
 // inUse is the reason where nothing explains a recording and others may have used the quota before.
-const inUse = "no limit that is looked for explains all answers, or others use the quota: try again with " +
-	"a key of your own"
+const inUse = "no limit that is looked for explains all answers. Others may use the quota: ask with a new " +
+	"key (--partition header:NAME). Or processes that count apart answer in turn, or denied clients are " +
+	"banned"
 
 // forgot is the reason where what was recorded before the search began anew speaks against the name.
 const forgot = "this limit explains only the answers since a rest, and not the %s before it: the limiter " +
@@ -128,7 +129,7 @@ func (x *search) result() *identity.Result {
 	case x.asker.Over():
 		res.Stopped = interrupted
 	case len(found) > 0 && len(res.Found) == 0:
-		res.Stopped = unexplained + ": " + strings.Join(x.kindNames(), "; or ")
+		res.Stopped = unexplained + ": " + x.kindsInShort()
 	case len(found) == 0 && !x.o.Fresh:
 		res.Stopped = inUse
 	case len(found) == 0:
@@ -147,6 +148,21 @@ func (x *search) result() *identity.Result {
 		res.Stopped = strings.TrimPrefix(res.Stopped+x.hindered()+x.blurred()+x.unsteady, "; ")
 	}
 	return res
+}
+
+// kindsInShort names the kinds that are left. Of two limits at once it names the one that denied first.
+func (x *search) kindsInShort() string {
+	var out []string
+	for _, r := range x.regions {
+		name := r.Text()
+		if r.Beside != nil {
+			name = r.Beside.Text() + " and a second limit"
+		}
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return strings.Join(out, "; or ")
 }
 
 // unknown says that nothing explains the recording, or why that is not known.

@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -168,9 +169,29 @@ func unclear(tl *timeline.Timeline, o *timeline.Observation) string {
 	case o.Answered && (o.Status == http.StatusUnauthorized || o.Status == http.StatusForbidden):
 		return fmt.Sprintf("is the key right (-H 'NAME: VALUE'), or is this a denial (--denied %d)?",
 			o.Status)
+	case !o.Answered && o.Error == "timeout" && everLater(tl) > 0:
+		return fmt.Sprintf("admissions took ever longer, at last %s, so the limit delays requests, and "+
+			"denied none of these (leaky-bucket-queue,rate=RATE,queue=N describes that)",
+			quantity.Brief(everLater(tl)))
 	default:
 		return "is it the right URL, and which status denies (--denied)?"
 	}
+}
+
+// everLater returns how long the last admission took if it took much longer than the first; else 0.
+func everLater(tl *timeline.Timeline) (last time.Duration) {
+	const much = 100
+	first := time.Duration(0)
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Outcome == timeline.Allowed {
+			last = o.FirstByte - o.Sent
+			first = cmp.Or(first, last)
+		}
+	}
+	if last < max(time.Second, much*first) {
+		return 0
+	}
+	return last
 }
 
 // perform makes an experiment that was planned some time ago. It reports false where nothing more is sent.

@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -23,6 +24,33 @@ func TestTroubleNamesWhatIsMissing(t *testing.T) {
 	tl.Header.Notes = []string{cause.NoCertificate}
 	if got := trouble(tl); !strings.HasSuffix(got, "(status 400): "+cause.Certify) {
 		t.Errorf("asked for a certificate: got %q", got)
+	}
+}
+
+// TestAQueueWithoutAnEndIsNoWrongURL: its answers came ever later, until none came in time.
+func TestAQueueWithoutAnEndIsNoWrongURL(t *testing.T) {
+	tl := &timeline.Timeline{Observations: took(timeline.Allowed, ms, 400*ms, 4*time.Second)}
+	for range MostLost {
+		tl.Observations = append(tl.Observations, timeline.Observation{Sent: time.Minute, Error: "timeout"})
+	}
+	if got, want := trouble(tl), "at last 4.00 s, so the limit delays"; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	tl.Observations[2].FirstByte = tl.Observations[2].Sent + ms
+	if got, want := trouble(tl), "is it the right URL"; !strings.Contains(got, want) {
+		t.Errorf("a quick admission: got %q, want %q", got, want)
+	}
+}
+
+// TestPairsAreToldInShort: of two limits at once, four long names differed in the second limit alone.
+func TestPairsAreToldInShort(t *testing.T) {
+	x := &search{}
+	for _, k := range space.Kinds()[:3] {
+		x.regions = append(x.regions, &space.Region{Kind: k,
+			Beside: known(parsed(t, "sliding-window-log,rate=5/2s")[0])})
+	}
+	if got, want := x.kindsInShort(), "a sliding window log and a second limit"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
