@@ -48,6 +48,21 @@ var golang = []Product{
 		Tested: "redis_rate v10.0.1",
 	},
 	{
+		Name: "throttled", Title: "throttled/throttled, GCRARateLimiter",
+		Example: "MaxRate=10/1s,MaxBurst=19",
+		Keys: []Key{
+			{Name: "MaxRate", Read: perSecond, Bare: true, Needed: true, Example: "10/1s"},
+			{Name: "MaxBurst", Read: count(0), Bare: true, Needed: true, Example: "19"},
+		},
+		Spec: func(w *Words) string {
+			v := w.Get("MaxRate")
+			return fmt.Sprintf("gcra,rate=%s,burst=%d", per(v.N, v.D), w.N("MaxBurst")+1)
+		},
+		Differs: "MaxBurst comes on top of the request that is served: MaxBurst=19 admits 20 at once.",
+		Source:  "https://github.com/throttled/throttled, rate.go of v2.15.0",
+		Tested:  "throttled v2.15.0",
+	},
+	{
 		Name: "httprate", Title: "go-chi/httprate", Example: "100,1m",
 		Keys: []Key{
 			{Name: "requestLimit", Read: count(1), Bare: true, Needed: true, Example: "100"},

@@ -18,6 +18,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/sethvargo/go-limiter/httplimit"
 	"github.com/sethvargo/go-limiter/memorystore"
+	"github.com/throttled/throttled/v2"
+	"github.com/throttled/throttled/v2/store/memstore"
 	ulule "github.com/ulule/limiter/v3"
 	"github.com/ulule/limiter/v3/drivers/middleware/stdlib"
 	"github.com/ulule/limiter/v3/drivers/store/memory"
@@ -63,6 +65,20 @@ var products = map[string]func(c config) error{
 	"ulule": func(c config) error {
 		l := ulule.New(memory.NewStore(), ulule.Rate{Period: c.window, Limit: int64(c.limit)})
 		return c.serve(stdlib.NewMiddleware(l, stdlib.WithKeyGetter(key)).Handler(ok))
+	},
+	"throttled": func(c config) error {
+		store, err := memstore.NewCtx(1 << 16)
+		if err != nil {
+			return err
+		}
+		l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{
+			MaxRate: throttled.PerDuration(c.limit, c.window), MaxBurst: c.burst - 1})
+		if err != nil {
+			return err
+		}
+		h := &throttled.HTTPRateLimiterCtx{RateLimiter: l,
+			VaryBy: &throttled.VaryBy{Headers: []string{"X-Api-Key"}}}
+		return c.serve(h.RateLimit(ok))
 	},
 	"echo": echoServer, "fiber2": fiber2, "fiber2-sliding": fiber2Sliding, "fiber3": fiber3,
 	"fiber3-sliding": fiber3Sliding, "gin-rate-limit": ginServer,
