@@ -60,6 +60,8 @@ type Expect struct {
 	// Shared: others may use the same partitions, which explains a denial. Used: an earlier run may have used
 	// them.
 	Shared, Used bool
+	// Kept: the recording keeps the fields of answers, so an answer without fields has none that count.
+	Kept bool
 }
 
 // RetryAfterExpect are the claims on Retry-After.

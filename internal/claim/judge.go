@@ -46,7 +46,8 @@ type recording struct {
 
 func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect,
 	longest recorded.LongestWaits) *recording {
-	known := recorded.Terms{Limit: limit, Own: e.Limits, Shared: e.Shared, Used: e.Used, Promised: e.Promised}
+	known := recorded.Terms{Limit: limit, Own: e.Limits, Shared: e.Shared, Used: e.Used, Promised: e.Promised,
+		Kept: e.Kept}
 	return &recording{Recording: recorded.New(tl, known, longest),
 		lateMax: cmp.Or(e.LateP99, suspectLateness)}
 }

@@ -125,9 +125,10 @@ func bySent(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) 
 
 // expected returns the expectations of a scenario for a recording with unknown requests without an outcome. A
 // client may have lost a request in one partition and use others. The request may then explain a denial
-// there, so Expect.Shared is set.
+// there, so Expect.Shared is set. Only the spool of a long recording keeps no fields.
 func expected(s *scenario.Scenario, tl *timeline.Timeline, unknown int) claim.Expect {
 	e := s.Expect.Expect
+	e.Kept = tl.Spool == nil
 	if unknown == 0 {
 		return e
 	}

@@ -263,3 +263,15 @@ func TestWhatIsSentIsHeldToItsRules(t *testing.T) {
 		{"a standard asks for it", record(req(1, 0, 1, 200, "Server: x")), "fail", "1 of 1 answer lack Date"},
 	})
 }
+
+// TestAServerWithoutAnyFieldSendsNone: Puma sends not even a date. Then the scenario was INCONCLUSIVE, since
+// the recording might keep no fields. rlcheck's own do.
+func TestAServerWithoutAnyFieldSendsNone(t *testing.T) {
+	tl := record(req(1, 0, 1, 200), req(2, 2, 3, 429))
+	for kept, want := range map[bool]verdict.Reason{true: verdict.NeedsFailed, false: verdict.TooFew} {
+		c := Judge(recorded.New(tl, recorded.Terms{Kept: kept}, sample.NoWaits), RetryAfter, nil)
+		if c.Reason != want || (c.Unpromised != "") != kept {
+			t.Errorf("fields kept: %v: got %s %q (%s), want %s", kept, c.Reason, c.Unpromised, c.Text, want)
+		}
+	}
+}

@@ -23,6 +23,8 @@ type Terms struct {
 	Shared, Used bool
 	// Promised are the promises of the target. May be empty.
 	Promised []verdict.Promise
+	// Kept: the recording keeps fields, so an answer without fields has none that count.
+	Kept bool
 }
 
 // LongestWaits returns an upper bound on the true wait at each denial, by its Seq. Denials without a known
@@ -68,9 +70,11 @@ func (r *Recording) Alone(c verdict.Claim) verdict.Claim {
 		Text: c.Text + "; but others may use the same partitions"}
 }
 
-// KeepsFields tells whether any answer of the target has fields. Recordings of other tools may have none.
+// KeepsFields tells whether the target answered, and the fields of its answers are known. Recordings of other
+// tools may have none.
 func (r *Recording) KeepsFields() bool {
-	return slices.ContainsFunc(r.Target, func(o *timeline.Observation) bool { return len(o.Fields) > 0 })
+	fielded := func(o *timeline.Observation) bool { return len(o.Fields) > 0 }
+	return r.Kept && len(r.Target) > 0 || slices.ContainsFunc(r.Target, fielded)
 }
 
 // Unheard returns the claim with an id on answers to denied requests: Inconclusive (needs-failed). ok=false:
