@@ -33,15 +33,21 @@ type Env struct {
 	Unspoken map[string]bool
 }
 
+// echo is how long a repeated signal counts as the same one. timeout and npm send one to the program and to
+// its process group, which is two for the program.
+const echo = 500 * time.Millisecond
+
 // Interruptible returns a context that ends when the program is told to stop. A second signal ends the
-// program at once. Commands that do not call it end at the first signal.
-func Interruptible() (ctx context.Context, stop func()) {
+// program at once, unless it is an echo of the first. Commands that do not call it end at the first signal.
+func Interruptible() (ctx context.Context, stop func()) { return interruptible(echo) }
+
+func interruptible(echo time.Duration) (ctx context.Context, stop func()) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop = signal.NotifyContext(context.Background(), signals...)
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() { time.AfterFunc(echo, stop) })
 	return ctx, stop
 }
 

@@ -1,0 +1,25 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestAnEchoOfASignalEndsNothing: a signal that comes twice, as timeout sends it, does not end the program
+// before its reports are written. If it did, this test would end with the program.
+func TestAnEchoOfASignalEndsNothing(t *testing.T) {
+	ctx, stop := interruptible(time.Hour)
+	defer stop()
+	for range 200 {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+		runtime.Gosched()
+	}
+}
