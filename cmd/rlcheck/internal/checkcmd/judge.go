@@ -271,6 +271,10 @@ func judgeLog(e *cli.Env, in io.Reader, name string, f *Flags) (*verdict.Judgeme
 	j, err := f.judges.Finish()
 	if err == nil {
 		_ = f.kept.Around(j, l.Each) // a report without pictures says so
+		if j.Verdict == verdict.Fail && !f.Changed("partition-by") {
+			remark(e, f, true, "clients were told apart by address: if the limiter has another key, such as "+
+				"X-Api-Key, the FAIL means nothing (name the key with --partition-by)")
+		}
 	}
 	return j, f.judges.Counts(), refused(name, at, err)
 }
