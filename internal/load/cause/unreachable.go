@@ -192,7 +192,7 @@ var causes = map[string]cause{
 	Closed:    {"connections were closed before an answer came", single},
 	Surplus:   {"the target sent one answer too many, so any answer may belong to another request", single},
 	Early:     {"the target answered before it had the whole request", single},
-	DNS:       {"the name of the host has no address", host},
+	DNS:       {"the name of the host was not found", host},
 	Forbidden: {"the address is not allowed", "name the host with --allow"},
 	NoRoute:   {"there is no route to the address", host + ", and the network"},
 }

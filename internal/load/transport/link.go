@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -67,6 +68,9 @@ type slot struct {
 func (t *Transport) join(ctx context.Context, p *Pool) (*Conn, error) {
 	p.linking.Lock()
 	defer p.linking.Unlock()
+	if ctx.Err() != nil { // others tried meanwhile, for as long as this one may
+		return nil, cmp.Or(p.unlinked, ctx.Err())
+	}
 	open := p.links[:0]
 	for _, l := range p.links {
 		if !l.closing.Load() {
@@ -82,7 +86,7 @@ func (t *Transport) join(ctx context.Context, p *Pool) (*Conn, error) {
 		}
 	}
 	l, err := t.newLink(ctx, p)
-	if err != nil {
+	if p.unlinked = err; err != nil {
 		return nil, err
 	}
 	c := l.take(p)

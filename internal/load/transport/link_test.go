@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	ours "github.com/rlcheck/rlcheck/internal/http2"
+	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
@@ -105,6 +106,33 @@ func TestWhatCouldNotBeWrittenTogetherIsSentOnce(t *testing.T) {
 		sent, over := x.Counts()
 		if by.ended != 2 || sent != 2 || over[timeline.Allowed] != 2 || over[timeline.Unknown] != 0 {
 			t.Errorf("%d ended, %d were sent, by outcome %v; notes %q", by.ended, sent, over, x.Notes())
+		}
+	})
+}
+
+// TestWhoWaitedForAConnectionIsToldWhyItFailed: the first request spends all of its time on a silent target.
+// The one behind it has no time left to look up a name, and its error is not one of names.
+func TestWhoWaitedForAConnectionIsToldWhyItFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if ctx.Err() != nil {
+				return nil, &net.DNSError{Err: ctx.Err().Error()}
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		o, err := options.Options{URL: &url.URL{Scheme: "http", Host: "h"}, Dial: dial, HTTP2: true,
+			Pacer: pacing.Sleep()}.Complete()
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := New(t.Context(), o, pacing.Clock{Start: time.Now()}, nil, nil, func() {})
+		pool := x.Pool(false, "k")
+		_, first := x.dial(pool)
+		late, cancel := context.WithDeadline(t.Context(), time.Now())
+		defer cancel()
+		if _, err := x.join(late, pool); first == nil || cause.Word(err) != cause.Timeout {
+			t.Errorf("got %v after %v, want a timeout", err, first)
 		}
 	})
 }

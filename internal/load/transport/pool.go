@@ -31,9 +31,10 @@ type Pool struct {
 	// spare asks for one more connection when the last idle one is taken.
 	spare bool
 	// links are the connections of HTTP/2, whose streams are the pool's connections. linking is held while
-	// one is opened.
-	linking sync.Mutex
-	links   []*link
+	// one is opened. unlinked is why the last of them could not be opened; nil: it was.
+	linking  sync.Mutex
+	links    []*link
+	unlinked error
 	// kept tells that the current phase uses the pool. Other pools keep no connection idle.
 	kept bool
 }
