@@ -148,3 +148,23 @@ func TestWhatFollowsIsNoCause(t *testing.T) {
 		t.Errorf("for another reason: got %+v, want both", got)
 	}
 }
+
+// TestAMultipleOfTheLimitMayBeWorkers: the limit that explains a failure is twice the declared one, in burst
+// and rate. Twice the burst alone says nothing of workers, which would refill twice as fast.
+func TestAMultipleOfTheLimitMayBeWorkers(t *testing.T) {
+	for explained, want := range map[string]string{
+		"token-bucket,rate=20/s,burst=40":  "40 is 2 times 20: do 2 workers or replicas count apart?",
+		"token-bucket,rate=10/s,burst=40":  "",
+		"token-bucket,rate=15/s,burst=30":  "",
+		"fixed-window,rate=40/s":           "",
+		"token-bucket,rate=10/s,burst=300": "",
+	} {
+		s := sample.Failing(t)
+		s.Limit, s.Judgement.Measured = sample.Limit(t, "token-bucket,rate=10/s,burst=20"), verdict.Measured{}
+		s.Judgement.Explanations = []verdict.Explanation{{Limit: sample.Limit(t, explained)}}
+		got := severalMend(&s, &Failure{Claim: Conformance})
+		if (got == "") != (want == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %q, want %q", explained, got, want)
+		}
+	}
+}

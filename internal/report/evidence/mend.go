@@ -76,20 +76,43 @@ func unheardMend(s *result.Scenario, r verdict.Reason) string {
 // mostCounters is how many counters beside each other a multiple of the declared quota may mean.
 const mostCounters = 64
 
-// severalMend returns what a measured multiple of the declared burst or quota may mean: workers or replicas
-// that count apart. Empty for other failures.
+// severalMend returns what a multiple of the declared burst or quota may mean: workers or replicas that count
+// apart. Empty for other failures.
 func severalMend(s *result.Scenario, e *Failure) string {
 	if e.Claim != Conformance || e.whole || s.Judgement == nil || len(s.Limit) != 1 || s.Limit[0].InFlight() {
 		return ""
 	}
-	v, declared := s.Judgement.Measured.Burst, float64(s.Limit[0].Full())
-	times := int(v.Lo / declared)
-	if !v.LoSet || !v.HiSet || v.Lo != v.Hi || times < 2 || times > mostCounters ||
-		v.Lo != float64(times)*declared {
+	declared := s.Limit[0].Full()
+	times := multiple(s, float64(declared))
+	if times == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%g is %d times %g: do %d workers or replicas count apart? let them share one store",
-		v.Lo, times, declared, times)
+	return fmt.Sprintf("%d is %d times %d: do %d workers or replicas count apart? let them share one store",
+		int64(times)*declared, times, declared, times)
+}
+
+// multiple returns how many times the declared burst or quota was measured, or is explained by the declared
+// algorithm with a rate of as many times the declared rate. 0: no whole number of times.
+func multiple(s *result.Scenario, declared float64) int {
+	whole := func(n float64) int {
+		if times := int(n / declared); times > 1 && times <= mostCounters && n == float64(times)*declared {
+			return times
+		}
+		return 0
+	}
+	if v := s.Judgement.Measured.Burst; v.LoSet && v.HiSet && v.Lo == v.Hi && whole(v.Lo) > 0 {
+		return whole(v.Lo)
+	}
+	p := s.Limit[0]
+	for _, x := range s.Judgement.Explanations {
+		if len(x.Limit) == 1 && x.Limit[0].Algorithm == p.Algorithm {
+			times := whole(float64(x.Limit[0].Full()))
+			if x.Limit[0].Rate.PerSecond() == float64(times)*p.Rate.PerSecond() {
+				return times
+			}
+		}
+	}
+	return 0
 }
 
 // lostMend is the mend of a run that showed too little where requests got no answer; empty for others.
