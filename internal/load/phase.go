@@ -1,6 +1,7 @@
 package load
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -77,11 +78,18 @@ func (r *recorder) runAll() {
 	}
 }
 
-// giveUp ends the run if nothing was ever answered by the end of a phase, and no request is in flight any
-// more.
+// giveUp ends the run if nothing was ever answered by the end of a phase, or all phases ask for one path that
+// the target does not know, and no request is in flight any more.
 func (r *recorder) giveUp(p *phase) {
-	if r.net.Silent() && p.left.Load() == 0 && !r.net.Halted() {
+	elsewhere := func(x timeline.Phase) bool {
+		return x.Origin || x.Shape == timeline.Hook || !x.Request.IsZero()
+	}
+	switch {
+	case p.left.Load() != 0 || r.net.Halted():
+	case r.net.Silent():
 		r.net.Halt("stopped: no request was answered by the end of phase " + p.plan.Name)
+	case r.net.Astray() && !slices.ContainsFunc(r.s.Phases, elsewhere):
+		r.net.Halt("stopped: the target did not know the path by the end of phase " + p.plan.Name)
 	}
 }
 

@@ -211,6 +211,45 @@ func TestATimeoutEndsARequestExactlyThen(t *testing.T) {
 	})
 }
 
+// TestAPathThatTheTargetDoesNotKnowIsGivenUp: the second phase is sent only if it asks for another path, or
+// if an answer was something else than 404.
+func TestAPathThatTheTargetDoesNotKnowIsGivenUp(t *testing.T) {
+	for name, x := range map[string]struct {
+		path   string
+		known  int64
+		status int
+		unsent int
+	}{
+		"not found":          {"", 0, 404, 5},
+		"one denial":         {"", 1, 404, 0},
+		"another path later": {"/other", 0, 404, 0},
+		"broken":             {"", 0, 502, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := atomic.Int64{}
+			left.Store(x.known)
+			h := func(w http.ResponseWriter, r *http.Request) {
+				if left.Add(-1) >= 0 {
+					w.WriteHeader(http.StatusTooManyRequests)
+					return
+				}
+				w.WriteHeader(x.status)
+			}
+			virtual(t, h, func(t *testing.T, o Options) {
+				tl := mustRecord(t, schedule(
+					timeline.Phase{Name: "first", Shape: timeline.Constant,
+						Arrivals: each(20, 10*ms, "k", 0)},
+					timeline.Phase{Name: "after", Shape: timeline.Constant,
+						Arrivals: each(5, 10*ms, "k", 20), Request: timeline.Request{Path: x.path}},
+				), o)
+				if c := tl.Counts(); c.Unsent != x.unsent {
+					t.Errorf("got %+v, want %d unsent; notes %q", c, x.unsent, tl.Header.Notes)
+				}
+			})
+		})
+	}
+}
+
 // Clients of a closed phase would ask a target that is down without end; the run gives up.
 func TestATargetThatNeverAnswersIsGivenUp(t *testing.T) {
 	down := func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }

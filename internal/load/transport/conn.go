@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -331,6 +332,10 @@ func (t *Transport) fail(s *Shot, w string, err error) {
 func (t *Transport) ended(s *Shot, c *Conn) {
 	s.over = true
 	t.counts[s.Obs.Outcome].Add(1)
+	if st := s.Obs.Status; (st == http.StatusNotFound || st == http.StatusGone) &&
+		s.Obs.Outcome == timeline.Unknown {
+		t.astray.Add(1)
+	}
 	t.journal.Ended(&s.Entry, s.Obs, s.early())
 	s.Owner.Ended(s, c)
 }

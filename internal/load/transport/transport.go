@@ -57,6 +57,8 @@ type Transport struct {
 	// opened counts the connections ever opened, linked the links ever opened.
 	sent, opened, linked atomic.Int64
 	counts               [3]atomic.Int64
+	// astray counts answers 404 and 410 that are neither admissions nor denials.
+	astray atomic.Int64
 	// slowest is the longest time that opening a connection took, in nanoseconds.
 	slowest atomic.Int64
 	wg      sync.WaitGroup
@@ -187,6 +189,17 @@ func (t *Transport) Counts() (sent int, over [3]int) {
 // Silent tells whether requests are over and none was ever answered.
 func (t *Transport) Silent() bool {
 	return !t.answered.Load() && t.counts[timeline.Unknown].Load() > 0
+}
+
+// leastAstray is how many answers show that a target does not know a path. One that starts soon answers
+// otherwise.
+const leastAstray = 20
+
+// Astray tells whether requests are over, and the target did not know the path of any of them.
+func (t *Transport) Astray() bool {
+	n := t.astray.Load()
+	return n >= leastAstray && t.counts[timeline.Allowed].Load()+t.counts[timeline.Denied].Load() == 0 &&
+		n == t.counts[timeline.Unknown].Load()
 }
 
 // Opened returns how many connections were ever opened.
