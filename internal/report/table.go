@@ -68,8 +68,9 @@ func (s *screen) body(r, clean *result.Run, o Options) error {
 	s.line("")
 	s.totals(clean)
 	if ids := result.Untried(clean); len(ids) > 0 {
-		s.wrapped(0, "not every order was tried in "+strings.Join(ids, ", ")+
-			" (-v says for how many clients)")
+		s.wrapped(0, strings.Join(ids, ", ")+": not every order was tried, as the exact search reached its "+
+			"limit; a fault that shows only in the order of requests may be missed "+
+			"(-v: for how many clients)")
 	}
 	s.causes(evidence.Causes(r, clean, o.Strict))
 	s.notes(clean)

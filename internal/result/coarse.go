@@ -23,7 +23,7 @@ func (s *Scenario) Coarse() (why, mend string) {
 	}
 	wait, denied := s.usualWait()
 	rate, tick := s.refill()
-	const less = "demand less of a PASS (--set expect.resolution.burst=10%)"
+	const less = "accept a coarser measurement (--set expect.resolution.burst=10%)"
 	back := func(d time.Duration) string { return givenBack(rate, d) }
 	switch {
 	case !denied && s.Target != "" && rate*max(wait, tick).Seconds() >= noticed:
@@ -37,7 +37,7 @@ func (s *Scenario) Coarse() (why, mend string) {
 		return "a clock ticks every " + back(tick), "say if the clock is finer (tick=10us), or " + less
 	case rate*wait.Seconds() < noticed && denied && s.Target != "" && slices.ContainsFunc(s.Limit, locksOut):
 		return "a client that keeps asking stays locked out, so its answers reveal little",
-			"run more scenarios with it, or demand less of a PASS (--set expect.resolution.rate=50%)"
+			"run more scenarios with it, or accept a coarser measurement (--set expect.resolution.rate=50%)"
 	case rate*wait.Seconds() < noticed:
 		return "", ""
 	case s.Target == "":
@@ -131,8 +131,8 @@ func givenBack(rate float64, d time.Duration) string {
 
 const (
 	nearer        = "send from nearer to the target"
-	recordedFiner = "record or log in finer steps, or demand less of a PASS (--exact-burst, " +
-		"--burst-resolution, --rate-resolution)"
+	recordedFiner = "record or log in finer steps, or accept a coarser measurement " +
+		"(--burst-resolution 0.1, --rate-resolution 0.1)"
 )
 
 // noticed is how many units a limit must give back for two bursts to look alike.

@@ -32,8 +32,8 @@ var mends = map[verdict.Reason]string{
 
 // recordedMends are the mends of a recording that is judged alone, where nobody can send more.
 var recordedMends = map[verdict.Reason]string{
-	verdict.TooFew: "judge a longer recording, or demand less of a PASS (--exact-burst, " +
-		"--burst-resolution, --rate-resolution)",
+	verdict.TooFew: "judge a longer recording, or accept a coarser measurement (--burst-resolution 0.1, " +
+		"--rate-resolution 0.1)",
 	verdict.ForeignTraffic: "leave out --shared if nobody else uses these partitions",
 	verdict.UnclassifiedStatus: "say which statuses are denials and admissions, with --denied and " +
 		"--allowed",
