@@ -16,6 +16,8 @@ type Crowd struct {
 	beat *Heartbeat
 	// planned is how many requests all scenarios may send. all is the number of scenarios.
 	planned, all int
+	// ends is when the recordings end by their plans.
+	ends time.Time
 	// stop ends all recordings. It is called if nothing can be judged.
 	stop func()
 
@@ -24,10 +26,10 @@ type Crowd struct {
 	seen     map[string]load.Progress
 }
 
-// NewCrowd returns the Crowd of so many scenarios, which may together send so many requests. bar and beat may
-// be nil. stop is called once nothing can be judged.
-func NewCrowd(bar *Meter, beat *Heartbeat, planned, all int, stop func()) *Crowd {
-	return &Crowd{bar: bar, beat: beat, planned: planned, all: all, stop: stop,
+// NewCrowd returns the Crowd of so many scenarios, which may together send so many requests and take so long
+// by their plans. bar and beat may be nil. stop is called once nothing can be judged.
+func NewCrowd(bar *Meter, beat *Heartbeat, planned, all int, lasts time.Duration, stop func()) *Crowd {
+	return &Crowd{bar: bar, beat: beat, planned: planned, all: all, ends: time.Now().Add(lasts), stop: stop,
 		seen: map[string]load.Progress{}}
 }
 
@@ -63,8 +65,8 @@ func (c *Crowd) Update(id string, p load.Progress) {
 		c.stop()
 	}
 	c.bar.Update(sum)
-	c.beat.busy(time.Now(), fmt.Sprintf("%d of %s recorded at the same time are done", c.recorded,
-		quantity.Plural(c.all, "scenario")))
+	c.beat.recording(time.Now(), fmt.Sprintf("%d of %s recorded at the same time are done", c.recorded,
+		quantity.Plural(c.all, "scenario")), sum, time.Until(c.ends))
 }
 
 // Over counts a scenario whose recording has ended.

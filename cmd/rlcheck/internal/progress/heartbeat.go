@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 )
@@ -47,6 +48,16 @@ func (h *Heartbeat) Tell(now time.Time, done []result.Scenario, all int) {
 	}
 	h.say.Notef("%d of %s are done: %s", len(done), quantity.Plural(all, "scenario"),
 		strings.Join(parts, ", "))
+}
+
+// recording says how far the recording of what is, and how long the rest takes by its plan; 0: not known.
+func (h *Heartbeat) recording(now time.Time, what string, p load.Progress, left time.Duration) {
+	rest := ""
+	if left > 0 {
+		rest = fmt.Sprintf(", %s left by plan", seconds(left))
+	}
+	h.busy(now, fmt.Sprintf("%s: %d of at most %s sent%s", what, p.Sent,
+		quantity.Plural(p.Planned, "request"), rest))
 }
 
 // busy says what is going on, if the last line is old enough.

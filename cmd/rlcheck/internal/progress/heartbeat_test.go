@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -29,4 +30,20 @@ func TestHeartbeatIsRare(t *testing.T) {
 	}
 	var none *Heartbeat
 	none.Tell(start.Add(time.Hour), done, 5) // where a meter is drawn
+}
+
+// TestHeartbeatSaysUntilWhen: a load that rests for minutes says how long it takes, unless that is not known.
+func TestHeartbeatSaysUntilWhen(t *testing.T) {
+	var out bytes.Buffer
+	start := time.Now()
+	h := &Heartbeat{&cli.Speaker{Err: &out}, start}
+	p := load.Progress{Sent: 9, Planned: 480}
+	h.recording(start.Add(29*time.Second), "burst", p, time.Hour)
+	h.recording(start.Add(30*time.Second), "burst", p, 4*time.Minute+time.Millisecond)
+	h.recording(start.Add(70*time.Second), "burst", p, -time.Second)
+	const want = "rlcheck: burst: 9 of at most 480 requests sent, 4m1s left by plan\n" +
+		"rlcheck: burst: 9 of at most 480 requests sent\n"
+	if got := out.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

@@ -155,7 +155,7 @@ func (w *work) course(i int) *course {
 	}
 	return &course{s: s, t: trialOf{label: label, keys: w.run.ID,
 		after: scenario.Lasting(after, true).Duration,
-		text:  textOf(w.sources, s.File), dir: w.dir, flags: w.flags, red: w.red}}
+		text:  textOf(w.sources, s.File), dir: w.dir, flags: w.flags, red: w.red, beat: w.beat}}
 }
 
 // beside records the scenarios with these indices beside each other.
@@ -174,11 +174,11 @@ func (w *work) beside(ctx context.Context, places []int) {
 		requests += s.Summary().Requests
 	}
 	label := fmt.Sprintf("%d of %s", len(all), quantity.Plural(len(w.chosen), "scenario"))
-	bar := progress.NewMeter(w.Env, label, scenario.Lasting(all, false).Duration,
-		scenario.Lasting(after, true).Duration)
+	lasts := scenario.Lasting(all, false).Duration
+	bar := progress.NewMeter(w.Env, label, lasts, scenario.Lasting(after, true).Duration)
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
-	c := progress.NewCrowd(bar, w.beat, requests, len(all), stop)
+	c := progress.NewCrowd(bar, w.beat, requests, len(all), lasts, stop)
 	courses, errs := make([]*course, len(all)), make([]error, len(all))
 	trial.Beside(sending, all, func(i int, judging func() func()) {
 		one := w.course(places[i])
@@ -213,6 +213,7 @@ type trialOf struct {
 	dir   *rundir.Dir
 	flags Flags
 	red   redact.Redactor
+	beat  *progress.Heartbeat
 	// crowd and judging are those of a scenario that is recorded beside others; otherwise they are nil.
 	crowd   *progress.Crowd
 	judging func() (judged func())
@@ -220,7 +221,7 @@ type trialOf struct {
 
 // recordOne runs one scenario and keeps its files.
 func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
-	var bar *progress.Meter
+	var bar *progress.Solo
 	var planErr error
 	kept := rundir.NewRecording(t.dir, s.ID, t.red)
 	over := func() {}
@@ -233,7 +234,7 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.KeepPlan(s.ID, t.text, plan)
 			if _, lasts := plan.Planned(); t.crowd == nil {
-				bar = progress.NewMeter(e, t.label, lasts, t.after)
+				bar = progress.NewSolo(e, t.beat, t.label, lasts, t.after)
 			}
 		},
 		Journal: kept.Begin,
