@@ -100,10 +100,7 @@ func TestSchemaRefusesWhatDoesNotParse(t *testing.T) {
 		"ceilings.yaml": "sums", "sums.yaml": "sums", "limits.yaml": "references between phases",
 		"together.yaml": "references between phases", "unnamed.yaml": "references between keys",
 		"reloads.yaml": "references between keys", "variables.yaml": "the environment",
-		"bomb.yaml": "not read", "tab.yaml": "not read", "empty.yaml": "not read",
-		"comments.yaml": "not read", "nul.yaml": "not read",
-		"latin.yaml": "not read", "unclosed.yaml": "not read", "documents.yaml": "YAML",
-		"duplicate.yaml": "YAML",
+		"documents.yaml": "YAML", "duplicate.yaml": "YAML",
 	}
 	schema := compiled(t)
 	for name, src := range testdata(t, "bad/*.yaml") {
@@ -111,6 +108,9 @@ func TestSchemaRefusesWhatDoesNotParse(t *testing.T) {
 			continue
 		}
 		root, _ := tree.Parse(src, name, scenarioDocument())
+		if root == nil { // no YAML, so nothing that a schema can see
+			continue
+		}
 		if schema.Validate(value(root)) == nil {
 			t.Errorf("%s: the schema accepts it", name)
 		}

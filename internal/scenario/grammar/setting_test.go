@@ -124,6 +124,9 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 		{Options{Target: "127.0.0.1:80"},
 			`--target: "127.0.0.1:80": a url begins with http:// or https://, or is "builtin" ` +
 				`(write "http://127.0.0.1:80")`},
+		{Options{Target: "https:/api.test/"},
+			`--target: "https:/api.test/": a url begins with http:// or https://, or is "builtin" ` +
+				`(write "https://api.test/")`},
 		{Options{Target: "http://::1:80/"},
 			`--target: "http://::1:80/": an IPv6 address stands in brackets (write "http://[::1]:8080/")`},
 		{Options{Target: "http://a:80b/"}, `--target: "http://a:80b/": invalid port ":80b" after host`},

@@ -149,7 +149,11 @@ func parseURL(s string) (string, string, string) {
 	case web && errors.As(err, &bad):
 		return "", bad.Err.Error(), ""
 	case !strings.Contains(s, "://") && strings.ContainsAny(s, ".:"):
-		return "", form, fmt.Sprintf("write %q", "http://"+strings.TrimPrefix(s, "//"))
+		scheme, rest, slashed := strings.Cut(s, ":/")
+		if !slashed || scheme != "http" && scheme != "https" {
+			scheme, rest = "http", strings.TrimPrefix(s, "//")
+		}
+		return "", form, fmt.Sprintf("write %q", scheme+"://"+rest)
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return "", form, ""
 	case u.Hostname() == "":

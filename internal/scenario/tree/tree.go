@@ -315,8 +315,11 @@ func (t *treeBuilder) loadProblem(err error) Problem {
 		mark = le.ContextMark
 	}
 	p.Line, p.Col = min(max(mark.Line, 1), t.lines), max(mark.Column, 1)
-	if t.standsAt(Position{Line: p.Line, Col: p.Col}, "\t") {
+	switch at := (Position{Line: p.Line, Col: p.Col}); {
+	case t.standsAt(at, "\t"):
 		p.What, p.Mend = "a tab", "indent with spaces"
+	case t.standsAt(at, ":"):
+		p.Mend = "put a text with \": \" into quotes, or end the key in the line above with a colon"
 	}
 	return p
 }
