@@ -8,22 +8,36 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// conventional reads PREFIX-Limit, -Remaining and -Reset, each with -suffix unless that is empty. No standard
-// defines these fields, so every problem is one of convention.
-func (r *reader) conventional(prefix, suffix string) {
-	q := Quota{Dialect: XRateLimit, Name: strings.ToLower(suffix)}
-	if !strings.HasSuffix(prefix, "-") {
-		q.Name = strings.ToLower(strings.TrimPrefix(prefix, "X-RateLimit-"))
-	}
-	for _, w := range windows {
-		if suffix == w.suffix {
-			q.Window = w.length
-		}
-	}
-	if suffix != "" {
-		suffix = "-" + suffix
-	}
-	limit, remaining, resetName := prefix+"Limit"+suffix, prefix+"Remaining"+suffix, prefix+"Reset"+suffix
+// family is three fields for one quota, as some products send it.
+type family struct {
+	prefix, suffix string
+	// name tells the quota from the others of an answer, and may be empty. window is 0 if none is meant.
+	name   string
+	window time.Duration
+}
+
+// families are the families that are read, besides those of the drafts. A product with names of its own is
+// one more row.
+var families = [...]family{
+	{prefix: "X-RateLimit-"},
+	{prefix: "X-Rate-Limit-"},
+	// Kong states one quota per window: X-RateLimit-Limit-Minute.
+	{"X-RateLimit-", "-Second", "second", time.Second},
+	{"X-RateLimit-", "-Minute", "minute", time.Minute},
+	{"X-RateLimit-", "-Hour", "hour", time.Hour},
+	{"X-RateLimit-", "-Day", "day", 24 * time.Hour},
+	// Imgur states one quota for each of several parties: X-RateLimit-UserLimit.
+	{prefix: "X-RateLimit-User", name: "user"},
+	{prefix: "X-RateLimit-Client", name: "client"},
+}
+
+// field returns the name of the field for Limit, Remaining or Reset.
+func (c *family) field(part string) string { return c.prefix + part + c.suffix }
+
+// conventional reads a family. No standard defines these fields, so every problem is one of convention.
+func (r *reader) conventional(c *family) {
+	q := Quota{Dialect: XRateLimit, Name: c.name, Window: c.window}
+	limit, remaining, resetName := c.field("Limit"), c.field("Remaining"), c.field("Reset")
 	limits, hasLimit := r.limits(limit, XRSet)
 	if len(limits) > 0 {
 		q.Limit, q.HasLimit = limits[0].units, true
@@ -34,7 +48,7 @@ func (r *reader) conventional(prefix, suffix string) {
 		if q.HasRemaining && q.HasLimit && q.Remaining > q.Limit {
 			r.bad(XRRange, remaining, v, "more remains than the limit of "+strconv.FormatInt(q.Limit, 10), "")
 		}
-		if suffix == "" && !hasLimit {
+		if c.suffix == "" && !hasLimit {
 			r.bad(XRSet, remaining, v, "it comes without "+limit, "send all three")
 		}
 	}

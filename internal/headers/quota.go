@@ -68,13 +68,8 @@ type Quota struct {
 // that cannot be read gives a problem and no quota. Both results may be empty.
 func Quotas(get func(name string) (string, bool), date time.Time) ([]Quota, []Problem) {
 	r := reader{get: get, date: date}
-	r.conventional("X-RateLimit-", "")
-	r.conventional("X-Rate-Limit-", "")
-	for _, w := range windows {
-		r.conventional("X-RateLimit-", w.suffix)
-	}
-	for _, owner := range owners {
-		r.conventional("X-RateLimit-"+owner, "")
+	for i := range families {
+		r.conventional(&families[i])
 	}
 	r.threeFields()
 	r.structured()
@@ -99,19 +94,6 @@ func NumericPolicies(get func(name string) (string, bool)) []Quota {
 	return out
 }
 
-// windows are the suffixes of fields that state one quota per window, as Kong sends them:
-// X-RateLimit-Limit-Minute.
-var windows = [...]struct {
-	suffix string
-	length time.Duration
-}{
-	{"Second", time.Second}, {"Minute", time.Minute}, {"Hour", time.Hour}, {"Day", 24 * time.Hour},
-}
-
-// owners stand in the names of fields that state one quota for each of several parties, as Imgur sends them:
-// X-RateLimit-UserLimit, X-RateLimit-ClientRemaining.
-var owners = [...]string{"User", "Client"}
-
 // reader collects what the fields of one answer say.
 type reader struct {
 	get      func(name string) (string, bool)
@@ -120,7 +102,7 @@ type reader struct {
 	problems []Problem
 }
 
-// value returns the trimmed value of a field, and whether the answer has it. name is its usual spelling.
+// value returns the trimmed value of a field, and whether the answer has it.
 func (r *reader) value(name string) (string, bool) {
 	key, ok := keys[name]
 	if !ok {
@@ -133,16 +115,9 @@ func (r *reader) value(name string) (string, bool) {
 // keys has the canonical names of most fields that every answer is asked for.
 var keys = func() map[string]string {
 	out := map[string]string{}
-	for _, one := range []string{"Limit", "Remaining", "Reset"} {
-		names := []string{"X-RateLimit-" + one, "X-Rate-Limit-" + one, "RateLimit-" + one}
-		for _, w := range windows {
-			names = append(names, "X-RateLimit-"+one+"-"+w.suffix)
-		}
-		for _, owner := range owners {
-			names = append(names, "X-RateLimit-"+owner+one)
-		}
-		for _, name := range names {
-			out[name] = textproto.CanonicalMIMEHeaderKey(name)
+	for _, c := range append(families[:], family{prefix: "RateLimit-"}) {
+		for _, part := range []string{"Limit", "Remaining", "Reset"} {
+			out[c.field(part)] = textproto.CanonicalMIMEHeaderKey(c.field(part))
 		}
 	}
 	return out

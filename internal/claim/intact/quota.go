@@ -14,11 +14,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// quotaFields are the fields that state a quota.
-var quotaFields = [...]string{"RateLimit", "RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining",
-	"RateLimit-Reset", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
-	"X-Rate-Limit-Limit", "X-Rate-Limit-Remaining", "X-Rate-Limit-Reset"}
-
 // facts are the constant parts of what an answer says of a quota, by what they are about.
 type facts map[string]string
 
@@ -74,9 +69,6 @@ func structural(p headers.Problem) bool {
 // quotas finds parts of a quota that all answers of the origin state alike (limit, window, form of the reset,
 // a kept rule) and answers through the proxy do not.
 func (j *comparison) quotas(c class) {
-	if !slices.ContainsFunc(quotaFields[:], j.expects) {
-		return
-	}
 	constant := j.factsOf(c.origin[0], c.limit)
 	broken := map[string]bool{}
 	for _, o := range c.origin {
