@@ -154,8 +154,8 @@ type entry struct{ id, kind, text string }
 // glossary returns every word of a report and of a SPEC, and every fault, rule of a field and bundled
 // scenario.
 func glossary(e *cli.Env) ([]entry, error) {
-	out := slices.Concat(words, findingWords(), claimWords(), vocabulary, closedLists, specWords(),
-		presetWords())
+	out := slices.Concat(words, findingWords(), claimWords(), vocabulary, closedLists, formatWords(),
+		specWords(), presetWords())
 	catches, err := sources.CaughtBy(e.Getenv)
 	if err != nil {
 		return nil, err

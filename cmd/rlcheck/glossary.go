@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/internal/preset"
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -58,6 +59,14 @@ var words = []entry{
 func findingWords() (out []entry) {
 	for _, k := range verdict.FindingKinds() {
 		out = append(out, entry{string(k), "finding", k.About()})
+	}
+	return out
+}
+
+// formatWords returns the formats of reports, for explain.
+func formatWords() (out []entry) {
+	for _, name := range report.Formats() {
+		out = append(out, entry{name, "format", report.About(name)})
 	}
 	return out
 }

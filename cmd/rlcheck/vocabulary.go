@@ -152,7 +152,7 @@ var vocabulary = []entry{
 		"(--partition none)."},
 }
 
-// closedLists are the words that other packages define: errors of requests, formats and shapes.
+// closedLists are the words that other packages define: errors of requests and shapes.
 var closedLists = []entry{
 	{"refused", "error", "The target refused the connection: nothing listens there."},
 	{"reset", "error", "The target reset the connection, or closed a stream of it."},
@@ -183,20 +183,6 @@ var closedLists = []entry{
 	{"no-route", "error", "No network leads to the address."},
 	{"interrupted", "error", "The recording was stopped before the answer came."},
 	{"network", "error", "Another error of the network."},
-	{"table", "format", "For a terminal: the verdict, the measured limit, and what proves a FAIL."},
-	{"json", "format", "For programs. rlcheck schema report (verdict, compare, identity) describes it."},
-	{"junit", "format", "For CI: one test case for each claim."},
-	{"markdown", "format", "For a pull request or a step summary."},
-	{"github", "format", "Annotations of GitHub Actions."},
-	{"html", "format", "One page without scripts: the requests, the witness and the limit as pictures."},
-	{"acceptance", "format", "One page to print and sign before a release: one row for each step of " +
-		"the load."},
-	{"ndjson", "format", "The timeline of one scenario, one observation in each line."},
-	{"csv", "format", "The timeline as a table."},
-	{"clients", "format", "What happened to each client, as CSV: the client with the most denials " +
-		"first."},
-	{"hlog", "format", "The latencies of one scenario, as an HdrHistogram log."},
-	{"openmetrics", "format", "Counters, latencies and verdicts for Prometheus."},
 	{"at-once", "shape",
 		"All requests are on the wire, except for their last bytes, before the first is completed.\n80 " +
 			"at once in 812 µs: the first and the last were completed 812 µs apart."},

@@ -35,7 +35,9 @@ type Options struct {
 
 // format is one output format.
 type format struct {
-	name  string
+	name string
+	// about says in a sentence what it is for.
+	about string
 	write func(io.Writer, *result.Run, Options) error
 	// told: the format can show a failure of the run only as one of its scenarios.
 	told bool
@@ -43,18 +45,30 @@ type format struct {
 
 // formats are in the order of the documentation. The table is never written after init.
 var formats = []format{
-	{"table", writeTable, true},
-	{"json", writeJSON, false},
-	{"junit", writeJUnit, true},
-	{"markdown", writeMarkdown, true},
-	{"github", writeGitHub, true},
-	{"html", writeHTML, true},
-	{"acceptance", writeAcceptance, true},
-	{"ndjson", recorded(recording.NDJSON), false},
-	{"csv", recorded(recording.CSV), false},
-	{"clients", writeClients, false},
-	{"hlog", recorded(recording.Hlog), false},
-	{"openmetrics", writeOpenMetrics, false},
+	{"table", "For a terminal: the verdict, the measured limit, and what proves a FAIL.",
+		writeTable, true},
+	{"json", "For programs. rlcheck schema report (verdict, compare, identity) describes it.",
+		writeJSON, false},
+	{"junit", "For CI: one test case for each claim.",
+		writeJUnit, true},
+	{"markdown", "For a pull request or a step summary.",
+		writeMarkdown, true},
+	{"github", "Annotations of GitHub Actions.",
+		writeGitHub, true},
+	{"html", "One page without scripts: the requests, the witness and the limit as pictures.",
+		writeHTML, true},
+	{"acceptance", "One page to print and sign before a release: one row for each step of the load.",
+		writeAcceptance, true},
+	{"ndjson", "The timeline of one scenario, one observation in each line.",
+		recorded(recording.NDJSON), false},
+	{"csv", "The timeline as a table.",
+		recorded(recording.CSV), false},
+	{"clients", "What happened to each client, as CSV: the client with the most denials first.",
+		writeClients, false},
+	{"hlog", "The latencies of one scenario, as an HdrHistogram log.",
+		recorded(recording.Hlog), false},
+	{"openmetrics", "Counters, latencies and verdicts for Prometheus.",
+		writeOpenMetrics, false},
 }
 
 // Formats returns the names that Write knows, in the order of the documentation.
@@ -64,6 +78,11 @@ func Formats() []string {
 		names[i] = f.name
 	}
 	return names
+}
+
+// About says in a sentence what a format of Formats is for.
+func About(name string) string {
+	return formats[slices.IndexFunc(formats, func(f format) bool { return f.name == name })].about
 }
 
 // Write writes r to w in the named format. Errors: an unknown format (the text lists the known ones), a

@@ -33,6 +33,7 @@ func fixtures(t testing.TB) map[string]*result.Run {
 func TestGolden(t *testing.T) {
 	runs := fixtures(t)
 	everyKind := []string{"pass", "fail", "unreachable", "empty", "hostile", "mixed", "alike"}
+	compared := []string{"ndjson", "hlog"} // by tests of their own
 	for _, x := range []struct {
 		format, suffix string
 		options        Options
@@ -57,6 +58,7 @@ func TestGolden(t *testing.T) {
 		{"html", "html", Options{}, []string{"unreachable", "empty"}},
 		{"acceptance", "acceptance.html", Options{}, []string{"fail", "hostile", "unreachable"}},
 	} {
+		compared = append(compared, x.format)
 		for _, name := range x.runs {
 			t.Run(name+"."+x.suffix, func(t *testing.T) {
 				got := render(t, x.format, runs[name], x.options)
@@ -65,6 +67,11 @@ func TestGolden(t *testing.T) {
 				}
 				sample.Golden(t, "testdata/"+name+"."+x.suffix, got)
 			})
+		}
+	}
+	for _, format := range Formats() {
+		if !slices.Contains(compared, format) {
+			t.Errorf("format %s has no golden file: name runs for it in the table above", format)
 		}
 	}
 }
