@@ -343,7 +343,7 @@ func TestFaultsShowFromOutside(t *testing.T) {
 	}
 	for _, f := range Faults() {
 		if !f.Proxy && !shown[f.Name] {
-			t.Errorf("fault %q: nothing shows it", f.Name)
+			t.Errorf("fault %q: nothing shows it (add a row to decisionSights or its kin)", f.Name)
 		}
 	}
 }
@@ -358,8 +358,8 @@ func TestFaultsAreDescribed(t *testing.T) {
 	for i, f := range all {
 		if !name.MatchString(f.Name) || !class.MatchString(f.Class) ||
 			!strings.HasPrefix(f.Citation, "https://") {
-			t.Errorf("fault %q, class %q, citation %q: want words with dashes, a letter and a number, an "+
-				"address", f.Name, f.Class, f.Citation)
+			t.Errorf("fault %q, class %q, citation %q: want words with dashes, a letter and a number, and "+
+				"the https:// of a public report", f.Name, f.Class, f.Citation)
 		}
 		if f.Sentence == "" || strings.HasSuffix(f.Sentence, ".") ||
 			strings.ToLower(f.Sentence[:1]) != f.Sentence[:1] {
