@@ -17,7 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spell"
-	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/trial/joint"
 )
 
 func newReportCmd(e *cli.Env) *cobra.Command {
@@ -93,7 +93,7 @@ func choose(r *result.Run, only, skip []string) error {
 			quantity.Plural(len(ids), "scenario"))
 	}
 	if len(r.Scenarios) < len(ids) || r.Policy == nil { // an older version, or a killed run, kept none
-		r.Policy = trial.MeasuredPolicy(r.Scenarios)
+		r.Policy = joint.MeasuredPolicy(r.Scenarios)
 	}
 	return nil
 }

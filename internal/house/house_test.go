@@ -97,8 +97,9 @@ var layers = map[string]int{
 	"internal/report/document":   15,
 	"internal/report":            16,
 	"internal/trial/guess":       16,
-	"internal/trial":             17,
-	"internal/selftest":          18,
+	"internal/trial/joint":       17,
+	"internal/trial":             18,
+	"internal/selftest":          19,
 
 	"cmd/rlcheck/internal/cli":         20,
 	"cmd/rlcheck/internal/output":      21,

@@ -25,3 +25,8 @@ func equals(holds bool) string {
 	}
 	return "!="
 }
+
+// Unsent says how many requests are missing from what was planned.
+func Unsent(c timeline.Counts) string {
+	return fmt.Sprintf("%d of %d planned requests were not sent", c.Unsent, c.Planned)
+}

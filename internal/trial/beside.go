@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/trial/joint"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -127,7 +128,7 @@ func Stands(out *result.Scenario) bool {
 // may have caused the failure. file is the path of the first recording.
 func Settled(beside, alone result.Scenario, file string) result.Scenario {
 	if beside.Verdict != verdict.Fail {
-		return Again(beside, alone, file)
+		return joint.Again(beside, alone, file)
 	}
 	if alone.Verdict != verdict.Pass {
 		return alone

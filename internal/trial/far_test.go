@@ -14,6 +14,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/trial/joint"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -60,7 +61,7 @@ func farAway(t *testing.T, only string) []result.Scenario {
 // burst alone is not told from one of one unit less. The other scenarios of the run tell it.
 func TestARunResolvesWhatOneScenarioCannot(t *testing.T) {
 	alone := farAway(t, "")
-	policy, together := Together(alone)
+	policy, together := joint.Together(alone)
 	if policy == nil || policy.Measured.Burst.String() != "20..20" || policy.Contradiction != nil {
 		t.Fatalf("got the policy %+v, want a burst of 20..20", policy)
 	}
@@ -90,9 +91,9 @@ func TestARunResolvesWhatOneScenarioCannot(t *testing.T) {
 
 // TestACoarseRecordingSaysWhy: the detail of what stays unresolved names what limits it, and the mend helps.
 func TestACoarseRecordingSaysWhy(t *testing.T) {
-	_, together := Together(farAway(t, "burst"))
+	_, together := joint.Together(farAway(t, "burst"))
 	s := &together[0]
-	if _, mend := s.Coarse(); !Unresolved(s) || !strings.Contains(mend, "run more scenarios") ||
+	if _, mend := s.Coarse(); !joint.Unresolved(s) || !strings.Contains(mend, "run more scenarios") ||
 		!strings.Contains(s.Detail, "an answer took ") || !strings.Contains(s.Detail, "gives back ") {
 		t.Errorf("got %s, %q, mend %q", s.Verdict, s.Detail, mend)
 	}

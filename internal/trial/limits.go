@@ -128,7 +128,7 @@ func Recording(l spec.Limit, worth string, j *verdict.Judgement) result.Scenario
 	c := claimOf(j, worth)
 	out := result.Scenario{Title: "The recording keeps the declared limit", Kind: result.Required, Limit: l,
 		Judgement: j, Claims: []verdict.Claim{c}}
-	out.Verdict, out.Reason, out.Detail = sum(out.Claims, "")
+	out.Verdict, out.Reason, out.Detail = verdict.Sum(out.Claims, "")
 	return out
 }
 

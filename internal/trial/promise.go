@@ -121,40 +121,6 @@ func noSuchMethod(status int) bool {
 	return slices.Contains(no, status)
 }
 
-// sum returns the worst verdict of the claims that count, with the reason and detail of the first
-// inconclusive one. Unpromised claims do not count. The verdict is needs-failed if no claim counts, or if the
-// target lacks the promise that the scenario is about.
-func sum(claims []verdict.Claim, about verdict.Promise) (v verdict.Verdict, r verdict.Reason, detail string) {
-	if len(claims) == 0 {
-		return verdict.Inconclusive, verdict.TooFew, "the scenario expects nothing"
-	}
-	v = verdict.Pass
-	counted, missing := 0, -1
-	for i, c := range claims {
-		if c.Unpromised != "" {
-			if missing < 0 || c.Unpromised == about && claims[missing].Unpromised != about {
-				missing = i
-			}
-			continue
-		}
-		counted++
-		v = verdict.Worst(v, c.Verdict)
-		if c.Verdict == verdict.Inconclusive && r == "" {
-			r, detail = c.Reason, c.ID+": "+c.Text
-		}
-	}
-	switch {
-	case v == verdict.Fail:
-		return v, "", ""
-	case missing >= 0 && (counted == 0 || about != "" && claims[missing].Unpromised == about):
-		return verdict.Inconclusive, verdict.NeedsFailed, claims[missing].ID + ": " + claims[missing].Text
-	case v == verdict.Inconclusive:
-		return v, r, detail
-	default:
-		return v, "", ""
-	}
-}
-
 // about returns the promise that s is about. It is empty for rate limit fields of which the target was seen
 // to send some: then a missing part is no reason not to judge the rest.
 func about(tl *timeline.Timeline, s *scenario.Scenario) verdict.Promise {

@@ -42,7 +42,7 @@ func Simulate(s *scenario.Scenario, o Options, answer time.Duration) (result.Sce
 	recorded(&out, tl)
 	c, j := conformance(tl, s, check.Options{Conformance: verdict.Exact, SkipMeasure: true})
 	out.Judgement, out.Claims = j, []verdict.Claim{c}
-	out.Verdict, out.Reason, out.Detail = sum(out.Claims, "")
+	out.Verdict, out.Reason, out.Detail = verdict.Sum(out.Claims, "")
 	return out, nil
 }
 

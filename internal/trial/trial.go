@@ -1,5 +1,5 @@
 // Package trial runs a parsed scenario: it plans, starts the embedded target if needed, records and judges.
-// It returns a result.Scenario, and joins the results of several into one measured policy.
+// It returns a result.Scenario.
 package trial
 
 import (
@@ -397,7 +397,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		out.Claims = append(out.Claims, c)
 	}
 	out.Claims = untaken(append(out.Claims, claims(tl, s, out)...), tl, s)
-	out.Verdict, out.Reason, out.Detail = sum(out.Claims, about(tl, s))
+	out.Verdict, out.Reason, out.Detail = verdict.Sum(out.Claims, about(tl, s))
 	// If requests could not be sent, that is the reason for too few, and sending more is no mend.
 	cut := (out.Reason == verdict.TooFew || out.Reason == verdict.Unreachable) && out.Counts.Unsent > 0 &&
 		!tl.Header.Interrupted
@@ -408,7 +408,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	case tl.Header.Interrupted:
 		*out = inconclusive(*out, verdict.Interrupted, "the recording stopped before its plan was done")
 	case c.Unsent > 0:
-		*out = inconclusive(*out, verdict.ScheduleMissed, unsent(c))
+		*out = inconclusive(*out, verdict.ScheduleMissed, result.Unsent(c))
 	default:
 		if why := stretched(s, tl); why != "" {
 			*out = inconclusive(*out, verdict.ScheduleMissed, why)

@@ -1,4 +1,7 @@
-package trial
+// Package joint says what the scenarios of a run show together: the limit that all of them measured
+// (policy.go), what one resolves that another left open (resolve.go), and which limit explains all failures
+// (hint.go).
+package joint
 
 import (
 	"fmt"

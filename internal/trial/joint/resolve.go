@@ -1,14 +1,12 @@
-package trial
+package joint
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -111,16 +109,12 @@ func resolved(s result.Scenario, by []string) result.Scenario {
 	c.Verdict, c.Reason = verdict.Pass, ""
 	c.Text = strings.Join(s.Worth(), ", ") + "; resolved by " + strings.Join(by, ", ")
 	s.ResolvedBy = by
-	v, r, detail := sum(s.Claims, "")
+	v, r, detail := verdict.Sum(s.Claims, "")
 	if s.Verdict, s.Reason, s.Detail = v, r, detail; v == verdict.Pass && s.Counts.Unsent > 0 {
 		s.Verdict, s.Reason = verdict.Inconclusive, verdict.ScheduleMissed
-		s.Detail = unsent(s.Counts)
+		s.Detail = result.Unsent(s.Counts)
 	}
 	return s
-}
-
-func unsent(c timeline.Counts) string {
-	return fmt.Sprintf("%d of %d planned requests were not sent", c.Unsent, c.Planned)
 }
 
 // Again joins a scenario with an earlier recording of it that used other clients. It intersects what both

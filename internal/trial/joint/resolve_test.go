@@ -1,4 +1,4 @@
-package trial
+package joint
 
 import (
 	"slices"
@@ -19,7 +19,7 @@ func measuring(t *testing.T, id, limit string, lo, hi float64) result.Scenario {
 	}
 	j := &verdict.Judgement{Verdict: verdict.Pass,
 		Measured: verdict.Measured{Burst: verdict.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true}}}
-	c := verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance, Verdict: verdict.Pass}
+	c := verdict.Claim{ID: "conformance", Kind: verdict.ClaimConformance, Verdict: verdict.Pass}
 	s := result.Scenario{ID: id, Kind: result.Required, Limit: l, Judgement: j,
 		Verdict: verdict.Pass, TimelinePath: id + "/timeline.ndjson", Claims: []verdict.Claim{c}}
 	if s.Header.Judged.BurstExact = true; lo != hi {

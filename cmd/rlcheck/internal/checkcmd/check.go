@@ -27,7 +27,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/trial/joint"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -162,7 +162,7 @@ func checkAll(e *cli.Env, names []string, f Flags) error {
 	if several {
 		ctx, stop := cli.Interruptible()
 		defer stop()
-		r.Hint, r.Scenarios = trial.Explain(ctx, r.Scenarios, cli.HintTime)
+		r.Hint, r.Scenarios = joint.Explain(ctx, r.Scenarios, cli.HintTime)
 	}
 	r.Duration = time.Since(began)
 	status := cli.StatusFor(worst, false, "")

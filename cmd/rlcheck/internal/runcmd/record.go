@@ -23,6 +23,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/trial/joint"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -106,7 +107,7 @@ func (w *work) all(ctx context.Context) {
 		w.Say.Notef("looking for a limit that explains all failures")
 	})
 	defer slow.Stop()
-	w.run.Hint, w.run.Scenarios = trial.Explain(ctx, w.run.Scenarios, cli.HintTime)
+	w.run.Hint, w.run.Scenarios = joint.Explain(ctx, w.run.Scenarios, cli.HintTime)
 }
 
 // dead tells whether the target of a scenario took no connection in any recording so far, or answered nearly

@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/internal/trial/joint"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -45,7 +46,7 @@ func (w *work) enough(ctx context.Context, c *course) error {
 
 // more repeats a scenario that was late or showed too little, as enough does.
 func (w *work) more(ctx context.Context, c *course) (err error) {
-	for w.left(c) && !trial.Unresolved(&c.out) && c.again() && ctx.Err() == nil {
+	for w.left(c) && !joint.Unresolved(&c.out) && c.again() && ctx.Err() == nil {
 		err = errors.Join(err, w.retry(ctx, c))
 	}
 	return err
@@ -104,7 +105,7 @@ func (w *work) resolve(ctx context.Context) (err error) {
 	for i := range w.run.Scenarios {
 		id := w.run.Scenarios[i].ID
 		c := w.courses[slices.IndexFunc(w.chosen, func(s *scenario.Scenario) bool { return s.ID == id })]
-		unresolved := func() bool { return trial.Unresolved(&w.run.Scenarios[i]) }
+		unresolved := func() bool { return joint.Unresolved(&w.run.Scenarios[i]) }
 		for w.left(c) && unresolved() && c.idle < mostIdle && ctx.Err() == nil {
 			err = errors.Join(err, w.retry(ctx, c))
 			w.together()
@@ -126,7 +127,7 @@ func (w *work) together() {
 		out.Header.Notes = slices.Concat(c.notes, out.Header.Notes)
 		recorded = append(recorded, out)
 	}
-	w.run.Policy, w.run.Scenarios = trial.Together(recorded)
+	w.run.Policy, w.run.Scenarios = joint.Together(recorded)
 }
 
 // retry records a scenario again that showed too little.
@@ -142,7 +143,7 @@ func (w *work) retry(ctx context.Context, c *course) error {
 		return nil
 	}
 	c.retried++
-	return w.repeat(ctx, c, "", trial.Again)
+	return w.repeat(ctx, c, "", joint.Again)
 }
 
 // longestRest is the longest that a retry waits for a busy machine.
@@ -174,7 +175,7 @@ func (w *work) repeat(ctx context.Context, c *course, where string,
 		c.notes[n-1] += "; the next has " + mend
 	}
 	out, err := recordOne(ctx, w.Env, again, t)
-	if c.out = joined(before, out, file); trial.Narrower(&before, &c.out) {
+	if c.out = joined(before, out, file); joint.Narrower(&before, &c.out) {
 		c.idle = 0
 	} else {
 		c.idle++
