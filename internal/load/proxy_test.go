@@ -66,6 +66,25 @@ func TestASilentProxyTakesTwoTimeOuts(t *testing.T) {
 	})
 }
 
+// TestASilentForwarderIsInDoubt: without a tunnel nobody knows whether the proxy or the target is silent.
+func TestASilentForwarderIsInDoubt(t *testing.T) {
+	virtual(t, nil, func(t *testing.T, o Options) {
+		o.Dial = func(context.Context, string, string) (net.Conn, error) {
+			c, silent := net.Pipe()
+			go io.Copy(io.Discard, silent)
+			return c, nil
+		}
+		o.URL = must(url.Parse("http://target.example/"))
+		for _, proxy := range []*url.URL{nil, must(url.Parse("http://proxy.example"))} {
+			o.Proxy = proxy
+			mend := cause.Remedy(mustRecord(t, one(), o))
+			if strings.Contains(mend, "whether the proxy or the target is silent") != (proxy != nil) {
+				t.Errorf("proxy %v: got %q", proxy, mend)
+			}
+		}
+	})
+}
+
 // TestTheWayToAProxyIsNoFaultOfTheTarget: whatever ends it, the mend is about the proxy.
 func TestTheWayToAProxyIsNoFaultOfTheTarget(t *testing.T) {
 	for _, err := range []error{&net.DNSError{Name: "proxy.example"}, syscall.EHOSTUNREACH,

@@ -104,6 +104,9 @@ func Remedy(tl *timeline.Timeline) string {
 	if word != "" && slices.Contains(tl.Header.Notes, Blurred) {
 		return Apart
 	}
+	if (word == Timeout || HungUp(word)) && slices.Contains(tl.Header.Notes, Forwarded) {
+		return "find out whether the proxy or the target is silent: curl --proxy URL TARGET"
+	}
 	if HungUp(word) && slices.Contains(tl.Header.Notes, ShownCertificate) {
 		return single + "; perhaps it does not accept the certificate of --cert"
 	}
@@ -118,6 +121,10 @@ const NoCertificate = timeline.OfTarget + "the target asked for a client certifi
 // ShownCertificate is the note of a recording whose target asked for a client certificate and got one. Node
 // hangs up on one that it does not trust, without an alert.
 const ShownCertificate = "the target asked for a client certificate, and was sent that of --cert"
+
+// Forwarded is the note of a recording whose requests an HTTP proxy forwarded, without a tunnel. If no answer
+// comes, either of the two may be the reason.
+const Forwarded = "the HTTP proxy forwarded the requests (--proxy)"
 
 // Certify is what helps if a certificate is missing, or not trusted.
 const Certify = "send a certificate that the target accepts: --cert FILE and --key FILE"

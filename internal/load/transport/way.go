@@ -33,6 +33,7 @@ func (t *Transport) dialVia(ctx context.Context, p *Pool, u *url.URL) (net.Conn,
 		return nil, cause.OfProxy(err)
 	}
 	if u.Scheme == "http" && !t.o.HTTP2 {
+		t.once("forwarded", cause.Forwarded)
 		return nc, nil
 	}
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
