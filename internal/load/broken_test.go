@@ -333,6 +333,29 @@ func TestOneEarlyAnswerDoubtsAllGatedRequests(t *testing.T) {
 	}
 }
 
+// TestApacheDatesRequestsByTheirFirstLine: its modules count a request at a time before the gate opened, so a
+// right mod_qos failed. After a silence, requests are held back only shortly before their gate.
+func TestApacheDatesRequestsByTheirFirstLine(t *testing.T) {
+	for server, early := range map[string]bool{"Apache/2.4.71 (Debian)": true, "nginx/1.22.1": false} {
+		h := func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Server", server) }
+		virtual(t, h, func(t *testing.T, o Options) {
+			tl := mustRecord(t, schedule(
+				timeline.Phase{Name: "rest", Shape: timeline.Silence, Duration: time.Second},
+				timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(5, 0, "k", 0)},
+			), o)
+			for _, x := range tl.Observations {
+				if held := x.At - x.Sent; (held > 0) != early || held > armTime {
+					t.Errorf("%s: sent %v before it was due", server, held)
+				}
+			}
+			notes := strings.Join(tl.Header.Notes, " ")
+			if said := strings.Contains(notes, "by its first line"); said != early {
+				t.Errorf("%s: got notes %q", server, tl.Header.Notes)
+			}
+		})
+	}
+}
+
 // after is a pacer that also waits until a channel is closed.
 type after struct {
 	pacing.Pacer

@@ -32,8 +32,9 @@ type group struct {
 	armed    bool
 }
 
-// armedApart is how far apart two groups may be and still be armed together, before the first is released.
-const armedApart = 500 * time.Millisecond
+// armedApart is how far apart two groups may be and still be armed together, before the first is released. A
+// target may date a request by its first bytes, so it is short.
+const armedApart = 100 * time.Millisecond
 
 func newGate(p *phase) *gate {
 	g := &gate{p: p}
@@ -68,10 +69,14 @@ func (g *gate) warm() {
 	g.p.r.net.Warm(want)
 }
 
-// prepare opens the connections, arms the first group, and waits for the requests to settle.
-func (g *gate) prepare() runner {
+// prepare opens the connections, arms the first group shortly before the gate opens, and waits for the
+// requests to settle. opens may be past: it opens as soon as it is ready.
+func (g *gate) prepare(opens time.Duration) runner {
 	g.warm()
 	if len(g.groups) > 0 {
+		if opens-armTime > g.p.r.clock.Now() {
+			g.p.r.pause(opens - armTime)
+		}
 		g.arm(0)
 		g.p.r.pause(g.p.r.clock.Now() + settle)
 	}

@@ -56,7 +56,7 @@ func (r *recorder) runAll() {
 			if r.net.Halted() || !r.meet(i) {
 				return
 			}
-			run = r.prepare(p)
+			run = r.prepare(p, begin)
 		} else if !r.meet(i) {
 			return
 		}
@@ -72,7 +72,7 @@ func (r *recorder) runAll() {
 		}
 		begin += p.Duration
 		if i+1 < len(r.s.Phases) && p.Duration > 0 && r.pause(begin-lead) {
-			ready = r.prepare(&r.s.Phases[i+1])
+			ready = r.prepare(&r.s.Phases[i+1], begin)
 		}
 		r.pause(begin)
 	}
@@ -93,15 +93,16 @@ func (r *recorder) giveUp(p *phase) {
 	}
 }
 
-// prepare makes the shots of a phase, opens its connections, and arms its gate.
-func (r *recorder) prepare(plan *timeline.Phase) runner {
+// prepare makes the shots of a phase, opens its connections, and arms its gate. begin is the earliest time at
+// which the phase begins.
+func (r *recorder) prepare(plan *timeline.Phase, begin time.Duration) runner {
 	p := &phase{tally: newTally(), r: r, plan: plan}
 	r.phases = append(r.phases, p)
 	r.net.Fresh(plan.Request.Fresh)
 	switch plan.Shape {
 	case timeline.AtOnce:
 		p.fix()
-		return newGate(p).prepare()
+		return newGate(p).prepare(begin)
 	case timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson:
 		if !r.long {
 			p.fix()

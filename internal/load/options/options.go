@@ -73,9 +73,9 @@ type Options struct {
 	// value and a unique number. It also gets Cache-Control: no-cache, unless Header has that field.
 	PastCaches string
 	// Record tells which fields of an answer are kept, by canonical name. By default these are Retry-After,
-	// Date, Age, Cache-Control, Content-Type, Expires, Location, Via, Grpc-Status, Grpc-Status-Details-Bin,
-	// RateLimit*, X-RateLimit*, X-Rate-Limit* and *-Reset. Fields by which caches say that they gave the
-	// answer are kept too.
+	// Date, Age, Cache-Control, Content-Type, Expires, Location, Server, Via, Grpc-Status, RateLimit*,
+	// Grpc-Status-Details-Bin, X-RateLimit*, X-Rate-Limit* and *-Reset. Fields by which caches say that they
+	// gave the answer are kept too.
 	Record func(name string) bool
 	// KeepBody is how many bytes of the body of a denial are kept.
 	KeepBody int
@@ -271,7 +271,7 @@ func Classify(status int) timeline.Outcome {
 func recorded(name string) bool {
 	switch name {
 	case "Retry-After", "Date", "Age", "Content-Type", "Via", "Cache-Control", "Expires", "Location",
-		"Grpc-Status", "Grpc-Status-Details-Bin",
+		"Server", "Grpc-Status", "Grpc-Status-Details-Bin",
 		"Cache-Status", "X-Cache", "X-Cache-Status", "X-Proxy-Cache", "Cf-Cache-Status":
 		return true
 	}

@@ -94,6 +94,9 @@ func (c *Conn) head(s *Shot, first time.Duration, status int, out timeline.Outco
 	if c.served == 0 {
 		c.first = o.Sent
 	}
+	if s.gated {
+		c.dates(f)
+	}
 }
 
 // serves counts an answer, whole or broken. idle are the values of the field Keep-Alive; may be empty.

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"errors"
+	"strings"
 	"syscall"
 	"time"
 
@@ -107,8 +108,21 @@ func (c *Conn) tooEarly() {
 	c.t.once("early", early)
 }
 
-// Hasty tells whether a gated request was answered before its gate opened. Then the target may have decided
-// every gated request that early, also one that it answered later. It is valid after Wait.
+// byFirstLine is the note on a target whose clock stood still while a request was held back.
+const byFirstLine = timeline.OfTarget + "Apache dates a request by its first line: the intervals of " +
+	"requests that were held back for a burst begin with their first bytes"
+
+// dates looks at the fields of an answer to a gated request. Apache gives its modules the time of the first
+// line as the time of the request (r->request_time), and mod_qos counts by it.
+func (c *Conn) dates(f timeline.Fields) {
+	if server, _ := f.Get("Server"); strings.HasPrefix(server, "Apache") {
+		c.t.hasty.Store(true)
+		c.t.once("first line", byFirstLine)
+	}
+}
+
+// Hasty tells whether the target may have decided gated requests before their gates opened. It answered one
+// so early, or it dates requests by their first line. It is valid after Wait.
 func (t *Transport) Hasty() bool { return t.hasty.Load() }
 
 // another tells whether b, which no request asked for, begins an answer to a request. Status 408 does not: it
