@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -35,6 +36,24 @@ func TestWhatIsNotJudgedInTimeStaysAsItWas(t *testing.T) {
 			t.Errorf("late after %d: got %d live and %d doubtful, want %+v", judged, len(r.Live),
 				len(r.Doubtful), want)
 		}
+	}
+}
+
+// TestABucketIsDividedAsFinelyAsItIsTold: the bucket of 23 in 19 s was never full for 75 s, so no other unit
+// explained all. What was left of it had no point, and pairs of limits took its place (seed 139).
+func TestABucketIsDividedAsFinelyAsItIsTold(t *testing.T) {
+	x := volleys(t, "token-bucket,rate=23/19s,burst=23", 1, 26, 0)
+	for back := range time.Duration(90) { // once before and once after each unit comes back
+		for _, at := range []time.Duration{-4 * ms, 6 * ms} {
+			at += (back + 1) * 19 * time.Second / 23
+			x.send(t.Context(), plan.Phase{Rest: at - x.s.Now(), Requests: 1})
+		}
+	}
+	r := known(parsed(t, "token-bucket,rate=23/19s,burst=23")[0])
+	r.Live = []space.Box{{Q1: 23, Q2: 23, T1: 825_905 * time.Microsecond, T2: 826_530 * time.Microsecond}}
+	r.Over = never
+	if r.Narrow(x.shown(), space.FewAsked); len(r.Live) == 0 {
+		t.Errorf("got %d doubtful boxes, want one with a unit that explains all", len(r.Doubtful))
 	}
 }
 

@@ -32,10 +32,11 @@ func (r *Region) doubt(tl *timeline.Timeline) {
 }
 
 // finest is the ratio between the ends of a time below which a doubtful box is kept as it is. Windows by the
-// clock repeat through the whole recording, so their lengths are told apart more finely.
+// clock repeat through the whole recording, so their lengths are told apart more finely. So is the unit of a
+// bucket that is never full, where no unit is known yet that explains all. Delays tell that of a queue.
 func (r *Region) finest(tl *timeline.Timeline) float64 {
 	const usual = 1.0005
-	if r.Kind.Base.Align != spec.AlignUnknown {
+	if r.Kind.Base.Align != spec.AlignUnknown && (!r.Kind.Paced || r.Kind.Queue || len(r.Live) > 0) {
 		return usual
 	}
 	return min(usual, 1+float64(time.Millisecond)/float64(2*tl.End()+1))
