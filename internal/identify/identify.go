@@ -240,6 +240,7 @@ func (x *search) explore(ctx context.Context) {
 			if x.exclude(); len(x.regions) == 0 { // rare kinds come next
 				continue
 			}
+			x.guess()
 			planned = x.s.Now()
 			e, ok = x.planner().Best()
 		}

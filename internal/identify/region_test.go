@@ -57,6 +57,31 @@ func TestABucketIsDividedAsFinelyAsItIsTold(t *testing.T) {
 	}
 }
 
+// TestARoundPolicyIsGuessed: each policy of 25 to 122 requests that was tried was refuted. So a clock of
+// whole seconds was looked for, although 40 in 2 s explained all answers (seed 244). Nothing is guessed late.
+func TestARoundPolicyIsGuessed(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		late bool
+		want int
+	}{{"fixed-window,rate=40/2s", false, 1}, {"fixed-window,rate=40/2s", true, 0},
+		{"token-bucket,rate=20/s,burst=40", false, 0}} {
+		x := volleys(t, tt.text, 1, 43, 0, 6*ms, 220*ms, 2*time.Second, time.Second)
+		left := &space.Region{Kind: space.Kinds()[1],
+			Doubtful: []space.Box{{Q1: 25, Q2: 122, T1: 740 * ms, T2: 162 * time.Second}}}
+		x.regions, x.late = []*space.Region{left}, nil
+		x.clock = func() time.Duration { return map[bool]time.Duration{true: time.Hour}[tt.late] }
+		x.o.Think = time.Minute
+		if x.guess(); len(x.likely()) != tt.want {
+			t.Errorf("%s, late %v: got %v live, want %d", tt.text, tt.late, left.Live, tt.want)
+		}
+		if want := (space.Box{Q1: 40, Q2: 40, T1: 2 * time.Second, T2: 2 * time.Second}); tt.want > 0 &&
+			(len(left.Live) == 0 || left.Live[0] != want) {
+			t.Errorf("%s: got %v, want %v", tt.text, left.Live, want)
+		}
+	}
+}
+
 // known is the region of a single policy.
 func known(p spec.Policy) *space.Region {
 	for _, k := range space.Kinds() {

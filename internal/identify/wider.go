@@ -94,6 +94,17 @@ func (x *search) unlikely() bool {
 	return x.stage == 0 && x.withoutQueue == nil && len(x.regions) > 0 && len(x.likely()) == 0
 }
 
+// guess looks for round policies of unlikely kinds, with the quotas that the recording suggests.
+func (x *search) guess() {
+	if !x.unlikely() {
+		return
+	}
+	_, late := x.think(x.judgeUntil())
+	for _, r := range x.regions {
+		r.Guess(x.shown(), inARow(x.shown()), late)
+	}
+}
+
 // insteadOfUnlikely looks for rare kinds in place of unlikely usual ones, once. If it finds any, the usual
 // ones go on the shelf. Else they stay.
 func (x *search) insteadOfUnlikely(ctx context.Context, look func(context.Context) bool) bool {

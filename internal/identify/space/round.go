@@ -33,6 +33,16 @@ func (b Box) Round() bool {
 	return (b.T1+step-1)/step*step <= b.T2
 }
 
+// rounds returns the times of a closed interval that have two digits, ascending.
+func rounds(from, to time.Duration) (out []time.Duration) {
+	for step := time.Millisecond; step < to; step *= 10 {
+		for n := max(10, (from+step-1)/step); n < 100 && n*step <= to; n++ {
+			out = append(out, n*step)
+		}
+	}
+	return out
+}
+
 // Roundest returns the roundest duration of a closed interval.
 func Roundest(from, to time.Duration) time.Duration {
 	for _, unit := range roundTimes() {
