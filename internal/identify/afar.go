@@ -324,11 +324,21 @@ func (x *search) fromNearer(found []identity.Candidate) string {
 		return ""
 	}
 	unit := func(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
-	rate, trip := found[0].Measured.Rate, x.trip()
-	if unit(rate.Hi) > 2*trip {
+	rate, took := found[0].Measured.Rate, x.trip()
+	if unit(rate.Hi) > 2*took {
 		return ""
 	}
-	return fmt.Sprintf("; ask from nearer: a unit may come back in %s..%s, but answers take %s, so a "+
+	out := fmt.Sprintf("; ask from nearer: a unit may come back in %s..%s, but answers take %s, so a "+
 		"request after the last answer is seldom denied", quantity.Brief(unit(rate.Hi)),
-		quantity.Brief(unit(rate.Lo)), quantity.Brief(trip))
+		quantity.Brief(unit(rate.Lo)), quantity.Brief(took))
+	soonest := trip.Soonest(x.tl) // docs/theory.md, section 6
+	if p := found[0].Limit[0]; p.Bucketed() && p.Count != spec.CountAll && x.path == nil &&
+		unit(rate.Hi) <= soonest {
+		out += fmt.Sprintf("; a bucket that regains a unit sooner than the fastest way there and back, "+
+			"which takes at most %s, %s", quantity.Brief(soonest), tooSoon)
+	}
+	return out
 }
+
+// tooSoon is why no answers tell such a bucket.
+const tooSoon = "recovers too soon to be told from here: one request in flight explains any answers"

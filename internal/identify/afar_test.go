@@ -159,8 +159,10 @@ func TestWhatIsTooShortFromFarAwayIsSaid(t *testing.T) {
 		!strings.Contains(res.Stopped, "decided at any time until its answer") {
 		t.Errorf("got %s (%s), want it open, and that answers take too long", res.Verdict, res.Stopped)
 	}
-	if !strings.Contains(res.Stopped, "ask from nearer") {
-		t.Errorf("got %q, want it to say what would help", res.Stopped)
+	for _, want := range []string{"ask from nearer", tooSoon} {
+		if !strings.Contains(res.Stopped, want) {
+			t.Errorf("got %q, want it to say what would help, and what cannot be told: %q", res.Stopped, want)
+		}
 	}
 	if text := res.Text(identity.About{Budget: o.Budget}); strings.Contains(text, "next:") {
 		t.Errorf("got %s, want it not to ask for more from there", text)

@@ -271,10 +271,11 @@ type harness struct {
 	// foreign lets others use some of the quota before, and Identify knows that they may have.
 	foreign bool
 	// right, open and wrong count the answers. short counts open limits that recover too soon to be told from
-	// there. coarse counts right names whose SPEC is more than 2 % off, as the answer said it may be. used
-	// sums the requests. least is the share of names demanded of all but short, in percent.
-	right, open, wrong, short, coarse, used atomic.Int64
-	least                                   int64
+	// there. proven counts those of them that provably do, if the answer says so. coarse counts right names
+	// whose SPEC is more than 2 % off, as the answer said it may be. used sums the requests. least is the
+	// share of names demanded of all but short, in percent.
+	right, open, wrong, short, proven, coarse, used atomic.Int64
+	least                                           int64
 	// assumed counts right names that rest on a steady path.
 	assumed atomic.Int64
 }
@@ -299,8 +300,9 @@ func (h *harness) seeds(n uint64) {
 	})
 	all := h.right.Load() + h.open.Load() + h.wrong.Load()
 	h.t.Logf("%d right, of which %d within 2 %% and %d on a steady path; %d open, of which %d recover too "+
-		"soon to be told; %d wrong; %d requests on average", h.right.Load(), h.right.Load()-h.coarse.Load(),
-		h.assumed.Load(), h.open.Load(), h.short.Load(), h.wrong.Load(), h.used.Load()/max(1, all))
+		"soon to be told, %d provably; %d wrong; %d requests on average", h.right.Load(),
+		h.right.Load()-h.coarse.Load(), h.assumed.Load(), h.open.Load(), h.short.Load(), h.proven.Load(),
+		h.wrong.Load(), h.used.Load()/max(1, all))
 	if long := all - h.short.Load(); from+1 < to && 100*h.right.Load() < h.least*long {
 		h.t.Errorf("got %d of %d named, want %d %%", h.right.Load(), long, h.least)
 	}
@@ -363,6 +365,10 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 	case res.Verdict == identity.Open:
 		if h.open.Add(1); h.tooShort(limit[0]) {
 			h.short.Add(1)
+		}
+		if p := limit[0]; p.Bucketed() && p.Count != spec.CountAll && p.Refill != spec.RefillInterval &&
+			p.Rate.Per/time.Duration(p.Rate.N) <= s.trip && strings.Contains(res.Stopped, tooSoon) {
+			h.proven.Add(1)
 		}
 		t.Log("open " + said)
 	default:
