@@ -2,6 +2,7 @@ package identify
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -127,17 +128,81 @@ func (x *search) overload(ctx context.Context, rest time.Duration) bool {
 		x.send(ctx, plan.Phase{Name: burstPhase, Rest: wide, Requests: surplus, Every: wide})
 }
 
+// spend asks for the quota after a rest, and once more as soon as all answers are there. If that is denied,
+// no other request was in flight:
+//
+//	a a a a a  .  .  d
+func (x *search) spend(ctx context.Context, rest time.Duration) bool {
+	use := plan.Phase{Name: spentPhase, Rest: rest, Requests: x.atOnce(), Every: x.o.Every}
+	return x.send(ctx, use) && x.send(ctx, plan.Phase{Name: spentPhase, Requests: 1, Every: x.o.Every})
+}
+
+// spentPhase is the name of the phases of spend.
+const spentPhase = "spent"
+
+// atOnce is the fewest requests of a burst before one was denied.
+func (x *search) atOnce() (least int) {
+	n, last := 0, time.Duration(math.MinInt64/2)
+	for i := range x.tl.Observations {
+		o := &x.tl.Observations[i]
+		if o.Phase != burstPhase {
+			continue
+		}
+		if o.Sent-last > time.Second { // a rest
+			n = 0
+		}
+		switch last = o.Sent; {
+		case o.Outcome != timeline.Denied && n >= 0:
+			n++
+		case n > 0:
+			if least == 0 || n < least {
+				least = n
+			}
+			n = -1
+		}
+	}
+	return least
+}
+
+// dry is the longest time in which all requests of a burst were denied.
+func (x *search) dry() (longest time.Duration) {
+	from := time.Duration(-1)
+	for i := range x.tl.Observations {
+		switch o := &x.tl.Observations[i]; {
+		case o.Phase != burstPhase || o.Outcome != timeline.Denied:
+			from = -1
+		case from < 0:
+			from = o.Sent
+		default:
+			longest = max(longest, o.Sent-from)
+		}
+	}
+	return longest
+}
+
 // held tells whether a limit of requests in flight explains all answers on a steady path too. It sends more
 // requests that may refute one. It gives up where none is denied of those that came wider apart.
 func (x *search) held(ctx context.Context) bool {
-	const trips, tries = 100, 3
+	const trips, spends, tries = 100, 3, 3
+	rest := trips * (x.trip() + x.path.Needs())
+	for n := range time.Duration(spends) { // at other phases of a window
+		if x.dry() < trip.Soonest(x.tl)*3/4 { // units come back before all answers are there
+			break
+		}
+		if x.inFlight() == nil {
+			return false
+		}
+		if !x.spend(ctx, rest+n*x.trip()*3/4) {
+			return true
+		}
+	}
 	for n := range tries {
 		if x.inFlight() == nil {
 			return false
 		}
 		last := timeline.Timeline{Observations: x.tl.Observations[max(0, len(x.tl.Observations)-surplus):]}
 		if n > 0 && last.Counts().Denied == 0 ||
-			!x.overload(ctx, trips*(x.trip()+x.path.Needs())) {
+			!x.overload(ctx, rest) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package identify
 import (
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -226,11 +227,46 @@ func TestALimitOfRequestsInFlightIsRefutedByMoreThanOneOverload(t *testing.T) {
 			if x.path = path; x.held(t.Context()) {
 				explained++
 			}
-			most = max(most, (len(x.tl.Observations)-before)/(2*surplus))
+			most = max(most, overloaded(x, before))
 		}
 		if explained > want.explained || most > want.overloads {
 			t.Errorf("%s: got %d of 12 explained after up to %d overloads, want %v", text, explained, most,
 				want)
+		}
+	}
+}
+
+// overloaded is how often a quota was overloaded from a request on.
+func overloaded(x *search, from int) (n int) {
+	for i, o := range x.tl.Observations[from:] {
+		if o.Phase == burstPhase && o.Sent-x.tl.Observations[from+i-1].Sent > time.Second {
+			n++
+		}
+	}
+	return n
+}
+
+// TestASpentQuotaRefutesRequestsInFlight: of six in 300 ms, a request after all answers is denied if the
+// burst lies at the beginning of a window. An overload did not refute a limit of requests in flight (as of
+// seed 25 over the network). No bucket of 50 ms a unit is spent, as it would admit that request.
+func TestASpentQuotaRefutesRequestsInFlight(t *testing.T) {
+	for text, want := range map[string]bool{"sliding-window-counter,rate=6/300ms": true,
+		"token-bucket,rate=20/s,burst=6": false} {
+		s, _ := brisk(t, text, 5)
+		s.trip, s.jitter, s.lost = 80*ms, 40*ms, 0.05
+		x, path := asFarAs(t, s)
+		if path == nil {
+			t.Fatalf("%s: nothing is supposed of the path", text)
+		}
+		before := len(x.tl.Observations)
+		x.path = path
+		refuted := !x.held(t.Context())
+		spent := slices.ContainsFunc(x.tl.Observations, func(o timeline.Observation) bool {
+			return o.Phase == spentPhase
+		})
+		if spent != want || refuted != want || want && overloaded(x, before) > 0 {
+			t.Errorf("%s: got spent %v, refuted %v after %d overloads", text, spent, refuted,
+				overloaded(x, before))
 		}
 	}
 }
