@@ -202,6 +202,36 @@ func TestTheSecondOfTwoLimitsIsDivided(t *testing.T) {
 	}
 }
 
+// TestWhatASecondLimitRefutedIsOneOfTwo: of 5/s with 20 a minute beside it, a bucket was left until the
+// second limit denied. A wrong counter was refuted later. Two limits were looked for with the counter alone,
+// and the answer was "none of these".
+func TestWhatASecondLimitRefutedIsOneOfTwo(t *testing.T) {
+	x := begun(simulate(t, parsed(t, "token-bucket,rate=5/s,burst=5"), 1), usualBudget(), never)
+	live := func(k *space.Kind) *space.Region {
+		return &space.Region{Kind: k, Live: []space.Box{{Q1: 5, Q2: 5, T1: time.Second, T2: time.Second}}}
+	}
+	bucket, log, counter := live(space.Kinds()[0]), live(space.Kinds()[3]), live(space.Kinds()[4])
+	for _, left := range [][]*space.Region{{bucket, log, counter}, {bucket, counter}, {counter}, {counter},
+		nil} {
+		x.regions = left
+		x.recall()
+	}
+	firsts := map[string]bool{}
+	for _, r := range x.pairs() {
+		firsts[r.Beside.Kind.Text] = true
+	}
+	if !firsts[bucket.Text()] || firsts[counter.Text()] { // a counter of all roundings is none to begin with
+		t.Errorf("got pairs with %v first, want the bucket", firsts)
+	}
+	if got := x.trail[0].Text(); got != counter.Text() || len(x.trail) != 2 {
+		t.Errorf("got %d kinds, first %s, want what was left last, and then the bucket", len(x.trail), got)
+	}
+	x.regions = []*space.Region{log}
+	if x.recall(); len(x.trail) != 1 {
+		t.Errorf("got %d kinds, want the log alone, which may be the first of two", len(x.trail))
+	}
+}
+
 // TestALimitThatForgetsIsTold: with the silence after which the whole quota is there again. A limit that is
 // explained otherwise, or that denies after each silence, is not.
 func TestALimitThatForgetsIsTold(t *testing.T) {

@@ -295,10 +295,9 @@ const mostBefore = 2
 // second is of a usual kind.
 func (x *search) pairs() []*space.Region {
 	var out []*space.Region
-	for _, first := range x.trail[:min(len(x.trail), mostBefore)] {
-		if len(first.Kind.Parts) > 0 {
-			continue
-		}
+	firsts := slices.DeleteFunc(slices.Clone(x.trail),
+		func(r *space.Region) bool { return len(r.Kind.Parts) > 0 })
+	for _, first := range firsts[:min(len(firsts), mostBefore)] {
 		for _, k := range space.Kinds()[:4] {
 			b := x.widest(k)
 			if b.T1 = max(b.T1, first.Hull().T1); b.T1 >= b.T2 {
@@ -314,7 +313,9 @@ func (x *search) pairs() []*space.Region {
 	return out
 }
 
-// recall remembers what is left of the usual kinds, for the time when nothing is left.
+// recall remembers what is left of the usual kinds, for the time when nothing is left. If these are counters
+// of all roundings alone, which are the first of no pair, it remembers what was left before, too: the denials
+// of a second limit may refute the first one sooner than a wrong counter.
 func (x *search) recall() {
 	if x.stage > 0 || len(x.regions) == 0 {
 		return
@@ -322,6 +323,9 @@ func (x *search) recall() {
 	if slices.ContainsFunc(x.regions, func(r *space.Region) bool { return r.Fine }) {
 		return // none of them was likely
 	}
+	gone := slices.DeleteFunc(slices.Clone(x.trail), func(r *space.Region) bool {
+		return slices.Contains(x.kindNames(), r.Text())
+	})
 	x.trail = nil
 	for _, r := range x.regions {
 		x.trail = append(x.trail, &space.Region{Kind: r.Kind, Live: slices.Clone(r.Live),
@@ -330,6 +334,9 @@ func (x *search) recall() {
 	slices.SortStableFunc(x.trail, func(a, b *space.Region) int { // kinds that are only doubtful come last
 		return min(len(b.Live), 1) - min(len(a.Live), 1)
 	})
+	if !slices.ContainsFunc(x.regions, func(r *space.Region) bool { return len(r.Kind.Parts) == 0 }) {
+		x.trail = append(x.trail, gone...)
+	}
 }
 
 // with returns the algorithms of both classes, each once.
