@@ -19,7 +19,7 @@ import (
 // A bucket may regain some units at each beat of a timer (Envoy before 1.31, Bucket4j). The timer starts with
 // the first request, or runs free of requests. The bounds of the judge tell little about such a bucket, and
 // its exact search knows only one time between beats. So package beat follows all timers, for each number of
-// units apart. The judge judges what is named, as always.
+// units apart. The judge judges what is named, as always. A new client may find such a bucket in use, too.
 
 // timers is the reason where buckets in batches were not refuted.
 const timers = "some buckets that a timer fills were neither refuted nor found"
@@ -28,12 +28,12 @@ const timers = "some buckets that a timer fills were neither refuted nor found"
 const tardy = "a bucket that a timer fills explains all answers, if its beats may come late"
 
 // batches are the buckets in batches, one region for each number of units at a beat. If all units came back
-// at once, it would be a window.
-func (x *search) batches() (out []*space.Region) {
+// at once, it would be a window. full tells that they are full for a new client.
+func (x *search) batches(full bool) (out []*space.Region) {
 	most, first := undeniedInARow(x.judged()), &x.path.Decided(x.tl).Observations[0]
 	for fill := int64(1); fill < most; fill++ {
 		b := &space.Beats{First: [2]time.Duration{first.Sent, max(first.Sent, first.FirstByte)},
-			Full: x.o.Fresh && x.skip == 0}
+			Full: full}
 		b.Left.Doubtful = []beat.Box{beat.Wide(fill, most, time.Duration(fill)*x.o.Every/2,
 			2*x.o.MaxTime)}
 		r := &space.Region{Kind: space.BatchKind(fill), Beats: b}
@@ -50,7 +50,7 @@ func (x *search) mayBeat() string {
 		return timers
 	}
 	const steps, later = 3_000_000, 5
-	one, all := x.judged(), x.batches()
+	one, all := x.judged(), x.batches(x.anew())
 	for _, r := range all {
 		t := beat.NewTrace(one, r.Beats.Full, refute.Lateness(one), later*space.Late)
 		if len(r.Beats.Left.Narrow(t, steps/len(all), x.overdue).Live) > 0 {
@@ -80,7 +80,7 @@ func (x *search) batched(r *space.Region) identity.Candidate {
 	c.Measured.Burst = verdict.Interval{Lo: float64(h.Q1), Hi: float64(h.Q2), LoSet: true, HiSet: true}
 	c.Measured.Rate = r.Rate(h)
 	p, first, _ := x.timer(r)
-	if !first {
+	if !first || x.anew() && !r.Beats.Full {
 		p.Start = spec.StartUnknown
 	}
 	c.Limit = spec.Limit{space.Complete(p)}

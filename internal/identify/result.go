@@ -64,7 +64,8 @@ const forgot = "this limit explains only the answers since a rest, and not the %
 
 // unsought is the reason where nothing is left but the rare kinds were not all looked for.
 const unsought = "every usual kind is refuted, but what is rare was not looked for to the end: a clock of " +
-	"whole seconds, a bucket that a timer fills, two limits at once, a ban after a denial"
+	"whole seconds, a bucket that is not full for a new client or that a timer fills, two limits at once, " +
+	"a ban after a denial"
 
 // unsure is the reason where the measured window is one that nobody would write. untested and inStep are
 // reasons where others may have used the key before.
@@ -269,8 +270,12 @@ func (x *search) candidateOfOne(r *space.Region) identity.Candidate {
 		}
 	}
 	c.Limit = spec.Limit{r.Kind.Written(best)}
+	if r.Kind.Base.Start != "" {
+		c.Limit[0] = x.startOf(c.Limit[0])
+	}
 	if r.Kind.Queue {
 		c.Limit[0], h = x.queueIn(r, best)
+		c.Text += x.untoldStart(c.Limit[0])
 	}
 	c.Least, c.Most, c.BanLeast, c.BanMost = h.T1, h.T2, h.D1, h.D2
 	c.Measured.Burst = verdict.Interval{Lo: float64(h.Q1), Hi: float64(h.Q2), LoSet: true, HiSet: true}

@@ -19,8 +19,9 @@ import (
 )
 
 // Rare kinds are looked for only where every usual kind is refuted, so that no usual limit gets the name of a
-// rare one. First comes a clock of whole seconds, then a bucket that a timer fills. Then come two limits, of
-// which one is found before the other denies anything. Last comes a ban after a denial.
+// rare one. First comes a clock of whole seconds, then a bucket that is not full for a new client, then one
+// that a timer fills. Then come two limits, of which one is found before the other denies anything, and a ban
+// after a denial. Last comes a bucket that a timer fills and that is not full for a new client.
 
 // widenAsked is how many judgements each rare kind may ask for at once.
 const widenAsked = 300
@@ -44,6 +45,10 @@ func (x *search) widen(ctx context.Context) bool {
 		}
 		x.regions = stages[x.stage-ofSeconds-1]
 		x.divide(widenAsked)
+		if x.stage == ofStarts && !x.begunSo() {
+			x.hasty = x.hasty || x.overdue()
+			continue
+		}
 		if len(x.likely()) > 0 {
 			back := x.comeback(ctx)
 			x.exclude()
@@ -83,10 +88,11 @@ func (x *search) bySecond(ctx context.Context) bool {
 	return x.comeback(ctx)
 }
 
-// ofSeconds is the first stage. ofBatches is the first of the stages that rare returns.
+// The first stages. ofStarts is the first of those that rare returns.
 const (
 	ofSeconds = 1
-	ofBatches = 2
+	ofStarts  = 2
+	ofBatches = 3
 )
 
 // unlikely tells whether only doubtful usual kinds are left: each policy that was tried is refuted.
@@ -180,7 +186,11 @@ func (x *search) rare() [][]*space.Region {
 			bans = append(bans, &space.Region{Kind: &banned, Live: []space.Box{b}})
 		}
 	}
-	return [][]*space.Region{x.batches(), x.pairs(), bans}
+	all := [][]*space.Region{x.starts(), x.batches(x.anew()), x.pairs(), bans}
+	if x.anew() {
+		all = append(all, x.batches(false))
+	}
+	return all
 }
 
 // clocks returns the limiters with a clock of whole seconds. Their quotas are numbers of requests that were

@@ -116,6 +116,22 @@ func TestATimerIsNotRefutedByItself(t *testing.T) {
 	}
 }
 
+// TestABeatAtTheOriginMayHaveComeBefore: a timer that begins with a client that finds one unit was refuted,
+// as if its first beat always came after the first request.
+func TestABeatAtTheOriginMayHaveComeBefore(t *testing.T) {
+	tl := &timeline.Timeline{}
+	for i, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
+		at := time.Duration(i) * 20 * ms
+		tl.Observations = append(tl.Observations, timeline.Observation{Sent: at, FirstByte: at + ms,
+			Answered: true, Outcome: outcome})
+	}
+	g := 1 / float64(time.Second)
+	trace, begins := NewTrace(tl, false, 500*ms, 5*ms), Box{Fill: 2, Least: 4, Most: 4, G1: g, G2: g}
+	if _, may := trace.explains(begins); !may {
+		t.Error("got a timer that begins with the first request refuted")
+	}
+}
+
 func never() bool { return false }
 
 // TestOtherTimersAreRefuted: some bursts refute every wrong number of units at a beat. Of the true number

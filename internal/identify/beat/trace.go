@@ -101,10 +101,13 @@ const (
 // origin on: to its end, unless b was refuted or there were too many states.
 func (t *Trace) explains(b Box) (known time.Duration, may bool) {
 	begin := state{lo: b.Least, hi: b.Most, k: int64(math.Floor(b.U1 - t.tardy(b)))}
-	if !t.full {
-		begin.lo = 0
-	}
 	states, next := []state{begin}, []state(nil)
+	if !t.full { // a beat that is due at the origin may have come before
+		states = states[:0]
+		for begin.lo = 0; begin.k <= int64(math.Floor(b.U2+rounded)); begin.k++ {
+			states = append(states, begin)
+		}
+	}
 	for i := range t.all {
 		next = next[:0]
 		t.steps += len(states)

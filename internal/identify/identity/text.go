@@ -266,5 +266,5 @@ func words(class []spec.Algorithm) string {
 }
 
 // notSought is what a SPEC can state and no kind covers.
-const notSought = "three limits at once or more, slots, starts that are " +
-	"not full, buckets and logs by a clock of whole seconds"
+const notSought = "three limits at once or more, two of which one starts with less than all units, slots, " +
+	"buckets and logs by a clock of whole seconds"

@@ -11,9 +11,10 @@ import (
 
 // stretches returns tl and l with a new client after each silence in which l recovers. The judge then need
 // not ask whether l recovered, and a lost request was decided in its stretch. The windows of all stretches
-// have one phase.
+// have one phase. A limit that gives a new client less than a silent one is left as it is.
 func stretches(tl *timeline.Timeline, l spec.Limit) (*timeline.Timeline, spec.Limit) {
-	if Several(tl) {
+	low := func(p spec.Policy) bool { return p.Start == spec.StartLevel || p.Start == spec.StartEmpty }
+	if Several(tl) || slices.ContainsFunc(l, low) {
 		return tl, l
 	}
 	all := slices.Clone(l)

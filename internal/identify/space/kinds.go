@@ -72,6 +72,12 @@ func CounterKind(align spec.Align, count spec.Count) *Kind {
 	return out
 }
 
+// StartKind is the kind of buckets in which a new client finds at most so many units, and not all.
+func StartKind(most int64) *Kind {
+	return &Kind{Class: BucketClass, Text: "a token bucket that is not full for a new client", Paced: true,
+		Base: spec.Policy{Algorithm: spec.TokenBucket, Start: spec.StartLevel, LevelTo: most}}
+}
+
 // BatchKind is the kind of buckets that regain fill units at a time.
 func BatchKind(fill int64) *Kind {
 	return &Kind{Class: []spec.Algorithm{spec.TokenBucket, spec.LeakyBucket}, Paced: true,

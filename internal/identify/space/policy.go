@@ -13,6 +13,7 @@ func (k *Kind) Policy(b Box) spec.Policy {
 	if k.Bans {
 		p.Ban, p.BanTo = b.D1, rangeTo(b.D1, b.D2)
 	}
+	p.LevelTo = min(p.LevelTo, b.Q2)
 	switch {
 	case k.Paced && b.T1 == b.T2:
 		p.Rate = spec.Rate{N: 1, Per: b.T1}

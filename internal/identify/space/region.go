@@ -285,7 +285,7 @@ func (r *Region) Text() string {
 
 // Rare tells whether the kind of a region is looked for only after the usual ones.
 func (r *Region) Rare() bool {
-	return r.Kind.Seconds || r.Kind.Bans || r.Beside != nil || r.Beats != nil
+	return r.Kind.Seconds || r.Kind.Bans || r.Kind.Base.Start != "" || r.Beside != nil || r.Beats != nil
 }
 
 // Standing returns the limit at a point of the first part of the kind that is not refuted; nil where all are.
