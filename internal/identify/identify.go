@@ -261,7 +261,7 @@ func (x *search) explore(ctx context.Context) {
 			return
 		}
 		if !ok {
-			x.stopped = cmp.Or(x.stopped, "no experiment within the budget tells more")
+			x.stopped = cmp.Or(x.stopped, unplanned)
 			return
 		}
 		if !x.perform(ctx, e, planned) {

@@ -77,6 +77,39 @@ const (
 		"any answers (another --max-rate tells more)"
 )
 
+// unplanned is the reason where no experiment fits the budget, or none tells anything. The others are reasons
+// where one would, within a larger budget.
+const (
+	unplanned   = "no experiment within the budget tells more"
+	notApart    = "the budget ends before what is left is told apart"
+	notMeasured = "one kind is left, but the budget ends before its %s known well enough to name it"
+)
+
+// further says what would tell more, and what keeps the answer open.
+func (x *search) further(res *identity.Result, found [][]*space.Region) {
+	if res.Next = cmp.Or(res.Next, x.next()); res.Next != "" && res.Stopped == unplanned {
+		res.Stopped = x.tooShort(found)
+	}
+	res.Stopped = strings.TrimPrefix(res.Stopped+x.hindered()+x.blurred()+x.unsteady, "; ")
+}
+
+// tooShort says what a larger budget would tell.
+func (x *search) tooShort(found [][]*space.Region) string {
+	switch h := found[0][0].Hull(); {
+	case len(found) > 1:
+		return notApart
+	case x.settled(found[0]):
+		return unplanned
+	case len(found[0][0].Kind.Parts) > 0:
+		return fmt.Sprintf(notMeasured, "rounding is")
+	case h.Q1 < h.Q2:
+		return fmt.Sprintf(notMeasured, "quota is")
+	case found[0][0].Kind.Paced:
+		return fmt.Sprintf(notMeasured, "rate is")
+	}
+	return fmt.Sprintf(notMeasured, "window is")
+}
+
 // unexplained is the reason where the judge refutes each policy that was tried of the only kind left.
 const unexplained = "every other kind is refuted, and so is each policy of this kind that was tried, " +
 	"but not all were tried"
@@ -145,8 +178,7 @@ func (x *search) result() *identity.Result {
 	x.mayBeUnsought(res)
 	x.heldBack(res)
 	if res.Verdict == identity.Open && len(found) > 0 {
-		res.Next = cmp.Or(res.Next, x.next())
-		res.Stopped = strings.TrimPrefix(res.Stopped+x.hindered()+x.blurred()+x.unsteady, "; ")
+		x.further(res, found)
 	}
 	return res
 }

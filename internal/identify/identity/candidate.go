@@ -37,13 +37,13 @@ func (c Candidate) Worth() string {
 	}
 	p := c.Limit[0]
 	if p.InFlight() {
-		return fmt.Sprintf("%s in flight at once", c.Measured.Burst)
+		return units(c.Measured.Burst) + " in flight at once"
 	}
 	if c.Stated {
-		return fmt.Sprintf("quota %s; its window is told, not measured: at least %s", c.Measured.Burst,
+		return fmt.Sprintf("quota %s; its window is told, not measured: at least %s", units(c.Measured.Burst),
 			quantity.Brief(c.shortest()))
 	}
-	text := fmt.Sprintf("quota %s, ", c.Measured.Burst)
+	text := fmt.Sprintf("quota %s, ", units(c.Measured.Burst))
 	if c.BanMost > 0 {
 		text += fmt.Sprintf("ban %s..%s, ", quantity.Brief(c.BanLeast), quantity.Brief(c.BanMost))
 	}
@@ -52,6 +52,14 @@ func (c Candidate) Worth() string {
 	}
 	return text + fmt.Sprintf("rate %s..%s/s", quantity.PerSecond(c.Measured.Rate.Lo, false),
 		quantity.PerSecond(c.Measured.Rate.Hi, true))
+}
+
+// units prints how many units are left: one number where it is known.
+func units(i verdict.Interval) string {
+	if i.LoSet && i.HiSet && i.Lo == i.Hi {
+		return fmt.Sprintf("%.6g", i.Lo)
+	}
+	return i.String()
 }
 
 // shortest is the shortest window that c may have, or the shortest time in which its bucket may fill.

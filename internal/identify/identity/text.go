@@ -134,9 +134,9 @@ func (r *Result) measured() (known, unknown []string) {
 		}
 	}
 	if len(r.Found) > 1 {
-		unknown = append(unknown, fmt.Sprintf("which of %d kinds it is", len(r.Found)))
+		unknown = append(unknown, r.which())
 	}
-	if quota := fmt.Sprintf("quota %s", burst); burst.Lo == burst.Hi {
+	if quota := "quota " + units(burst); burst.Lo == burst.Hi {
 		known = append(known, quota)
 	} else {
 		unknown = append(unknown, quota)
@@ -151,6 +151,27 @@ func (r *Result) measured() (known, unknown []string) {
 		unknown = append(unknown, text)
 	}
 	return known, unknown
+}
+
+// which says what is not known of the kinds that are left.
+func (r *Result) which() string {
+	alike := func(same func(p *spec.Policy)) bool {
+		text := func(c Candidate) string {
+			p := c.Limit[0]
+			same(&p)
+			return p.String()
+		}
+		return !slices.ContainsFunc(r.Found, func(c Candidate) bool {
+			return len(c.Limit) > 1 || text(c) != text(r.Found[0])
+		})
+	}
+	switch {
+	case alike(func(p *spec.Policy) { p.Ban, p.BanTo = 0, 0 }):
+		return "whether a denial begins a ban"
+	case alike(func(p *spec.Policy) { p.Rounding = "" }):
+		return "how it rounds"
+	}
+	return fmt.Sprintf("which of %d kinds it is", len(r.Found))
 }
 
 // ending returns the lines on what was used and what comes next.
