@@ -95,10 +95,10 @@ func measuredPresets(t *testing.T) map[string]string {
 	versions, all := regexp.MustCompile(`v?\d+(\.\d+)+`), map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(line, " | ")
-		if len(cells) != 7 || strings.Contains(cells[5], "FAIL") || !strings.Contains(cells[5], "PASS") {
+		if len(cells) != 6 || strings.Contains(cells[4], "FAIL") || !strings.Contains(cells[4], "PASS") {
 			continue
 		}
-		if name, _, ok := preset.Cut(strings.Trim(cells[4], "`")); ok {
+		if name, _, ok := preset.Cut(strings.Trim(cells[3], "`")); ok {
 			found := versions.FindAllString(cells[0], -1)
 			all[name] = strings.TrimPrefix(found[len(found)-1], "v")
 		}
