@@ -32,11 +32,6 @@ type Summary struct {
 	Lateness Distribution `json:"lateness"`
 }
 
-// Quantile returns a quantile of the corrected latency of one outcome (see Distribution.Quantile).
-func (s *Summary) Quantile(o timeline.Outcome, q float64) time.Duration {
-	return s.Of(o).Corrected.Quantile(q)
-}
-
 // Of returns the latencies of one outcome.
 func (s *Summary) Of(o timeline.Outcome) *Latencies {
 	switch o {

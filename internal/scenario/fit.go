@@ -163,7 +163,7 @@ func (s *Scenario) deniesMore(at, most int) bool {
 	some := *s
 	some.Phases = s.Phases[:at+1]
 	for i := range time.Duration(begun) {
-		tl, err := simulate.Play(some.plan("", 0, longPlan), simulate.Options{Rule: some.rule,
+		tl, err := simulate.Play(some.plan("", 0, longPlan), simulate.Options{Rule: some.Rule,
 			Started: time.Unix(0, int64(tick*i/begun)), Answer: time.Microsecond})
 		if err == nil && deniedIn(tl, s.Phases[at].Name) > most {
 			return true
@@ -172,8 +172,8 @@ func (s *Scenario) deniesMore(at, most int) bool {
 	return false
 }
 
-// rule is how a right limiter counts the requests of a phase.
-func (s *Scenario) rule(phase string) simulate.Rule {
+// Rule is how a right limiter counts the requests of a phase. Requests of unknown phases are exempt.
+func (s *Scenario) Rule(phase string) simulate.Rule {
 	at := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Name == phase })
 	if at < 0 {
 		return simulate.Rule{Exempt: true}

@@ -22,7 +22,6 @@ const fewestSilent = 5
 //
 // Requests that the network loses are lost while quota is left, too. As denials they would contradict the
 // limit, so nothing is found. ok is false if nothing is found.
-// and nothing is found. ok is false for that.
 func answered(tl *timeline.Timeline, s *scenario.Scenario) (c verdict.Claim, ok bool) {
 	unsent := tl.Header.Unsent
 	tl = tl.Beginning()

@@ -27,15 +27,8 @@ func Simulate(s *scenario.Scenario, o Options, answer time.Duration) (result.Sce
 	if err != nil {
 		return out, err
 	}
-	phases := phasesOf(s)
-	rule := func(phase string) simulate.Rule {
-		p := phases[phase]
-		if p == nil {
-			return simulate.Rule{Exempt: true}
-		}
-		return simulate.Rule{Limit: p.Limit, Exempt: p.Unlimited || len(p.Limit) == 0, Barred: p.Barred}
-	}
-	tl, err := simulate.Play(schedule, simulate.Options{Rule: rule, Started: simulatedStart, Answer: answer})
+	how := simulate.Options{Rule: s.Rule, Started: simulatedStart, Answer: answer}
+	tl, err := simulate.Play(schedule, how)
 	if err != nil {
 		return out, err
 	}

@@ -144,24 +144,26 @@ func lives(of []*result.Scenario) (out []verdict.Explanation) {
 	return out
 }
 
-// batches returns buckets of the declared quota and rate that a timer fills, so many units at a time: a
-// divisor of the quota, or the units of the rate. The most come first.
+// batches returns buckets of the declared quota and rate that a timer fills, so many units at a time. These
+// are the units of the rate, or a part of the quota that fits it a whole number of times, the larger first.
 func batches(l spec.Limit) (out []verdict.Explanation) {
-	const most = 12
+	const most, parts = 12, 1000
 	quota, window := Whole(l[0])
 	bucket := l.String()
 	if !l[0].Bucketed() {
 		bucket = fmt.Sprintf("token-bucket,rate=%d/%s,burst=%d", quota, window, quota)
 	}
-	for n := max(quota, l[0].Rate.N); n > 0 && len(out) < most; n-- {
-		if quota%n != 0 && n != l[0].Rate.N {
-			continue
+	units := []int64{l[0].Rate.N}
+	for k := int64(1); k <= min(quota, parts); k++ {
+		if n := quota / k; quota%k == 0 && n != l[0].Rate.N {
+			units = append(units, n)
 		}
+	}
+	for _, n := range units[:min(len(units), most)] {
 		batch, err := spec.Parse(fmt.Sprintf("%s,refill=interval,fill=%d", bucket, n))
 		if err == nil { // else a large quota has no such SPEC
-			units := quantity.Plural(int(n), "unit")
 			out = append(out, verdict.Explanation{Limit: batch,
-				Text: "a bucket that a timer fills with " + units + " at a time"})
+				Text: "a bucket that a timer fills with " + quantity.Plural(int(n), "unit") + " at a time"})
 		}
 	}
 	return out

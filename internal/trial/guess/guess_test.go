@@ -1,6 +1,7 @@
 package guess
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -58,6 +59,27 @@ func TestNearbyLimits(t *testing.T) {
 		g := List{of: []*result.Scenario{{Limit: parse(x.declared)}}}
 		if got := g.Nearby(parse(x.limit)); got != x.want {
 			t.Errorf("%s for %s: got %v, want %v", x.limit, x.declared, got, x.want)
+		}
+	}
+}
+
+// TestBatchesOfAnyQuota: the parts of a quota are few, and a large one is not counted down.
+func TestBatchesOfAnyQuota(t *testing.T) {
+	for text, want := range map[string][]int64{
+		"token-bucket,rate=4/s,burst=10":    {4, 10, 5, 2, 1},
+		"fixed-window,rate=999999999989/1d": nil, // no SPEC has so many at a time
+		"sliding-window-log,rate=1/s":       {1},
+	} {
+		l, err := spec.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		for _, e := range batches(l) {
+			got = append(got, e.Limit[0].Fill)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: got %v, want %v", text, got, want)
 		}
 	}
 }

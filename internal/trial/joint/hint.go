@@ -237,7 +237,11 @@ func sentence(limits []spec.Limit, texts map[string]string, tried, n int) string
 		names = append(names, l.String())
 	}
 	first := limits[0].String()
-	text := fmt.Sprintf("%s would explain all %s (%s)", texts[first], quantity.Plural(n, "recording"), first)
+	what := "the recording"
+	if n > 1 {
+		what = "all " + quantity.Plural(n, "recording")
+	}
+	text := fmt.Sprintf("%s would explain %s (%s)", texts[first], what, first)
 	switch more := len(names); {
 	case more > most:
 		text += fmt.Sprintf("; so would %s and %d more", strings.Join(names[:most], "; "), more-most)
