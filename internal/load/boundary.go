@@ -55,6 +55,9 @@ func (a *aim) run(begin time.Duration) time.Duration {
 	a.p.add(1)
 	boundary, off, err := a.find()
 	a.p.done()
+	if a.r.net.MeanOpening() == 0 {
+		a.gate.warm() // to know how long before the boundary the connections are to be opened
+	}
 	if err == nil {
 		boundary, err = a.next(boundary)
 	}

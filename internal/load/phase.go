@@ -206,7 +206,16 @@ type open struct{ p *phase }
 const ahead = 5 * time.Millisecond
 
 func (p *phase) prepareOpen() runner {
-	want := map[*transport.Pool]int{}
+	counts := p.counts()
+	p.r.net.Lean(p.want(counts, ahead), true)
+	if p.plan.Request.Fresh { // it is known now how long before its request each connection is to be opened
+		p.r.net.Lean(p.want(counts, max(ahead, p.r.net.MeanOpening())), true)
+	}
+	return open{p}
+}
+
+// counts returns how many requests of the plan each pool sends.
+func (p *phase) counts() map[*transport.Pool]int {
 	counts := map[*transport.Pool]int{}
 	n := p.plan.Count()
 	if turns := len(p.plan.Partitions); p.plan.Arrive != nil { // every partition has as many
@@ -218,12 +227,16 @@ func (p *phase) prepareOpen() runner {
 	for i := range p.plan.Arrivals {
 		counts[p.poolOf(&p.plan.Arrivals[i])]++
 	}
-	span := p.span()
+	return counts
+}
+
+// want returns how many connections each pool needs, if each is in use for `each` of time.
+func (p *phase) want(counts map[*transport.Pool]int, each time.Duration) map[*transport.Pool]int {
+	want, span := map[*transport.Pool]int{}, int64(p.span())
 	for pool, n := range counts {
-		want[pool] = min(n, 2+int(int64(n)*int64(ahead)/int64(span)))
+		want[pool] = min(n, 2+int(int64(n)*int64(each)/span))
 	}
-	p.r.net.Lean(want, true)
-	return open{p}
+	return want
 }
 
 func (o open) run(begin time.Duration) time.Duration {

@@ -68,6 +68,62 @@ func (a away) Wait(ctx context.Context, clk pacing.Clock, due time.Duration, wak
 	return a.Pacer.Wait(ctx, clk, due, wake)
 }
 
+// slowly makes each connection take a while to open.
+func slowly(o *Options, took time.Duration) {
+	dial := o.Dial
+	o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		time.Sleep(took)
+		return dial(ctx, network, addr)
+	}
+}
+
+// TestFreshConnectionsAreOpenedAhead: they once were opened when their requests were due, which was late for
+// each request of a target far away.
+func TestFreshConnectionsAreOpenedAhead(t *testing.T) {
+	answer := func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) }
+	virtual(t, answer, func(t *testing.T, o Options) {
+		slowly(&o, 200*time.Millisecond)
+		p := timeline.Phase{Name: "p", Shape: timeline.Constant, Duration: 2 * time.Second,
+			Arrivals: each(40, 50*time.Millisecond, "k", 0), Request: timeline.Request{Fresh: true}}
+		tl := mustRecord(t, schedule(p), o)
+		if c := tl.Counts(); c.Sent != 40 {
+			t.Errorf("got %+v, want all of 40 sent", c)
+		}
+		for _, o := range tl.Observations {
+			if o.Sent != o.At {
+				t.Errorf("request %d was sent %v late", o.Seq, o.Sent-o.At)
+			}
+		}
+		if n := tl.Header.Audit.Connections; n > 40+7 {
+			t.Errorf("got %d connections for 40 requests, want few more", n)
+		}
+	})
+}
+
+// TestABoundaryWaitsForTheFirstConnections: on a clock that is known nothing is asked before, so that it was
+// not known how long connections take.
+func TestABoundaryWaitsForTheFirstConnections(t *testing.T) {
+	answer := func(http.ResponseWriter, *http.Request) {}
+	virtual(t, answer, func(t *testing.T, o Options) {
+		slowly(&o, 200*time.Millisecond)
+		o.WallError = time.Millisecond
+		arrivals := each(40, 0, "k", 0)
+		for i := range arrivals {
+			arrivals[i].At = 25 * time.Millisecond * time.Duration(2*(i/20)-1)
+		}
+		tl := mustRecord(t, schedule(timeline.Phase{Name: "b", Shape: timeline.Boundary,
+			Aim: timeline.AimClock, Window: time.Second, Arrivals: arrivals}), o)
+		for _, o := range tl.Observations {
+			if o.Sent != o.At {
+				t.Errorf("request %d was sent %v late", o.Seq, o.Sent-o.At)
+			}
+		}
+		if n := len(tl.Observations); n != 40 {
+			t.Errorf("got %d requests, want 40", n)
+		}
+	})
+}
+
 // TestASenderThatIsBehindOpensFewConnectionsAtOnce: each late request once opened a connection. The last few
 // requests were not yet tardy when the sender came back. They are not behind, and may open their connections
 // beside the others.

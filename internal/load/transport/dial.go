@@ -23,10 +23,12 @@ func (t *Transport) dial(p *Pool) (*Conn, error) {
 	if t.o.HTTP2 {
 		return t.join(ctx, p)
 	}
+	began := t.clock.Now()
 	nc, raw, err := t.dialSecure(ctx, p)
 	if err != nil {
 		return nil, err
 	}
+	t.timed(began)
 	c := &Conn{t: t, pool: p, nc: nc, raw: raw}
 	c.in = intake{from: nc, clock: t.clock, left: maxHeader}
 	if !t.attach(c) {

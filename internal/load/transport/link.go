@@ -100,6 +100,7 @@ func (t *Transport) join(ctx context.Context, p *Pool) (*Conn, error) {
 
 // newLink opens a connection and begins to read it.
 func (t *Transport) newLink(ctx context.Context, p *Pool) (*link, error) {
+	began := t.clock.Now()
 	nc, raw, err := t.dialSecure(ctx, p)
 	if err != nil {
 		return nil, err
@@ -120,6 +121,7 @@ func (t *Transport) newLink(ctx context.Context, p *Pool) (*link, error) {
 		}
 		return nil, err
 	}
+	t.timed(began)
 	t.speaks(p, nc, "HTTP/2")
 	t.wg.Add(1)
 	go l.serve()

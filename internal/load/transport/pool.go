@@ -28,8 +28,8 @@ type Pool struct {
 	waiting []*Shot
 	// open counts connections, with those being dialled; opening counts only the latter.
 	open, opening int
-	// spare asks for one more connection when the last idle one is taken.
-	spare bool
+	// spare is how many connections are to be idle or being opened when one is taken.
+	spare int
 	// links are the connections of HTTP/2, whose streams are the pool's connections. linking is held while
 	// one is opened. unlinked is why the last of them could not be opened; nil: it was.
 	linking  sync.Mutex
@@ -78,10 +78,7 @@ func (t *Transport) place(s *Shot) {
 	t.shed(s.Pool)
 	if c := t.take(s.Pool); c != nil {
 		c.inflight.Store(s)
-		last := s.Pool.spare && len(s.Pool.idle) == 0 && s.Pool.opening == 0
-		if last && t.open < t.o.MaxConnections && !t.frugal.Load() {
-			t.dialFor(s.Pool, nil)
-		}
+		t.stock(s.Pool)
 		t.mu.Unlock()
 		c.send(s)
 		return
@@ -89,7 +86,17 @@ func (t *Transport) place(s *Shot) {
 	s.Pool.waiting = append(s.Pool.waiting, s)
 	t.hungry++
 	t.feed()
+	if t.alone.Load() {
+		t.stock(s.Pool)
+	}
 	t.mu.Unlock()
+}
+
+// stock opens connections until p has its spare ones, beside those that shots wait for. The lock is held.
+func (t *Transport) stock(p *Pool) {
+	for len(p.idle)+p.opening < len(p.waiting)+p.spare && t.open < t.o.MaxConnections && !t.frugal.Load() {
+		t.dialFor(p, nil)
+	}
 }
 
 // again places a shot whose connection ended before anything was written to it.
@@ -331,11 +338,7 @@ func (t *Transport) dialFor(p *Pool, then func()) {
 // connect dials and gives the connection to p. If the dial fails, the shot that waits longest ends with the
 // reason, unless another dial is on its way for it.
 func (t *Transport) connect(p *Pool) {
-	began := t.clock.Now()
 	c, err := t.dial(p)
-	if took := int64(t.clock.Now() - began); err == nil && took > t.slowest.Load() {
-		t.slowest.Store(took) // two at once may lose one value: this is an estimate
-	}
 	t.mu.Lock()
 	p.opening--
 	t.opening--
@@ -399,12 +402,15 @@ func (t *Transport) Purge(of Driver) {
 	}
 }
 
-// spares makes the pools of the next phase keep one connection more than they use. Other pools keep none.
+// spares makes the pools of the next phase keep one connection more than they use. If each request has its
+// own connection, they keep as many as the phase wants. Other pools keep none.
 func (t *Transport) spares(of map[*Pool]int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range t.pools {
-		p.spare = of[p] > 0
+		if p.spare = of[p]; !t.alone.Load() {
+			p.spare = min(p.spare, 1)
+		}
 	}
 }
 
@@ -413,6 +419,20 @@ func (t *Transport) spares(of map[*Pool]int) {
 func (t *Transport) OpeningTime(n int) time.Duration {
 	batches := (min(n, t.o.MaxConnections) + dialling - 1) / dialling
 	return 2 * time.Duration(t.slowest.Load()) * time.Duration(batches)
+}
+
+// MeanOpening is how long it took on average to open a connection. It is 0 if none was opened yet.
+func (t *Transport) MeanOpening() time.Duration {
+	return time.Duration(t.openings.Load() / max(t.opened.Load(), 1))
+}
+
+// timed counts how long it took to open a connection.
+func (t *Transport) timed(began time.Duration) {
+	took := int64(t.clock.Now() - began)
+	t.openings.Add(took)
+	if took > t.slowest.Load() {
+		t.slowest.Store(took) // two at once may lose one value: this is an estimate
+	}
 }
 
 // stale is how long a connection may have been idle when a phase begins. An older one is replaced, since a

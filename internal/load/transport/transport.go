@@ -59,9 +59,10 @@ type Transport struct {
 	counts               [3]atomic.Int64
 	// astray counts answers 404 and 410 that are neither admissions nor denials.
 	astray atomic.Int64
-	// slowest is the longest time that opening a connection took, in nanoseconds.
-	slowest atomic.Int64
-	wg      sync.WaitGroup
+	// slowest is the longest time that opening a connection took, openings the sum of these times, in
+	// nanoseconds.
+	slowest, openings atomic.Int64
+	wg                sync.WaitGroup
 }
 
 // New returns a transport for the requests that o describes. Its goroutines end with ctx or Abort. The
