@@ -61,12 +61,12 @@ func stretched(s *scenario.Scenario, tl *timeline.Timeline) string {
 
 // sides describes the two groups of a boundary phase. before is when the earlier group is due, after when the
 // later group is due. late counts requests of the earlier group sent after the boundary, inTime its answers
-// before the boundary. quickest is the shortest time from due to answer, 0 without an answer. behind has the
-// delay of each request sent, in any order.
+// before the boundary. quickest is the shortest time from due to answer, far the shortest from sent to
+// answer. Both are 0 without an answer. behind has the delay of each request sent, in any order.
 type sides struct {
 	before, after time.Duration
 	late, inTime  int
-	quickest      time.Duration
+	quickest, far time.Duration
 	behind        []time.Duration
 }
 
@@ -84,9 +84,11 @@ func (x *sides) add(o *timeline.Observation) {
 	if !o.Answered {
 		return
 	}
-	if took := o.FirstByte - o.At; x.quickest == 0 || took < x.quickest {
-		x.quickest = took
+	due, sent := o.FirstByte-o.At, o.FirstByte-o.Sent
+	if x.quickest == 0 {
+		x.quickest, x.far = due, sent
 	}
+	x.quickest, x.far = min(x.quickest, due), min(x.far, sent)
 	if o.FirstByte < boundary {
 		x.inTime++
 	}
@@ -163,8 +165,8 @@ func strayed(s *scenario.Scenario, tl *timeline.Timeline) (why string, r verdict
 }
 
 const (
-	// wider caps how much Mended widens a lead: to wider times the planned lead, and to 1/wider of the
-	// window. Faults at the edge of a window are visible only near the edge.
+	// wider caps how much Mended widens a lead: to wider times the planned lead beside the way to the target
+	// and back, and to 1/wider of the window. Faults at the edge of a window are visible only near the edge.
 	wider = 4
 	// longer caps how much Mended lengthens a window.
 	longer = 10
@@ -217,11 +219,13 @@ func (x *sides) mended(p *scenario.Phase) time.Duration {
 	if x.sentLate() || x.unsure() {
 		wide = max(wide, 2*x.needed())
 	}
-	return max(p.Lead, min(wide, widest(p)))
+	return max(p.Lead, min(wide, x.widest(p)))
 }
 
 // widest is the longest lead that Mended gives p.
-func widest(p *scenario.Phase) time.Duration { return min(wider*p.Lead, p.Window/wider) }
+func (x *sides) widest(p *scenario.Phase) time.Duration {
+	return min(wider*p.Lead+x.far, p.Window/wider)
+}
 
 // windowsFor returns by which factor the window of p must grow so that the first answers arrive in time. It
 // measures how long these answers took in tl. The factor is 1 if the limit itself defines its windows.

@@ -103,6 +103,7 @@ func TestABoundaryThatWasMissedIsTriedWithAWiderLead(t *testing.T) {
 		{0, 35 * ms, 70 * ms, "", verdict.Pass},           // a target that is far away
 		{90 * ms, 0, 100 * ms, "", verdict.Pass},          // four times as wide
 		{110 * ms, 0, 100 * ms, "", verdict.Inconclusive}, // there is no wider one
+		{0, 90 * ms, 180 * ms, "", verdict.Pass},          // beside the way there and back
 	} {
 		s := named(t, "window-edge")
 		s.Target.Fault = x.fault
@@ -201,7 +202,7 @@ func TestTheWidestLeadFindsTheSame(t *testing.T) {
 	for _, limit := range append([]string{""}, limits...) {
 		for _, s := range bundled(t, grammar.Options{Limit: limit}, "boundary-double-burst", "window-edge") {
 			for i := range s.Phases {
-				s.Phases[i].Lead = widest(&s.Phases[i])
+				s.Phases[i].Lead = (&sides{}).widest(&s.Phases[i])
 			}
 			if out := virtually(t, s); out.Verdict != verdict.Pass {
 				t.Errorf("%s with %q: got %s, want pass: %s", s.ID, limit, out.Verdict, explain(out))

@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // affordableOf returns the scenarios that fit into --budget, and prints which do not.
@@ -53,12 +54,16 @@ func sayLength(e *cli.Env, chosen []*scenario.Scenario, f Flags) {
 }
 
 // mostRequests returns how many requests a run sends at most. A scenario that was recorded beside others may
-// be recorded again alone, and any scenario as often as --retries says. Within a budget, that holds only
-// while the budget allows it.
+// be recorded again alone, and any scenario as often as --retries says, once if it may miss a boundary.
+// Within a budget, that holds only while the budget allows it.
 func mostRequests(chosen []*scenario.Scenario, f Flags) (n int) {
 	beside := besides(chosen, f.serial)
 	for i, s := range chosen {
 		times := 1 + f.retries
+		edge := func(p scenario.Phase) bool { return p.Shape == timeline.Boundary }
+		if slices.ContainsFunc(s.Phases, edge) {
+			times = max(times, 2)
+		}
 		if slices.Contains(beside, i) {
 			times++
 		}
