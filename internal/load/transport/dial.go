@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"syscall"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/eventloop"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
@@ -35,6 +36,27 @@ func (t *Transport) dial(p *Pool) (*Conn, error) {
 		c.br = bufio.NewReaderSize(&c.in, eventloop.Most)
 	}
 	return c, nil
+}
+
+// OpeningTime estimates how long it takes to open n connections: for each batch twice the slowest opening so
+// far.
+func (t *Transport) OpeningTime(n int) time.Duration {
+	batches := (min(n, t.o.MaxConnections) + dialling - 1) / dialling
+	return 2 * time.Duration(t.slowest.Load()) * time.Duration(batches)
+}
+
+// MeanOpening is how long it took on average to open a connection. It is 0 if none was opened yet.
+func (t *Transport) MeanOpening() time.Duration {
+	return time.Duration(t.openings.Load() / max(t.opened.Load(), 1))
+}
+
+// timed counts how long it took to open a connection.
+func (t *Transport) timed(began time.Duration) {
+	took := int64(t.clock.Now() - began)
+	t.openings.Add(took)
+	if took > t.slowest.Load() {
+		t.slowest.Store(took) // two at once may lose one value: this is an estimate
+	}
 }
 
 // dialSecure opens a connection to the target or the origin of p: through the proxy, if there is one, and

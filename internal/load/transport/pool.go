@@ -414,27 +414,6 @@ func (t *Transport) spares(of map[*Pool]int) {
 	}
 }
 
-// OpeningTime estimates how long it takes to open n connections: for each batch twice the slowest opening so
-// far.
-func (t *Transport) OpeningTime(n int) time.Duration {
-	batches := (min(n, t.o.MaxConnections) + dialling - 1) / dialling
-	return 2 * time.Duration(t.slowest.Load()) * time.Duration(batches)
-}
-
-// MeanOpening is how long it took on average to open a connection. It is 0 if none was opened yet.
-func (t *Transport) MeanOpening() time.Duration {
-	return time.Duration(t.openings.Load() / max(t.opened.Load(), 1))
-}
-
-// timed counts how long it took to open a connection.
-func (t *Transport) timed(began time.Duration) {
-	took := int64(t.clock.Now() - began)
-	t.openings.Add(took)
-	if took > t.slowest.Load() {
-		t.slowest.Store(took) // two at once may lose one value: this is an estimate
-	}
-}
-
 // stale is how long a connection may have been idle when a phase begins. An older one is replaced, since a
 // target that closes idle connections might close it while a request is in flight.
 const stale = time.Second
