@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -78,26 +79,31 @@ func slowly(o *Options, took time.Duration) {
 }
 
 // TestFreshConnectionsAreOpenedAhead: they once were opened when their requests were due, which was late for
-// each request of a target far away.
+// each request of a target far away. Those of HTTP/2 were opened one at a time.
 func TestFreshConnectionsAreOpenedAhead(t *testing.T) {
 	answer := func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) }
-	virtual(t, answer, func(t *testing.T, o Options) {
-		slowly(&o, 200*time.Millisecond)
-		p := timeline.Phase{Name: "p", Shape: timeline.Constant, Duration: 2 * time.Second,
-			Arrivals: each(40, 50*time.Millisecond, "k", 0), Request: timeline.Request{Fresh: true}}
-		tl := mustRecord(t, schedule(p), o)
-		if c := tl.Counts(); c.Sent != 40 {
-			t.Errorf("got %+v, want all of 40 sent", c)
-		}
-		for _, o := range tl.Observations {
-			if o.Sent != o.At {
-				t.Errorf("request %d was sent %v late", o.Seq, o.Sent-o.At)
+	for _, w := range []way{{name: "HTTP/1.1"}, {name: "HTTP/2", h2: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			o, stop := w.serveVirtual(t, answer)
+			slowly(&o, 200*time.Millisecond)
+			p := timeline.Phase{Name: "p", Shape: timeline.Constant, Duration: 2 * time.Second,
+				Arrivals: each(40, 50*time.Millisecond, "k", 0), Request: timeline.Request{Fresh: true}}
+			tl := mustRecord(t, schedule(p), o)
+			stop()
+			synctest.Wait()
+			if c := tl.Counts(); c.Sent != 40 {
+				t.Errorf("%s: got %+v, want all of 40 sent", w.name, c)
 			}
-		}
-		if n := tl.Header.Audit.Connections; n > 40+7 {
-			t.Errorf("got %d connections for 40 requests, want few more", n)
-		}
-	})
+			for _, o := range tl.Observations {
+				if o.Sent != o.At {
+					t.Errorf("%s: request %d was sent %v late", w.name, o.Seq, o.Sent-o.At)
+				}
+			}
+			if n := tl.Header.Audit.Connections; n > 40+7 {
+				t.Errorf("%s: got %d connections for 40 requests, want few more", w.name, n)
+			}
+		})
+	}
 }
 
 // TestABoundaryWaitsForTheFirstConnections: on a clock that is known nothing is asked before, so that it was

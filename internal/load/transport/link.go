@@ -63,38 +63,43 @@ type slot struct {
 	body         []byte
 }
 
-// join returns a new stream of a link of p. It opens a new link if none has room, or if each request is to
-// have its own connection.
+// join returns a new stream of a link of p. It opens a new link if none has room, one at a time. If each
+// request is to have its own connection, it always opens one.
 func (t *Transport) join(ctx context.Context, p *Pool) (*Conn, error) {
+	if t.alone.Load() {
+		l, err := t.newLink(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		p.linking.Lock()
+		defer p.linking.Unlock()
+		return l.first(p)
+	}
 	p.linking.Lock()
 	defer p.linking.Unlock()
 	if ctx.Err() != nil { // others tried meanwhile, for as long as this one may
 		return nil, cmp.Or(p.unlinked, ctx.Err())
 	}
-	open := p.links[:0]
 	for _, l := range p.links {
-		if !l.closing.Load() {
-			open = append(open, l)
-		}
-	}
-	p.links = open
-	if !t.alone.Load() {
-		for _, l := range p.links {
-			if c := l.take(p); c != nil {
-				return c, nil
-			}
+		if c := l.take(p); c != nil {
+			return c, nil
 		}
 	}
 	l, err := t.newLink(ctx, p)
 	if p.unlinked = err; err != nil {
 		return nil, err
 	}
+	return l.first(p)
+}
+
+// first returns the first stream of a new link, and adds the link to p. The caller holds p.linking.
+func (l *link) first(p *Pool) (*Conn, error) {
 	c := l.take(p)
 	if c == nil {
 		l.raw.Close()
 		return nil, cause.Told(cause.Reset, errors.New("the target allows no stream on a connection"))
 	}
-	p.links = append(p.links, l)
+	p.links = append(slices.DeleteFunc(p.links, func(l *link) bool { return l.closing.Load() }), l)
 	return c, nil
 }
 
