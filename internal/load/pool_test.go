@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -128,6 +129,39 @@ func TestABoundaryWaitsForTheFirstConnections(t *testing.T) {
 			t.Errorf("got %d requests, want 40", n)
 		}
 	})
+}
+
+// TestALinkBeginsAThousandStreams: nginx ends a connection of HTTP/2 after so many, and takes none of the
+// requests that are on their way then. A burst does not begin on a connection that has few left.
+func TestALinkBeginsAThousandStreams(t *testing.T) {
+	burst := func(n int) timeline.Phase {
+		return timeline.Phase{Name: fmt.Sprintf("burst %d", n), Shape: timeline.AtOnce,
+			Arrivals: each(200, 0, "k", 200*n)}
+	}
+	even := timeline.Phase{Name: "even", Shape: timeline.Constant,
+		Arrivals: each(2100, time.Millisecond, "k", 0)}
+	for _, x := range []struct {
+		phases []timeline.Phase
+		links  int
+	}{
+		{[]timeline.Phase{even}, 3},
+		{[]timeline.Phase{burst(0), burst(1), burst(2), burst(3), burst(4)}, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o, stop := way{h2: true}.serveVirtual(t, func(http.ResponseWriter, *http.Request) {})
+			tl := mustRecord(t, schedule(x.phases...), o)
+			stop()
+			synctest.Wait()
+			for _, o := range tl.Observations {
+				if o.Sent != o.At || o.Outcome != timeline.Allowed {
+					t.Errorf("%s: request %d was sent %v late and %s", o.Phase, o.Seq, o.Sent-o.At, o.Outcome)
+				}
+			}
+			if n := tl.Header.Audit.Connections; n != x.links {
+				t.Errorf("%s: got %d connections, want %d", x.phases[0].Name, n, x.links)
+			}
+		})
+	}
 }
 
 // TestASenderThatIsBehindOpensFewConnectionsAtOnce: each late request once opened a connection. The last few

@@ -34,8 +34,10 @@ type link struct {
 	raw    net.Conn
 	h2     *http2.Conn
 	number int
-	// closing tells that the link takes no more streams.
+	// closing tells that the link takes no more streams. begun counts the streams that were begun or are to
+	// begin now.
 	closing atomic.Bool
+	begun   atomic.Int64
 
 	mu    sync.Mutex
 	slots map[*Conn]struct{}
@@ -253,8 +255,9 @@ func (l *link) drain() {
 // notices an error of the write.
 func (l *link) send(batch []Loaded) (at time.Duration, n int) {
 	t := l.t
-	streams := make([]*http2.Stream, len(batch))
-	for i, x := range batch {
+	left := l.spend(len(batch))
+	streams := make([]*http2.Stream, left)
+	for i, x := range batch[:left] {
 		x.c.stream.Request = x.s.Request.H2
 		streams[i] = &x.c.stream
 	}
@@ -274,13 +277,36 @@ func (l *link) send(batch []Loaded) (at time.Duration, n int) {
 		x.c.post(at, err)
 	}
 	if n < len(batch) {
-		// There was no room, or a stream has ended. That request and those behind it did not begin. Those
-		// before it end with the connection.
+		// There was no room, a stream has ended, or the link has had its streams. That request and those
+		// behind it did not begin. If a stream has ended, those before it end with the connection.
 		for _, x := range batch[n:] {
 			l.replace(x.c, x.s)
 		}
 	}
 	return at, n
+}
+
+// mostStreams is how many streams a link begins. nginx ends a connection of HTTP/2 after a thousand requests
+// (keepalive_requests), and takes none of those that are on their way to it then.
+const mostStreams = 1000
+
+// spend returns how many of n streams the link may begin. The last one drains it.
+func (l *link) spend(n int) int {
+	left := mostStreams - int(l.begun.Add(int64(n))) + n
+	if left <= n {
+		l.drain()
+	}
+	return min(max(left, 0), n)
+}
+
+// worn tells whether a link had half of its streams, and closes it to new ones then. A nil link is not worn.
+// A phase begins with connections that are not.
+func (l *link) worn() bool {
+	if l == nil || l.begun.Load() <= mostStreams/2 {
+		return false
+	}
+	l.closing.Store(true)
+	return true
 }
 
 // replace sends a request elsewhere that did not begin. It gives up the stream first. The reader ends the

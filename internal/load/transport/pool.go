@@ -436,11 +436,13 @@ func (t *Transport) warm(want map[*Pool]int) {
 	t.retire(want)
 	t.mu.Lock()
 	for _, p := range t.pools {
-		for len(p.idle) > 0 && t.clock.Now()-p.idle[0].idleSince > stale {
-			c := p.idle[0]
-			p.idle = p.idle[1:]
-			t.discard(c)
-		}
+		p.idle = slices.DeleteFunc(p.idle, func(c *Conn) bool {
+			old := t.clock.Now()-c.idleSince > stale || c.link.worn()
+			if old {
+				t.discard(c)
+			}
+			return old
+		})
 		for n := want[p] - len(p.idle) - p.opening; n > 0; n-- {
 			todo = append(todo, p)
 		}
