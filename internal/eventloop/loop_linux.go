@@ -74,22 +74,20 @@ func (l *Loop) Stop() {
 	l.closeAll()
 }
 
-// Knock makes the loop call knocked. The time until that call is how late the loop reads. l may be nil, or
-// stopped.
-func (l *Loop) Knock() {
-	if l != nil {
-		l.ring(knock)
-	}
-}
+// Knock makes the loop call knocked. The time until that call is how late the loop reads. It reports false if
+// the loop will not: l may be nil, or stopped.
+func (l *Loop) Knock() bool { return l != nil && l.ring(knock) }
 
 // ring writes to the bell, unless the loop is stopped. The pipe always has room, since earlier bytes are read
 // first.
-func (l *Loop) ring(b byte) {
+func (l *Loop) ring(b byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.stopped {
-		_, _ = syscall.Write(l.bell[1], []byte{b})
+	if l.stopped {
+		return false
 	}
+	_, err := syscall.Write(l.bell[1], []byte{b})
+	return err == nil
 }
 
 // rung reads the bell. A borrower may be the one that reads stop; run then sees ending.

@@ -20,8 +20,8 @@ func New(func() time.Duration, func(), func()) *Loop { return nil }
 // Stop does nothing.
 func (*Loop) Stop() {}
 
-// Knock does nothing.
-func (*Loop) Knock() {}
+// Knock reports false.
+func (*Loop) Knock() bool { return false }
 
 // Hold does nothing.
 func (*Loop) Hold() {}

@@ -22,10 +22,13 @@ import (
 type Lag struct {
 	clock pacing.Clock
 	phase *atomic.Pointer[string]
-	// called is when the last byte was written.
-	called atomic.Int64
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// called is when the last byte was written, in the phase during. unheard is how many readers have not
+	// read it yet. It is negative while a reader is faster than the writer.
+	called  time.Duration
+	during  *string
+	unheard int
 	longest map[string]time.Duration
 }
 
@@ -35,7 +38,8 @@ func NewLag(clock pacing.Clock, phase *atomic.Pointer[string]) *Lag {
 }
 
 // Listen measures until ctx ends. knock makes readers that do not read the pipe, the event loops, call Heard.
-func (l *Lag) Listen(ctx context.Context, knock func()) {
+// It returns how many will.
+func (l *Lag) Listen(ctx context.Context, knock func() int) {
 	from, to, err := os.Pipe()
 	if err != nil {
 		return // no descriptors are left: the connections will fail and say so
@@ -54,25 +58,47 @@ func (l *Lag) Listen(ctx context.Context, knock func()) {
 		}
 	}()
 	for pacing.Rest(ctx, looks, nil) {
-		l.called.Store(int64(l.clock.Now()))
-		knock()
+		if !l.call() {
+			continue
+		}
+		called := 1 + knock()
 		if _, err := to.Write([]byte{0}); err != nil {
 			return
 		}
+		l.await(called)
 	}
 }
 
-// Heard is called by each reader when it has read what Listen wrote. It keeps the longest lag of the current
-// phase.
-func (l *Lag) Heard() {
-	lag := l.clock.Now() - time.Duration(l.called.Load())
-	name := l.phase.Load()
-	if name == nil {
-		return
-	}
+// call begins a measurement. It reports false while a reader is still late: its lag goes on.
+func (l *Lag) call() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.longest[*name] = max(l.longest[*name], lag)
+	if l.unheard > 0 {
+		return false
+	}
+	l.called, l.during = l.clock.Now(), l.phase.Load()
+	return true
+}
+
+// await notes how many readers were called.
+func (l *Lag) await(readers int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unheard += readers
+}
+
+// Heard is called by each reader when it has read what Listen wrote. It keeps the longest lag of the phase in
+// which that was written, and of the current one.
+func (l *Lag) Heard() {
+	now, name := l.clock.Now(), l.phase.Load()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unheard--
+	for _, phase := range []*string{l.during, name} {
+		if phase != nil {
+			l.longest[*phase] = max(l.longest[*phase], now-l.called)
+		}
+	}
 }
 
 // Of returns the longest lag of a phase.

@@ -90,11 +90,14 @@ func (t *Transport) Reader() pacing.Reader {
 	return loops[0].loop
 }
 
-// Knock asks the event loops how late they read.
-func (t *Transport) Knock() {
+// Knock asks the event loops how late they read. It returns how many will answer.
+func (t *Transport) Knock() (asked int) {
 	for _, l := range t.readings() {
-		l.loop.Knock()
+		if l.loop.Knock() {
+			asked++
+		}
 	}
+	return asked
 }
 
 // readings returns the event loops so far.
