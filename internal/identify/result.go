@@ -179,6 +179,7 @@ func (x *search) result() *identity.Result {
 	x.heldBack(res)
 	if res.Verdict == identity.Open && len(found) > 0 {
 		x.further(res, found)
+		res.StatedFirst()
 	}
 	return res
 }
@@ -292,14 +293,8 @@ func (x *search) candidateOfOne(r *space.Region) identity.Candidate {
 	h := r.Hull()
 	best := x.explained(r)
 	c := identity.Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class)}
-	if window := identity.ToldWindow(x.tl, best.Q1); float64(h.T2) > float64(h.T1)*unmeasured && window > 0 {
-		t := window
-		if r.Kind.Paced {
-			t /= time.Duration(best.Q1)
-		}
-		if t >= h.T1 { // it may be longer than any that was looked for
-			best.T1, best.T2, c.Stated = t, t, true
-		}
+	if told, is := x.stated(r, best); is {
+		best, c.Stated = told, true
 	}
 	c.Limit = spec.Limit{r.Kind.Written(best)}
 	if r.Kind.Base.Start != "" {
@@ -338,6 +333,21 @@ func (x *search) explained(r *space.Region) space.Box {
 
 // unmeasured is the ratio between the ends of a time from which on a stated window is used instead.
 const unmeasured = 2
+
+// stated is the policy of r that answers state, if its time was not measured. best is what it is otherwise. The
+// time may be longer than any that was looked for. It is false if nothing is stated, or if that is refuted.
+func (x *search) stated(r *space.Region, best space.Box) (space.Box, bool) {
+	h := r.Hull()
+	quota, window := identity.ToldLimit(x.tl, h.Q1, best.Q1, h.Q2, r.Kind.Paced)
+	if r.Kind.Paced {
+		window /= time.Duration(quota)
+	}
+	best.Q1, best.Q2, best.T1, best.T2 = quota, quota, window, window
+	if float64(h.T2) <= float64(h.T1)*unmeasured || window < h.T1 || window == 0 {
+		return best, false
+	}
+	return best, !x.asker.Refuted(x.shown(), r.With(r.Kind.Policy(best)), verdict.Exact, false)
+}
 
 // nearest returns the kinds that were refuted last, with what refutes them.
 func (x *search) nearest() []identity.Candidate {

@@ -24,7 +24,7 @@ type Candidate struct {
 	BanLeast, BanMost time.Duration
 	// Beside is the second of two limits that must both admit. Limit has both. Nil for one limit.
 	Beside *Candidate
-	// Told tells that answers state the window of Limit, which was not measured.
+	// Stated tells that answers state the window of Limit, which was not measured.
 	Stated bool
 }
 

@@ -64,6 +64,19 @@ func (r *Result) Sent() int {
 	return n
 }
 
+// StatedFirst puts the limits first whose time is the one that answers state.
+func (r *Result) StatedFirst() {
+	slices.SortStableFunc(r.Found, func(a, b Candidate) int {
+		switch {
+		case a.Stated == b.Stated:
+			return 0
+		case a.Stated:
+			return -1
+		}
+		return 1
+	})
+}
+
 // OrElse adds queues to what explains a recording without waiting. It returns the queues alone where nothing
 // else explains it; nil for none.
 func (r *Result) OrElse(queue *Result) *Result {

@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // About is what an answer needs beside the Result.
@@ -191,12 +192,7 @@ func (r *Result) ending(a About) string {
 	}
 	switch {
 	case r.Verdict == Open && !r.Recorded && !r.Nearer && (len(r.Found) > 0 || counts.Sent == counts.Allowed):
-		faster := ""
-		if counts.Allowed > 0 && counts.Allowed == counts.Sent && !a.OwnRate {
-			faster = " --max-rate " + doubled(a.Budget.Every)
-		}
-		return text + fmt.Sprintf("  next: %s --max-requests %d --max-time %s%s\n", a.Again,
-			2*a.Budget.MaxRequests, quantity.Short(2*a.Budget.MaxTime), faster)
+		return text + r.again(a, counts)
 	case r.Verdict != Identified:
 		return text
 	case r.Recorded:
@@ -206,6 +202,31 @@ func (r *Result) ending(a About) string {
 		return text
 	}
 	return text + fmt.Sprintf("  next: %s --limit '%s'\n", a.Run(r.partition(a)), r.Found[0].Limit)
+}
+
+// longestNext is the longest run that is advised. A window is confirmed within windows of its length.
+const (
+	longestNext = time.Hour
+	windows     = 3
+)
+
+// again returns the lines on what to do next where the answer is open.
+func (r *Result) again(a About, counts timeline.Counts) string {
+	faster, lasts := "", 2*a.Budget.MaxTime
+	if counts.Allowed > 0 && counts.Allowed == counts.Sent && !a.OwnRate {
+		faster = " --max-rate " + doubled(a.Budget.Every)
+	}
+	believed := ""
+	if len(r.Found) > 0 && r.Found[0].Stated && a.Run != nil {
+		lasts = max(lasts, windows*r.Found[0].Limit[0].Recovery()+time.Minute)
+		believed = fmt.Sprintf("  to believe what answers state: %s --limit '%s'\n", a.Run(r.partition(a)),
+			r.Found[0].Limit)
+	}
+	if lasts > longestNext && believed != "" {
+		return believed
+	}
+	return fmt.Sprintf("  next: %s --max-requests %d --max-time %s%s\n", a.Again, 2*a.Budget.MaxRequests,
+		quantity.Short(lasts), faster) + believed
 }
 
 // doubled is twice the rate of requests that are every apart, in whole requests a second if possible.

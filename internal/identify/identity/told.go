@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -63,16 +64,46 @@ func ToldWait(o *timeline.Observation, started time.Time) (time.Duration, bool) 
 	return max(0, after.Wait(started.Add(o.FirstByte))), true
 }
 
-// ToldWindow is the window that the first denial states for a quota, or else the longest that it states; 0
-// for none.
-func ToldWindow(tl *timeline.Timeline, quota int64) (out time.Duration) {
+// ToldLimit is the quota and the window that answers state for a limit of least to most units, of which quota
+// is the likeliest. It is a quota that the first denial states with its window, or that of which a new client
+// had used one request. After a request, a bucket (paced) is soon full, so this cannot be its quota. Otherwise
+// the window is the longest that the denial states; 0 for none.
+func ToldLimit(tl *timeline.Timeline, least, quota, most int64, paced bool) (int64, time.Duration) {
+	var longest time.Duration
 	for _, q := range toldQuotas(tl) {
-		if q.HasLimit && q.Limit == quota && q.Window > 0 {
-			return q.Window
+		if q.HasLimit && q.Limit >= least && q.Limit <= most && q.Window > 0 {
+			return q.Limit, q.Window
 		}
-		out = max(out, q.Window)
+		longest = max(longest, q.Window)
 	}
-	return out
+	if q, window := toldAnew(tl); longest == 0 && !paced && q >= least && q <= most {
+		return q, window
+	}
+	return quota, longest
+}
+
+// toldAnew is the quota that the first answer states, and when it is to come back, if only that request has
+// used it. A window that it began is as long. The fields are in whole seconds of a clock that may be another
+// second's, so it is the roundest time near it. Both are 0 for other answers.
+func toldAnew(tl *timeline.Timeline) (int64, time.Duration) {
+	if len(tl.Observations) == 0 {
+		return 0, 0
+	}
+	const off = 1500 * time.Millisecond
+	o := &tl.Observations[0]
+	at := tl.Header.Started.Add(o.FirstByte)
+	if v, has := o.Fields.Get("Date"); has {
+		if date, err := headers.ParseDate(v); err == nil {
+			at = date
+		}
+	}
+	quotas, _ := headers.Quotas(o.Fields.Get, at)
+	for _, q := range quotas {
+		if q.HasLimit && q.HasRemaining && q.Remaining == q.Limit-1 && q.HasReset && q.Reset > off {
+			return q.Limit, space.Roundest(q.Reset-off, q.Reset+off)
+		}
+	}
+	return 0, 0
 }
 
 // toldQuotas are the quotas that the first denial states; may be empty.

@@ -1,0 +1,72 @@
+package identity
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// TestTheWindowOfANewClientIsTold: most products state when a quota comes back, and not its window.
+func TestTheWindowOfANewClientIsTold(t *testing.T) {
+	date := time.Unix(1_800_000_000, 0).UTC()
+	for name, tt := range map[string]struct {
+		remaining string
+		reset     time.Duration
+		denial    string
+		most      int64 // units of at least 21, the likeliest is 60
+		paced     bool
+		limit     int64
+		window    time.Duration
+	}{
+		"exactly":                    {"99", 900 * time.Second, "", 100, false, 100, 15 * time.Minute},
+		"a second late":              {"99", 901 * time.Second, "", 400, false, 100, 15 * time.Minute},
+		"a second early":             {"99", 3599 * time.Second, "", 100, false, 100, time.Hour},
+		"not a new client":           {"42", 900 * time.Second, "", 100, false, 60, 0},
+		"fewer were admitted":        {"99", 900 * time.Second, "", 99, false, 60, 0},
+		"a denial states a window":   {"99", 900 * time.Second, "50;w=1200", 100, false, 50, 20 * time.Minute},
+		"a denial of another quota":  {"99", 900 * time.Second, "7;w=1200", 100, false, 60, 20 * time.Minute},
+		"a bucket":                   {"99", 900 * time.Second, "", 100, true, 60, 0},
+		"a reset of a second or two": {"99", time.Second, "", 100, false, 60, 0},
+	} {
+		field := func(name, value string) timeline.Field { return timeline.Field{Name: name, Value: value} }
+		first := timeline.Fields{field("Date", date.Format("Mon, 02 Jan 2006 15:04:05 GMT")),
+			field("X-Ratelimit-Limit", "100"), field("X-Ratelimit-Remaining", tt.remaining),
+			field("X-Ratelimit-Reset", strconv.FormatInt(date.Add(tt.reset).Unix(), 10))}
+		tl := &timeline.Timeline{Observations: []timeline.Observation{
+			{Outcome: timeline.Allowed, Fields: first},
+			{Outcome: timeline.Denied, Fields: timeline.Fields{field("Ratelimit-Policy", tt.denial)}}}}
+		if limit, window := ToldLimit(tl, 21, 60, tt.most, tt.paced); limit != tt.limit || window != tt.window {
+			t.Errorf("%s: got %d in %v, want %d in %v", name, limit, window, tt.limit, tt.window)
+		}
+	}
+}
+
+// TestWhatComesNextIsLongEnough: three windows of the length that answers state, if they are short. A run may
+// believe the answers instead.
+func TestWhatComesNextIsLongEnough(t *testing.T) {
+	for limit, want := range map[string]string{
+		"fixed-window,rate=100/15m": "  next: rlcheck identify URL --max-requests 800 --max-time 46m\n" +
+			"  to believe what answers state: rlcheck run -t URL --limit 'fixed-window,rate=100/15m'\n",
+		"fixed-window,rate=100/1d": "  to believe what answers state: rlcheck run -t URL " +
+			"--limit 'fixed-window,rate=100/1d'\n",
+	} {
+		p, err := spec.Parse(limit)
+		other, wrong := spec.Parse("token-bucket,rate=1/s,burst=100")
+		if err != nil || wrong != nil {
+			t.Fatal(err, wrong)
+		}
+		r := &Result{Verdict: Open, Timeline: &timeline.Timeline{},
+			Found: []Candidate{{Limit: other}, {Limit: p, Stated: true}}}
+		r.StatedFirst()
+		text := r.Text(About{Again: "rlcheck identify URL",
+			Run:    func(string) string { return "rlcheck run -t URL" },
+			Budget: Budget{MaxRequests: 400, MaxTime: 5 * time.Minute}})
+		if !strings.HasSuffix(text, want) || strings.Count(text, "rlcheck ") != strings.Count(want, "rlcheck ") {
+			t.Errorf("%s: got\n%s\nwant it to end in\n%s", limit, text, want)
+		}
+	}
+}
