@@ -34,12 +34,12 @@ func (x *search) confirm(ctx context.Context) bool {
 		doubts = len(usualRests)
 	}
 	return x.gently(ctx) || x.onTheBeat(ctx) || x.partly(ctx, x.o.MaxTime/2) || x.unbanned(ctx, early) ||
-		x.usualExperiment(ctx, doubts) || x.unbanned(ctx, tries) || x.partly(ctx, x.sendUntil()) ||
-		x.overrun(ctx)
+		x.usualExperiment(ctx, 1) || x.idle(ctx) || x.usualExperiment(ctx, doubts) ||
+		x.unbanned(ctx, tries) || x.partly(ctx, x.sendUntil()) || x.overrun(ctx)
 }
 
 // lastly asks what alone keeps the only class that is left from its name, with the requests that are kept for
-// what tells clients apart: for a ban, and for a window in slots.
+// what tells clients apart: for a ban, for a time to live, and for a window in slots.
 func (x *search) lastly(ctx context.Context) {
 	const tries = 5
 	stopped := x.stopped
@@ -48,7 +48,7 @@ func (x *search) lastly(ctx context.Context) {
 	}
 	x.dear = true
 	for !x.asker.Over() && len(x.regions) > 0 && x.settled(x.regions) && !x.unlikely() &&
-		(x.unbanned(ctx, tries) || x.partly(ctx, x.sendUntil())) {
+		(x.unbanned(ctx, tries) || x.idle(ctx) || x.partly(ctx, x.sendUntil())) {
 		x.exclude()
 	}
 	x.dear, x.stopped = false, cmp.Or(x.stopped, stopped)
@@ -269,13 +269,19 @@ func (x *search) denials(made int) []plan.Phase {
 	const places = 4
 	all, whole, recovers := x.course(), x.regions[0].Recovery(), x.recovers()
 	slack := x.slack() * time.Duration(made/2+1)
+	var rests []time.Duration
+	if made == 0 && x.regions[0].Kind.Paced { // this tells, too, whether an idle client is forgotten
+		rests = x.idleRests()
+	}
 	for i := range time.Duration(places) { // phases of a window by the clock
+		rests = append(rests, recovers+whole*(3*i+time.Duration(made)+1)/10)
+	}
+	for i, rest := range rests {
 		c, once := all.clone(), plan.Phase{Name: unbannedPhase, Requests: 1, Every: max(x.trip(), 1)}
-		use := plan.Phase{Name: unbannedPhase, Every: x.every, Denials: 1,
-			Rest: recovers + whole*(3*i+time.Duration(made)+1)/10}
+		use := plan.Phase{Name: unbannedPhase, Rest: rest, Every: x.every, Denials: 1}
 		use.Requests = c.admits(use)
 		from, to := c.after(use)
-		if from < x.every+slack || from < whole/3 && i+1 < places && !x.regions[0].Kind.Paced {
+		if from < x.every+slack || from < whole/3 && i+1 < len(rests) && !x.regions[0].Kind.Paced {
 			continue
 		}
 		first, slack := once, slack+to/50

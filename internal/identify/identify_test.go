@@ -500,8 +500,9 @@ func TestWhatIsNotCheckedIsNotNamed(t *testing.T) {
 		x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: func() time.Duration { return now },
 			ended:   func() bool { return false },
 			regions: []*space.Region{known(limit[0])}, usuals: confirming,
-			every: o.Every}
-		if x.send(t.Context(), plan.Phase{Requests: 8, Every: 30 * time.Millisecond}); late {
+			every: o.Every, made: map[string]int{}}
+		x.send(t.Context(), plan.Phase{Requests: 8, Every: 30 * time.Millisecond})
+		if x.idle(t.Context()); late {
 			now = o.MaxTime + time.Second
 		}
 		want, stopped := identity.Identified, ""

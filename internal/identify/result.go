@@ -247,8 +247,11 @@ func (x *search) name(res *identity.Result) {
 		res.Stopped = unchecked
 		return
 	}
+	if x.mayExpire(res) {
+		return
+	}
 	res.Verdict, res.Stopped, res.Also = identity.Identified, "", x.alsoTold(c)
-	res.Sharper = x.sharper(c)
+	res.Sharper, res.Remembered = x.sharper(c), x.remembers(c)
 }
 
 // explaining drops the rare candidates that the whole recording refutes, as far as there is time to judge.

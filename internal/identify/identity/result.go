@@ -43,6 +43,9 @@ type Result struct {
 	Sharper *Sharper
 	// Assuming is what the name rests on; nil: it holds on any path to the target.
 	Assuming *trip.Steady
+	// Remembered is the longest silence after which the identified limit was seen to know a client, before
+	// its quota was whole. 0: none was seen.
+	Remembered time.Duration
 	// Also are limits that answers state beside the identified one.
 	Also []string
 	// Stopped says why the verdict is Open; empty otherwise.
@@ -154,6 +157,15 @@ type bound struct {
 func (b bound) sentence() string {
 	return fmt.Sprintf("a further limit above %s in %s would not have been seen: no more were admitted",
 		quantity.Plural(int(b.requests), "request"), quantity.Brief(b.within))
+}
+
+// idle says how long an idle client is known.
+func (r *Result) idle() string {
+	if r.Remembered == 0 {
+		return "whether a client that is idle is forgotten before its quota is back (ttl) was not seen"
+	}
+	return fmt.Sprintf("a client that was idle for %s was not forgotten (no shorter ttl)",
+		quantity.Brief(r.Remembered))
 }
 
 // unseen returns the most requests that one client had admitted, and the time from its first request until

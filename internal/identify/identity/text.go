@@ -74,6 +74,7 @@ func (r *Result) Text(a About) string {
 			line("  %s", r.Sharper.Sentence())
 		}
 		line("  %s", r.unseen().sentence())
+		line("  %s", r.idle())
 	}
 	if r.Next != "" {
 		line("  this would tell more: %s", r.Next)

@@ -1,0 +1,179 @@
+package identify
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// A limiter may forget an idle client before its quota is whole again (ttl). The client then finds a whole
+// quota. Only a silence that ends shortly before the quota is whole tells.
+//
+//	a a a d             a a d     remembered: two units came back
+//	a a a d             a a a     forgotten
+
+// idlePhase is the name of the experiment that tells whether an idle client is forgotten.
+const idlePhase = "idle"
+
+// expiring is the reason where a limit that forgets idle clients explains the recording too.
+const expiring = "a limit that forgets a client which is idle for less than %s (ttl) explains all answers too"
+
+// expires is c as a limiter that forgets clients, where that explains the recording too; nil where it does
+// not, or nobody could tell.
+func (x *search) expires(c identity.Candidate) *identity.Candidate {
+	_, lasting := x.idling()
+	if lasting <= 0 {
+		return nil
+	}
+	c.Limit = slices.Clone(c.Limit)
+	c.Text += " that forgets idle clients"
+	c.Limit[0].TTL = lasting
+	if x.asker.Refuted(x.shown(), c.Limit, verdict.Exact, true) {
+		return nil
+	}
+	return &c
+}
+
+// remembers is the longest silence after which a client was seen to be known, before its quota was whole. 0:
+// none was seen.
+func (x *search) remembers(c identity.Candidate) time.Duration {
+	const most = 12
+	all := silences(x.shown())
+	slices.Reverse(all)
+	all = slices.DeleteFunc(all, func(s time.Duration) bool { return s >= c.Limit[0].Recovery() })
+	for _, silence := range all[:min(most, len(all))] {
+		forgets := slices.Clone(c.Limit)
+		forgets[0].TTL = silence
+		if !x.overdue() && x.asker.Refuted(x.shown(), forgets, verdict.Exact, true) {
+			return silence
+		}
+	}
+	return 0
+}
+
+// mayExpire adds the same limit with a time to live, where that explains the recording too, and says how to
+// test it.
+func (x *search) mayExpire(res *identity.Result) bool {
+	c := x.expires(res.Found[0])
+	if c == nil || x.recorded() {
+		return false
+	}
+	phases, lasting := x.idling()
+	res.Found, res.Next = append(res.Found, *c), plan.Costs(phases)
+	res.Stopped = fmt.Sprintf(expiring, quantity.Brief(lasting))
+	return true
+}
+
+// idle uses up the quota, unless that was done, and asks again shortly before it is whole. That is a usual
+// experiment where others may have used the quota before. It reports false where that was done often enough,
+// or nothing is to be told.
+func (x *search) idle(ctx context.Context) bool {
+	const tries = 3
+	if len(x.regions) == 0 || x.made[idlePhase] >= tries || x.expires(x.candidate(x.regions[0])) == nil {
+		return false
+	}
+	x.made[idlePhase]++
+	phases, _ := x.idling()
+	lasts := time.Duration(0)
+	for _, p := range phases {
+		lasts += p.Rest + time.Duration(p.Requests)*(p.Every+x.trip())
+	}
+	if x.s.Now()+lasts > x.sendUntil() {
+		return false
+	}
+	for _, p := range phases {
+		if !x.send(ctx, p) {
+			return false
+		}
+	}
+	if !x.o.Fresh {
+		x.usuals++
+	}
+	return true
+}
+
+// idling are the phases of idle. lasting is an idle time after which the only limit that is left must have
+// been seen to know a client: a little less than the longest that can tell. It is 0 where none can.
+func (x *search) idling() (phases []plan.Phase, lasting time.Duration) {
+	r := x.regions[0]
+	if r.Rare() || x.withoutQueue != nil || r.Kind.Base.Refresh == spec.RefreshAll { // a time to live itself
+		return nil, 0
+	}
+	all, slack := x.course(), 2*x.slack()
+	ask := plan.Phase{Name: idlePhase, Requests: x.volley(), Every: x.every, Denials: 1}
+	drained, use := all.clone(), ask
+	if use.Rest = x.every; !r.Kind.Paced { // in a window that has just begun, the silence is longest
+		use.Rest = max(x.every, all.back(r.Hull().Q2)+slack)
+	}
+	drained.after(use)
+	longest := drained.idle(ask, slack)
+	if lasting = longest*9/10 - slack; lasting <= 0 {
+		return nil, 0
+	}
+	if ask.Rest = all.idle(ask, slack); ask.Rest >= lasting+slack {
+		return []plan.Phase{ask}, lasting
+	}
+	ask.Rest = longest
+	return []plan.Phase{use, ask}, lasting
+}
+
+// idleRests are silences from now on that tell whether a client is forgotten, the longest first.
+func (x *search) idleRests() (out []time.Duration) {
+	const parts = 4 // of the time of a unit
+	phases, lasting := x.idling()
+	if len(phases) != 1 {
+		return nil
+	}
+	rest, step := phases[0].Rest, x.regions[0].Hull().T1/parts
+	for ; rest > lasting+2*x.slack() && len(out) < parts; rest -= step {
+		out = append(out, rest)
+	}
+	return out
+}
+
+// volley is how many requests use up the quota of the first kind that is left, and what comes back meanwhile.
+func (x *search) volley() int {
+	r := x.regions[0]
+	h := r.Hull()
+	n := float64(h.Q2)
+	if r.Kind.Paced && x.every < h.T1 {
+		n /= 1 - float64(x.every)/float64(h.T1)
+	}
+	return int(n) + 3
+}
+
+// back is the longest time after which models admit so many units; 0 where there are no models.
+func (c *course) back(units int64) (latest time.Duration) {
+	for _, m := range c.models {
+		latest = max(latest, m.Wait(c.at, units))
+	}
+	return latest
+}
+
+// idle is the longest silence after which each model admits fewer requests of p than of a new client, even if
+// they come later by slack. It is 0 where there is none.
+func (c *course) idle(p plan.Phase, slack time.Duration) time.Duration {
+	const steps = 20
+	whole := c.back(math.MaxInt64)
+	blind := func(m *plan.Model) bool {
+		fresh := *m
+		fresh.State = m.Limiter.Init()
+		known, _, _ := m.Predict(c.at, c.trip+slack, []plan.Phase{p})
+		anew, _, _ := fresh.Predict(c.at, 0, []plan.Phase{p})
+		return known[0].Admitted >= anew[0].Admitted
+	}
+	for i := time.Duration(1); i < steps && len(c.models) > 0; i++ {
+		if p.Rest = whole * (steps - i) / steps; !slices.ContainsFunc(c.models, blind) {
+			return p.Rest
+		}
+	}
+	return 0
+}
