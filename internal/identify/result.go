@@ -337,8 +337,9 @@ func (x *search) explained(r *space.Region) space.Box {
 // unmeasured is the ratio between the ends of a time from which on a stated window is used instead.
 const unmeasured = 2
 
-// stated is the policy of r that answers state, if its time was not measured. best is what it is otherwise. The
-// time may be longer than any that was looked for. It is false if nothing is stated, or if that is refuted.
+// stated is the policy of r that answers state, if its time was not measured. best is what it is otherwise.
+// The time may be longer than any that was looked for. It is false if nothing is stated, or if that is
+// refuted.
 func (x *search) stated(r *space.Region, best space.Box) (space.Box, bool) {
 	h := r.Hull()
 	quota, window := identity.ToldLimit(x.tl, h.Q1, best.Q1, h.Q2, r.Kind.Paced)

@@ -66,8 +66,8 @@ func ToldWait(o *timeline.Observation, started time.Time) (time.Duration, bool) 
 
 // ToldLimit is the quota and the window that answers state for a limit of least to most units, of which quota
 // is the likeliest. It is a quota that the first denial states with its window, or that of which a new client
-// had used one request. After a request, a bucket (paced) is soon full, so this cannot be its quota. Otherwise
-// the window is the longest that the denial states; 0 for none.
+// had used one request. After a request, a bucket (paced) is soon full, so this cannot be its quota.
+// Otherwise the window is the longest that the denial states; 0 for none.
 func ToldLimit(tl *timeline.Timeline, least, quota, most int64, paced bool) (int64, time.Duration) {
 	var longest time.Duration
 	for _, q := range toldQuotas(tl) {

@@ -12,6 +12,7 @@ import (
 
 // TestTheWindowOfANewClientIsTold: most products state when a quota comes back, and not its window.
 func TestTheWindowOfANewClientIsTold(t *testing.T) {
+	const minute = time.Minute
 	date := time.Unix(1_800_000_000, 0).UTC()
 	for name, tt := range map[string]struct {
 		remaining string
@@ -22,15 +23,15 @@ func TestTheWindowOfANewClientIsTold(t *testing.T) {
 		limit     int64
 		window    time.Duration
 	}{
-		"exactly":                    {"99", 900 * time.Second, "", 100, false, 100, 15 * time.Minute},
-		"a second late":              {"99", 901 * time.Second, "", 400, false, 100, 15 * time.Minute},
-		"a second early":             {"99", 3599 * time.Second, "", 100, false, 100, time.Hour},
-		"not a new client":           {"42", 900 * time.Second, "", 100, false, 60, 0},
-		"fewer were admitted":        {"99", 900 * time.Second, "", 99, false, 60, 0},
-		"a denial states a window":   {"99", 900 * time.Second, "50;w=1200", 100, false, 50, 20 * time.Minute},
-		"a denial of another quota":  {"99", 900 * time.Second, "7;w=1200", 100, false, 60, 20 * time.Minute},
-		"a bucket":                   {"99", 900 * time.Second, "", 100, true, 60, 0},
-		"a reset of a second or two": {"99", time.Second, "", 100, false, 60, 0},
+		"exactly":             {"99", 900 * time.Second, "", 100, false, 100, 15 * minute},
+		"a second late":       {"99", 901 * time.Second, "", 400, false, 100, 15 * minute},
+		"a second early":      {"99", 3599 * time.Second, "", 100, false, 100, time.Hour},
+		"not a new client":    {"42", 900 * time.Second, "", 100, false, 60, 0},
+		"fewer were admitted": {"99", 900 * time.Second, "", 99, false, 60, 0},
+		"of a denial":         {"99", 900 * time.Second, "50;w=1200", 100, false, 50, 20 * minute},
+		"of another quota":    {"99", 900 * time.Second, "7;w=1200", 100, false, 60, 20 * minute},
+		"a bucket":            {"99", 900 * time.Second, "", 100, true, 60, 0},
+		"in a second":         {"99", time.Second, "", 100, false, 60, 0},
 	} {
 		field := func(name, value string) timeline.Field { return timeline.Field{Name: name, Value: value} }
 		first := timeline.Fields{field("Date", date.Format("Mon, 02 Jan 2006 15:04:05 GMT")),
@@ -39,7 +40,8 @@ func TestTheWindowOfANewClientIsTold(t *testing.T) {
 		tl := &timeline.Timeline{Observations: []timeline.Observation{
 			{Outcome: timeline.Allowed, Fields: first},
 			{Outcome: timeline.Denied, Fields: timeline.Fields{field("Ratelimit-Policy", tt.denial)}}}}
-		if limit, window := ToldLimit(tl, 21, 60, tt.most, tt.paced); limit != tt.limit || window != tt.window {
+		limit, window := ToldLimit(tl, 21, 60, tt.most, tt.paced)
+		if limit != tt.limit || window != tt.window {
 			t.Errorf("%s: got %d in %v, want %d in %v", name, limit, window, tt.limit, tt.window)
 		}
 	}
@@ -65,7 +67,8 @@ func TestWhatComesNextIsLongEnough(t *testing.T) {
 		text := r.Text(About{Again: "rlcheck identify URL",
 			Run:    func(string) string { return "rlcheck run -t URL" },
 			Budget: Budget{MaxRequests: 400, MaxTime: 5 * time.Minute}})
-		if !strings.HasSuffix(text, want) || strings.Count(text, "rlcheck ") != strings.Count(want, "rlcheck ") {
+		count := func(s string) int { return strings.Count(s, "rlcheck ") }
+		if !strings.HasSuffix(text, want) || count(text) != count(want) {
 			t.Errorf("%s: got\n%s\nwant it to end in\n%s", limit, text, want)
 		}
 	}
