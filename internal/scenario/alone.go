@@ -49,16 +49,19 @@ func (s *Scenario) Alone() string {
 // none of them.
 type Span struct{ Least, Duration time.Duration }
 
-// String prints a span for a reader: at least 5.67s; 2s to 15m2s by plan; up to 15m by plan.
+// String prints a span for a reader: at least 5.67s; 2s to 15m2s by plan; 6h20m by plan; up to 15m by plan.
 func (s Span) String() string {
 	switch {
 	case s.Least == s.Duration:
 		return "at least " + quantity.Rough(s.Duration)
 	case s.Least == 0:
 		return "up to " + quantity.Rough(s.Duration) + " by plan"
-	default:
-		return quantity.Rough(s.Least) + " to " + quantity.Rough(s.Duration) + " by plan"
 	}
+	least, most := quantity.Rough(s.Least), quantity.Rough(s.Duration)
+	if least != most {
+		most = least + " to " + most
+	}
+	return most + " by plan"
 }
 
 // Lasting returns how long scenarios take. Those that may be recorded beside others take as long as the

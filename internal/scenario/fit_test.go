@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
@@ -113,5 +114,21 @@ func TestNoBoundExceedsWhatALimitDeniesItself(t *testing.T) {
 	s := read(t, "sustained.yaml", grammar.Options{}) // the author of a file chose its limit and its bound
 	if len(s.Expect.Denials) != 1 {
 		t.Errorf("got %+v, want the bound of the file", s.Expect.Denials)
+	}
+}
+
+// TestASpanSaysATimeOnce: a run of six hours read "6h20m to 6h20m".
+func TestASpanSaysATimeOnce(t *testing.T) {
+	const s = time.Second
+	for want, span := range map[string]scenario.Span{
+		"at least 6s":         {6 * s, 6 * s},
+		"up to 6s by plan":    {0, 6 * s},
+		"2s to 6s by plan":    {2 * s, 6 * s},
+		"6h20m by plan":       {22801 * s, 22805 * s},
+		"2s to 15m2s by plan": {2 * s, 902 * s},
+	} {
+		if got := span.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

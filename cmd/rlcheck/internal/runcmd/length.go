@@ -34,6 +34,9 @@ func affordableOf(e *cli.Env, chosen []*scenario.Scenario, f Flags) ([]*scenario
 	return fit, nil
 }
 
+// patience is the longest run that is begun without a word of --budget.
+const patience = 10 * time.Minute
+
 // sayLength says in advance how much a long run, or one of several scenarios, sends, and how long it takes.
 func sayLength(e *cli.Env, chosen []*scenario.Scenario, f Flags) {
 	took := scenario.Lasting(chosen, f.serial)
@@ -49,6 +52,9 @@ func sayLength(e *cli.Env, chosen []*scenario.Scenario, f Flags) {
 	how := ""
 	if rests > 0 {
 		how = fmt.Sprintf(", %s of them silence in which the limit recovers", quantity.Rough(rests))
+	}
+	if took.Duration > patience && len(chosen) > 1 && f.budget == "" {
+		how += " (--budget time=5m runs only what fits)"
 	}
 	e.Say.Notef("at most %s, %s%s", quantity.Plural(mostRequests(chosen, f), "request"), took, how)
 }
