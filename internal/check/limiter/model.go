@@ -1,6 +1,8 @@
 package limiter
 
 import (
+	"slices"
+
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -32,7 +34,8 @@ func (m State) Clone() State {
 // Into is Clone into memory, which is used if it is large enough. It also returns that memory.
 func (m State) Into(memory []int64) (State, []int64) {
 	n := len(m.Zone.At)
-	memory = append(append(memory[:0], m.Zone.At...), m.Counts...)
+	memory = append(slices.Grow(memory[:0], n+len(m.Counts)), m.Zone.At...) // one allocation, not two
+	memory = append(memory, m.Counts...)
 	m.Zone.At, m.Counts = memory[:n:n], memory[n:]
 	return m, memory
 }
