@@ -182,7 +182,7 @@ func golang(t testing.TB, product, window string) string {
 			return
 		}
 		built.path = filepath.Join(dir, "golang")
-		cmd := exec.Command("go", "build", "-o", built.path, ".")
+		cmd := exec.Command("go", "build", "-tags", "nomsgpack", "-o", built.path, ".")
 		cmd.Dir = filepath.Join("testdata", "golang")
 		built.out, built.err = cmd.CombinedOutput()
 	})
