@@ -10,16 +10,18 @@ export CGO_ENABLED ?= 1
 demo:
 	$(GO) run ./cmd/rlcheck run --retries 3 scenarios
 
+# PLAIN are the flags of all tests: make check vets, and nobody debugs what was linked for one run.
+PLAIN = -vet=off -ldflags=-w
+
 # LONG are the packages whose tests take longest. They begin first, so none of them is alone at the end.
 LONG = internal/identify internal/trial internal/check cmd/rlcheck
 
 # test installs the servers that the tests talk to and runs all tests: three packages at a time, as some of them
-# mostly wait. Those of real servers run alone, as what they measure is no sharper than the machine is quiet. make
-# check vets.
+# mostly wait. Those of real servers run alone, as what they measure is no sharper than the machine is quiet.
 test: servers
-	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -vet=off -p 3 -timeout 14m $(LONG:%=./%) \
+	RLCHECK_REQUIRE_SERVERS=1 $(GO) test $(PLAIN) -p 3 -timeout 14m $(LONG:%=./%) \
 		$$($(GO) list ./... | grep -v '/internal/live$$' $(LONG:%=| grep -v '/%$$'))
-	RLCHECK_REQUIRE_SERVERS=1 $(GO) test -vet=off -timeout 14m ./internal/live
+	RLCHECK_REQUIRE_SERVERS=1 $(GO) test $(PLAIN) -timeout 14m ./internal/live
 
 servers:
 	.ci/servers
@@ -36,8 +38,8 @@ vet:
 
 # SERIAL are long tests of RACED packages that start nothing beside themselves, or wait for it at each step. They run without
 # the race detector, under which they take tenfold; a test that is not named here runs under it.
-# What is short is linked without tables for debuggers, three packages at a time in each list, as some of them mostly wait.
-SHORT = -vet=off -short -ldflags=-w -p 3
+# What is short runs three packages at a time in each list, as some of them mostly wait.
+SHORT = $(PLAIN) -short -p 3
 RACED = fleet httpd load load/journal load/transport ndjson redis selftest target target/redisstore target/state
 SERIAL = ^Test(MergingStreams|ARecordingIsSmall|TheDecisionLiesInTheInterval|ScriptsAtExactInstants|$\
 MemoryFollowsPartitionsInUse|MemoryKeepsRequestsInFlight|RightTargetEqualsReference|JournalIsReadToItsLastMark|$\
@@ -79,9 +81,10 @@ golden:
 # soak runs what takes hours: fifty bursts against nginx on a busy machine, some four million random histories, thousands of
 # recordings, a million decisions of each protocol, and what identify says of random limits and of every fault.
 soak: servers
-	RLCHECK_SOAK=1 RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 4h -count=1 -v -run 'Soak|Chaos|FiftyTimes|NeverAccuse|AnyLimitFail' ./internal/check ./internal/live ./internal/load
+	RLCHECK_SOAK=1 RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 4h -count=1 -v -run 'Soak|Chaos|FiftyTimes|NeverAccuse' ./internal/live ./internal/load
+	RLCHECK_SOAK=1 $(GO) test -timeout 4h -count=1 -v ./internal/check ./internal/trial
 	RLCHECK_SOAK=1 RLCHECK_SEED=$(SEEDS) $(GO) test -timeout 4h -count=1 -v \
-		-run 'Named|NoName|Other|FromFarAway|OnASteadyPath|AreFound|TakeLong|AreNoQueue|WithoutItsBan' \
+		-run 'Named|NoName|Other|FromFarAway|OnASteadyPath|AreFound|TakeLong|AreNoQueue|WithoutItsBan|IsTold' \
 		./internal/identify
 
 # SEEDS are the random limits that soak identifies, of 0-499, near and far.

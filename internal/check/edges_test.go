@@ -115,10 +115,7 @@ var edgeSpecs = [][2]string{
 // TestNoAccusationAtTheEdges: wherever a recording is cut out of traffic, it does not accuse a right limiter.
 // Without the edges in its header it often would. A wrong limit is refuted all the same.
 func TestNoAccusationAtTheEdges(t *testing.T) {
-	cuts := 10
-	if testing.Short() {
-		cuts = 3
-	}
+	cuts := max(fewer(t, 10), 3)
 	for _, c := range edgeSpecs {
 		t.Run(c[0], func(t *testing.T) {
 			t.Parallel()

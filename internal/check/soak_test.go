@@ -87,15 +87,18 @@ func TestJudgeNeverAccusesWhatTheOracleExplains(t *testing.T) {
 	}
 }
 
-// fewer is n, or about a sixteenth of it under -short (the race detector makes everything ten times as slow).
-// A test that calls it says on failure how it is run again.
+// fewer is n in a soak, half of it otherwise, and about a sixteenth under -short (the race detector makes
+// everything ten times as slow). A test that calls it says on failure how it is run again.
 func fewer(t testing.TB, n int) int {
 	t.Helper()
 	saysReplay(t)
-	if testing.Short() {
+	switch {
+	case os.Getenv("RLCHECK_SOAK") != "":
+		return n
+	case testing.Short():
 		return n/16 + 1
 	}
-	return n
+	return (n + 1) / 2
 }
 
 // soakRounds returns the number of rounds and of seeds: `always` rounds by default, `soak` rounds in a soak.

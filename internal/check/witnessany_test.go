@@ -19,7 +19,7 @@ import (
 // witness of a finding about one partition fails alone. Findings about a common window start fail together.
 // It judges recordings whole and as streams.
 func TestWitnessesOfAnyLimitFail(t *testing.T) {
-	rounds, seeds := soakRounds(t, 150, 2000)
+	rounds, seeds := soakRounds(t, 300, 2000)
 	failed, shared := 0, 0
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+5, uint64(round)))

@@ -392,7 +392,7 @@ func TestRandomLimitsAreNamed(t *testing.T) {
 	case testing.Short():
 		h.seeds(3)
 	default:
-		h.seeds(8)
+		h.seeds(5)
 	}
 }
 
@@ -403,7 +403,7 @@ func TestNoNameIsWrongOfOddWindows(t *testing.T) {
 		t.Skip("some seconds")
 	}
 	h := &harness{t: t, most: 12, odd: true, least: 50}
-	h.seeds(map[bool]uint64{false: 3, true: 500}[os.Getenv("RLCHECK_SOAK") != ""])
+	h.seeds(map[bool]uint64{false: 2, true: 500}[os.Getenv("RLCHECK_SOAK") != ""])
 }
 
 // If others used some of the quota before, the first answers may refute the truth. No name is wrong then

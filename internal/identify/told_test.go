@@ -21,7 +21,7 @@ func TestLimitsOfAMinuteAreNamedByOneKey(t *testing.T) {
 		limit, told string
 		soak, named bool
 	}{
-		{"token-bucket,rate=10/1m,burst=10", "", false, true},
+		{"token-bucket,rate=10/1m,burst=10", "", true, true},
 		{"sliding-window-log,rate=30/1m", `"d";q=30;w=60`, false, true},
 		{"sliding-window-log,rate=30/1m", `"d";q=50;w=10`, false, false}, // this is false
 		{"sliding-window-log,rate=60/1m", `"d";q=60;w=60`, true, true},

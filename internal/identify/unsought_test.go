@@ -74,7 +74,7 @@ func TestWhatIsNotLookedForIsTold(t *testing.T) {
 		"fixed-window,rate=10/3s,slots=3", "fixed-window,rate=6/4s,align=first,refresh=all,tick=1s",
 		"token-bucket,rate=4/2s,burst=4,tick=1s"}
 	if os.Getenv("RLCHECK_SOAK") == "" {
-		all = all[:2]
+		all = all[:1]
 	}
 	for _, text := range all {
 		limit := parsed(t, text)

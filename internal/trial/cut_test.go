@@ -37,8 +37,12 @@ func journaled(t *testing.T, s *scenario.Scenario) (out result.Scenario, text []
 // cut; the whole journal has what the recording has.
 func TestCutRecordingsAccuseNobody(t *testing.T) {
 	cuts := 6
-	if testing.Short() {
+	switch {
+	case os.Getenv("RLCHECK_SOAK") != "":
+	case testing.Short():
 		cuts = 3
+	default:
+		cuts = 4
 	}
 	for _, s := range bundled(t, grammar.Options{}) {
 		if testing.Short() && slices.Contains(long, s.ID) {
