@@ -22,39 +22,42 @@ func TestLossesAreNoDenials(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := func(string) (string, bool) { return "", false }
-	s, err := grammar.Parse(src, "burst.yaml", grammar.Options{Env: env,
-		Limit: "fixed-window,rate=20/10m,align=first"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	const window, bucket = "fixed-window,rate=20/10m,align=first", "token-bucket,rate=10/s,burst=20"
 	for _, c := range []struct {
-		name           string
+		name, limit    string
 		admitted, lost int
+		slow           time.Duration
 		word           string // of those that are lost, which come last
 		change         func([]timeline.Observation)
 		want           bool
 	}{
-		{"closed where it denies", 20, 20, "eof", nil, true},
-		{"silent where it denies", 20, 5, "timeout", nil, true},
-		{"lost although there is room", 19, 21, "eof", nil, false},
-		{"no limit at all", 30, 20, "eof", nil, false},
-		{"a few", 20, 4, "eof", nil, false},
-		{"not reached", 20, 20, "refused", nil, false},
-		{"a denial that is answered", 20, 20, "eof", func(obs []timeline.Observation) {
+		{"closed where it denies", window, 20, 20, 1, "eof", nil, true},
+		{"silent where it denies", window, 20, 5, 1, "timeout", nil, true},
+		{"silent for long", bucket, 20, 20, 1, "timeout", nil, true},
+		{"one at a time", bucket, 20, 20, 4 * time.Second, "timeout", nil, false},
+		{"lost although there is room", window, 19, 21, 1, "eof", nil, false},
+		{"no limit at all", window, 30, 20, 1, "eof", nil, false},
+		{"a few", window, 20, 4, 1, "eof", nil, false},
+		{"not reached", window, 20, 20, 1, "refused", nil, false},
+		{"a denial that is answered", window, 20, 20, 1, "eof", func(obs []timeline.Observation) {
 			o := &obs[30]
 			o.Answered, o.Error, o.Status, o.Outcome = true, "", 429, timeline.Denied
 		}, false},
-		{"an answer of another kind", 20, 20, "eof", func(obs []timeline.Observation) {
+		{"an answer of another kind", window, 20, 20, 1, "eof", func(obs []timeline.Observation) {
 			o := &obs[30]
 			o.Answered, o.Error, o.Status = true, "", 500
 		}, false},
 	} {
+		s, err := grammar.Parse(src, "burst.yaml", grammar.Options{Env: env, Limit: c.limit})
+		if err != nil {
+			t.Fatal(err)
+		}
 		tl := &timeline.Timeline{}
 		for i := range c.admitted + c.lost {
 			at := time.Duration(i) * time.Millisecond
 			o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1, Partition: "k",
 				Phase: "p", At: at}, Sent: at,
-				FirstByte: at + 1, Answered: true, Status: 200, Outcome: timeline.Allowed}
+				FirstByte: at + c.slow, Answered: true, Status: 200, Outcome: timeline.Allowed}
 			if i >= c.admitted {
 				o.FirstByte, o.Answered, o.Status, o.Outcome, o.Error = 0, false, 0, timeline.Unknown, c.word
 			}
@@ -74,7 +77,6 @@ func TestLossesAreNoDenials(t *testing.T) {
 		if _, got := answered(tl, s); got {
 			t.Errorf("%s: declared, and found", c.name)
 		}
-		s.Denied.Unanswered = false
 	}
 }
 
