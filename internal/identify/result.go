@@ -207,6 +207,8 @@ func (x *search) unknown(res *identity.Result) {
 		res.Stopped = why
 	} else if res.Found = x.unsought(); len(res.Found) > 0 {
 		res.Stopped = fmt.Sprintf(unsoughtToo, res.Found[0].Text)
+	} else if x.mayBeSeveral() {
+		res.Stopped = severalMore
 	} else {
 		res.Verdict = identity.None
 	}

@@ -162,6 +162,17 @@ var unsoughtKinds = []struct{ text, spec string }{
 		"sliding-window-counter,rate=%d/%s,align=first,tick=1s"},
 }
 
+// tickingKinds are limits whose clock ticks, but not in seconds, for a quota and a window.
+var tickingKinds = []struct {
+	text, spec string
+	tick       time.Duration
+}{
+	{"a sliding window log", "sliding-window-log,rate=%d/%s,tick=%s", 10 * time.Millisecond},
+	{"a sliding window log", "sliding-window-log,rate=%d/%s,tick=%s", 100 * time.Millisecond},
+	{"a token bucket", "token-bucket,rate=%[1]d/%[2]s,burst=%[1]d,tick=%[3]s", 100 * time.Millisecond},
+	{"a fixed window", "fixed-window,rate=%d/%s,align=first,tick=%s", 100 * time.Millisecond},
+}
+
 // unsoughtToo is why nothing is called unknown.
 const unsoughtToo = "a limit explains all answers that is not looked for: %s"
 
@@ -183,12 +194,17 @@ func (x *search) unsought() (out []identity.Candidate) {
 	tl := x.judged()
 	add := func(c identity.Candidate) {
 		if !x.asker.Refuted(tl, c.Limit, verdict.Exact, false) && x.asker.Explains(tl, c.Limit) &&
-			(c.Limit[0].Tick == 0 || x.asker.BySeconds(tl, c.Limit)) {
+			(c.Limit[0].Tick != time.Second || x.asker.BySeconds(tl, c.Limit)) {
 			out = append(out, c)
 		}
 	}
-	for _, q := range inARow(tl) {
+	for _, q := range seenQuotas(tl) {
 		shortest, longest := x.asLogs(tl, q)
+		for _, c := range ticking(q, shortest, longest) {
+			if !x.overdue() {
+				add(c)
+			}
+		}
 		for slots := int64(2); slots <= mostSlots; slots++ {
 			for _, w := range roundWindows(shortest, longest*time.Duration(slots)/time.Duration(slots-1)) {
 				if w%time.Duration(slots) == 0 && !x.overdue() {
@@ -208,7 +224,31 @@ func (x *search) unsought() (out []identity.Candidate) {
 	return out
 }
 
+// seenQuotas are the quotas that a recording suggests. What was admitted at first may be rare later.
+func seenQuotas(tl *timeline.Timeline) []int64 {
+	out := inARow(tl)
+	if q, _ := quotaOf(tl); q > 0 && !slices.Contains(out, q) {
+		out = append(out, q)
+	}
+	return out
+}
+
+// ticking are the limits of tickingKinds for a quota, between the windows of two logs.
+func ticking(quota int64, shortest, longest time.Duration) (out []identity.Candidate) {
+	for _, k := range tickingKinds {
+		for _, w := range roundWindows(shortest-k.tick, 2*longest+k.tick) {
+			limit, err := spec.Parse(fmt.Sprintf(k.spec, quota, w, k.tick))
+			if err == nil && w >= coarsest*k.tick {
+				out = append(out, onlyOne(k.text+" whose clock ticks every "+k.tick.String(), limit))
+			}
+		}
+	}
+	return out
+}
+
 const (
+	// coarsest is how many ticks a window has at least, as a coarser clock explains too much.
+	coarsest = 5
 	// mostSlots is into how many slots a window may be divided that is told.
 	mostSlots = 6
 	// longestCoarse is how long one by a clock of whole seconds may be.

@@ -70,17 +70,19 @@ func TestAWindowInSlotsIsNoClockOfWholeSeconds(t *testing.T) {
 // TestWhatIsNotLookedForIsTold: a limit that a SPEC says was called none of these, as nobody had looked for
 // it.
 func TestWhatIsNotLookedForIsTold(t *testing.T) {
-	all := []string{"fixed-window,rate=4/2400ms,slots=4", "sliding-window-log,rate=5/3s,tick=1s",
-		"fixed-window,rate=10/3s,slots=3", "fixed-window,rate=6/4s,align=first,refresh=all,tick=1s",
-		"token-bucket,rate=4/2s,burst=4,tick=1s"}
+	all := []string{"fixed-window,rate=4/2400ms,slots=4", "sliding-window-counter,rate=5/3s,tick=1s",
+		"sliding-window-log,rate=5/3s,tick=100ms", "sliding-window-log,rate=5/3s,tick=1s",
+		"fixed-window,rate=5/2s,align=first,tick=100ms", "fixed-window,rate=10/3s,slots=3",
+		"fixed-window,rate=6/4s,align=first,refresh=all,tick=1s", "token-bucket,rate=4/2s,burst=4,tick=1s"}
 	if os.Getenv("RLCHECK_SOAK") == "" {
-		all = all[:1]
+		all = all[:2]
 	}
 	for _, text := range all {
 		limit := parsed(t, text)
 		x := partsAsked(t, simulate(t, limit, 3), limit[0])
 		all := x.unsought()
-		truth := strings.Replace(text, ",slots", ",align=unknown,slots", 1)
+		truth := strings.NewReplacer(",slots", ",align=unknown,slots", "counter,rate=5/3s,",
+			"counter,rate=5/3s,align=unknown,").Replace(text)
 		if truth = parsed(t, truth).String(); !slices.ContainsFunc(all, func(c identity.Candidate) bool {
 			return c.Limit.String() == truth
 		}) {

@@ -75,6 +75,8 @@ func (r *Result) Text(a About) string {
 		}
 		line("  %s", r.unseen().sentence())
 		line("  %s", r.idle())
+	} else if r.Verdict == Open && len(r.Found) > 0 {
+		line("  %s", r.unseen().sentence())
 	}
 	if r.Next != "" {
 		line("  this would tell more: %s", r.Next)

@@ -15,23 +15,27 @@ import (
 // tick=1s the judge may read each request a second early, apart from all others, so it refutes little. Here
 // the place of the seconds is divided, and each request gets the readings that are possible there.
 func (a Asker) BySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
-	const first, finest, most = time.Second / 16, time.Millisecond, 500
+	const first, finest = time.Second / 16, time.Millisecond
 	if Several(tl) { // each client may have a clock of its own
 		return true
 	}
 	exact := slices.Clone(limit)
 	exact[0].Tick, exact[0].TickSet = 0, false
 	var open [][2]time.Duration
-	for from := time.Second; from < 2*time.Second; from += first { // late ones read the second before
+	last, most := 2*time.Second, 500
+	if p := limit[0]; p.Windowed() && p.Align == spec.AlignUnknown { // they may begin in any second
+		last, most = time.Second+p.Rate.Per, most*int(1+p.Rate.Per/time.Second)
+	}
+	for from := time.Second; from < last; from += first { // late ones read the second before
 		open = append(open, [2]time.Duration{from, from + first})
 	}
 	for range most {
 		if len(open) == 0 || a.Over() {
 			return a.Over()
 		}
-		last := len(open) - 1
-		from, to := open[last][0], open[last][1]
-		open = open[:last]
+		end := len(open) - 1
+		from, to := open[end][0], open[end][1]
+		open = open[:end]
 		if a.contradicts(tl, exact, from, to) {
 			continue
 		}
