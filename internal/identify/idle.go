@@ -77,11 +77,16 @@ func (x *search) mayExpire(res *identity.Result) bool {
 // or nothing is to be told.
 func (x *search) idle(ctx context.Context) bool {
 	const tries = 3
-	if len(x.regions) == 0 || x.made[idlePhase] >= tries || x.expires(x.candidate(x.regions[0])) == nil {
+	made := x.made[idlePhase]
+	if len(x.regions) == 0 || made >= tries ||
+		made >= x.chances() && x.expires(x.candidate(x.regions[0])) == nil {
 		return false
 	}
 	x.made[idlePhase]++
-	phases, _ := x.idling()
+	phases, lasting := x.idling()
+	if lasting == 0 {
+		return false
+	}
 	lasts := time.Duration(0)
 	for _, p := range phases {
 		lasts += p.Rest + time.Duration(p.Requests)*(p.Every+x.trip())
@@ -98,6 +103,16 @@ func (x *search) idle(ctx context.Context) bool {
 		x.usuals++
 	}
 	return true
+}
+
+// chances is how often the experiment is made at least. A clock of whole seconds forgets a client after 1 to
+// 2 s, say. A bucket that fills in about that time may be lucky once.
+func (x *search) chances() int {
+	const often, shortest, longest = 2, time.Second, 4 * time.Second
+	if r := x.regions[0]; r.Kind.Paced && x.o.Fresh && r.Recovery() > shortest && r.Recovery() < longest {
+		return often
+	}
+	return 0
 }
 
 // idling are the phases of idle. lasting is an idle time after which the only limit that is left must have

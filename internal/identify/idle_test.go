@@ -9,6 +9,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -90,6 +91,38 @@ func TestOneExperimentTellsWhetherAClientIsForgotten(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestAClientThatIsForgottenSoonerOrLaterIsTold: after 1 to 2 s, as by a clock of whole seconds. That does
+// not explain free admissions.
+func TestAClientThatIsForgottenSoonerOrLaterIsTold(t *testing.T) {
+	const s = time.Second
+	limit := parsed(t, "token-bucket,rate=150/1m,burst=5")
+	for _, free := range []bool{false, true} {
+		sim, last := simulate(t, limit, 1), time.Duration(0)
+		after := []time.Duration{11 * s / 10, 19 * s / 10}
+		sim.limiter = &stranger{right: sim.limiter,
+			step: func(st *stranger, n int, at time.Duration) reference.Decision {
+				if n > 1 && at-last > after[n%2] {
+					st.state[0] = st.right.Init()
+				}
+				if last = at; free && n%9 == 0 {
+					return reference.Decision{Allow: true}
+				}
+				return st.ask(0, at)
+			}}
+		x := begun(sim, usualBudget(), never)
+		for _, rest := range []time.Duration{0, 15, 16, 17, 13, 5, 15, 14, 12, 17, 5, 30} {
+			x.send(t.Context(), plan.Phase{Rest: rest * s / 10, Requests: 8, Every: 15 * ms, Denials: 2})
+		}
+		x.trail, x.stage = []*space.Region{known(limit[0])}, 1
+		res := &identity.Result{Verdict: identity.None}
+		x.mayForget(res)
+		told := strings.Contains(res.Stopped, "not always after the same time: "+limit.String()+",ttl=1.")
+		if told == free || told != (res.Verdict == identity.Open) {
+			t.Errorf("some are free: %v: got %s", free, res.Summary())
 		}
 	}
 }

@@ -19,9 +19,13 @@ import (
 // that time, so it is no kind to look for. It is told where nothing else explains a recording, or only a rare
 // kind does.
 
-// forgetting is the reason where a limit that forgets explains the recording.
-const forgetting = "a client that is silent for %s..%s has the whole quota again, and a limit that " +
+// forgetsEarly is the reason where a limit that forgets explains the recording.
+const forgetsEarly = "a client that is silent for %s..%s has the whole quota again, and a limit that " +
 	"forgets so early (ttl) explains all answers"
+
+// forgetsAtTimes is the reason where only one that forgets sometimes sooner does.
+const forgetsAtTimes = "a limit explains all answers that forgets idle clients, but not always after the " +
+	"same time: %s"
 
 // mayForget adds the limits that forget, where one explains all and no usual limit does.
 func (x *search) mayForget(res *identity.Result) {
@@ -29,6 +33,20 @@ func (x *search) mayForget(res *identity.Result) {
 	if !usable || x.stage == 0 && len(res.Found) > 0 {
 		return
 	}
+	if found, from, to := x.forgetting(); len(found) > 0 {
+		res.Verdict, res.Found = identity.Open, append(res.Found, found...)
+		res.Stopped = fmt.Sprintf(forgetsEarly, quantity.Brief(from), quantity.Brief(to))
+	} else if l := x.erratic(); l != nil {
+		res.Verdict = identity.Open
+		res.Stopped = fmt.Sprintf(forgetsAtTimes, l)
+	} else {
+		return
+	}
+	res.Gone, res.Sharper, res.Also = nil, nil, nil
+}
+
+// forgetting returns the limits that forget and explain the recording, and between which silences they do.
+func (x *search) forgetting() (found []identity.Candidate, from, to time.Duration) {
 	const tries = 8
 	tl, tried := x.shown(), 0
 	all := silences(tl)
@@ -38,15 +56,42 @@ func (x *search) mayForget(res *identity.Result) {
 			continue
 		}
 		if tried++; tried > tries || x.overdue() {
-			return
+			return nil, 0, 0
 		}
 		if found := x.forgetful(refute.Anew(tl, silence), quota, all[i-1], silence); len(found) > 0 {
-			res.Verdict, res.Found = identity.Open, append(res.Found, found...)
-			res.Stopped = fmt.Sprintf(forgetting, quantity.Brief(all[i-1]), quantity.Brief(silence))
-			res.Gone, res.Sharper, res.Also = nil, nil, nil
-			return
+			return found, all[i-1], silence
 		}
 	}
+	return nil, 0, 0
+}
+
+// erratic returns a usual limit that forgets clients after one silence or another, if one explains the
+// recording; else nil. Traefik is one, whose clock has whole seconds.
+func (x *search) erratic() spec.Limit {
+	const kinds, short = 2, 5
+	brief := func(s time.Duration) bool { return s < short*x.o.Every }
+	all := slices.DeleteFunc(silences(x.shown()), brief)
+	for _, r := range x.trail[:min(kinds, len(x.trail))] {
+		l := slices.Clone(x.candidateOfOne(r).Limit)
+		explains := func(from, to int) bool { // to the bounds alone, silences of a range are not alike
+			l[0].TTL, l[0].TTLTo = all[from], all[to]+time.Millisecond
+			return !x.overdue() && !x.asker.Refuted(x.shown(), l, verdict.Exact, false)
+		}
+		first, last := 0, len(all)-1
+		if len(all) == 0 || len(r.Kind.Parts) > 0 || r.Kind.Base.Refresh != "" || !explains(first, last) {
+			continue
+		}
+		for first < last && explains(first+1, last) {
+			first++
+		}
+		for first < last && explains(first, last-1) {
+			last--
+		}
+		const unit = time.Millisecond
+		l[0].TTL, l[0].TTLTo = all[first].Round(unit), all[last].Round(unit)+unit
+		return l
+	}
+	return nil
 }
 
 // forgetful returns the limits of at most quota units that forget and explain the recording. They forget
