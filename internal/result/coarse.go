@@ -12,8 +12,9 @@ import (
 )
 
 // Coarse says what limits how closely the recording of s measures its limit, and what would mend that. Both
-// are empty if only the number of requests limits it, or if the recording is not at hand. A limit gives back
-// units while a request is under way, while a clock stands still, and between two steps of a log:
+// are empty if only the number of requests limits it, or if the recording is not at hand. Requests that time
+// out tell nothing. A limit gives back units while a request is under way, while a clock stands still, and
+// between two steps of a log:
 //
 //	sent             answered
 //	|-- decided here, --|   and the limit gives back rate x wait units meanwhile: so many bursts look alike
@@ -25,7 +26,11 @@ func (s *Scenario) Coarse() (why, mend string) {
 	rate, tick := s.refill()
 	const less = "accept a coarser measurement (--set expect.resolution.burst=10%)"
 	back := func(d time.Duration) string { return givenBack(rate, d) }
+	late, all := s.timedOut()
 	switch {
+	case late*scarce > all:
+		return fmt.Sprintf("%d of %s got no answer in time", late, quantity.Plural(all, "request")),
+			"find out why the target does not answer: it may serve few clients at a time"
 	case !denied && s.Target != "" && rate*max(wait, tick).Seconds() >= noticed:
 		why = "an answer took " + back(wait)
 		if tick > wait {
@@ -47,6 +52,19 @@ func (s *Scenario) Coarse() (why, mend string) {
 	default: // each recording of it shows the same
 		return "an answer took " + back(wait), nearer + ", run more scenarios with it, or " + less
 	}
+}
+
+// scarce is one in how many requests may time out without a word of it.
+const scarce = 20
+
+// timedOut returns how many requests timed out, and how many there are in memory.
+func (s *Scenario) timedOut() (late, all int) {
+	for i := range s.Timeline.Observations {
+		if s.Timeline.Observations[i].Error == "timeout" {
+			late++
+		}
+	}
+	return late, len(s.Timeline.Observations)
 }
 
 // locksOut tells whether denied requests delay the next admission of p.

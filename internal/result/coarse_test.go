@@ -29,6 +29,8 @@ func TestCoarseNamesWhatHelps(t *testing.T) {
 			"an answer took 100 µs, in which the limit gives back 1 unit", "run more scenarios"},
 		"locked out": {fast + ",tick=10us,ban=1s", 10 * time.Microsecond, timeline.Denied,
 			"a client that keeps asking stays locked out", "expect.resolution.rate"},
+		"a time-out": {fast, 100 * time.Microsecond, timeline.Unknown,
+			"1 of 3 requests got no answer in time", "few clients at a time"},
 		"it is fine enough": {fast + ",tick=10us", 10 * time.Microsecond, timeline.Denied, "", ""},
 	} {
 		l, err := spec.Parse(c.limit)
@@ -42,7 +44,9 @@ func TestCoarseNamesWhatHelps(t *testing.T) {
 			o.FirstByte = o.Sent + c.answer
 			tl.Observations = append(tl.Observations, o)
 		}
-		tl.Observations[2].Outcome = c.last
+		if tl.Observations[2].Outcome = c.last; c.last == timeline.Unknown {
+			tl.Observations[2].Answered, tl.Observations[2].Error = false, "timeout"
+		}
 		s := &Scenario{Target: "http://127.0.0.1/", Limit: l, Timeline: tl}
 		why, mend := s.Coarse()
 		if !strings.HasPrefix(why, c.why) || !strings.Contains(mend, c.mend) || (why == "") != (c.why == "") {
