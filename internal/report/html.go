@@ -138,21 +138,33 @@ func contentPolicy() string {
 // mostOpen is how many scenarios that did not pass are unfolded, so that the page stays short if many fail.
 const mostOpen = 3
 
-// fill fills in the scenarios and the causes. Passed scenarios are folded, unless there is only one. Of the
-// others, all are folded but those that show a cause best.
-func (p *page) fill(raw, clean *result.Run, o Options) {
-	anchors, judged := map[string]string{}, slices.ContainsFunc(clean.Scenarios, counted)
+// newCards returns the scenarios by their urgency, all folded unless there is only one. What a note says of a
+// scenario is not said again.
+func newCards(raw, clean *result.Run, judged bool, o Options) (all []card) {
 	for i := range clean.Scenarios {
+		if judged && onlyNoted(&clean.Scenarios[i]) {
+			continue
+		}
 		c := newCard(fmt.Sprintf("s%d", i+1), &raw.Scenarios[i], &clean.Scenarios[i], o)
 		c.Folded = len(clean.Scenarios) > 1
 		if judged && c.Uncounted() {
-			c.Badge.Word = "NOT JUDGED"
+			c.Badge = badge{"NOT JUDGED", "none"}
 		}
-		anchors[c.ID] = c.Anchor
-		p.Cards = append(p.Cards, c)
+		all = append(all, c)
 	}
-	byUrgency := func(a, b card) int { return urgency(a.Scenario, o.Strict) - urgency(b.Scenario, o.Strict) }
-	slices.SortStableFunc(p.Cards, byUrgency)
+	slices.SortStableFunc(all, func(a, b card) int {
+		return urgency(a.Scenario, o.Strict) - urgency(b.Scenario, o.Strict)
+	})
+	return all
+}
+
+// fill fills in the scenarios and the causes. Those scenarios are unfolded that show a cause best.
+func (p *page) fill(raw, clean *result.Run, o Options) {
+	anchors, judged := map[string]string{}, slices.ContainsFunc(clean.Scenarios, counted)
+	p.Cards = newCards(raw, clean, judged, o)
+	for i := range p.Cards {
+		anchors[p.Cards[i].ID] = p.Cards[i].Anchor
+	}
 	open := 0
 	unfold := func(c *card) {
 		if c.Folded && open < mostOpen && c.Verdict != verdict.Pass && !(judged && c.Uncounted()) {

@@ -115,9 +115,7 @@ func (s *screen) rows(r *result.Run, o Options) error {
 	var rows [][]string
 	shown, judged := byNeed(r, o.Strict), slices.ContainsFunc(r.Scenarios, counted)
 	if judged {
-		shown = slices.DeleteFunc(shown, func(x *result.Scenario) bool {
-			return x.Uncounted() && x.Counts.Sent == 0
-		})
+		shown = slices.DeleteFunc(shown, onlyNoted)
 	}
 	for _, x := range shown {
 		word := s.paintWord(x.Word(), x.Verdict, x.Weighs(o.Strict))
@@ -138,6 +136,9 @@ func (s *screen) rows(r *result.Run, o Options) error {
 	}
 	return s.table(head, align, rows)
 }
+
+// onlyNoted tells whether a scenario that does not count sent nothing: a note names it.
+func onlyNoted(s *result.Scenario) bool { return s.Uncounted() && s.Counts.Sent == 0 }
 
 func counted(s result.Scenario) bool { return !s.Uncounted() }
 
