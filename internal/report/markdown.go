@@ -109,13 +109,16 @@ func (m *markdown) scenarios(r *result.Run, o Options) {
 	m.row("verdict", "scenario", r.LimitWord()+" (measured)", "allowed", "denied", "unknown",
 		"p50 / p99 allowed", "p50 / p99 denied")
 	m.row("---", "---", "---", "--:", "--:", "--:", "--:", "--:")
-	for i := range r.Scenarios {
-		s := &r.Scenarios[i]
-		worths := s.Worth()
+	all, judged := listed(r, o.Strict)
+	for _, s := range all {
+		worths, word := s.Worth(), mdVerdict(s, o)
+		if judged && s.Uncounted() {
+			word = "not judged"
+		}
 		for k := range worths {
 			worths[k] = plain.Markdown(worths[k])
 		}
-		m.row(mdVerdict(s, o), plain.Code(s.ID, true)+"<br>"+plain.Markdown(s.Title),
+		m.row(word, plain.Code(s.ID, true)+"<br>"+plain.Markdown(s.Title),
 			strings.Join(worths, "<br>"), quantity.Thousands(s.Counts.Allowed),
 			quantity.Thousands(s.Counts.Denied), quantity.Thousands(s.Counts.Unknown),
 			medianAndTail(s.Latency.Allowed.Service),

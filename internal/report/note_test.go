@@ -89,6 +89,11 @@ func TestWhatWasNotJudgedIsNoDoubt(t *testing.T) {
 		t.Errorf("got a page with %d folded scenarios, want retry-after, NOT JUDGED",
 			strings.Count(page, folded))
 	}
+	md := string(render(t, "markdown", r, Options{}))
+	last := strings.Index(md, "\n| not judged | `retry-after`")
+	if last < strings.LastIndex(md, "| ✅ PASS | ") || strings.Contains(md, "`proxy-repeats`") {
+		t.Errorf("got\n%s\nwant retry-after last, not judged, and no row of proxy-repeats", md)
+	}
 	alone := sample.Run(r.Scenarios[1])
 	text := string(render(t, "table", alone, Options{}))
 	if !strings.Contains(text, "\n INCONCLUSIVE  retry-after ") {

@@ -113,10 +113,7 @@ func (s *screen) rows(r *result.Run, o Options) error {
 	head := []string{"VERDICT", "SCENARIO", "MEASURED, OR WHY", "ALLOWED", "DENIED"}
 	align := "lllrr"
 	var rows [][]string
-	shown, judged := byNeed(r, o.Strict), slices.ContainsFunc(r.Scenarios, counted)
-	if judged {
-		shown = slices.DeleteFunc(shown, onlyNoted)
-	}
+	shown, judged := listed(r, o.Strict)
 	for _, x := range shown {
 		word := s.paintWord(x.Word(), x.Verdict, x.Weighs(o.Strict))
 		if judged && x.Uncounted() {
@@ -159,16 +156,19 @@ func urgency(s *result.Scenario, strict bool) int {
 	}
 }
 
-// byNeed returns the scenarios of r by their urgency, and those of equal urgency in the order of the run.
-func byNeed(r *result.Run, strict bool) []*result.Scenario {
-	out := make([]*result.Scenario, len(r.Scenarios))
+// listed returns the scenarios of r by their urgency, and those of equal urgency in the order of the run. If
+// any was judged, those are left out that only a note names.
+func listed(r *result.Run, strict bool) (all []*result.Scenario, judged bool) {
+	judged = slices.ContainsFunc(r.Scenarios, counted)
 	for i := range r.Scenarios {
-		out[i] = &r.Scenarios[i]
+		if s := &r.Scenarios[i]; !judged || !onlyNoted(s) {
+			all = append(all, s)
+		}
 	}
-	slices.SortStableFunc(out, func(a, b *result.Scenario) int {
+	slices.SortStableFunc(all, func(a, b *result.Scenario) int {
 		return urgency(a, strict) - urgency(b, strict)
 	})
-	return out
+	return all, judged
 }
 
 // why says in a few words why a scenario did not pass, and what it measured.
