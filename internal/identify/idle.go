@@ -105,11 +105,13 @@ func (x *search) idle(ctx context.Context) bool {
 	return true
 }
 
-// chances is how often the experiment is made at least. A clock of whole seconds forgets a client after 1 to
-// 2 s, say. A bucket that fills in about that time may be lucky once.
+// chances is how often the experiment is made at least, where it costs little. A clock of whole seconds
+// forgets a client after 1 to 2 s, say. A bucket that fills in about that time may be lucky once.
 func (x *search) chances() int {
-	const often, shortest, longest = 2, time.Second, 4 * time.Second
-	if r := x.regions[0]; r.Kind.Paced && x.o.Fresh && r.Recovery() > shortest && r.Recovery() < longest {
+	const often, few, shortest, longest = 2, 12, time.Second, 4 * time.Second
+	r := x.regions[0]
+	whole := r.Recovery()
+	if r.Kind.Paced && x.o.Fresh && whole > shortest && whole < longest && x.volley() <= few {
 		return often
 	}
 	return 0
