@@ -60,7 +60,11 @@ func (x *search) lastly(ctx context.Context) {
 //
 // The rest is for windows that nobody would write. Experiments that were made for another kind may have found
 // the only window that explains them.
-var usualRests = []time.Duration{210, 137, 60, 90, 104, 92, 104, 90, 43, 117, 55, 163, 35, 71, 48, 66}
+var usualRests = []time.Duration{210, 137, 60, 90, 104, 92, 104, 90, 43, edge, 55, 163, 35, edge, 48, 66}
+
+// edge is a silence that ends just after the window that the last phase began. A clock that ticks may still
+// deny some requests then.
+const edge = 101
 
 // ofAny is how many usual experiments suit any window.
 const ofAny = 8
@@ -413,11 +417,25 @@ func (x *search) usualRest(whole time.Duration) (time.Duration, bool) {
 		until, rests = x.sendUntil(), usualRests[x.usuals:]
 	}
 	for _, percent := range rests {
-		if rest := max(whole*percent/100, x.every); x.s.Now()+rest < until {
+		rest := whole * percent / 100
+		if percent == edge {
+			rest -= x.lasted()
+		}
+		if rest = max(rest, x.every); x.s.Now()+rest < until {
 			return rest, true
 		}
 	}
 	return 0, false
+}
+
+// lasted is how long the last phase took.
+func (x *search) lasted() time.Duration {
+	all := x.tl.Observations
+	i := len(all) - 1
+	for i > 0 && all[i-1].Phase == all[len(all)-1].Phase {
+		i--
+	}
+	return x.s.Now() - all[i].Sent
 }
 
 // usualExperiment makes the next usual experiment: it asks for the quota of the first kind that is left. It
