@@ -12,14 +12,18 @@ import (
 )
 
 // Headline says the result of a run, behind its verdict: 36 scenarios: 34 PASS, 2 FAIL (burst, replicas), in
-// 2m16s. It separates failures that do not count.
+// 2m16s. It separates failures that do not count. Of an identified limit it is the SPEC.
 func Headline(r *result.Run, strict bool) string {
 	if len(r.Scenarios) == 0 {
 		return strings.TrimSuffix("nothing was judged in "+quantity.Brief(r.Duration)+interruption(r), ", ")
 	}
 	if len(r.Scenarios) == 1 {
 		s := &r.Scenarios[0]
-		text := s.ID + " in " + quantity.Brief(r.Duration)
+		text := s.ID
+		if s.Answer != "" && s.Verdict == verdict.Pass {
+			text = s.Limit.String()
+		}
+		text += " in " + quantity.Brief(r.Duration)
 		if s.Verdict == verdict.Fail && !s.Weighs(strict) {
 			text += ": its FAIL does not count (" + s.Kind + ")"
 		}
