@@ -304,6 +304,7 @@ func (s *Stream) pieces(plan *pieces.Plan, st *partition) *pieces.Pieces {
 		x.Whole(s.read(st, st.tape.N), s.end)
 		return x
 	}
+	x.Most = st.tape.N
 	again(func(o *timeline.Observation) bool {
 		x.Observe(o)
 		return true

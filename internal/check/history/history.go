@@ -45,8 +45,9 @@ type History struct {
 	PossibleEnds []Ending
 	// Denied ascends by Start.
 	Denied []Event
-	// either is the memory of Possible, where Possible differs from Admitted.
+	// either is the memory of Possible, where Possible differs from Admitted. whole: Admitted is All.
 	either []Event
+	whole  bool
 	// Crowded: there are very many partitions, or this one is large. A plain explanation is then looked for
 	// first.
 	Crowded bool
@@ -124,14 +125,14 @@ func (h *History) Split() {
 			denied++
 		}
 	}
-	h.Admitted, h.Denied = slices.Grow(h.Admitted[:0], admitted), slices.Grow(h.Denied[:0], denied)
-	for i := range h.All {
-		switch h.All[i].Outcome {
-		case timeline.Allowed:
-			h.Admitted = append(h.Admitted, h.All[i])
-		case timeline.Denied:
-			h.Denied = append(h.Denied, h.All[i])
-		}
+	h.Denied = slices.Grow(h.Denied[:0], denied)
+	if h.whole { // the memory is that of All
+		h.Admitted = nil
+	}
+	if h.whole = admitted == len(h.All); h.whole {
+		h.Admitted = h.All[:admitted:admitted]
+	} else {
+		h.divide(admitted)
 	}
 	h.Possible = h.Admitted
 	if possible != admitted {
@@ -145,6 +146,19 @@ func (h *History) Split() {
 	}
 	h.AdmittedByEnd = OrderInto(h.AdmittedByEnd, h.Admitted)
 	h.endPossible()
+}
+
+// divide fills Admitted, of so many, and Denied.
+func (h *History) divide(admitted int) {
+	h.Admitted = slices.Grow(h.Admitted[:0], admitted)
+	for i := range h.All {
+		switch h.All[i].Outcome {
+		case timeline.Allowed:
+			h.Admitted = append(h.Admitted, h.All[i])
+		case timeline.Denied:
+			h.Denied = append(h.Denied, h.All[i])
+		}
+	}
 }
 
 // Known tells whether any request of h has an outcome.

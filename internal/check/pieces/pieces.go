@@ -23,6 +23,8 @@ type Pieces struct {
 	// piece is taken when it has `full` of them.
 	Obs  []timeline.Observation
 	From int64
+	// Most is how many observations come in all. 0: not known.
+	Most int
 	// full and size are numbers of observations. size is the least value of full.
 	full, size int
 	end        time.Duration
@@ -98,7 +100,22 @@ func (x *Pieces) Observe(o *timeline.Observation) {
 		x.take(o.Sent)
 	}
 	x.end = max(x.end, o.Sent, o.FirstByte, o.Done)
+	if len(x.Obs) == cap(x.Obs) {
+		x.grow()
+	}
 	x.Obs = append(x.Obs, *o)
+}
+
+// grow makes room for the rest of the piece, and no more. A piece that could not be cut yet will probably be
+// all of a partition that is not much larger.
+func (x *Pieces) grow() {
+	room := min(x.full, x.Most)
+	if x.From == 0 && x.full > x.size && x.Most <= 4*x.full {
+		room = x.Most
+	}
+	if room > len(x.Obs) {
+		x.Obs = append(make([]timeline.Observation, 0, room), x.Obs...)
+	}
 }
 
 // done tells whether there is nothing left to ask.
@@ -275,7 +292,7 @@ func (x *Pieces) carry(obs []timeline.Observation, until int64) {
 	}
 	from := oldest - max(x.plan.memory, x.plan.reach) - 1
 	if from = max(from, x.From); from <= 0 { // the beginning may still matter
-		x.full = max(x.full, 2*len(x.Obs))
+		x.full, x.histories = max(x.full, 2*len(x.Obs)), nil
 		return
 	}
 	x.levelsAt(from)

@@ -195,6 +195,7 @@ func judgeStream(e *cli.Env, r *ndjson.Reader, name string, f *Flags) (
 	}
 	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches)
 	sayTerms(e, name, f, h.Judged)
+	garbage.Judging()
 	j, err := f.judges.Finish()
 	if why := result.ForeignDetail(h.Notes); err == nil && why != "" {
 		j.Doubt(verdict.UnclassifiedStatus, why)
@@ -268,6 +269,7 @@ func judgeLog(e *cli.Env, in io.Reader, name string, f *Flags) (*verdict.Judgeme
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
+	garbage.Judging()
 	j, err := f.judges.Finish()
 	if err == nil {
 		_ = f.kept.Around(j, l.Each) // a report without pictures says so

@@ -45,6 +45,14 @@ func (g *Garbage) Seen() {
 	}
 }
 
+// Judging makes the collector run often while a recording is judged that was read: the judge holds whole
+// pieces of a large one.
+func (g *Garbage) Judging() {
+	if g.usual == 0 && g.seen > Most {
+		g.usual = debug.SetGCPercent(GCPercent)
+	}
+}
+
 // Over makes the collector run as usual.
 func (g *Garbage) Over() {
 	if g.usual != 0 {

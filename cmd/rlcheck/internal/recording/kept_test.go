@@ -26,6 +26,10 @@ func TestGarbageIsCollectedOftenWhereMuchIsKept(t *testing.T) {
 		if got := percent(); got != tt.want {
 			t.Errorf("%d bytes kept: got %d percent, want %d", tt.kept, got, tt.want)
 		}
+		if g.Judging(); percent() != GCPercent {
+			t.Errorf("%d bytes kept: got %d percent while they are judged, want %d", tt.kept, percent(),
+				GCPercent)
+		}
 		if g.Over(); percent() != 100 {
 			t.Errorf("%d bytes kept: got %d percent when it is over, want 100", tt.kept, percent())
 		}
