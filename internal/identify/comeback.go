@@ -10,10 +10,11 @@ import (
 )
 
 // comeback asks ever more rarely until a request is admitted again, but densely about the time that a denial
-// states. It reports false where the budget ends first.
+// states. Twice the rest each time would lose up to a minute of a window of a minute, so long rests become
+// longer by a quarter. It reports false where the budget ends first.
 func (x *search) comeback(ctx context.Context) bool {
 	once := plan.Phase{Name: comebackPhase, Rest: 2 * x.every, Requests: 1}
-	for believed := false; ; once.Rest *= 2 {
+	for believed := false; ; {
 		last := &x.tl.Observations[len(x.tl.Observations)-1]
 		if last.Outcome == timeline.Allowed {
 			return true
@@ -24,6 +25,11 @@ func (x *search) comeback(ctx context.Context) bool {
 		}
 		if !x.send(ctx, ask) {
 			return false
+		}
+		if x.fewFit(3 * once.Rest) {
+			once.Rest += once.Rest / 4
+		} else {
+			once.Rest *= 2
 		}
 	}
 }

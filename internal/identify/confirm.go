@@ -271,6 +271,9 @@ func (x *search) unbanned(ctx context.Context, most int) bool {
 // does not. The last request comes when the return is due.
 func (x *search) denials(made int) []plan.Phase {
 	const places = 4
+	if phases := x.edge(); made < 2 && len(phases) > 0 {
+		return phases
+	}
 	all, whole, recovers := x.course(), x.regions[0].Recovery(), x.recovers()
 	slack := x.slack() * time.Duration(made/2+1)
 	var rests []time.Duration
@@ -307,6 +310,36 @@ func (x *search) denials(made int) []plan.Phase {
 		_, latest := c.after(third)
 		last.Rest = max(x.every, latest+slack)
 		return []plan.Phase{use, first, second, third, last}
+	}
+	return nil
+}
+
+// edge asks for the quota so late in a window by the clock that it is denied shortly before the window ends,
+// and then until a request is admitted. A ban that is looked for would last longer. There are no phases where
+// the end of a window is not known well enough.
+//
+//	|             a a a d d | a      | where windows end
+func (x *search) edge() []plan.Phase {
+	const places, rungs = 40, 12
+	r := x.regions[0]
+	if !x.fewFit(r.Hull().T2) || !r.Kind.Base.Fixed() || r.Kind.Base.Align != spec.AlignUnknown {
+		return nil
+	}
+	h, bearable := r.Hull(), x.bearable()
+	step := (bearable - x.every - 2*x.slack()) / rungs
+	if step < x.every {
+		return nil
+	}
+	use := plan.Phase{Name: unbannedPhase, Requests: int(h.Q2) + 1, Every: x.every, Denials: 1}
+	for i, all := 0, x.course(); i < 2*places; i++ {
+		use.Rest = max(x.every, h.T2*time.Duration(i)/places)
+		_, denied := all.clone().after(plan.Phase{Rest: use.Rest}) // nothing is sent
+		from, to := all.clone().after(use)
+		if denied > 0 || from < bearable/4 || to > bearable*3/4 {
+			continue
+		}
+		return []plan.Phase{use, {Name: unbannedPhase, Rest: x.every, Requests: rungs, Every: step,
+			Admits: 1}}
 	}
 	return nil
 }

@@ -459,6 +459,12 @@ func (x *search) planner() *plan.Planner {
 	return p
 }
 
+// fewFit tells whether few windows of a length fit the budget of time: then each must tell much.
+func (x *search) fewFit(window time.Duration) bool {
+	const few = 20
+	return window > x.o.MaxTime/few
+}
+
 // trip is the median time from a request to its answer, without waiting in a queue.
 func (x *search) trip() time.Duration {
 	all := trip.Trips(x.shown(), timeline.Allowed, timeline.Denied, timeline.Unknown)
