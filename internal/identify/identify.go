@@ -437,23 +437,32 @@ func (x *search) planner() *plan.Planner {
 		tl = &timeline.Timeline{}
 	}
 	for _, r := range likely {
-		n := 8
-		if r.Kind.Base.Align == spec.AlignUnknown {
+		n, h, clocked := 8, r.Hull(), r.Kind.Base.Align == spec.AlignUnknown
+		few := x.fewFit(r.Back(h.Q1, h.T1))
+		if clocked && (!few || len(likely) > 1) {
 			n = 4
 		}
+		p.Few = p.Few || few
 		points := r.Points(n, x.doubting || len(likely) == 1)
 		parts := []*space.Kind{r.Kind}
 		if x.far { // far away, models of one rounding may not tell some kinds apart
 			parts = r.Kind.Each()
 		}
+		first := len(p.Models)
 		for i, b := range points {
 			if late() { // it plans with the models so far
 				return p
+			}
+			if few && clocked { // it stands; any other length has no phase, and its prediction leads astray
+				b = b.Point()
 			}
 			if m := plan.NewModel(r, tl, parts[i%len(parts)], b); m != nil {
 				m.Weight = 1 / float64(len(points)*len(likely))
 				p.Models = append(p.Models, m)
 			}
+		}
+		if few && clocked && r.Kind.Base.Fixed() && !x.doubting {
+			p.Prune(first)
 		}
 	}
 	return p

@@ -50,11 +50,17 @@ func (p *Planner) worth(e Experiment) (bits, cost float64) {
 		return 0, 1
 	}
 	cost = requests/float64(p.Requests) + float64(lasts)/float64(p.TimeLeft)
+	if p.Few && 2*lasts > p.TimeLeft { // nothing that it tells could be followed up
+		cost *= lastWorth
+	}
 	if p.Far && p.alone() { // planning costs little there
 		return bits, cost + 0.01
 	}
 	return bits, cost + 0.05
 }
+
+// lastWorth is how many times as much an experiment costs after which no other of its length fits.
+const lastWorth = 3
 
 // kindWorth is how many times as much it counts to tell the kind.
 const kindWorth = 3
@@ -66,6 +72,20 @@ func entropy[K comparable](shares map[K]float64, whole float64) (bits float64) {
 		bits -= w * math.Log2(w/whole)
 	}
 	return bits
+}
+
+// Prune drops the models of a kind, which begin at first, that miss more outcomes than its best one does. Of
+// windows by the clock, a length that is refuted has no phase, and its prediction leads astray.
+func (p *Planner) Prune(first int) {
+	least, whole := math.MaxInt, 0.0
+	for _, m := range p.Models[first:] {
+		least, whole = min(least, m.Missed), whole+m.Weight
+	}
+	kept := slices.DeleteFunc(slices.Clone(p.Models[first:]), func(m *Model) bool { return m.Missed > least })
+	for _, m := range kept {
+		m.Weight = whole / float64(len(kept))
+	}
+	p.Models = append(p.Models[:first], kept...)
 }
 
 // Weigh lowers the weight of models that miss more outcomes.
