@@ -249,7 +249,7 @@ func (s *screen) causes(all []evidence.Cause) {
 		c := &shown[i]
 		s.line("")
 		s.wrapped(0, s.paint(c.Verdict, c.Counts)+" "+c.Who()+": "+c.Sentence())
-		for _, l := range []string{c.Clearest.Span, c.Also()} {
+		for _, l := range []string{c.Expected, c.Clearest.Span, c.Also()} {
 			if l != "" {
 				s.wrapped(2, l)
 			}

@@ -33,6 +33,9 @@ type Cause struct {
 	Remark, First bool
 	// Mend says what to do about it. May be empty.
 	Mend string
+	// Expected is what the scenario asserts, in the first cause of one that fails alone while others pass.
+	// Empty otherwise.
+	Expected string
 }
 
 // Causes gathers what needs action from the scenarios that did not pass. First come remarks on the answers of
@@ -67,7 +70,30 @@ func Causes(raw, clean *result.Run, strict bool) []Cause {
 	slices.SortStableFunc(g.all, func(a, b Cause) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(len(b.IDs), len(a.IDs)))
 	})
+	expected(g.all, clean)
 	return g.all
+}
+
+// expected fills in what the scenarios of single failures assert, each once. If another one passed, the limit
+// itself holds, and its numbers say little.
+func expected(all []Cause, r *result.Run) {
+	if !slices.ContainsFunc(r.Scenarios, func(s result.Scenario) bool { return s.Verdict == verdict.Pass }) {
+		return
+	}
+	titles := map[string]string{}
+	for i := range r.Scenarios {
+		titles[r.Scenarios[i].ID] = r.Scenarios[i].Title
+	}
+	for i := range all {
+		c := &all[i]
+		if c.Verdict != verdict.Fail || len(c.IDs) > 1 || titles[c.IDs[0]] == "" {
+			continue
+		}
+		if !c.Remark { // a remark has it in its sentence
+			c.Expected = "expected: " + titles[c.IDs[0]]
+		}
+		delete(titles, c.IDs[0])
+	}
 }
 
 // rank orders causes by what a reader needs first.
@@ -244,7 +270,7 @@ func (c *Cause) Also() string {
 
 // Lines returns the lines of a cause below its title, without any markup.
 func (c *Cause) Lines() []string {
-	out := []string{c.Sentence(), c.Clearest.Span, c.Also()}
+	out := []string{c.Sentence(), c.Expected, c.Clearest.Span, c.Also()}
 	if c.Clearest.Hint != "" {
 		out = append(out, "perhaps: "+c.Clearest.Hint)
 	}
