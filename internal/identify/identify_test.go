@@ -428,11 +428,11 @@ func TestNoNameIsWrongFromFarAway(t *testing.T) {
 	h.seeds(500)
 }
 
-// The same over a network, where most of each round trip is the way. Of seeds 0 to 59, 56 were named, none
-// wrongly; of seeds 340 to 369, 28. The other six regain a unit in 50 to 67 ms, or are a counter of 300 ms.
-// Of 11 more limits that regain a unit in 50 to 100 ms, 4 were named.
+// The same over a network, where most of each round trip is the way. Of seeds 0 to 99, 96 were named, none
+// wrongly. The others regain a unit in 50 to 67 ms, of which one may never be told, or are a counter of
+// 600 ms.
 func TestNoNameIsWrongOverANetwork(t *testing.T) {
-	h := &harness{t: t, most: 6, slow: true, network: true, least: 90}
+	h := &harness{t: t, most: 6, slow: true, network: true, least: 95}
 	if os.Getenv("RLCHECK_SOAK") == "" {
 		t.Skip("takes an hour: RLCHECK_SOAK")
 	}
