@@ -118,10 +118,12 @@ func (x *search) chances() int {
 }
 
 // idling are the phases of idle. lasting is an idle time after which the only limit that is left must have
-// been seen to know a client: a little less than the longest that can tell. It is 0 where none can.
+// been seen to know a client: a little less than the longest that can tell. It is 0 where none can, and where
+// few such silences fit the time: the name then says that none was seen.
 func (x *search) idling() (phases []plan.Phase, lasting time.Duration) {
 	r := x.regions[0]
-	if r.Rare() || x.withoutQueue != nil || r.Kind.Base.Refresh == spec.RefreshAll { // a time to live itself
+	lives := r.Kind.Base.Refresh == spec.RefreshAll // a time to live itself
+	if r.Rare() || lives || x.withoutQueue != nil || x.fewFit(r.Recovery()) {
 		return nil, 0
 	}
 	all, slack := x.course(), 2*x.slack()
