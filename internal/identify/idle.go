@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -33,13 +34,39 @@ func (x *search) expires(c identity.Candidate) *identity.Candidate {
 	if lasting <= 0 {
 		return nil
 	}
+	if x.remembered(c.Limit, lasting, lasting*27/25) {
+		return nil
+	}
 	c.Limit = slices.Clone(c.Limit)
 	c.Text += " that forgets idle clients"
 	c.Limit[0].TTL = lasting
-	if x.asker.Refuted(x.shown(), c.Limit, verdict.Exact, true) {
-		return nil
-	}
 	return &c
+}
+
+// remembered tells whether the recording refutes that a limit forgets clients after ttl. Of windows by the
+// clock, the judge may place those of each stretch apart then. But a forgotten client is a new one in the
+// windows of the same clock. That is asked of the first time from ttl to other which each silence surely
+// exceeds or not.
+func (x *search) remembered(l spec.Limit, ttl, other time.Duration) bool {
+	const steps = 8
+	tl, forgets := x.shown(), slices.Clone(l)
+	forgets[0].TTL = ttl
+	if x.asker.Refuted(tl, forgets, verdict.Exact, true) {
+		return true
+	}
+	if l[0].Align != spec.AlignUnknown || x.far || refute.Several(tl) {
+		return false
+	}
+	forgets[0].TTL, forgets[0].Align = 0, spec.AlignShared
+	all := silences(tl)
+	for i := range time.Duration(steps) {
+		at := ttl + (other-ttl)*i/steps
+		near := func(s time.Duration) bool { return (s - at).Abs() <= x.slack()+at/100 }
+		if !slices.ContainsFunc(all, near) {
+			return x.asker.Refuted(refute.Anew(tl, at), forgets, verdict.Exact, true)
+		}
+	}
+	return false
 }
 
 // remembers is the longest silence after which a client was seen to be known, before its quota was whole. 0:
@@ -50,9 +77,7 @@ func (x *search) remembers(c identity.Candidate) time.Duration {
 	slices.Reverse(all)
 	all = slices.DeleteFunc(all, func(s time.Duration) bool { return s >= c.Limit[0].Recovery() })
 	for _, silence := range all[:min(most, len(all))] {
-		forgets := slices.Clone(c.Limit)
-		forgets[0].TTL = silence
-		if !x.overdue() && x.asker.Refuted(x.shown(), forgets, verdict.Exact, true) {
+		if !x.overdue() && x.remembered(c.Limit, silence, silence*23/25) {
 			return silence
 		}
 	}
