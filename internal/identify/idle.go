@@ -54,7 +54,7 @@ func (x *search) remembered(l spec.Limit, ttl, other time.Duration) bool {
 	if x.asker.Refuted(tl, forgets, verdict.Exact, true) {
 		return true
 	}
-	if l[0].Align != spec.AlignUnknown || x.far || refute.Several(tl) {
+	if l[0].Align != spec.AlignUnknown || refute.Several(tl) {
 		return false
 	}
 	forgets[0].TTL, forgets[0].Align = 0, spec.AlignShared
@@ -143,12 +143,12 @@ func (x *search) chances() int {
 }
 
 // idling are the phases of idle. lasting is an idle time after which the only limit that is left must have
-// been seen to know a client: a little less than the longest that can tell. It is 0 where none can, and where
-// few such silences fit the time: the name then says that none was seen.
+// been seen to know a client: a little less than the longest that can tell. It is 0 where none can, from far
+// away, and where few such silences fit the time: the name then says that none was seen.
 func (x *search) idling() (phases []plan.Phase, lasting time.Duration) {
 	r := x.regions[0]
 	lives := r.Kind.Base.Refresh == spec.RefreshAll // a time to live itself
-	if r.Rare() || lives || x.withoutQueue != nil || x.fewFit(r.Recovery()) {
+	if r.Rare() || lives || x.withoutQueue != nil || x.far || x.fewFit(r.Recovery()) {
 		return nil, 0
 	}
 	all, slack := x.course(), 2*x.slack()
