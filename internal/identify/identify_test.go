@@ -382,8 +382,8 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 }
 
 // Random limits of all algorithms and axes are named rightly, although they state nothing. RLCHECK_SOAK runs
-// 500 seeds of any size in a quarter of an hour. Of these 491 were named, and none wrongly. Four of the others
-// may have a ttl, four are counters whose rounding or alignment is open, and one is a queue.
+// 500 seeds of any size in a quarter of an hour. Of these 491 were named, and none wrongly. Four others may
+// have a ttl, four are counters whose rounding or alignment is open, and one is a queue.
 func TestRandomLimitsAreNamed(t *testing.T) {
 	h := &harness{t: t, most: 6, least: 85}
 	switch {
