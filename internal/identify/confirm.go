@@ -248,19 +248,8 @@ func (x *search) unbanned(ctx context.Context, most int) bool {
 		return false
 	}
 	x.made[name]++
-	phases, lasts := x.denials(made), time.Duration(0)
-	for _, p := range phases {
-		lasts += p.Rest + time.Duration(p.Requests)*(p.Every+x.trip())
-	}
-	if x.s.Now()+lasts > x.sendUntil() {
-		return false
-	}
-	for _, p := range phases {
-		if !x.send(ctx, p) {
-			return false
-		}
-	}
-	return len(phases) > 0
+	phases := x.denials(made)
+	return len(phases) > 0 && x.sendAll(ctx, phases)
 }
 
 // denials are the phases of unbanned, more cautious each time. There are none where a unit comes back too

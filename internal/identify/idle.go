@@ -34,7 +34,7 @@ func (x *search) expires(c identity.Candidate) *identity.Candidate {
 	if lasting <= 0 {
 		return nil
 	}
-	if x.remembered(c.Limit, lasting, lasting*27/25) {
+	if x.remembered(c.Limit, lasting, lasting*27/25) > 0 {
 		return nil
 	}
 	c.Limit = slices.Clone(c.Limit)
@@ -43,30 +43,34 @@ func (x *search) expires(c identity.Candidate) *identity.Candidate {
 	return &c
 }
 
-// remembered tells whether the recording refutes that a limit forgets clients after ttl. Of windows by the
-// clock, the judge may place those of each stretch apart then. But a forgotten client is a new one in the
-// windows of the same clock. That is asked of the first time from ttl to other which each silence surely
-// exceeds or not.
-func (x *search) remembered(l spec.Limit, ttl, other time.Duration) bool {
+// remembered is ttl, if the recording refutes that a limit forgets clients after that time; 0 if not. Of
+// windows by the clock, the judge may place those of each stretch apart then. But a forgotten client is a new
+// one in the windows of the same clock. That is asked of the first time from ttl to other which each silence
+// surely exceeds or not, and that time is returned.
+func (x *search) remembered(l spec.Limit, ttl, other time.Duration) time.Duration {
 	const steps = 8
 	tl, forgets := x.shown(), slices.Clone(l)
 	forgets[0].TTL = ttl
 	if x.asker.Refuted(tl, forgets, verdict.Exact, true) {
-		return true
+		return ttl
 	}
 	if l[0].Align != spec.AlignUnknown || refute.Several(tl) {
-		return false
+		return 0
 	}
 	forgets[0].TTL, forgets[0].Align = 0, spec.AlignShared
 	all := silences(tl)
 	for i := range time.Duration(steps) {
 		at := ttl + (other-ttl)*i/steps
 		near := func(s time.Duration) bool { return (s - at).Abs() <= x.slack()+at/100 }
-		if !slices.ContainsFunc(all, near) {
-			return x.asker.Refuted(refute.Anew(tl, at), forgets, verdict.Exact, true)
+		if slices.ContainsFunc(all, near) {
+			continue
 		}
+		if x.asker.Refuted(refute.Anew(tl, at), forgets, verdict.Exact, true) {
+			return at
+		}
+		return 0
 	}
-	return false
+	return 0
 }
 
 // remembers is the longest silence after which a client was seen to be known, before its quota was whole. 0:
@@ -77,8 +81,11 @@ func (x *search) remembers(c identity.Candidate) time.Duration {
 	slices.Reverse(all)
 	all = slices.DeleteFunc(all, func(s time.Duration) bool { return s >= c.Limit[0].Recovery() })
 	for _, silence := range all[:min(most, len(all))] {
-		if !x.overdue() && x.remembered(c.Limit, silence, silence*23/25) {
-			return silence
+		if x.overdue() {
+			break
+		}
+		if known := x.remembered(c.Limit, silence, silence*23/25); known > 0 {
+			return known
 		}
 	}
 	return 0
@@ -112,17 +119,8 @@ func (x *search) idle(ctx context.Context) bool {
 	if lasting == 0 {
 		return false
 	}
-	lasts := time.Duration(0)
-	for _, p := range phases {
-		lasts += p.Rest + time.Duration(p.Requests)*(p.Every+x.trip())
-	}
-	if x.s.Now()+lasts > x.sendUntil() {
+	if !x.sendAll(ctx, phases) {
 		return false
-	}
-	for _, p := range phases {
-		if !x.send(ctx, p) {
-			return false
-		}
 	}
 	if !x.o.Fresh {
 		x.usuals++
