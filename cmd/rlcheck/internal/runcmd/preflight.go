@@ -97,8 +97,8 @@ func limitSaid(chosen []*scenario.Scenario) error {
 		"it%s)", host, whose, has, own)
 }
 
-// unverified names the scenarios whose target's certificate is not verified.
-func unverified(chosen []*scenario.Scenario) []string {
+// unverified names the scenarios whose target's certificate is not verified. Empty: there are none.
+func unverified(chosen []*scenario.Scenario) string {
 	var out []string
 	for _, s := range chosen {
 		secure := func(u *url.URL) bool { return u.Scheme == "https" }
@@ -106,7 +106,10 @@ func unverified(chosen []*scenario.Scenario) []string {
 			out = append(out, s.ID)
 		}
 	}
-	return out
+	if len(out) > 1 && len(out) == len(chosen) {
+		return "all scenarios"
+	}
+	return strings.Join(out, ", ")
 }
 
 // checkHost refuses a host that cannot or may not be reached.

@@ -167,9 +167,9 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 	if err := Preflight(ctx, e, chosen, f); err != nil {
 		return err
 	}
-	if ids := unverified(chosen); len(ids) > 0 { // not even -q hides it
+	if which := unverified(chosen); which != "" { // not even -q hides it
 		e.Say.Line("certificates are not verified, any server is accepted as the target: " +
-			"target.insecure of " + strings.Join(ids, ", "))
+			"target.insecure of " + which)
 	}
 	sayLength(e, chosen, f)
 	if f.led, err = lead(ctx, e, given, &f); err != nil {
