@@ -2,11 +2,13 @@ package trial
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -16,51 +18,115 @@ const (
 	busyFrom = 2 * time.Millisecond
 	// busyNear is how long before a witness a delay still counts.
 	busyNear = 100 * time.Millisecond
-	// busyShare times our own delay is how long a server on this machine may have stood still.
+	// busyShare times our own delay is how long a server on this machine may have stood still meanwhile.
 	busyShare = 2
+	// lostFrom is the shortest stall that a server may take for a jump of the clock, and leave out of its own
+	// time. HAProxy does (clock_update_local_date).
+	lostFrom = 100 * time.Millisecond
 )
 
-// doubtTick judges a failing recording again if this machine stood still near the witness. A server on this
-// machine may read its clock only once a turn of its event loop, as nginx does. It may then have decided with
-// an old time:
+// doubtTick judges a failing recording again if this machine stood still. A server on this machine may read
+// its clock only once a turn of its event loop, as nginx does. It may then have decided with an old time:
 //
 //	the clock is read    the server stands still    requests come    they are decided
 //	|--------------------- so old may its time be ----------------------------------|
 //
+// Or its clock leaves out each long stall, as HAProxy's does. Its time then lags for ever by their sum, and
+// units come back late.
+//
 // If the recording still fails with such a coarse clock, the verdict stays. Otherwise it becomes Inconclusive
 // (schedule-missed), and the scenario may be recorded again.
 func doubtTick(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
-	late := lateNear(tl, out)
-	if out.Verdict != verdict.Fail || late < busyFrom || busyShare*late <= tl.Header.Tick {
+	if out.Verdict != verdict.Fail {
 		return
 	}
-	first, tick := *out, tl.Header.Tick
-	tl.Header.Tick, out.Claims = busyShare*late, nil
-	judge(out, s, tl)
+	late, lost := lateNear(tl, out), lostBefore(tl, out)
+	switch {
+	case late >= busyFrom && excused(out, s, tl, judge, busyShare*late):
+		doubted(out, tl, busyShare*late, fmt.Sprintf("this machine stood still for %s, and a server on it "+
+			"may have decided by an old clock", quantity.Brief(late)))
+	case lost > late && excused(out, s, tl, judge, busyShare*lost):
+		doubted(out, tl, busyShare*lost, fmt.Sprintf("this machine stood still for %s in all, and the "+
+			"clock of a server on it may have left out that time", quantity.Brief(lost)))
+	}
+}
+
+// excused tells whether a recording that fails keeps its limit by a clock that ticks every tick. It leaves
+// the verdict with that clock in out, or else the one before.
+func excused(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement,
+	tick time.Duration) bool {
+	first, header := *out, tl.Header
+	tl.Header.Tick, out.Claims = max(header.Tick, tick), nil
+	judge(out, coarser(s, tick), tl)
 	if out.Verdict == verdict.Fail {
-		*out, tl.Header.Tick = first, tick
-		return
+		*out, tl.Header = first, header
+		return false
 	}
-	detail := fmt.Sprintf("this machine stood still for %s, and a server on it may have decided by an "+
-		"old clock: the failures with a clock that ticks every %s are none with a tick of %s",
-		quantity.Brief(late), tick,
-		quantity.Brief(tl.Header.Tick))
+	return true
+}
+
+// coarser returns s with clocks that tick every tick or less often, where its limits name one.
+func coarser(s *scenario.Scenario, tick time.Duration) *scenario.Scenario {
+	coarse := func(l spec.Limit) spec.Limit {
+		l = slices.Clone(l)
+		for i := range l {
+			if l[i].TickSet {
+				l[i].Tick = max(l[i].Tick, tick)
+			}
+		}
+		return l
+	}
+	c := *s
+	c.Limit, c.Phases = coarse(s.Limit), slices.Clone(s.Phases)
+	for i := range c.Phases {
+		c.Phases[i].Limit = coarse(c.Phases[i].Limit)
+	}
+	return &c
+}
+
+// doubted makes a verdict by a coarse clock Inconclusive.
+func doubted(out *result.Scenario, tl *timeline.Timeline, tick time.Duration, why string) {
+	detail := fmt.Sprintf("%s: nothing fails with a clock that ticks every %s", why, quantity.Brief(tick))
 	tl.Header.Notes = append(tl.Header.Notes, detail)
 	out.Header = tl.Header
 	*out = inconclusive(*out, verdict.ScheduleMissed, detail)
 }
 
+// lostBefore returns the sum of the long stalls before the last finding on conformance. It returns 0 if there
+// is none, or if one is an over-admission: a clock that lags gives back less.
+func lostBefore(tl *timeline.Timeline, out *result.Scenario) (lost time.Duration) {
+	var last time.Duration
+	for _, f := range findings(out) {
+		if f.Kind == verdict.OverAdmission {
+			return 0
+		}
+		last = max(last, f.To)
+	}
+	for _, x := range tl.Header.Stalls {
+		if long := x.To - x.From; x.From < last && busyShare*long >= lostFrom {
+			lost += long
+		}
+	}
+	return lost
+}
+
+// findings returns the findings on conformance.
+func findings(out *result.Scenario) (all []verdict.Finding) {
+	if out.Judgement == nil {
+		return nil
+	}
+	for _, p := range out.Judgement.Partitions {
+		all = append(all, p.Findings...)
+	}
+	return all
+}
+
 // lateNear returns the longest delay near the findings on conformance: a request sent late, or a stall of the
 // recorder. It returns 0 if there are no findings.
 func lateNear(tl *timeline.Timeline, out *result.Scenario) (late time.Duration) {
-	if out.Judgement == nil {
-		return 0
-	}
 	var near []timeline.Stall
-	for _, p := range out.Judgement.Partitions {
-		for _, f := range p.Findings {
-			near = append(near, timeline.Stall{From: f.From - busyNear, To: f.To})
-		}
+	for _, f := range findings(out) {
+		near = append(near, timeline.Stall{From: f.From - busyNear, To: f.To})
 	}
 	if len(near) == 0 {
 		return 0

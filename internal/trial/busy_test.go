@@ -1,12 +1,14 @@
 package trial
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -57,6 +59,48 @@ func TestABusyMachineIsNoProof(t *testing.T) {
 				out.Timeline.Header.Tick)
 		case row.want != verdict.Fail && (out.Reason != verdict.ScheduleMissed ||
 			!strings.Contains(out.Detail, "20.0 ms") || out.Header.Tick != 2*row.late):
+			t.Errorf("%s: got %s: %s", row.name, out.Reason, out.Detail)
+		}
+	}
+}
+
+// TestAClockThatLostTimeIsNoProof: where this machine stood still again and again, a server's clock may have
+// left out that time. It explains denials, but no admission too many.
+func TestAClockThatLostTimeIsNoProof(t *testing.T) {
+	const bucket = "token-bucket,rate=100/s,burst=20"
+	for _, row := range []struct {
+		name, limit, scenario, fault string
+		stall                        time.Duration
+		want                         verdict.Verdict
+	}{
+		{"units come late, stalls of 60 ms", bucket, "sustained", "ticks-lost", 60 * time.Millisecond,
+			verdict.Inconclusive},
+		{"and the SPEC names a clock", bucket + ",tick=2ms", "sustained", "ticks-lost",
+			60 * time.Millisecond, verdict.Inconclusive},
+		{"units come late, stalls of 40 ms", bucket, "sustained", "ticks-lost", 40 * time.Millisecond,
+			verdict.Fail},
+		{"too many after a rest", bucket, "recovery", "cap-not-applied", 60 * time.Millisecond, verdict.Fail},
+	} {
+		s := bundled(t, grammar.Options{Limit: row.limit}, row.scenario)[0]
+		out := against(t, s, row.fault)
+		if out.Verdict != verdict.Fail {
+			t.Fatalf("%s: got %s, want a FAIL to begin with", row.name, out.Verdict)
+		}
+		for from := time.Duration(0); from < 1500*time.Millisecond; from += row.stall {
+			out.Timeline.Header.Stalls = append(out.Timeline.Header.Stalls,
+				timeline.Stall{From: from, To: from + row.stall})
+		}
+		text, judged := out.Claims[0].Text, out.Timeline.Header.Judged
+		doubtTick(&out, s, out.Timeline, Judge)
+		switch {
+		case out.Verdict != row.want:
+			t.Errorf("%s: got %s, want %s: %s", row.name, out.Verdict, row.want, explain(out))
+		case row.want == verdict.Fail && (out.Claims[0].Text != text ||
+			!reflect.DeepEqual(out.Timeline.Header.Judged, judged)):
+			t.Errorf("%s: got %q, judged %v; want what it was before", row.name, out.Claims[0].Text,
+				out.Timeline.Header.Judged)
+		case row.want != verdict.Fail && (out.Reason != verdict.ScheduleMissed ||
+			!strings.Contains(out.Detail, "in all, and the clock of a server")):
 			t.Errorf("%s: got %s: %s", row.name, out.Reason, out.Detail)
 		}
 	}
