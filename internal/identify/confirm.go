@@ -12,7 +12,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -273,16 +272,16 @@ func (x *search) denials(made int) []plan.Phase {
 		rests = append(rests, recovers+whole*(3*i+time.Duration(made)+1)/10)
 	}
 	for i, rest := range rests {
-		c, once := all.clone(), plan.Phase{Name: unbannedPhase, Requests: 1, Every: max(x.trip(), 1)}
+		c, once := all.Clone(), plan.Phase{Name: unbannedPhase, Requests: 1, Every: max(x.trip(), 1)}
 		use := plan.Phase{Name: unbannedPhase, Rest: rest, Every: x.every, Denials: 1}
-		use.Requests = c.admits(use)
-		from, to := c.after(use)
+		use.Requests = c.Admits(use)
+		from, to := c.After(use)
 		if from < x.every+slack || from < whole/3 && i+1 < len(rests) && !x.regions[0].Kind.Paced {
 			continue
 		}
 		first, slack := once, slack+to/50
 		first.Rest = max(x.every, from-slack)
-		again, over := c.after(first)
+		again, over := c.After(first)
 		last := once
 		if over <= to/2 || made%2 > 0 {
 			if last.Rest = max(x.every, over+slack); made > 0 && !x.regions[0].Kind.Counts() {
@@ -294,9 +293,9 @@ func (x *search) denials(made int) []plan.Phase {
 		}
 		second, third := once, once
 		second.Rest = max(x.every, over-again+2*slack)
-		soonest, _ := c.after(second)
+		soonest, _ := c.After(second)
 		third.Rest = max(x.every, (over-second.Rest-x.trip()+soonest)/2)
-		_, latest := c.after(third)
+		_, latest := c.After(third)
 		last.Rest = max(x.every, latest+slack)
 		return []plan.Phase{use, first, second, third, last}
 	}
@@ -322,8 +321,8 @@ func (x *search) edge() []plan.Phase {
 	use := plan.Phase{Name: unbannedPhase, Requests: int(h.Q2) + 1, Every: x.every, Denials: 1}
 	for i, all := 0, x.course(); i < 2*places; i++ {
 		use.Rest = max(x.every, h.T2*time.Duration(i)/places)
-		_, denied := all.clone().after(plan.Phase{Rest: use.Rest}) // nothing is sent
-		from, to := all.clone().after(use)
+		_, denied := all.Clone().After(plan.Phase{Rest: use.Rest}) // nothing is sent
+		from, to := all.Clone().After(use)
 		if denied > 0 || from < bearable/4 || to > bearable*3/4 {
 			continue
 		}
@@ -359,72 +358,20 @@ func (x *search) bearable() time.Duration {
 	return least/10 + 2*x.every + 4*x.slack()
 }
 
-// course is what the policies that are left of a kind predict of the next phases.
-type course struct {
-	models []*plan.Model
-	// at is the end of the last phase.
-	at, trip time.Duration
-}
-
-// course returns the course of the first kind that is left, from now on: the models that miss the fewest
-// outcomes.
-func (x *search) course() *course {
-	r := x.regions[0]
-	c, least := &course{at: x.s.Now(), trip: x.trip()}, math.MaxInt
-	if len(r.Kind.Parts) > 0 {
-		return c
-	}
-	for _, b := range append([]space.Box{r.Kind.Conventional(r.Hull())}, r.Points(6, false)...) {
-		b.Q1 = b.Q2
-		for _, k := range r.Kind.ClockPhases() {
-			m := plan.NewModel(r, x.shown(), k, b)
-			if m == nil || m.Missed > least {
-				continue
+// course is what is left of the first kind, from now on.
+func (x *search) course() *plan.Course {
+	var models []*plan.Model
+	if r := x.regions[0]; len(r.Kind.Parts) == 0 {
+		for _, b := range append([]space.Box{r.Kind.Conventional(r.Hull())}, r.Points(6, false)...) {
+			b.Q1 = b.Q2
+			for _, k := range r.Kind.ClockPhases() {
+				if m := plan.NewModel(r, x.shown(), k, b); m != nil {
+					models = append(models, m)
+				}
 			}
-			if m.Missed < least {
-				c.models, least = nil, m.Missed
-			}
-			c.models = append(c.models, m)
 		}
 	}
-	return c
-}
-
-func (c *course) clone() *course {
-	out := *c
-	out.models = nil
-	for _, m := range c.models {
-		same := *m
-		out.models = append(out.models, &same)
-	}
-	return &out
-}
-
-// admits is how many requests of a phase the first model admits before it denies one.
-func (c *course) admits(p plan.Phase) int {
-	const most = 100_000
-	if len(c.models) == 0 {
-		return 0
-	}
-	p.Requests, p.Denials = most, 1
-	shown, _, _ := c.models[0].Predict(c.at, c.trip/2, []plan.Phase{p})
-	return shown[0].Admitted
-}
-
-// after brings all models past a phase. It returns the shortest and the longest time after which they admit
-// one more request; 0 where there are none.
-func (c *course) after(p plan.Phase) (soonest, latest time.Duration) {
-	if len(c.models) == 0 {
-		return 0, 0
-	}
-	soonest = reference.Never
-	at := c.at
-	for _, m := range c.models {
-		_, m.State, c.at = m.Predict(at, c.trip/2, []plan.Phase{p})
-		w := m.Wait(c.at, 1)
-		soonest, latest = min(soonest, w), max(latest, w)
-	}
-	return soonest, latest
+	return plan.NewCourse(models, x.s.Now(), x.trip())
 }
 
 // usualRest is the silence before the next usual experiment. It reports false where that would leave no time

@@ -3,7 +3,6 @@ package identify
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -151,16 +150,16 @@ func (x *search) idling() (phases []plan.Phase, lasting time.Duration) {
 	}
 	all, slack := x.course(), 2*x.slack()
 	ask := plan.Phase{Name: idlePhase, Requests: x.volley(), Every: x.every, Denials: 1}
-	drained, use := all.clone(), ask
+	drained, use := all.Clone(), ask
 	if use.Rest = x.every; !r.Kind.Paced { // in a window that has just begun, the silence is longest
-		use.Rest = max(x.every, all.back(r.Hull().Q2)+slack)
+		use.Rest = max(x.every, all.Back(r.Hull().Q2)+slack)
 	}
-	drained.after(use)
-	longest := drained.idle(ask, slack)
+	drained.After(use)
+	longest := drained.Idle(ask, slack)
 	if lasting = longest*9/10 - slack; lasting <= 0 {
 		return nil, 0
 	}
-	if ask.Rest = all.idle(ask, slack); ask.Rest >= lasting+slack {
+	if ask.Rest = all.Idle(ask, slack); ask.Rest >= lasting+slack {
 		return []plan.Phase{ask}, lasting
 	}
 	ask.Rest = longest
@@ -190,32 +189,4 @@ func (x *search) volley() int {
 		n /= 1 - float64(x.every)/float64(h.T1)
 	}
 	return int(n) + 3
-}
-
-// back is the longest time after which models admit so many units; 0 where there are no models.
-func (c *course) back(units int64) (latest time.Duration) {
-	for _, m := range c.models {
-		latest = max(latest, m.Wait(c.at, units))
-	}
-	return latest
-}
-
-// idle is the longest silence after which each model admits fewer requests of p than of a new client, even if
-// they come later by slack. It is 0 where there is none.
-func (c *course) idle(p plan.Phase, slack time.Duration) time.Duration {
-	const steps = 20
-	whole := c.back(math.MaxInt64)
-	blind := func(m *plan.Model) bool {
-		fresh := *m
-		fresh.State = m.Limiter.Init()
-		known, _, _ := m.Predict(c.at, c.trip+slack, []plan.Phase{p})
-		anew, _, _ := fresh.Predict(c.at, 0, []plan.Phase{p})
-		return known[0].Admitted >= anew[0].Admitted
-	}
-	for i := time.Duration(1); i < steps && len(c.models) > 0; i++ {
-		if p.Rest = whole * (steps - i) / steps; !slices.ContainsFunc(c.models, blind) {
-			return p.Rest
-		}
-	}
-	return 0
 }

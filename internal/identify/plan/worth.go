@@ -77,11 +77,11 @@ func entropy[K comparable](shares map[K]float64, whole float64) (bits float64) {
 // Prune drops the models of a kind, which begin at first, that miss more outcomes than its best one does. Of
 // windows by the clock, a length that is refuted has no phase, and its prediction leads astray.
 func (p *Planner) Prune(first int) {
-	least, whole := math.MaxInt, 0.0
+	whole := 0.0
 	for _, m := range p.Models[first:] {
-		least, whole = min(least, m.Missed), whole+m.Weight
+		whole += m.Weight
 	}
-	kept := slices.DeleteFunc(slices.Clone(p.Models[first:]), func(m *Model) bool { return m.Missed > least })
+	kept := truest(p.Models[first:])
 	for _, m := range kept {
 		m.Weight = whole / float64(len(kept))
 	}
