@@ -4,18 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/identify/space"
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Rare kinds are looked for only where every usual kind is refuted, so that no usual limit gets the name of a
@@ -241,63 +236,6 @@ func inARow(tl *timeline.Timeline) (out []int64) {
 	return out[:min(most, len(out))]
 }
 
-// longestBan is the longest ban that a recording leaves room for. A ban begins with the first request after
-// an admission that was denied or not answered. It ends before the next admission.
-func longestBan(tl *timeline.Timeline) time.Duration {
-	type ban struct{ from, seen time.Duration }
-	out, on := tl.End(), map[string]*ban{}
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		b := on[o.Partition]
-		switch {
-		case o.Outcome != timeline.Allowed && b == nil:
-			on[o.Partition] = &ban{o.Sent, max(o.Sent, o.FirstByte)}
-		case o.Outcome == timeline.Allowed && b != nil && o.Sent >= b.seen:
-			out = min(out, o.FirstByte-b.from)
-			delete(on, o.Partition)
-		}
-	}
-	return out
-}
-
-// banning is the reason where a ban explains the recording too.
-const banning = "a ban of %s..%s after each denial explains all answers too"
-
-// mayBan adds the same limit with a ban, where that explains the recording too, and says how to test it.
-func (x *search) mayBan(res *identity.Result) bool {
-	ban := x.banned(res.Found[0])
-	if ban == nil {
-		return false
-	}
-	res.Found = append(res.Found, *ban)
-	res.Stopped = fmt.Sprintf(banning, quantity.Brief(ban.BanLeast), quantity.Brief(ban.BanMost))
-	if phases := x.denials(0); len(phases) > 0 && !x.recorded() {
-		res.Next = plan.Costs(phases)
-	}
-	return true
-}
-
-// banned returns c with a ban that explains the recording too. It is nil where none is found, or any would be
-// too short to tell.
-func (x *search) banned(c identity.Candidate) *identity.Candidate {
-	const steps = 8
-	least, most := x.bearable(), longestBan(x.shown())
-	if x.withoutQueue != nil || c.BanMost > 0 || most <= least {
-		return nil
-	}
-	c.Text += " that bans whom it denied"
-	c.BanLeast, c.BanMost = least, most
-	longer := math.Pow(float64(most)/float64(least), 1.0/steps)
-	for i := 0; i <= steps && !x.overdue(); i++ {
-		c.Limit = slices.Clone(c.Limit)
-		c.Limit[0].Ban = time.Duration(float64(least) * math.Pow(longer, float64(i)))
-		if !x.asker.Refuted(x.shown(), c.Limit, verdict.Exact, true) {
-			return &c
-		}
-	}
-	return nil
-}
-
 // mostBefore is how many kinds the limit that denied first may have.
 const mostBefore = 2
 
@@ -387,92 +325,57 @@ func (x *search) both(a, r *space.Region) identity.Candidate {
 	return out
 }
 
-// Answers may state another limit beside the one that was found, with a longer window: 1000 an hour beside 10
-// a second. A statement proves nothing, so that limit is reached where the budget allows.
+// A new client may have less than a whole bucket (start). That refutes each bucket that starts full. So
+// buckets are looked for that start with no more units than were admitted before the first denial.
 
-// overrunPhase is the name of the phase that reaches such a limit.
-const overrunPhase = "overrun"
+// anew tells whether the recording begins with the first request of a client.
+func (x *search) anew() bool { return x.o.Fresh && x.skip == 0 }
 
-// beyond is a quota that is stated beside the found limit, and the phase that reaches it.
-type beyond struct {
-	quota headers.Quota
-	phase plan.Phase
-}
-
-// overrun sends as fast as the found limit admits, for more than a quota that is stated beside it. It reports
-// false where none is stated, or the budget is too small.
-func (x *search) overrun(ctx context.Context) bool {
-	all := x.beyonds()
-	if x.overran || x.stage > 0 || len(all) == 0 {
-		return false
-	}
-	p := all[0].phase
-	if p.Requests > x.spare() ||
-		p.Rest+time.Duration(p.Requests)*(p.Every+x.trip()) > x.sendUntil()-x.s.Now() {
-		return false
-	}
-	x.overran = true
-	return x.send(ctx, p)
-}
-
-// beyonds are the larger quotas of longer windows that the first denial states, those that are reached first
-// before the others.
-func (x *search) beyonds() (out []beyond) {
-	tl := x.tl
-	i := slices.IndexFunc(tl.Observations, func(o timeline.Observation) bool {
-		return o.Outcome == timeline.Denied
-	})
-	if i < 0 || len(x.regions) == 0 {
+// starts returns the buckets that may not have been full for a new client.
+func (x *search) starts() []*space.Region {
+	if !x.anew() {
 		return nil
 	}
-	r, o := x.regions[0], &tl.Observations[i]
-	h, every := r.Hull(), r.Hull().T2
-	if !r.Kind.Paced {
-		every /= time.Duration(h.Q2)
-	}
-	every = max(x.every, every*51/50)
-	quotas, _ := headers.Quotas(o.Fields.Get, tl.Header.Started.Add(o.FirstByte))
-	for _, q := range quotas {
-		known := func(b beyond) bool { return b.quota.Limit == q.Limit && b.quota.Window == q.Window }
-		if !q.HasLimit || q.Limit <= h.Q2 || q.Window <= 2*r.Recovery() || slices.ContainsFunc(out, known) {
-			continue
-		}
-		const more = 3
-		out = append(out, beyond{q, plan.Phase{Name: overrunPhase, Rest: every, Every: every, Denials: 2,
-			Requests: int(max(0, q.Limit-x.admitted(q.Window))) + more}})
-	}
-	slices.SortStableFunc(out, func(a, b beyond) int { return a.phase.Requests - b.phase.Requests })
-	return out
+	all := x.shown().Observations
+	n := slices.IndexFunc(all, func(o timeline.Observation) bool { return o.Outcome == timeline.Denied })
+	k := space.StartKind(int64(max(n, 0)))
+	return []*space.Region{{Kind: k, Live: []space.Box{x.widest(k)}}}
 }
 
-// admitted counts the requests that were admitted within the last window.
-func (x *search) admitted(window time.Duration) (n int64) {
-	tl := x.shown()
-	for i := range tl.Observations {
-		if o := &tl.Observations[i]; o.Outcome == timeline.Allowed && o.Sent > tl.End()-window {
-			n++
-		}
-	}
-	return n
+// begunSo tells whether a bucket of StartKind that is left may explain all answers. A start shows soon.
+// Later, one must be found that explains them: the bounds leave many, and to ask for the return of such a
+// bucket may cost all the time that is left.
+func (x *search) begunSo() bool {
+	const soon = 20 // of so many parts of the time, one
+	likely := x.likely()
+	return len(likely) > 0 && (x.s.Now() < x.o.MaxTime/soon || !x.fails(x.candidate(likely[0])))
 }
 
-// alsoTold describes the limits that are stated beside c. One that was not reached comes with a SPEC to paste
-// and the requests that it takes.
-func (x *search) alsoTold(c identity.Candidate) (out []string) {
-	if x.stage > 0 {
-		return nil
-	}
-	for i, b := range x.beyonds() {
-		said := fmt.Sprintf("%d in %s", b.quota.Limit, b.quota.Window)
-		if x.overran && i == 0 {
-			out = append(out, said+", and more were admitted")
-			continue
+// startOf is a bucket of StartKind with the starts that explain the recording. It is p where none does, or
+// there is no time to try them.
+func (x *search) startOf(p spec.Policy) spec.Policy {
+	one, left := p, []int64(nil)
+	one.Start, one.LevelTo = spec.StartLevel, 0
+	for least, most := p.StartLevels(); least <= min(most, p.Full()-1); least++ {
+		if one.Level = least; x.overdue() {
+			return p
+		} else if !x.fails(identity.Candidate{Limit: spec.Limit{one}}) {
+			left = append(left, least)
 		}
-		p := space.Complete(spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignUnknown,
-			Rate: spec.Rate{N: b.quota.Limit, Per: b.quota.Window}})
-		out = append(out, fmt.Sprintf("%s, not reached (it takes %s, %s apart): %s", said,
-			quantity.Plural(b.phase.Requests, "more request"), quantity.Brief(b.phase.Every),
-			append(slices.Clone(c.Limit), p)))
 	}
-	return out
+	if len(left) == 0 {
+		return p
+	}
+	one.Level, one.LevelTo = left[0], left[len(left)-1]
+	return space.Complete(one)
+}
+
+// untoldStart says that a new client may find a queue in use, where that would explain the recording too: it
+// delays the first answer alone. Empty: it would not.
+func (x *search) untoldStart(queue spec.Policy) string {
+	queue.Start, queue.Level = spec.StartLevel, queue.Full()-1
+	if !x.anew() || x.overdue() || x.fails(identity.Candidate{Limit: spec.Limit{queue}}) {
+		return ""
+	}
+	return ", which may not be empty for a new client: only the first answer was later than it releases one"
 }
