@@ -32,6 +32,9 @@ type recorder struct {
 	// long tells that the recording may be too long for memory. The journal then keeps the observations. lost
 	// tells that it could not keep all of them.
 	long, lost bool
+	// jumped is pacing.Clock.Jumped, except in tests. slept tells that this computer slept meanwhile.
+	jumped func() time.Duration
+	slept  bool
 	// most is LongRecording, or less in tests.
 	most int
 	// phases are the phases that have begun. name is the name of the current one, nil before the first.
@@ -120,6 +123,9 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	before := audit.Now()
 	r.clock = pacing.Clock{Start: time.Now()}
+	if r.jumped == nil {
+		r.jumped = r.clock.Jumped
+	}
 	r.lag = audit.NewLag(r.clock, &r.name)
 	r.net = transport.New(ctx, r.o, r.clock, r.partitions, r.journal, r.lag.Heard)
 	r.partitions, r.known = nil, nil
@@ -155,7 +161,7 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	watchers.Wait()
 	r.net.Stop() // the watchers, which knock, have ended
 	tl := r.gather(spoken)
-	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted || r.lost
+	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted || r.lost || r.slept
 	tl.Header.Audit = before.Until(audit.Now(), ended)
 	tl.Header.Audit.Connections = r.net.Opened()
 	return tl
@@ -165,6 +171,12 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 func (r *recorder) watch(ctx context.Context, watchers *sync.WaitGroup) {
 	watchers.Go(func() { r.net.Watch(ctx, &r.stalls) })
 	watchers.Go(func() { r.stalls.Watch(ctx, r.clock) })
+	watchers.Go(func() {
+		var before time.Duration
+		if before, r.slept = audit.Asleep(ctx, r.clock, r.jumped); r.slept {
+			r.net.Slept(before)
+		}
+	})
 	if pacing.Real(r.o.Pacer) { // in virtual time nothing is late
 		watchers.Go(func() { r.lag.Listen(ctx, r.net.Knock) })
 	}

@@ -4,6 +4,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,7 +15,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -40,6 +43,8 @@ type Endpoint struct {
 	mute bool
 	// trip is the least time from a request to its answer.
 	trip time.Duration
+	// jumped is pacing.Clock.Jumped since the start, except in tests.
+	jumped func() time.Duration
 	// before counts the requests of finished rounds, last those of the present round.
 	before, last load.Progress
 }
@@ -48,6 +53,9 @@ type Endpoint struct {
 func (e *Endpoint) Now() time.Duration {
 	if e.started.IsZero() {
 		e.started = time.Now()
+		if e.jumped == nil {
+			e.jumped = pacing.Clock{Start: e.started}.Jumped
+		}
 	}
 	return time.Since(e.started)
 }
@@ -79,6 +87,9 @@ func (e *Endpoint) record(ctx context.Context, plan *timeline.Schedule, o load.O
 	if until > 0 {
 		o.MaxDuration = max(1, until-e.Now())
 	}
+	if audit.Slept(e.jumped) {
+		return nil, errSlept
+	}
 	began := time.Now()
 	tl, err := load.Record(ctx, plan, o)
 	if err != nil {
@@ -87,8 +98,14 @@ func (e *Endpoint) record(ctx context.Context, plan *timeline.Schedule, o load.O
 	tl.Header.Notes = slices.DeleteFunc(tl.Header.Notes, cause.AtCeiling) // the budget is reported elsewhere
 	// The wall clock is read twice within a moment, so it hardly matters if somebody sets it.
 	e.keep(tl, began.Sub(e.started)+tl.Header.Started.Sub(began.Round(0)))
+	if slices.Contains(tl.Header.Notes, cause.Slept) {
+		return tl.Observations, errSlept
+	}
 	return tl.Observations, nil
 }
+
+// errSlept ends the search: the times of what follows are not known.
+var errSlept = errors.New(cause.Slept + " (ask again)")
 
 // silent waits for rest, or for as long as a denial asked. It reports false where ctx ended first.
 func (e *Endpoint) silent(ctx context.Context, rest time.Duration) bool {

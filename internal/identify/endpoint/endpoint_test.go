@@ -184,3 +184,26 @@ func TestWhatDeniesNothingSaysWhatWasNotSeen(t *testing.T) {
 		t.Errorf("got %s %q, want it open: %s", res.Verdict, res.Stopped, want)
 	}
 }
+
+// TestASleepEndsTheSearch: a limiter gains units while this computer sleeps, and no clock here tells. What
+// was learned before still counts.
+func TestASleepEndsTheSearch(t *testing.T) {
+	var last time.Time
+	sending(t, func(http.ResponseWriter, *http.Request) { last = time.Now() },
+		func(t *testing.T, l *Endpoint) {
+			began := time.Now()
+			l.jumped = func() time.Duration {
+				if time.Since(began) < 2*time.Second {
+					return 0
+				}
+				return time.Minute
+			}
+			res := identify.Identify(t.Context(), l, identify.Options{Alike: true, Budget: identity.Budget{
+				MaxRequests: 400, MaxTime: time.Minute, Every: 20 * time.Millisecond}})
+			sent := res.Timeline.Counts().Sent
+			if !strings.Contains(res.Stopped, "slept") || sent == 0 || last.Sub(began) > 6*time.Second {
+				t.Errorf("stopped because %q, after %d requests, the last after %v", res.Stopped, sent,
+					last.Sub(began))
+			}
+		})
+}

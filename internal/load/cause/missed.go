@@ -21,6 +21,9 @@ func CeilingOfRequests(n int) string { return fmt.Sprintf(ceilingOfRequests, n) 
 // CeilingOfTime is the note on a ceiling of time that was reached.
 func CeilingOfTime(d time.Duration) string { return fmt.Sprintf(ceilingOfTime, d) }
 
+// Slept is the note on a recording that a sleep of this computer ended, and the reason to repeat it.
+const Slept = "this computer slept, or its clock was set, so nobody knows how much time passed meanwhile"
+
 // AtCeiling tells whether a note says that the ceiling of time ended a recording.
 func AtCeiling(note string) bool {
 	return strings.HasPrefix(note, strings.TrimSuffix(ceilingOfTime, "%v"))

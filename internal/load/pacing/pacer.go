@@ -12,6 +12,14 @@ type Clock struct{ Start time.Time }
 // Now is the time since Start.
 func (c Clock) Now() time.Duration { return time.Since(c.Start) }
 
+// Jumped is how far the wall clock has moved since Start beyond the monotonic clock. Both follow the same
+// oscillator, so it stays zero until somebody sets the wall clock, or the computer sleeps. Linux and macOS
+// stop the monotonic clock meanwhile.
+func (c Clock) Jumped() time.Duration {
+	now := time.Now()
+	return now.Round(0).Sub(c.Start.Round(0)) - now.Sub(c.Start)
+}
+
 // Pacer is how the sending goroutine waits for a due time. Precise and Sleep return one.
 type Pacer interface {
 	// Enter is called once on the sending goroutine before its first wait, and leave after its last.

@@ -137,12 +137,25 @@ func another(b []byte) bool {
 	return string(b[:5]) == version[:5] && status != rest && status[0] != '1'
 }
 
-// Doubtful tells whether some answers may belong to other requests. It is valid after Wait.
-func (t *Transport) Doubtful() bool { return t.doubt != nil }
+// Slept aborts after a sleep of this computer, of which before is the last time that is known to be earlier.
+// Our clock stood still and that of the target did not, so no later answer counts.
+func (t *Transport) Slept(before time.Duration) {
+	t.mu.Lock()
+	t.notes, t.awake = append(t.notes, cause.Slept), &before
+	t.mu.Unlock()
+	t.Abort()
+}
 
-// Doubt removes the answer from o if it may belong to another request. There is no doubt over HTTP/2, where a
-// stream names its request.
+// Doubtful tells whether some answers may belong to other requests, or came after a sleep. It is valid after
+// Wait.
+func (t *Transport) Doubtful() bool { return t.doubt != nil || t.awake != nil }
+
+// Doubt removes the answer from o if it came after a sleep, or may belong to another request. The latter
+// never holds over HTTP/2, where a stream names its request.
 func (t *Transport) Doubt(o *timeline.Observation) {
+	if t.awake != nil && o.Answered && o.FirstByte > *t.awake {
+		Forget(o, cause.Interrupted)
+	}
 	if t.doubt == nil || !o.Answered || o.Sent < t.doubt.from || o.Sent > t.doubt.to {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/journal"
@@ -47,6 +48,8 @@ type Transport struct {
 	reached, failed bool
 	// doubt is when answers arrived that may belong to other requests; nil for never. It is guarded by mu.
 	doubt *doubt
+	// awake is the last time before a sleep of this computer; nil for none. It is guarded by mu.
+	awake *time.Duration
 
 	halted, aborted, answered, hasty atomic.Bool
 	// frugal tells that no connection is left idle. released tells that the last gate of the current phase is

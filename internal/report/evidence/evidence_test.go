@@ -86,6 +86,17 @@ func TestMendOfAttributesThatAreNotShown(t *testing.T) {
 	}
 }
 
+// TestMendOfASleep: whatever a recording lacks that a sleep of this computer ended, it is repeated.
+func TestMendOfASleep(t *testing.T) {
+	s := &result.Scenario{Timeline: &timeline.Timeline{Header: timeline.Header{Interrupted: true,
+		Notes: []string{cause.Slept}}}}
+	for _, r := range []verdict.Reason{verdict.Interrupted, verdict.TooFew} {
+		if got := Mend(s, r); !strings.HasPrefix(got, "repeat the run: this computer slept") {
+			t.Errorf("%s: got the mend %q", r, got)
+		}
+	}
+}
+
 // A status that no rule classifies is named, and what it mostly means: few 502 beside many answers are no
 // denials to declare.
 func TestMendOfAStrangeStatusNamesIt(t *testing.T) {

@@ -188,6 +188,9 @@ func ofOurClock(note string) bool { return strings.HasPrefix(note, result.OurClo
 // Mend says what the reader of s can do about a reason. What an earlier run used of its partitions may
 // explain the result until the limiter has forgotten it.
 func Mend(s *result.Scenario, r verdict.Reason) string {
+	if s.Timeline != nil && slices.Contains(s.Timeline.Header.Notes, cause.Slept) {
+		return "repeat the run: " + cause.Slept
+	}
 	if r == verdict.TooFew && s.FromCache() {
 		return "get past the cache (--past-caches), or use a route that is not cached"
 	}
