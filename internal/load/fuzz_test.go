@@ -29,6 +29,8 @@ type tape struct {
 	step  int
 }
 
+func (c *tape) RemoteAddr() net.Addr { return nil }
+
 func (c *tape) Write(p []byte) (int, error) {
 	c.once.Do(func() { close(c.asked) })
 	return len(p), nil

@@ -17,6 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -53,6 +54,9 @@ type Endpoint struct {
 func (e *Endpoint) Now() time.Duration {
 	if e.started.IsZero() {
 		e.started = time.Now()
+		if e.Load.Families == nil { // else each phase might become another client
+			e.Load.Families = &options.Families{}
+		}
 		if e.jumped == nil {
 			e.jumped = pacing.Clock{Start: e.started}.Jumped
 		}

@@ -1,9 +1,11 @@
 package endpoint
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -206,4 +208,30 @@ func TestASleepEndsTheSearch(t *testing.T) {
 					last.Sub(began))
 			}
 		})
+}
+
+// six is a connection over IP version 6.
+type six struct{ net.Conn }
+
+func (six) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv6loopback, Port: 80} }
+
+// TestAllPhasesUseOneVersionOfIP: a limiter that counts by address sees one client.
+func TestAllPhasesUseOneVersionOfIP(t *testing.T) {
+	sending(t, func(http.ResponseWriter, *http.Request) {}, func(t *testing.T, l *Endpoint) {
+		dial := l.Load.Dial
+		var asked []string
+		l.Load.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			asked = append(asked, network)
+			nc, err := dial(ctx, network, addr)
+			return six{nc}, err
+		}
+		for range 2 {
+			if _, err := l.Send(t.Context(), plan.Phase{Name: "p", Requests: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Contains(asked[1:], "tcp6") || slices.Contains(asked[1:], "tcp") {
+			t.Errorf("asked for %v", asked)
+		}
+	})
 }

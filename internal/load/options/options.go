@@ -89,6 +89,8 @@ type Options struct {
 	// Dial opens a connection; nil uses a net.Dialer. It must give up when ctx ends. With partitions by
 	// source address, SourceAddress(ctx) is the address to dial from.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Families keeps connections on one version of IP; nil: those of each recording on their own.
+	Families *Families
 	// Guard is called with each address before a connection is made; an error forbids the connection. It sees
 	// the address that is really dialled, so a name cannot resolve to another one meanwhile. It is not used
 	// together with Dial.
@@ -144,6 +146,9 @@ func (o Options) Complete() (*Options, error) {
 	}
 	if o.MaxConnections == 0 {
 		o.MaxConnections = DefaultMaxConnections
+	}
+	if o.Families == nil {
+		o.Families = &Families{}
 	}
 	if o.Classify == nil {
 		o.Classify = Classify

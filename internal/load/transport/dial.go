@@ -97,16 +97,20 @@ func (t *Transport) dialRaw(ctx context.Context, p *Pool, addr string) (net.Conn
 		local = source(p.name, p.number)
 		ctx = options.WithSource(ctx, local)
 	}
-	if t.o.Dial != nil {
-		return t.o.Dial(ctx, network, addr)
+	dial := t.o.Dial
+	if dial == nil {
+		d := net.Dialer{Control: t.control}
+		if local.IsValid() {
+			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0))
+		}
+		// TCP_NODELAY is on by default. Probes for a dead peer would only add packets.
+		d.KeepAlive = -1
+		dial = d.DialContext
 	}
-	d := net.Dialer{Control: t.control}
-	if local.IsValid() {
-		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0))
+	if local.IsValid() { // its version is the only one
+		return dial(ctx, network, addr)
 	}
-	// TCP_NODELAY is on by default. Probes for a dead peer would only add packets.
-	d.KeepAlive = -1
-	return d.DialContext(ctx, network, addr)
+	return t.o.Families.Dial(ctx, network, addr, dial)
 }
 
 // control asks Options.Guard about the address that is about to be connected to.
