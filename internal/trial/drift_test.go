@@ -1,9 +1,16 @@
 package trial
 
 import (
+	"context"
+	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The clock of the embedded target is ours; any other one may run faster or slower, and the recording says by
@@ -20,5 +27,42 @@ func TestOtherMachinesHaveClocksOfTheirOwn(t *testing.T) {
 		if out.Timeline == nil || out.Timeline.Header.DriftPPM != want || out.Header.DriftPPM != want {
 			t.Errorf("%s: got a drift of %d ppm, want %d: %s", url, out.Header.DriftPPM, want, explain(out))
 		}
+	}
+}
+
+// TestASlewedClockIsNoFault: while NTP sets two clocks right, one may run faster than the other by more than
+// crystals do. A limiter by such a clock is right. A fault of a thousandth or more is none of a clock.
+func TestASlewedClockIsNoFault(t *testing.T) {
+	const src = "id: x\ntitle: x\nkind: required\nlimit: \"token-bucket,rate=100/s,burst=5\"\n" +
+		"target: {url: \"http://127.0.0.1:1000/\"}\n" +
+		"phases:\n  - {name: a, shape: constant, rate: 1.2x, duration: 60s}\n" +
+		"expect: {resolution: {burst: none, rate: none}}\n"
+	s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ppm, want := range map[int64]verdict.Verdict{0: verdict.Pass, 150: verdict.Pass,
+		700: verdict.Inconclusive, 1800: verdict.Fail} {
+		synctest.Test(t, func(t *testing.T) {
+			n, start := newPipeNet(), time.Now()
+			full := time.Duration(0) // when the bucket is full, by the clock of the target
+			_, stop, _ := n.Listen(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				now := time.Since(start) + time.Since(start)*time.Duration(ppm)/1_000_000
+				if full = max(full, now); full-now > 40*time.Millisecond {
+					w.WriteHeader(http.StatusTooManyRequests)
+					return
+				}
+				full += 10 * time.Millisecond
+			}))
+			out := Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n,
+				Pacer: pacing.Sleep()})
+			_ = stop()
+			time.Sleep(time.Minute) // lets what was on its way come to its end
+			drift := map[bool]int64{true: slewing, false: otherDrift}[want == verdict.Inconclusive]
+			if out.Verdict != want || out.Header.DriftPPM != drift {
+				t.Errorf("%d ppm: got %s with a drift of %d, want %s: %s", ppm, out.Verdict,
+					out.Header.DriftPPM, want, explain(out))
+			}
+		})
 	}
 }

@@ -133,6 +133,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 	if ends.assumed {
 		doubtClock(&out, s, tl, judge)
 	}
+	doubtDrift(&out, s, tl, judge)
 	if ends.local { // the embedded target reads its clock when it decides
 		doubtTick(&out, s, tl, judge)
 	}
