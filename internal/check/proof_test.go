@@ -1,14 +1,18 @@
 package check
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestWitnessOfACrowdIsCheap: twenty-one admissions were sent at once, and answered in no order over 50 ms,
@@ -37,4 +41,49 @@ func TestWitnessOfACrowdIsCheap(t *testing.T) {
 	if _, events := pr.Fewest([]*limiter.Breach{found}); pr.Visits > 0 || len(events) != 21 {
 		t.Errorf("got %d decisions tried for %d events, want none for 21", pr.Visits, len(events))
 	}
+}
+
+// TestLargeWitnessIsCheap: the witness is 50,000 requests and a denial that they do not explain, or one
+// admission too many. Making it smaller takes few judgements, and copies the witness only for these.
+func TestLargeWitnessIsCheap(t *testing.T) {
+	const n, most = 50_000, 512
+	for _, quota := range []int{n + 2, n - 1} {
+		tl := &timeline.Timeline{}
+		for i := range n + 1 {
+			at := time.Duration(i) * time.Microsecond
+			tl.Observations = append(tl.Observations, timeline.Observation{Outcome: timeline.Allowed,
+				Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at, Answered: true})
+		}
+		if quota > n {
+			tl.Observations[n].Outcome = timeline.Denied
+		}
+		limit := mustLimit(t, fmt.Sprintf("sliding-window-log,rate=%d/1h", quota))
+		c := judge.New(tl, limit, Options{})
+		found := phases.JudgeOne(c.Parts[0].Histories[0], limiter.NewBound(limit[0], 0, 0), verdict.Exact)
+		if found == nil {
+			t.Fatalf("quota %d: got no breach, want one", quota)
+		}
+		pr := c.NewProof(c.Parts[0], []*limiter.Breach{found}, limit[0], history.Interval{})
+		judged, judgeOf := 0, pr.Judge
+		pr.Judge = func(h *history.History, steps int) ([]phases.Refutation, int, bool) {
+			judged += len(h.All)
+			return judgeOf(h, steps)
+		}
+		before := allocated()
+		_, events := pr.Fewest([]*limiter.Breach{found})
+		if len(events) < n || judged > 1_100_000 {
+			t.Errorf("quota %d: got %d requests from %d judged, want %d from at most a million", quota,
+				len(events), judged, n)
+		}
+		if got := (allocated() - before) >> 20; got > most {
+			t.Errorf("quota %d: allocated %d MB, want at most %d", quota, got, most)
+		}
+	}
+}
+
+// allocated returns how many bytes were allocated so far.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }

@@ -3,6 +3,7 @@
 package witness
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
@@ -35,12 +36,13 @@ type Proof struct {
 	Until int64
 	// Tries is how often events may still be judged again.
 	Tries int
-	// Visits is the work of exact searches so far; most is the cap for one judgement.
-	Visits, most int
+	// Visits is the work of exact searches so far; most is the cap for one judgement. judged is how many
+	// events were judged so far.
+	Visits, most, judged int
 }
 
 // FewTries returns the tries of a proof from n events: fewer where each try judges many events.
-func FewTries(n int) int { return min(ProofTries, 1+1_000_000/(n+1)) }
+func FewTries(n int) int { return min(ProofTries, 1+proofEvents/(n+1)) }
 
 // A small witness is made smaller by all means. A large one is nearly minimal by its construction. From it
 // only large needless parts are dropped, while that is cheap.
@@ -49,6 +51,7 @@ const (
 	largeProof  = 64
 	largeVisits = 1 << 18
 	proofVisits = 1 << 21
+	proofEvents = 1_000_000
 )
 
 // Honest tells whether what refutes the events, found, is a contradiction of the whole history too.
@@ -73,7 +76,9 @@ func (p *Proof) Honest(events []history.Event, found []*limiter.Breach) bool {
 // Refute judges events alone. It returns nil if they are not refuted.
 func (p *Proof) Refute(events []history.Event) []*limiter.Breach {
 	p.Tries--
-	if p.Visits > proofVisits || len(events) > largeProof && p.Visits > largeVisits {
+	p.judged += len(events)
+	if p.Visits > proofVisits || len(events) > largeProof && p.Visits > largeVisits ||
+		p.judged > proofEvents {
 		p.Tries = 0
 	}
 	h := history.Of(events)
@@ -115,24 +120,47 @@ func (p *Proof) Fewest(found []*limiter.Breach) ([]*limiter.Breach, []history.Ev
 // smaller leaves out of a witness what it does not need: first halves, at last single events.
 func (p *Proof) smaller(events []history.Event, alone []*limiter.Breach) ([]*limiter.Breach,
 	[]history.Event) {
+	late := latestDenials(events)
 	for step := max(len(events)/2, 1); ; step = max(step/2, 1) {
 		before := len(events)
 		for from := 0; from < len(events) && p.Tries > 0; {
-			less := slices.Delete(slices.Clone(events), from, min(from+step, len(events)))
-			if !p.easier(less, events[from:min(from+step, len(events))]) {
-				from += step
+			to := min(from+step, len(events))
+			if to-from == len(events) || !p.easier(events[from:to], lastDenied(events, late, from, to)) {
+				from = to
 				continue
 			}
+			less := slices.Delete(slices.Clone(events), from, to)
 			if again := p.Refute(less); again != nil && p.Honest(less, again) {
-				events, alone = less, again
+				events, alone, late = less, again, latestDenials(less)
 				continue
 			}
-			from += step
+			from = to
 		}
 		if step == 1 && (len(events) == before || p.Tries <= 0) {
 			return p.told(events, alone), events
 		}
 	}
+}
+
+// latestDenials returns the indices of the denials among the events, the last End first.
+func latestDenials(events []history.Event) []int {
+	var late []int
+	for i := range events {
+		if events[i].Outcome == timeline.Denied {
+			late = append(late, i)
+		}
+	}
+	slices.SortFunc(late, func(a, b int) int { return cmp.Compare(events[b].End, events[a].End) })
+	return late
+}
+
+// lastDenied returns the last End of the denials outside events[from:to], MinTime if there is none.
+func lastDenied(events []history.Event, late []int, from, to int) int64 {
+	at := slices.IndexFunc(late, func(i int) bool { return i < from || i >= to })
+	if at < 0 {
+		return history.MinTime
+	}
+	return events[late[at]].End
 }
 
 // told returns the breaches to report for events that are refuted alone. An under-admission is taken from the
@@ -170,33 +198,24 @@ func (p *Proof) explained(found []*limiter.Breach, events []history.Event) []his
 		in[ev.Seq] = true
 	}
 	whole := p.H.Before(history.LastEnd(events)).All
-	if p.easier(events, slices.DeleteFunc(slices.Clone(whole),
-		func(ev history.Event) bool { return in[ev.Seq] })) {
+	others := slices.DeleteFunc(slices.Clone(whole), func(ev history.Event) bool { return in[ev.Seq] })
+	if p.easier(others, lastDenied(events, latestDenials(events), 0, 0)) {
 		return events
 	}
 	p.Tries = min(p.Tries, FewTries(len(whole)))
 	return slices.Clone(whole)
 }
 
-// easier tells whether left is easier to explain without the dropped events.
-func (p *Proof) easier(left, dropped []history.Event) bool {
-	if len(left) == 0 || p.Amid != nil {
-		return len(left) > 0
+// easier tells whether the rest is easier to explain without the dropped events. denied is the last End of
+// the denials of the rest.
+func (p *Proof) easier(dropped []history.Event, denied int64) bool {
+	if p.Amid != nil {
+		return true
 	}
-	for _, ev := range dropped {
-		if ev.Start <= p.Until {
-			return false
-		}
-		if p.Over || ev.Outcome == timeline.Denied && !p.Counted {
-			continue
-		}
-		if slices.ContainsFunc(left, func(d history.Event) bool {
-			return d.Outcome == timeline.Denied && d.End >= ev.Start
-		}) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(dropped, func(ev history.Event) bool {
+		needless := p.Over || ev.Outcome == timeline.Denied && !p.Counted
+		return ev.Start <= p.Until || !needless && denied >= ev.Start
+	})
 }
 
 // withFirst adds the requests that were sent by Until.
