@@ -150,6 +150,9 @@ var vocabulary = []entry{
 	{"shared-quota", "diagnosis", "rlcheck tells these clients apart, but the target counts them under " +
 		"one quota.\nMend: tell them apart as the target does (--partition address), or not at all\n" +
 		"(--partition none)."},
+	{"told-by-field", "diagnosis", "The target gives each value of a header field its own quota, and a " +
+		"client can invent values.\nMend: count clients by something that they cannot invent. If the field " +
+		"is meant to tell them apart, say so\n(--partition header:NAME)."},
 }
 
 // closedLists are the words that other packages define: errors of requests and shapes.

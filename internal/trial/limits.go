@@ -86,6 +86,11 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 		js = append(js, j)
 	}
 	all := verdict.Merge(js)
+	if o.Hint && all.Verdict == verdict.Fail && all.Diagnosis == nil {
+		if all.Diagnosis = toldByField(tl, s, o); all.Diagnosis != nil {
+			all.Hint, all.Explanations = "", nil
+		}
+	}
 	all.Measured, all.Unresolved = measured, unresolved && all.Verdict == verdict.Inconclusive
 	return claimOf(all, strings.Join(worth, "; ")), all
 }

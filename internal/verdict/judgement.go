@@ -77,8 +77,12 @@ type Diagnosis struct {
 // DiagnosisKind names what a diagnosis found.
 type DiagnosisKind string
 
-// SharedQuota: clients that are told apart share one quota.
-const SharedQuota DiagnosisKind = "shared-quota"
+// The diagnoses. SharedQuota: clients that are told apart share one quota. ToldByField: the target tells
+// clients apart by a field that a client can invent.
+const (
+	SharedQuota DiagnosisKind = "shared-quota"
+	ToldByField DiagnosisKind = "told-by-field"
+)
 
 // Merge returns the judgement on a recording of which several limits each judged a part, in the order of the
 // limits. It leaves out the measured values if there is more than one limit, as each has its own.

@@ -1,0 +1,46 @@
+package trial
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// toldByField finds out whether the clients of a failing recording are told apart by a field that requests of
+// some phase invent. The declared limit must explain the recording if each of these requests is a client of
+// its own. Other requests must meet the limit, since a target without a limit has no clients.
+func toldByField(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) *verdict.Diagnosis {
+	if k := s.Partition.Kind; k != scenario.ByNone && k != scenario.ByAddress {
+		return nil
+	}
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if len(p.Forge) != 1 {
+			continue
+		}
+		apart := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
+		denied := false
+		for k := range apart.Observations {
+			if x := &apart.Observations[k]; slices.Contains(p.Observed(), x.Phase) {
+				x.Partition += "#" + strconv.Itoa(k)
+			} else {
+				denied = denied || x.Outcome == timeline.Denied
+			}
+		}
+		refutes := func(x share) bool { return !check.Explains(x.tl, x.limit, o) }
+		if !denied || slices.ContainsFunc(shares(apart, s), refutes) {
+			continue
+		}
+		return &verdict.Diagnosis{Kind: verdict.ToldByField,
+			Text: fmt.Sprintf("clients seem to be told apart by %[1]s, which a client can invent: if "+
+				"that is meant, try --partition header:%[1]s", p.Forge[0]),
+			Why: fmt.Sprintf("if each %s is another client, the declared limit explains all answers; if "+
+				"not, it does not", p.Forge[0])}
+	}
+	return nil
+}
