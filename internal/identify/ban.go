@@ -1,7 +1,6 @@
 package identify
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -19,45 +18,30 @@ import (
 // gently tells a window that requests start anew from a ban that requests prolong. It asks for more than the
 // quota, so slowly that a log would admit all. If every request starts the window anew, it asks for half the
 // quota, and for more shortly before the window ends. Then it asks twice for all, each time shortly after the
-// end. If a ban was found, it asks for the quota at a third of the rate. It reports false where nothing is to
-// be asked.
-func (x *search) gently(ctx context.Context) bool {
-	if len(x.regions) == 0 {
-		return false
-	}
-	r, name := x.regions[0], "gently"
-	if r.Kind.Bans {
-		name = "slowly"
-	}
-	h := r.Hull()
-	if r.Kind.Base.Refresh == "" && !r.Kind.Bans || h.Q2 < 2 || x.made[name] > 0 {
-		return false
-	}
-	x.made[name]++
-	phases := []plan.Phase{{Name: name, Rest: 2 * h.T2, Requests: int(h.Q2) + 2,
-		Every: max(x.every, h.T2*13/10/time.Duration(h.Q2))}}
-	if r.Kind.Bans { // a bucket that refills as fast as requests came looks like any quota
-		phases[0] = plan.Phase{Name: name, Rest: 2 * r.Recovery(), Requests: 5*int(h.Q2) + 3,
-			Every:   3 * x.every,
-			Denials: 1}
-	}
-	if r.Kind.Base.Refresh == spec.RefreshAll {
-		all := plan.Phase{Name: name, Requests: int(h.Q2) + 1, Every: x.every, Denials: 1}
-		half, early, late := all, all, all
-		half.Rest, half.Requests = 2*h.T2, int(h.Q2+1)/2
-		early.Rest, late.Rest = h.T1*9/10, h.T2*104/100
-		phases = append(phases, half, early, late, late)
-	}
-	for _, p := range phases {
-		if !x.send(ctx, p) {
-			return false
-		}
-	}
-	return true
-}
+// end. If a ban was found, it asks for the quota at a third of the rate.
+var gently = experiment{name: "gently", most: 1, phases: (*search).gentlePhases,
+	of: func(r *space.Region) bool {
+		return (r.Kind.Base.Refresh != "" || r.Kind.Bans) && r.Hull().Q2 > 1
+	}}
 
-// unbannedPhase is the name of the experiment that tells a ban after a denial.
-const unbannedPhase = "unbanned"
+func (x *search) gentlePhases(int) []step {
+	r := x.regions[0]
+	h := r.Hull()
+	if r.Kind.Bans { // a bucket that refills as fast as requests came looks like any quota
+		return inTurn(plan.Phase{Rest: 2 * r.Recovery(), Requests: 5*int(h.Q2) + 3, Every: 3 * x.every,
+			Denials: 1})
+	}
+	slow := plan.Phase{Rest: 2 * h.T2, Requests: int(h.Q2) + 2,
+		Every: max(x.every, h.T2*13/10/time.Duration(h.Q2))}
+	if r.Kind.Base.Refresh != spec.RefreshAll {
+		return inTurn(slow)
+	}
+	all := plan.Phase{Requests: int(h.Q2) + 1, Every: x.every, Denials: 1}
+	half, early, late := all, all, all
+	half.Rest, half.Requests = 2*h.T2, int(h.Q2+1)/2
+	early.Rest, late.Rest = h.T1*9/10, h.T2*104/100
+	return inTurn(slow, half, early, late, late)
+}
 
 // unbanned asks for the quota and no more, then once a little before a unit comes back, then once a little
 // after. The first of these is denied. If that begins a ban, the second is denied too, however long the ban
@@ -65,21 +49,12 @@ const unbannedPhase = "unbanned"
 //
 //	a a a                 d a     the limit alone
 //	a a a                 d d     with a ban
-//
-// It reports false where that was done often enough, or tells nothing more.
-func (x *search) unbanned(ctx context.Context, most int) bool {
-	if len(x.regions) == 0 || x.withoutQueue != nil || x.regions[0].Kind.Bans {
-		return false
-	}
-	name := unbannedPhase + " " + x.regions[0].Text()
-	made := x.made[name]
-	if made >= most || made > 0 && x.banned(x.candidate(x.regions[0])) == nil {
-		return false
-	}
-	x.made[name]++
-	phases := x.denials(made)
-	return len(phases) > 0 && x.sendAll(ctx, phases)
-}
+var unbanned = experiment{name: "unbanned", most: 5, phases: (*search).denials, rival: (*search).banned,
+	of: func(r *space.Region) bool { return !r.Kind.Bans && !r.Kind.Queue },
+	why: func(ban *identity.Candidate) string {
+		return fmt.Sprintf("a ban of %s..%s after each denial explains all answers too",
+			quantity.Brief(ban.BanLeast), quantity.Brief(ban.BanMost))
+	}}
 
 // denials are the phases of unbanned, more cautious each time. There are none where a unit comes back too
 // soon to be denied before.
@@ -87,10 +62,10 @@ func (x *search) unbanned(ctx context.Context, most int) bool {
 // If a denial puts the return off, a second denial follows soon, which counts for nothing during a ban. The
 // third request comes when the first denial alone would be over. The limit denies it, a ban that has ended
 // does not. The last request comes when the return is due.
-func (x *search) denials(made int) []plan.Phase {
+func (x *search) denials(made int) []step {
 	const places = 4
 	if phases := x.edge(); made < 2 && len(phases) > 0 {
-		return phases
+		return inTurn(phases...)
 	}
 	all, whole, recovers := x.course(), x.regions[0].Recovery(), x.recovers()
 	slack := x.slack() * time.Duration(made/2+1)
@@ -102,8 +77,8 @@ func (x *search) denials(made int) []plan.Phase {
 		rests = append(rests, recovers+whole*(3*i+time.Duration(made)+1)/10)
 	}
 	for i, rest := range rests {
-		c, once := all.Clone(), plan.Phase{Name: unbannedPhase, Requests: 1, Every: max(x.trip(), 1)}
-		use := plan.Phase{Name: unbannedPhase, Rest: rest, Every: x.every, Denials: 1}
+		c, once := all.Clone(), plan.Phase{Requests: 1, Every: max(x.trip(), 1)}
+		use := plan.Phase{Rest: rest, Every: x.every, Denials: 1}
 		use.Requests = c.Admits(use)
 		from, to := c.After(use)
 		if from < x.every+slack || from < whole/3 && i+1 < len(rests) && !x.regions[0].Kind.Paced {
@@ -119,7 +94,7 @@ func (x *search) denials(made int) []plan.Phase {
 				last.Every = max(x.every, (last.Rest-again)/(plan.Rungs-1))
 				last.Rest = max(x.every, again)
 			}
-			return []plan.Phase{use, first, last}
+			return inTurn(use, first, last)
 		}
 		second, third := once, once
 		second.Rest = max(x.every, over-again+2*slack)
@@ -127,7 +102,7 @@ func (x *search) denials(made int) []plan.Phase {
 		third.Rest = max(x.every, (over-second.Rest-x.trip()+soonest)/2)
 		_, latest := c.After(third)
 		last.Rest = max(x.every, latest+slack)
-		return []plan.Phase{use, first, second, third, last}
+		return inTurn(use, first, second, third, last)
 	}
 	return nil
 }
@@ -148,7 +123,7 @@ func (x *search) edge() []plan.Phase {
 	if step < x.every {
 		return nil
 	}
-	use := plan.Phase{Name: unbannedPhase, Requests: int(h.Q2) + 1, Every: x.every, Denials: 1}
+	use := plan.Phase{Requests: int(h.Q2) + 1, Every: x.every, Denials: 1}
 	for i, all := 0, x.course(); i < 2*places; i++ {
 		use.Rest = max(x.every, h.T2*time.Duration(i)/places)
 		_, denied := all.Clone().After(plan.Phase{Rest: use.Rest}) // nothing is sent
@@ -156,8 +131,7 @@ func (x *search) edge() []plan.Phase {
 		if denied > 0 || from < bearable/4 || to > bearable*3/4 {
 			continue
 		}
-		return []plan.Phase{use, {Name: unbannedPhase, Rest: x.every, Requests: rungs, Every: step,
-			Admits: 1}}
+		return []plan.Phase{use, {Rest: x.every, Requests: rungs, Every: step, Admits: 1}}
 	}
 	return nil
 }
@@ -198,23 +172,6 @@ func longestBan(tl *timeline.Timeline) time.Duration {
 		}
 	}
 	return out
-}
-
-// banning is the reason where a ban explains the recording too.
-const banning = "a ban of %s..%s after each denial explains all answers too"
-
-// mayBan adds the same limit with a ban, where that explains the recording too, and says how to test it.
-func (x *search) mayBan(res *identity.Result) bool {
-	ban := x.banned(res.Found[0])
-	if ban == nil {
-		return false
-	}
-	res.Found = append(res.Found, *ban)
-	res.Stopped = fmt.Sprintf(banning, quantity.Brief(ban.BanLeast), quantity.Brief(ban.BanMost))
-	if phases := x.denials(0); len(phases) > 0 && !x.recorded() {
-		res.Next = plan.Costs(phases)
-	}
-	return true
 }
 
 // banned returns c with a ban that explains the recording too. It is nil where none is found, or any would be

@@ -98,8 +98,10 @@ func unbannedAfter(t *testing.T, k *space.Kind, b space.Box, ban time.Duration, 
 	}
 	for x.usualExperiment(t.Context(), ofAny) {
 	}
-	for x.unbanned(t.Context(), 5) && !refute.Asker(nil).Refuted(x.shown(), spec.Limit{inside}, verdict.Exact,
-		true) {
+	alone := func() bool {
+		return !refute.Asker(nil).Refuted(x.shown(), spec.Limit{inside}, verdict.Exact, true)
+	}
+	for x.try(t.Context(), &unbanned) && alone() {
 	}
 	return x
 }

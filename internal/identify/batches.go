@@ -1,7 +1,6 @@
 package identify
 
 import (
-	"context"
 	"math"
 	"slices"
 	"time"
@@ -125,30 +124,24 @@ func (x *search) at(r *space.Region, t *beat.Trace, apart time.Duration, u1, u2 
 }
 
 // onTheBeat finds out whether the timer of a bucket in batches started with the first request. It uses up the
-// bucket and asks once, a little before the next beat of such a timer or a little after it. It reports false
-// where that is known, or was asked often enough.
-func (x *search) onTheBeat(ctx context.Context) bool {
-	const name, tries = "beat", 4
-	if len(x.regions) == 0 || x.regions[0].Beats == nil || x.made[name] >= tries {
-		return false
-	}
+// bucket and asks once, a little before the next beat of such a timer or a little after it.
+var onTheBeat = experiment{name: "beat", most: 4, least: func(*search) int { return 4 },
+	phases: (*search).beats, of: func(r *space.Region) bool { return r.Beats != nil }}
+
+func (x *search) beats(made int) []step {
 	r := x.regions[0]
 	p, _, open := x.timer(r)
-	if !open || x.s.Now()+2*r.Recovery() > x.sendUntil() {
-		return false
+	if !open {
+		return nil
 	}
-	x.made[name]++
-	use := plan.Phase{Name: name, Rest: r.Recovery(), Requests: int(2 * r.Hull().Q2), Every: x.every,
-		Denials: 1}
-	if !x.send(ctx, use) {
-		return false
+	use := plan.Phase{Rest: r.Recovery(), Requests: int(2 * r.Hull().Q2), Every: x.every, Denials: 1}
+	near := r.Beats.First[0] - x.slack()
+	if made%2 > 0 {
+		near = r.Beats.First[1] + time.Millisecond
 	}
-	at := r.Beats.First[0] - x.slack()
-	if x.made[name]%2 == 0 {
-		at = r.Beats.First[1] + time.Millisecond
+	next := func() time.Duration { // the beat after the next gap
+		turns := max(0, (x.s.Now()+x.every-near+p.Rate.Per-1)/p.Rate.Per)
+		return near + turns*p.Rate.Per
 	}
-	for soonest := x.s.Now() + x.every; at < soonest; {
-		at += (soonest - at + p.Rate.Per - 1) / p.Rate.Per * p.Rate.Per
-	}
-	return x.send(ctx, plan.Phase{Name: name, Rest: at - x.s.Now(), Requests: 1, Every: x.every})
+	return []step{{Phase: use}, {plan.Phase{Rest: p.Rate.Per, Requests: 1, Every: x.every}, next}}
 }

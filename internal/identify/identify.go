@@ -81,8 +81,6 @@ type search struct {
 	exhausted, hasty bool
 	// unfollowed tells that some buckets in batches were neither refuted nor found.
 	unfollowed bool
-	// overran tells that requests were sent for a quota that is stated beside the found one.
-	overran bool
 	// usuals counts the usual experiments.
 	usuals int
 	// path is what is supposed of the path to the target; nil for nothing.

@@ -503,7 +503,7 @@ func TestWhatIsNotCheckedIsNotNamed(t *testing.T) {
 			regions: []*space.Region{known(limit[0])}, usuals: confirming,
 			every: o.Every, made: map[string]int{}}
 		x.send(t.Context(), plan.Phase{Requests: 8, Every: 30 * time.Millisecond})
-		if x.idle(t.Context()); late {
+		if x.try(t.Context(), &idle); late {
 			now = o.MaxTime + time.Second
 		}
 		want, stopped := identity.Identified, ""

@@ -1,7 +1,6 @@
 package identify
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -20,11 +20,23 @@ import (
 //	a a a d             a a d     remembered: two units came back
 //	a a a d             a a a     forgotten
 
-// idlePhase is the name of the experiment that tells whether an idle client is forgotten.
-const idlePhase = "idle"
+// idle uses up the quota, unless that was done, and asks again shortly before it is whole.
+var idle = experiment{name: "idle", most: 3, least: (*search).chances, rival: (*search).expires,
+	phases: func(x *search, _ int) []step {
+		phases, _ := x.idling()
+		return inTurn(phases...)
+	},
+	of: mayExpire,
+	why: func(c *identity.Candidate) string {
+		return fmt.Sprintf("a limit that forgets a client which is idle for less than %s (ttl) explains all "+
+			"answers too", quantity.Brief(c.Limit[0].TTL))
+	}}
 
-// expiring is the reason where a limit that forgets idle clients explains the recording too.
-const expiring = "a limit that forgets a client which is idle for less than %s (ttl) explains all answers too"
+// mayExpire tells whether a kind may have a time to live. A window that each request starts anew is one
+// itself.
+func mayExpire(r *space.Region) bool {
+	return !r.Rare() && !r.Kind.Queue && r.Kind.Base.Refresh != spec.RefreshAll
+}
 
 // expires is c as a limiter that forgets clients, where that explains the recording too; nil where it does
 // not, or nobody could tell.
@@ -90,43 +102,6 @@ func (x *search) remembers(c identity.Candidate) time.Duration {
 	return 0
 }
 
-// mayExpire adds the same limit with a time to live, where that explains the recording too, and says how to
-// test it.
-func (x *search) mayExpire(res *identity.Result) bool {
-	c := x.expires(res.Found[0])
-	if c == nil || x.recorded() {
-		return false
-	}
-	phases, lasting := x.idling()
-	res.Found, res.Next = append(res.Found, *c), plan.Costs(phases)
-	res.Stopped = fmt.Sprintf(expiring, quantity.Brief(lasting))
-	return true
-}
-
-// idle uses up the quota, unless that was done, and asks again shortly before it is whole. That is a usual
-// experiment where others may have used the quota before. It reports false where that was done often enough,
-// or nothing is to be told.
-func (x *search) idle(ctx context.Context) bool {
-	const tries = 3
-	made := x.made[idlePhase]
-	if len(x.regions) == 0 || made >= tries ||
-		made >= x.chances() && x.expires(x.candidate(x.regions[0])) == nil {
-		return false
-	}
-	x.made[idlePhase]++
-	phases, lasting := x.idling()
-	if lasting == 0 {
-		return false
-	}
-	if !x.sendAll(ctx, phases) {
-		return false
-	}
-	if !x.o.Fresh {
-		x.usuals++
-	}
-	return true
-}
-
 // chances is how often the experiment is made at least, where it costs little. A clock of whole seconds
 // forgets a client after 1 to 2 s, say. A bucket that fills in about that time may be lucky once.
 func (x *search) chances() int {
@@ -144,12 +119,11 @@ func (x *search) chances() int {
 // away, and where few such silences fit the time: the name then says that none was seen.
 func (x *search) idling() (phases []plan.Phase, lasting time.Duration) {
 	r := x.regions[0]
-	lives := r.Kind.Base.Refresh == spec.RefreshAll // a time to live itself
-	if r.Rare() || lives || x.withoutQueue != nil || x.far || x.fewFit(r.Recovery()) {
+	if !mayExpire(r) || x.recorded() || x.far || x.fewFit(r.Recovery()) {
 		return nil, 0
 	}
 	all, slack := x.course(), 2*x.slack()
-	ask := plan.Phase{Name: idlePhase, Requests: x.volley(), Every: x.every, Denials: 1}
+	ask := plan.Phase{Requests: x.volley(), Every: x.every, Denials: 1}
 	drained, use := all.Clone(), ask
 	if use.Rest = x.every; !r.Kind.Paced { // in a window that has just begun, the silence is longest
 		use.Rest = max(x.every, all.Back(r.Hull().Q2)+slack)

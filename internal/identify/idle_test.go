@@ -82,7 +82,7 @@ func TestOneExperimentTellsWhetherAClientIsForgotten(t *testing.T) {
 				for _, percent := range percents {
 					x, asked := knows(t, part, b, lasting*percent/100), 0
 					c := identity.Candidate{Limit: spec.Limit{space.Complete(part.Policy(b))}}
-					for ; !x.fails(c) && x.idle(t.Context()); asked++ {
+					for ; !x.fails(c) && x.try(t.Context(), &idle); asked++ {
 					}
 					gone := x.fails(c)
 					if gone != (percent > 0) || asked > 2 || !gone && x.expires(c) != nil {

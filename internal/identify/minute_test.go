@@ -32,7 +32,7 @@ func TestABanOfAMinuteByTheClockCostsOneWindow(t *testing.T) {
 	}
 	x.send(t.Context(), plan.Phase{Rest: x.every, Requests: 100, Every: time.Second, Admits: 1})
 	before, from := len(x.tl.Observations), s.now
-	x.unbanned(t.Context(), 1)
+	x.try(t.Context(), &unbanned)
 	n, lasts := len(x.tl.Observations)-before, s.now-from
 	if n == 0 || n > 75 || lasts > 70*time.Second || longestBan(x.shown()) > x.bearable() {
 		t.Errorf("after %d requests in %s there is room for a ban of %s, want none over %s", n, lasts,

@@ -1,7 +1,6 @@
 package identify
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -18,30 +17,21 @@ import (
 // Answers may state another limit beside the one that was found, with a longer window: 1000 an hour beside 10
 // a second. A statement proves nothing, so that limit is reached where the budget allows.
 
-// overrunPhase is the name of the phase that reaches such a limit.
-const overrunPhase = "overrun"
-
 // beyond is a quota that is stated beside the found limit, and the phase that reaches it.
 type beyond struct {
 	quota headers.Quota
 	phase plan.Phase
 }
 
-// overrun sends as fast as the found limit admits, for more than a quota that is stated beside it. It reports
-// false where none is stated, or the budget is too small.
-func (x *search) overrun(ctx context.Context) bool {
-	all := x.beyonds()
-	if x.overran || x.stage > 0 || len(all) == 0 {
-		return false
-	}
-	p := all[0].phase
-	if p.Requests > x.spare() ||
-		p.Rest+time.Duration(p.Requests)*(p.Every+x.trip()) > x.sendUntil()-x.s.Now() {
-		return false
-	}
-	x.overran = true
-	return x.send(ctx, p)
-}
+// overrun sends as fast as the found limit admits, for more than a quota that is stated beside it.
+var overrun = experiment{name: "overrun", most: 1, of: func(r *space.Region) bool { return !r.Rare() },
+	phases: func(x *search, _ int) []step {
+		all := x.beyonds()
+		if len(all) == 0 || all[0].phase.Requests > x.spare() {
+			return nil
+		}
+		return inTurn(all[0].phase)
+	}}
 
 // beyonds are the larger quotas of longer windows that the first denial states, those that are reached first
 // before the others.
@@ -66,7 +56,7 @@ func (x *search) beyonds() (out []beyond) {
 			continue
 		}
 		const more = 3
-		out = append(out, beyond{q, plan.Phase{Name: overrunPhase, Rest: every, Every: every, Denials: 2,
+		out = append(out, beyond{q, plan.Phase{Rest: every, Every: every, Denials: 2,
 			Requests: int(max(0, q.Limit-x.admitted(q.Window))) + more}})
 	}
 	slices.SortStableFunc(out, func(a, b beyond) int { return a.phase.Requests - b.phase.Requests })
@@ -90,9 +80,12 @@ func (x *search) alsoTold(c identity.Candidate) (out []string) {
 	if x.stage > 0 {
 		return nil
 	}
+	sent := slices.ContainsFunc(x.tl.Observations, func(o timeline.Observation) bool {
+		return o.Phase == overrun.name
+	})
 	for i, b := range x.beyonds() {
 		said := fmt.Sprintf("%d in %s", b.quota.Limit, b.quota.Window)
-		if x.overran && i == 0 {
+		if i == 0 && sent {
 			out = append(out, said+", and more were admitted")
 			continue
 		}

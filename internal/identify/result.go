@@ -230,15 +230,11 @@ func (x *search) name(res *identity.Result) {
 		res.Found, res.Stopped = append(res.Found, coarse...), wholeSeconds
 		return
 	}
-	if slots := x.slotted(c); slots != nil {
-		res.Found, res.Stopped = append(res.Found, *slots), inSlots
-		return
-	}
 	if ban := x.asProlonged(c); ban != nil {
 		res.Stopped = fmt.Sprintf(prolonging, ban)
 		return
 	}
-	if x.mayBan(res) {
+	if x.rivalled(res) {
 		return
 	}
 	if x.unlikelyExplains() {
@@ -247,9 +243,6 @@ func (x *search) name(res *identity.Result) {
 	}
 	if x.overdue() {
 		res.Stopped = unchecked
-		return
-	}
-	if x.mayExpire(res) {
 		return
 	}
 	res.Verdict, res.Stopped, res.Also = identity.Identified, "", x.alsoTold(c)

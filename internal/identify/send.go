@@ -234,20 +234,3 @@ func (x *search) next() string {
 	}
 	return plan.Costs(e.Phases)
 }
-
-// sendAll sends phases. It reports false if they do not fit the time, or the search was stopped.
-func (x *search) sendAll(ctx context.Context, phases []plan.Phase) bool {
-	lasts := time.Duration(0)
-	for _, p := range phases {
-		lasts += p.Rest + time.Duration(p.Requests)*(p.Every+x.trip())
-	}
-	if x.s.Now()+lasts > x.sendUntil() {
-		return false
-	}
-	for _, p := range phases {
-		if !x.send(ctx, p) {
-			return false
-		}
-	}
-	return true
-}

@@ -53,7 +53,7 @@ func TestAWindowInSlotsIsNoClockOfWholeSeconds(t *testing.T) {
 				if rival == nil {
 					t.Errorf("%s: got no window in slots that explains bursts of the whole quota", truth)
 				}
-				for x.partly(t.Context(), x.o.MaxTime) {
+				for x.try(t.Context(), &partly) {
 				}
 				if gone := !refute.Asker(nil).Explains(x.judged(), parsed(t, coarse)) ||
 					!refute.Asker(nil).BySeconds(x.judged(), parsed(t, coarse)); gone != in {
