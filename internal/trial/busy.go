@@ -41,28 +41,21 @@ func doubtTick(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline
 		return
 	}
 	late, lost := lateNear(tl, out), lostBefore(tl, out)
+	ticking := func(tick time.Duration) bool {
+		header := tl.Header
+		header.Tick = max(header.Tick, tick)
+		return excused(out, coarser(s, tick), tl, header, judge)
+	}
 	switch {
-	case late >= busyFrom && excused(out, s, tl, judge, busyShare*late):
-		doubted(out, tl, busyShare*late, fmt.Sprintf("this machine stood still for %s, and a server on it "+
-			"may have decided by an old clock", quantity.Brief(late)))
-	case lost > late && excused(out, s, tl, judge, busyShare*lost):
-		doubted(out, tl, busyShare*lost, fmt.Sprintf("this machine stood still for %s in all, and the "+
-			"clock of a server on it may have left out that time", quantity.Brief(lost)))
+	case late >= busyFrom && ticking(busyShare*late):
+		doubted(out, tl, verdict.ScheduleMissed, fmt.Sprintf("this machine stood still for %s, and a server "+
+			"on it may have decided by an old clock: nothing fails with a clock that ticks every %s",
+			quantity.Brief(late), quantity.Brief(busyShare*late)))
+	case lost > late && ticking(busyShare*lost):
+		doubted(out, tl, verdict.ScheduleMissed, fmt.Sprintf("this machine stood still for %s in all, and "+
+			"the clock of a server on it may have left out that time: nothing fails with a clock that "+
+			"ticks every %s", quantity.Brief(lost), quantity.Brief(busyShare*lost)))
 	}
-}
-
-// excused tells whether a recording that fails keeps its limit by a clock that ticks every tick. It leaves
-// the verdict with that clock in out, or else the one before.
-func excused(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement,
-	tick time.Duration) bool {
-	first, header := *out, tl.Header
-	tl.Header.Tick, out.Claims = max(header.Tick, tick), nil
-	judge(out, coarser(s, tick), tl)
-	if out.Verdict == verdict.Fail {
-		*out, tl.Header = first, header
-		return false
-	}
-	return true
 }
 
 // coarser returns s with clocks that tick every tick or less often, where its limits name one.
@@ -82,14 +75,6 @@ func coarser(s *scenario.Scenario, tick time.Duration) *scenario.Scenario {
 		c.Phases[i].Limit = coarse(c.Phases[i].Limit)
 	}
 	return &c
-}
-
-// doubted makes a verdict by a coarse clock Inconclusive.
-func doubted(out *result.Scenario, tl *timeline.Timeline, tick time.Duration, why string) {
-	detail := fmt.Sprintf("%s: nothing fails with a clock that ticks every %s", why, quantity.Brief(tick))
-	tl.Header.Notes = append(tl.Header.Notes, detail)
-	out.Header = tl.Header
-	*out = inconclusive(*out, verdict.ScheduleMissed, detail)
 }
 
 // lostBefore returns the sum of the long stalls before the last finding on conformance. It returns 0 if there

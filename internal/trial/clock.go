@@ -135,9 +135,6 @@ func doubtClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timelin
 	}
 }
 
-// judgement fills the verdict of a recording of s into out.
-type judgement func(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline)
-
 // readsClock tells whether a limit of s has windows that are aligned to the wall clock.
 func readsClock(s *scenario.Scenario) bool {
 	byClock := func(p spec.Policy) bool {

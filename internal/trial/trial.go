@@ -130,13 +130,7 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 		judge = prove
 	}
 	judge(&out, s, tl)
-	if ends.assumed {
-		doubtClock(&out, s, tl, judge)
-	}
-	doubtDrift(&out, s, tl, judge)
-	if ends.local { // the embedded target reads its clock when it decides
-		doubtTick(&out, s, tl, judge)
-	}
+	doubt(&out, s, tl, ends, judge)
 	if err := ends.events.failed; err != nil && out.Verdict != verdict.Fail {
 		return inconclusive(out, verdict.SetupFailed, err.Error())
 	}
