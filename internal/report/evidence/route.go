@@ -24,8 +24,8 @@ type remark struct {
 
 // The mends of routes that are not the limited one.
 const (
-	limitedRoute = "check the path of --target, and what the limiter tells clients apart by " +
-		"(--partition)"
+	limitedRoute = "check the path of --target, what the limiter tells clients apart by (--partition), and " +
+		"that no cache answers (--past-caches)"
 	limitedLog  = "check which requests --match keeps, and what identifies a client (--partition-by)"
 	notFollowed = "give the final URL with --target: rlcheck follows no redirects"
 )

@@ -118,3 +118,13 @@ func TestNeverDenied(t *testing.T) {
 		t.Errorf("where too few were admitted: got %+v, want nothing", got)
 	}
 }
+
+// TestNothingDeniedMayBeACache: the answers of a cache that does not say so count as admissions.
+func TestNothingDeniedMayBeACache(t *testing.T) {
+	s := &result.Scenario{Verdict: verdict.Fail, Target: "http://127.0.0.1/",
+		Counts: timeline.Counts{Allowed: 9},
+		Claims: []verdict.Claim{{Findings: []verdict.Finding{{Kind: verdict.OverAdmission}}}}}
+	if r, ok := remarkOn(s, false); !ok || !strings.Contains(r.mend, "--past-caches") {
+		t.Errorf("got the mend %q", r.mend)
+	}
+}
