@@ -27,7 +27,7 @@ func TestAnswersAloneAreThoseOfTheWitnesses(t *testing.T) {
 			costs := p.Full() > 1 && r.IntN(2) == 0
 			sh := shape{requests: 4 + r.IntN(30), gap: 1 + r.IntN(30), late: r.IntN(40), costs: costs}
 			tl := randomHistory(r, lim, sh)
-			h := history.New(tl.Observations, history.Widen(timeline.Header{}, p.Tick, p.TickSet),
+			h := newHistory(tl.Observations, history.Widen(timeline.Header{}, p.Tick, p.TickSet),
 				int64(tl.End()), history.StayOf(p))
 			b := limiter.NewBound(p, int64(p.PhaseFrom), int64(p.PhaseFrom)+r.Int64N(4))
 			for _, mode := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {

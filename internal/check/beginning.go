@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -36,13 +37,11 @@ func (s *Stream) explain(parts []*partition, j *verdict.Judgement) {
 func (s *Stream) beginning(parts []*partition) *timeline.Timeline {
 	begin := &timeline.Timeline{Header: s.header}
 	for _, st := range parts {
-		st.tape.Each(s.store, func(o *timeline.Observation) bool {
+		st.tape.Each(s.store, func(o *history.Observation) bool {
 			if o.Sent >= s.until {
 				return false
 			}
-			one := *o
-			one.Partition = st.name
-			begin.Observations = append(begin.Observations, one)
+			begin.Observations = append(begin.Observations, o.In(st.name))
 			return true
 		})
 	}

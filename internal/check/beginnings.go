@@ -47,7 +47,7 @@ func Openings(p spec.Policy, h timeline.Header, obs []timeline.Observation, end 
 		return nil
 	}
 	var out []Span
-	for _, o := range limiter.NewFirst(p).Openings(history.New(obs,
+	for _, o := range limiter.NewFirst(p).Openings(history.New(history.Observations(obs),
 		history.Widen(h, p.Tick, p.TickSet), int64(end))) {
 		if o.To == history.MaxTime {
 			break

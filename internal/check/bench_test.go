@@ -170,7 +170,7 @@ func BenchmarkBounds(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", spec, n), func(b *testing.B) {
 				obs := offered(p, n, 1)
 				before, began := live(), cpuTime()
-				h := history.New(obs, history.Widening{}, int64(obs[n-1].FirstByte))
+				h := newHistory(obs, history.Widening{}, int64(obs[n-1].FirstByte))
 				prepared := cpuTime() - began
 				perObs := float64(live()-before) / float64(n)
 				runtime.KeepAlive(obs)
@@ -259,7 +259,7 @@ func BenchmarkExact(b *testing.B) {
 		}
 		for _, n := range []int{1_000, 10_000, 100_000} {
 			b.Run(fmt.Sprintf("%s/%d", spec, n), func(b *testing.B) {
-				h := history.New(offered(p, n, 1), history.Widening{}, 0)
+				h := newHistory(offered(p, n, 1), history.Widening{}, 0)
 				began, limited, visited := cpuTime(), 0, 0
 				for b.Loop() {
 					x := search.New(h, p, int64(p.PhaseFrom))
@@ -307,7 +307,7 @@ func BenchmarkExactDense(b *testing.B) {
 					end := int64((&timeline.Timeline{Observations: obs}).End())
 					began, visited, gave := cpuTime(), 0, 0
 					for b.Loop() {
-						x := search.NewBy(history.New(obs, history.Widening{}, end), limit, at)
+						x := search.NewBy(newHistory(obs, history.Widening{}, end), limit, at)
 						if dead := x.Search(); dead != nil && len(limit) == 1 {
 							b.Fatal("a right limiter is accused")
 						}
@@ -377,7 +377,7 @@ func againstPorcupine(b *testing.B, p spec.Policy, n int, late time.Duration, at
 		rounds++
 		ops := operations(obs)
 		began := cpuTime()
-		if phases.JudgeOne(history.New(obs, history.Widening{}, int64(obs[n-1].FirstByte)),
+		if phases.JudgeOne(newHistory(obs, history.Widening{}, int64(obs[n-1].FirstByte)),
 			limiter.NewBound(p, 0, 0), verdict.Exact) != nil {
 			b.Fatal("the bounds accuse a right limiter")
 		}

@@ -44,7 +44,7 @@ func TestBucketOverIsItsDefinition(t *testing.T) {
 			r := rand.New(rand.NewPCG(4, uint64(round)))
 			tl := randomHistory(r, lim, shape{requests: 3 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(90),
 				costs: r.IntN(2) == 0 && b.Burst > 1})
-			h := history.New(tl.Observations, history.Widening{}, int64(tl.End()))
+			h := newHistory(tl.Observations, history.Widening{}, int64(tl.End()))
 			want := violated(h, b)
 			if got := b.Over(h) != nil; got != want {
 				t.Fatalf("%s, round %d: got %v, want %v\n%s", name, round, got, want, draw(tl))

@@ -185,7 +185,7 @@ func TestBansOfAPartOfAHistory(t *testing.T) {
 	for round := range 300 {
 		r := rand.New(rand.NewPCG(8, uint64(round)))
 		tl := randomPartitions(t, r, limit, shape{requests: 30, gap: 30})
-		h := history.New(tl.Observations, history.Widening{}, int64(tl.End()))
+		h := newHistory(tl.Observations, history.Widening{}, int64(tl.End()))
 		b := limiter.NewBound(limit[0], 0, 0)
 		want := limiter.UnexplainedBy(h, b)
 		h.Cut(int64(tl.End()) / 2)

@@ -27,7 +27,7 @@ func TestSearchIsReproducible(t *testing.T) {
 				obs[i].Outcome = timeline.Unknown
 			}
 		}
-		h := history.New(obs, history.Widening{}, int64((&timeline.Timeline{Observations: obs}).End()))
+		h := newHistory(obs, history.Widening{}, int64((&timeline.Timeline{Observations: obs}).End()))
 		first := 0
 		for run := range 3 {
 			x := search.New(h, p, int64(p.PhaseFrom))
@@ -58,7 +58,7 @@ func TestFewBranchesExplain(t *testing.T) {
 				obs[i].Outcome = timeline.Unknown
 			}
 		}
-		x := search.New(history.New(obs, history.Widening{},
+		x := search.New(newHistory(obs, history.Widening{},
 			int64((&timeline.Timeline{Observations: obs}).End())), p, 0)
 		if x.Search() != nil || x.Limited || x.Visited > x.Most {
 			t.Errorf("%s: %d decisions were tried, the cap was reached: %v", spec, x.Visited, x.Limited)
@@ -75,7 +75,7 @@ func TestADeniedRequestOpensAWindow(t *testing.T) {
 			FirstByte: first, Answered: true, Outcome: timeline.Denied}
 	}
 	obs := []timeline.Observation{denied(1, 0, 50, 3), denied(2, 120, 120, 1)}
-	x := search.New(history.New(obs, history.Widening{}, 120), p, 0)
+	x := search.New(newHistory(obs, history.Widening{}, 120), p, 0)
 	if br := x.Search(); br != nil || x.Limited {
 		t.Errorf("%v, the cap was reached: %v", br, x.Limited)
 	}
@@ -96,7 +96,7 @@ func TestFewBranchesExplainNothingElse(t *testing.T) {
 			}
 			tl := randomHistory(r, lim,
 				shape{requests: 8, gap: 12, late: r.IntN(60), costs: limit[0].Full() > 1 && round%2 == 0})
-			h := history.New(tl.Observations,
+			h := newHistory(tl.Observations,
 				history.Widen(tl.Header, known[0].Tick, known[0].TickSet),
 				int64(tl.End()))
 			at := make([]int64, len(known))
@@ -143,7 +143,7 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 			tl := randomHistory(r, lim,
 				shape{requests: n, gap: 12, late: 3*n + r.IntN(60), costs: limit[0].Full() > 1 &&
 					round%2 == 0})
-			h := history.New(tl.Observations,
+			h := newHistory(tl.Observations,
 				history.Widen(tl.Header, known[0].Tick, known[0].TickSet),
 				int64(tl.End()))
 			at := make([]int64, len(known))
@@ -183,12 +183,12 @@ func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 	refuted, left := 0, 0
 	for range 250 {
 		tl := randomHistory(r, lim, shape{requests: 8, gap: 8, late: 20})
-		h := history.New(tl.Observations, history.Widening{}, int64(tl.End()))
+		h := newHistory(tl.Observations, history.Widening{}, int64(tl.End()))
 		want := search.New(h, short, 0).Search()
 		for i := range tl.Observations {
 			tl.Observations[i].Cost = 3
 		}
-		x := search.New(history.New(tl.Observations, history.Widening{}, int64(tl.End())), long,
+		x := search.New(newHistory(tl.Observations, history.Widening{}, int64(tl.End())), long,
 			0)
 		x.Model = limiter.NewModel(long, 0, 0, []int64{1})
 		got := x.Search()
@@ -226,7 +226,8 @@ func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
 				t.Fatal(err)
 			}
 			tl := servedHistory(r, lim, known, 1+r.IntN(10), round%2 == 0)
-			h := history.New(tl.Observations, history.Widening{}, int64(tl.End()), history.StayOf(known[0]))
+			h := newHistory(tl.Observations, history.Widening{}, int64(tl.End()),
+				history.StayOf(known[0]))
 			x := search.New(h, known[0], int64(known[0].PhaseFrom))
 			x.Cap, x.Alike = 1+round%5, 1+round%2
 			if x.Search() == nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -219,7 +220,7 @@ func TestLostRequestsStayBesideThoseHeldForEver(t *testing.T) {
 		}
 	}
 	x, kept := pieces.New(planOf(s), "", false, nil), false
-	s.partitions[""].tape.Each(s.store, func(o *timeline.Observation) bool {
+	s.partitions[""].tape.Each(s.store, func(o *history.Observation) bool {
 		x.Observe(o)
 		return true
 	})

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -350,4 +351,10 @@ func draw(tl *timeline.Timeline) string {
 			o.Outcome)
 	}
 	return s
+}
+
+// newHistory returns the history of the observations of one partition.
+func newHistory(obs []timeline.Observation, w history.Widening, end int64,
+	stays ...history.Stay) *history.History {
+	return history.New(history.Observations(obs), w, end, stays...)
 }

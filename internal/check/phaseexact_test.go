@@ -68,7 +68,7 @@ func TestPhaseOfARightLimiterIsFoundSoon(t *testing.T) {
 		}
 		p := knownLimit(rand.New(rand.NewPCG(1, 2)), limit)[0]
 		tl := &timeline.Timeline{Observations: offeredLate(p, 3000, 1, int64(4*time.Millisecond))}
-		h := history.New(tl.Observations, history.Widening{}, int64(tl.End()))
+		h := newHistory(tl.Observations, history.Widening{}, int64(tl.End()))
 		s := &phases.Search{Policy: limit[0], Group: &phases.Group{Parts: []*history.History{h}}}
 		box, _ := phases.Of(limit[0], tl.Header)
 		if _, ok := s.Refute(box); ok || s.Limited {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -166,7 +167,7 @@ func TestPiecesStayShort(t *testing.T) {
 				}
 			}
 			most, x := 0, pieces.New(planOf(s), "", false, nil)
-			s.partitions[""].tape.Each(s.store, func(o *timeline.Observation) bool {
+			s.partitions[""].tape.Each(s.store, func(o *history.Observation) bool {
 				x.Observe(o)
 				most = max(most, len(x.Obs))
 				return true

@@ -112,7 +112,8 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 		}
 		s.recent = st
 	}
-	st.tape.Add(s.store, o)
+	one := history.ObservationOf(o)
+	st.tape.Add(s.store, &one)
 	st.seen.Add(o)
 	if s.o.Spill != nil && s.store.Bytes() >= s.caps.Tapes {
 		s.spill()
@@ -213,7 +214,10 @@ func (s *Stream) Finish() (*verdict.Judgement, error) {
 func (s *Stream) together(parts []*partition) *verdict.Judgement {
 	var obs []timeline.Observation
 	for _, st := range parts {
-		obs = append(obs, s.read(st, st.tape.N)...)
+		st.tape.Each(s.store, func(o *history.Observation) bool {
+			obs = append(obs, o.In(st.name))
+			return true
+		})
 	}
 	slices.SortStableFunc(obs, inOrder)
 	c := s.caseOf(obs)
@@ -278,8 +282,8 @@ func (s *Stream) shared() bool {
 }
 
 // read returns the first observations of a partition, at most so many.
-func (s *Stream) read(st *partition, most int) []timeline.Observation {
-	return st.tape.Beginning(s.store, st.name, most)
+func (s *Stream) read(st *partition, most int) []history.Observation {
+	return st.tape.Beginning(s.store, most)
 }
 
 // caseOf returns a case of some observations.
@@ -289,23 +293,25 @@ func (s *Stream) caseOf(obs []timeline.Observation) *judge.Case {
 
 // whole judges a partition as Judge does.
 func (s *Stream) whole(st *partition) verdict.PartitionVerdict {
-	c := s.caseOf(s.read(st, st.tape.N))
-	c.Parts[0].Seen, c.Quick = st.seen, s.quick
+	c := s.caseOf(nil)
+	p := &judge.Part{Name: st.name, Obs: s.read(st, st.tape.N), Seen: st.seen}
+	c.Prepare(p)
+	c.Parts, c.Quick = []*judge.Part{p}, s.quick
 	c.Among(s.counts.Sent)
 	c.Judge()
-	return c.Verdict(c.Parts[0])
+	return c.Verdict(p)
 }
 
 // pieces judges a partition in pieces. A small one is judged as one piece.
 func (s *Stream) pieces(plan *pieces.Plan, st *partition) *pieces.Pieces {
-	again := func(f func(o *timeline.Observation) bool) { st.tape.Each(s.store, f) }
+	again := func(f func(o *history.Observation) bool) { st.tape.Each(s.store, f) }
 	x := pieces.New(plan, st.name, st.tape.N <= s.caps.Whole, again)
 	if st.tape.N <= s.caps.Whole {
 		x.Whole(s.read(st, st.tape.N), s.end)
 		return x
 	}
 	x.Most = st.tape.N
-	again(func(o *timeline.Observation) bool {
+	again(func(o *history.Observation) bool {
 		x.Observe(o)
 		return true
 	})

@@ -264,7 +264,7 @@ func TestLostAnswersAreNotKept(t *testing.T) {
 		}
 	}
 	most, x := 0, pieces.New(planOf(s), "", false, nil)
-	s.partitions[""].tape.Each(s.store, func(o *timeline.Observation) bool {
+	s.partitions[""].tape.Each(s.store, func(o *history.Observation) bool {
 		x.Observe(o)
 		most = max(most, len(x.Obs))
 		return true
@@ -292,18 +292,17 @@ func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 	for _, most := range []int{1 << 30, 1 << 12} { // in memory, and mostly in a file
 		on, file := &history.Store{}, &spilled{}
 		var tp, other history.Tape
-		var want []timeline.Observation
+		var want []history.Observation
 		for range 5000 {
 			large := func() int64 { return (r.Int64() - 1<<62) >> r.IntN(64) }
-			o := timeline.Observation{Arrival: timeline.Arrival{Seq: len(want), Partition: "p", Cost: 1},
-				Sent: time.Duration(large()), Outcome: timeline.Outcome(r.IntN(3))}
+			o := history.Observation{Seq: len(want), Cost: 1, Sent: time.Duration(large()),
+				Outcome: timeline.Outcome(r.IntN(3))}
 			if r.IntN(3) == 0 {
 				o.Seq, o.Cost = int(large()), large()
 			}
 			if r.IntN(3) > 0 {
 				o.Answered, o.FirstByte = true, o.Sent+time.Duration(large()>>8)
 			}
-			o.At = o.Sent
 			want = append(want, o)
 			tp.Add(on, &o)
 			other.Add(on, &want[0])
@@ -312,7 +311,7 @@ func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if got := tp.Beginning(on, "p", len(want)); !reflect.DeepEqual(got, want) {
+			if got := tp.Beginning(on, len(want)); !reflect.DeepEqual(got, want) {
 				t.Errorf("got %d observations back, not those %d that were added", len(got), len(want))
 			}
 		}

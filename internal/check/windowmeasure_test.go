@@ -46,8 +46,9 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 				}
 				tl := honestHistory(r, lim, 80)
 				g := judge.Gauge{Ask: &limiter.Scratch{}, Case: &judge.Case{Tl: tl},
-					History: history.New(tl.Observations, history.Widening{}, int64(tl.End())),
-					Box:     history.Interval{From: int64(p.PhaseFrom), To: int64(p.PhaseFrom)}}
+					History: newHistory(tl.Observations,
+						history.Widening{}, int64(tl.End())),
+					Box: history.Interval{From: int64(p.PhaseFrom), To: int64(p.PhaseFrom)}}
 				m := g.Window(limit[0])
 				true, lo, hi := float64(p.Rate.Per), ends(m.Lo, m.LoSet, 1), ends(m.Hi, m.HiSet, math.Inf(1))
 				if true < lo || true > hi {

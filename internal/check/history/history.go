@@ -76,12 +76,12 @@ func (w Widening) Drift(t int64) int64 {
 
 // New returns the history of one partition. obs ascend by Sent. end is the end of the recording, in
 // nanoseconds. stays tell when requests were complete.
-func New(obs []timeline.Observation, w Widening, end int64, stays ...Stay) *History {
+func New(obs []Observation, w Widening, end int64, stays ...Stay) *History {
 	return (*Edges)(nil).History(obs, w, end, stays...)
 }
 
 // History is New for a recording that was cut out of traffic: it keeps what the edges e leave. e may be nil.
-func (e *Edges) History(obs []timeline.Observation, w Widening, end int64, stays ...Stay) *History {
+func (e *Edges) History(obs []Observation, w Widening, end int64, stays ...Stay) *History {
 	h := &History{All: make([]Event, len(obs)), Lag: w.Tick}
 	for i := range obs {
 		h.All[i] = NewEvent(&obs[i], w, end)
@@ -100,7 +100,7 @@ func (e *Edges) History(obs []timeline.Observation, w Widening, end int64, stays
 
 // NewEvent returns an observation as an event. end is the end of the recording: an observation without an
 // answer, or without an outcome, may be decided until then.
-func NewEvent(o *timeline.Observation, w Widening, end int64) Event {
+func NewEvent(o *Observation, w Widening, end int64) Event {
 	e := end
 	if o.Answered && o.Outcome != timeline.Unknown {
 		e = int64(o.FirstByte)

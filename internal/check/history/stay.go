@@ -49,7 +49,7 @@ func StayOf(p spec.Policy) Stay {
 
 // Complete notes when the event ev, which is the observation o, may be complete. It narrows what earlier
 // calls noted.
-func (ev *Event) Complete(o *timeline.Observation, w Widening, s Stay) {
+func (ev *Event) Complete(o *Observation, w Widening, s Stay) {
 	done := MaxTime
 	if o.Answered && o.Done > 0 {
 		done = int64(o.Done) + w.Right + w.Drift(int64(o.Done))

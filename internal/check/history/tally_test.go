@@ -48,9 +48,12 @@ func TestCertainCountsWhatLiesWithin(t *testing.T) {
 	}
 }
 
-// TestEventsAreSmall: a judgement keeps about four copies of each event of a piece.
+// TestEventsAreSmall: a judgement keeps about four copies of each event of a piece, and one observation.
 func TestEventsAreSmall(t *testing.T) {
 	if size := unsafe.Sizeof(Event{}); size > 48 {
 		t.Errorf("an event takes %d bytes, want at most 48", size)
+	}
+	if size := unsafe.Sizeof(Observation{}); size > 48 {
+		t.Errorf("an observation takes %d bytes, want at most 48", size)
 	}
 }

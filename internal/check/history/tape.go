@@ -39,7 +39,7 @@ const (
 const tapeMost = 1 + 5*binary.MaxVarintLen64
 
 // code appends the bytes of an observation to b.
-func (t *Tape) code(b []byte, o *timeline.Observation) []byte {
+func (t *Tape) code(b []byte, o *Observation) []byte {
 	wait, took, rest := o.Sent-t.last, o.FirstByte-o.Sent, o.Done-o.FirstByte
 	flags := t.flags(o)
 	if wait < 0 || o.Answered && took < 0 || flags&tapeDone != 0 && rest < 0 {
@@ -65,7 +65,7 @@ func (t *Tape) code(b []byte, o *timeline.Observation) []byte {
 }
 
 // flags returns the flags of an observation without tapeSigned.
-func (t *Tape) flags(o *timeline.Observation) byte {
+func (t *Tape) flags(o *Observation) byte {
 	flags := byte(o.Outcome) & tapeOutcome
 	if o.Answered {
 		flags |= tapeAnswered
@@ -90,7 +90,7 @@ func appendTime(b []byte, d time.Duration, flags byte) []byte {
 }
 
 // Add appends an observation.
-func (t *Tape) Add(s *Store, o *timeline.Observation) {
+func (t *Tape) Add(s *Store, o *Observation) {
 	var room [tapeMost]byte
 	for b := t.code(room[:0], o); len(b) > 0; {
 		at := t.size % pieceBytes
@@ -110,7 +110,7 @@ func (t *Tape) Add(s *Store, o *timeline.Observation) {
 }
 
 // Each calls f for every observation, in order, until f returns false. The next observation overwrites o.
-func (t *Tape) Each(s *Store, f func(o *timeline.Observation) bool) {
+func (t *Tape) Each(s *Store, f func(o *Observation) bool) {
 	var p player
 	for _, x := range t.file {
 		for at, end := x.at, x.at+int64(x.size); at < end; {
@@ -137,12 +137,12 @@ func (t *Tape) Each(s *Store, f func(o *timeline.Observation) bool) {
 
 // player reads observations. o is the last one that was read, rest the bytes that were not read yet.
 type player struct {
-	o    timeline.Observation
+	o    Observation
 	rest []byte
 }
 
 // play reads observations while more than least bytes are left. false: f wants no more.
-func (p *player) play(least int, f func(o *timeline.Observation) bool) bool {
+func (p *player) play(least int, f func(o *Observation) bool) bool {
 	b := p.rest
 	for len(b) > least {
 		b = p.next(b)
@@ -171,7 +171,7 @@ func (p *player) next(rest []byte) []byte {
 	signed := flags&tapeSigned != 0
 	o.Outcome, o.Answered = timeline.Outcome(flags&tapeOutcome), flags&tapeAnswered != 0
 	o.Sent += time.Duration(number(signed))
-	o.At, o.FirstByte, o.Done, o.Cost = o.Sent, 0, 0, 1
+	o.FirstByte, o.Done, o.Cost = 0, 0, 1
 	if o.Answered {
 		o.FirstByte = o.Sent + time.Duration(number(signed))
 	}
@@ -187,15 +187,14 @@ func (p *player) next(rest []byte) []byte {
 	return rest
 }
 
-// Beginning returns the first observations of the tape, at most `most`, under the name of a partition.
-func (t *Tape) Beginning(s *Store, partition string, most int) []timeline.Observation {
-	out := make([]timeline.Observation, 0, min(t.N, most))
+// Beginning returns the first observations of the tape, at most `most`.
+func (t *Tape) Beginning(s *Store, most int) []Observation {
+	out := make([]Observation, 0, min(t.N, most))
 	if most <= 0 {
 		return out
 	}
-	t.Each(s, func(o *timeline.Observation) bool {
+	t.Each(s, func(o *Observation) bool {
 		out = append(out, *o)
-		out[len(out)-1].Partition = partition
 		return len(out) < most
 	})
 	return out

@@ -19,7 +19,7 @@ import (
 // Part is one partition of a case.
 type Part struct {
 	Name string
-	Obs  []timeline.Observation
+	Obs  []history.Observation
 	Seen history.Facts
 	// Histories has one history for each policy. Policies that read the clock alike and hold requests equally
 	// long share one.
@@ -72,7 +72,8 @@ func New(tl *timeline.Timeline, limit spec.Limit, o Options) *Case {
 	c.Edges = limiter.EdgesOf(tl.Header, c.Limit)
 	for _, p := range tl.ByPartition() {
 		c.Parts = append(c.Parts,
-			&Part{Name: p.Partition, Obs: p.Observations, Seen: history.FactsOf(p.Observations)})
+			&Part{Name: p.Partition, Obs: history.Observations(p.Observations),
+				Seen: history.FactsOf(p.Observations)})
 		c.Observations += len(p.Observations)
 	}
 	Each(len(c.Parts), func(i int) { c.Prepare(c.Parts[i]) })

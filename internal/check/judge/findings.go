@@ -121,8 +121,8 @@ func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event
 }
 
 // pick returns the observations of a partition whose numbers are in keep, ascending by Sent.
-func (p *Part) pick(keep map[int]bool) []timeline.Observation {
-	var out []timeline.Observation
+func (p *Part) pick(keep map[int]bool) []history.Observation {
+	var out []history.Observation
 	for i := range p.Obs {
 		if keep[p.Obs[i].Seq] {
 			out = append(out, p.Obs[i])

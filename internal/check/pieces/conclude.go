@@ -10,7 +10,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -103,7 +102,7 @@ func (x *Pieces) witnessPart(n int) *judge.Part {
 	}
 	alone.Obs, events = x.placing(alone.Obs, events)
 	slices.SortStableFunc(alone.Obs,
-		func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
+		func(a, b history.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
 	h := history.Of(events)
 	h.Lag = x.plan.kinds[0].Tick
 	for range n {

@@ -57,7 +57,7 @@ func newOverall(plan *overallPlan, name string) *overall {
 }
 
 // observe takes the next observation.
-func (w *overall) observe(o *timeline.Observation) {
+func (w *overall) observe(o *history.Observation) {
 	if w.sweep == nil {
 		return
 	}
@@ -120,15 +120,15 @@ func (w *overall) take(horizon int64) {
 
 // finding judges the rest and returns what was found, or nil. each gives the observations of the partition
 // once more.
-func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdict.Finding {
+func (w *overall) finding(each func(func(o *history.Observation) bool)) *verdict.Finding {
 	w.take(history.MaxTime)
 	w.sweep, w.block, w.ended, w.byEnd = nil, nil, nil, nil
 	if w.found == nil {
 		return nil
 	}
 	a, widen := w.found, w.plan.widen
-	var obs []timeline.Observation
-	each(func(o *timeline.Observation) bool {
+	var obs []history.Observation
+	each(func(o *history.Observation) bool {
 		ev := history.NewEvent(o, widen, history.MaxTime)
 		if ev.Outcome != timeline.Allowed || !o.Answered || ev.End < a.From || ev.End > a.To {
 			return ev.Start <= a.To
@@ -137,7 +137,6 @@ func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdic
 			obs = append(obs[:0], obs[limiter.MostListed:]...)
 		}
 		obs = append(obs, *o)
-		obs[len(obs)-1].Partition = w.name
 		return true
 	})
 	obs = joined(obs, w.placing())
@@ -155,7 +154,7 @@ func (w *overall) finding(each func(func(o *timeline.Observation) bool)) *verdic
 
 // numbers makes a finding from the numbers of the alarm alone. It lists the admissions inside the span if
 // they are few, otherwise those that may have been decided in it.
-func (w *overall) numbers(obs []timeline.Observation) *verdict.Finding {
+func (w *overall) numbers(obs []history.Observation) *verdict.Finding {
 	a, widen := w.found, w.plan.widen
 	f := verdict.Finding{Kind: verdict.OverAdmission, Partition: w.name, Seen: a.Seen, Bound: a.Bound,
 		From: time.Duration(a.From + widen.Left + widen.Drift(a.From)),
@@ -177,24 +176,24 @@ func (w *overall) numbers(obs []timeline.Observation) *verdict.Finding {
 }
 
 // placing returns the requests that show where windows begin.
-func (w *overall) placing() []timeline.Observation {
-	out := make([]timeline.Observation, len(w.found.Placing))
+func (w *overall) placing() []history.Observation {
+	out := make([]history.Observation, len(w.found.Placing))
 	for i, ev := range w.found.Placing {
-		out[i] = timeline.Observation{Sent: time.Duration(ev.Start + w.plan.widen.Left),
+		out[i] = history.Observation{Sent: time.Duration(ev.Start + w.plan.widen.Left),
 			FirstByte: time.Duration(ev.End - w.plan.widen.Right), Answered: true, Outcome: ev.Outcome}
-		out[i].Seq, out[i].Partition, out[i].Cost = ev.Seq, w.name, ev.Cost
+		out[i].Seq, out[i].Cost = ev.Seq, ev.Cost
 	}
 	return out
 }
 
 // joined returns the observations of both, ascending by Sent, each once.
-func joined(obs, others []timeline.Observation) []timeline.Observation {
+func joined(obs, others []history.Observation) []history.Observation {
 	if len(others) == 0 {
 		return obs
 	}
 	obs = append(obs, others...)
-	slices.SortStableFunc(obs, func(a, b timeline.Observation) int {
+	slices.SortStableFunc(obs, func(a, b history.Observation) int {
 		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 	})
-	return slices.CompactFunc(obs, func(a, b timeline.Observation) bool { return a.Seq == b.Seq })
+	return slices.CompactFunc(obs, func(a, b history.Observation) bool { return a.Seq == b.Seq })
 }

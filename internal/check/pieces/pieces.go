@@ -21,7 +21,7 @@ type Pieces struct {
 	name string
 	// Obs are the observations since From, ascending by Sent. From is 0 while these are all of them. The
 	// piece is taken when it has `full` of them.
-	Obs  []timeline.Observation
+	Obs  []history.Observation
 	From int64
 	// Most is how many observations come in all. 0: not known.
 	Most int
@@ -31,7 +31,7 @@ type Pieces struct {
 	left       *survivors
 	// sweeps run over all admissions. again gives all observations once more.
 	sweeps []*overall
-	again  func(func(o *timeline.Observation) bool)
+	again  func(func(o *history.Observation) bool)
 	Found  []verdict.Finding
 	// over and under: this side needs no judgement any more. judged: there was something to judge.
 	over, under, judged bool
@@ -56,13 +56,13 @@ type Pieces struct {
 }
 
 type witnessed struct {
-	timeline.Observation
+	history.Observation
 	history.Event
 }
 
 // New begins with a partition. crowded: it is one of many.
 func New(plan *Plan, name string, crowded bool,
-	again func(func(o *timeline.Observation) bool)) *Pieces {
+	again func(func(o *history.Observation) bool)) *Pieces {
 	x := &Pieces{plan: plan, name: name, left: plan.Shared, size: plan.size, again: again}
 	if crowded {
 		x.size = plan.small
@@ -86,7 +86,7 @@ func New(plan *Plan, name string, crowded bool,
 }
 
 // Observe takes the next observation.
-func (x *Pieces) Observe(o *timeline.Observation) {
+func (x *Pieces) Observe(o *history.Observation) {
 	for _, w := range x.sweeps {
 		w.observe(o)
 	}
@@ -114,7 +114,7 @@ func (x *Pieces) grow() {
 		room = x.Most
 	}
 	if room > len(x.Obs) {
-		x.Obs = append(make([]timeline.Observation, 0, room), x.Obs...)
+		x.Obs = append(make([]history.Observation, 0, room), x.Obs...)
 	}
 }
 
@@ -139,7 +139,7 @@ func (x *Pieces) take(next time.Duration) {
 }
 
 // Whole judges all observations of a partition at once. end is the end of the recording.
-func (x *Pieces) Whole(obs []timeline.Observation, end time.Duration) {
+func (x *Pieces) Whole(obs []history.Observation, end time.Duration) {
 	x.exact, x.finished = true, true
 	if x.upper != nil {
 		x.upper.Whole(obs, end)
@@ -206,7 +206,7 @@ func (x *Pieces) edges(until int64) *history.Edges {
 }
 
 // judge judges observations. No request is missing that may have been decided from x.From to until.
-func (x *Pieces) judge(obs []timeline.Observation, until int64, end time.Duration) {
+func (x *Pieces) judge(obs []history.Observation, until int64, end time.Duration) {
 	c := *x.plan.C
 	c.Edges, c.End = x.edges(until), int64(end)
 	pc := &excerpt{c: &c, p: &judge.Part{Name: x.name, Obs: obs},
@@ -281,7 +281,7 @@ func (x *Pieces) sides(pc *excerpt) {
 }
 
 // carry keeps what the next piece needs. Every later request is decided after until.
-func (x *Pieces) carry(obs []timeline.Observation, until int64) {
+func (x *Pieces) carry(obs []history.Observation, until int64) {
 	stays := make([]lasts, len(obs))
 	oldest := until
 	for i := range obs {
@@ -309,7 +309,7 @@ func (x *Pieces) carry(obs []timeline.Observation, until int64) {
 
 // stillMatter returns the observations that matter from an instant on. Of those that matter for ever, it
 // keeps as many as explain every later denial.
-func (x *Pieces) stillMatter(obs []timeline.Observation, stays []lasts, from int64) []timeline.Observation {
+func (x *Pieces) stillMatter(obs []history.Observation, stays []lasts, from int64) []history.Observation {
 	kept := obs[:0]
 	// Units that matter for ever: those in use, those of requests without an answer, and those of unanswered
 	// denials.
@@ -357,7 +357,7 @@ type lasts struct {
 	asked bool
 }
 
-func (x *Pieces) lasts(o *timeline.Observation) lasts {
+func (x *Pieces) lasts(o *history.Observation) lasts {
 	out := lasts{s: history.MaxTime, e: history.MinTime, since: history.MinTime, reach: history.MinTime}
 	for _, k := range x.plan.kinds {
 		ev := history.NewEvent(o, k.Widening, history.MaxTime)

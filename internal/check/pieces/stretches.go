@@ -35,9 +35,9 @@ type stretches struct {
 	// the same of all denials so far.
 	banned, bans int64
 	// chain are the requests that place the windows, as far as links keeps them. next is the last one seen.
-	chain []timeline.Observation
+	chain []history.Observation
 	links history.Cover
-	next  timeline.Observation
+	next  history.Observation
 	// amid are the edges of a recording that was cut out of traffic, otherwise nil. before waits for a
 	// silence after which no missing request counts. nil: there is nothing to wait for.
 	amid   *history.Edges
@@ -67,7 +67,7 @@ func newStretches(pol spec.Policy, amid *history.Edges) *stretches {
 // A request that may have been decided after the end is kept. While the windows surely go on, it is in one of
 // them, and missing requests leave less room. A missing request may have read a clock that stood still for a
 // tick, so the end lies one tick earlier.
-func (w *stretches) outside(o *timeline.Observation, widen history.Widening) bool {
+func (w *stretches) outside(o *history.Observation, widen history.Widening) bool {
 	if w.amid == nil {
 		return false
 	}
@@ -80,7 +80,7 @@ func (w *stretches) outside(o *timeline.Observation, widen history.Widening) boo
 
 // stretchwise judges observations stretch by stretch, and keeps what the next piece needs. No request is
 // missing that may have been decided by until.
-func (x *Pieces) stretchwise(obs []timeline.Observation, until int64, end time.Duration) {
+func (x *Pieces) stretchwise(obs []history.Observation, until int64, end time.Duration) {
 	w := x.stretches
 	for !x.done() {
 		if w.now == nil && !x.place(obs, until, end) {
@@ -110,7 +110,7 @@ func (x *Pieces) stretchwise(obs []timeline.Observation, until int64, end time.D
 }
 
 // place finds when the windows of a new stretch begin. ok=false: that is not known yet.
-func (x *Pieces) place(obs []timeline.Observation, until int64, end time.Duration) (ok bool) {
+func (x *Pieces) place(obs []history.Observation, until int64, end time.Duration) (ok bool) {
 	w, widen := x.stretches, x.plan.kinds[0].Widening
 	if until < history.MaxTime {
 		end = time.Duration(history.MaxTime)
@@ -145,7 +145,7 @@ func (x *Pieces) place(obs []timeline.Observation, until int64, end time.Duratio
 }
 
 // uncounted judges the denials that were decided by until and before any request that may be counted.
-func (x *Pieces) uncounted(obs []timeline.Observation, until int64, end time.Duration) {
+func (x *Pieces) uncounted(obs []history.Observation, until int64, end time.Duration) {
 	w, widen := x.stretches, x.plan.kinds[0].Widening
 	if w.amid != nil {
 		until = min(until, w.amid.Until)
@@ -173,7 +173,7 @@ func (x *Pieces) uncounted(obs []timeline.Observation, until int64, end time.Dur
 
 // hold keeps the observations until it is known when the windows began. It drops denials from before the
 // first request that may be counted.
-func (x *Pieces) hold(obs []timeline.Observation, until int64) {
+func (x *Pieces) hold(obs []history.Observation, until int64) {
 	w := x.stretches
 	kept := obs[:0]
 	for i := range obs {
@@ -193,7 +193,7 @@ func (x *Pieces) hold(obs []timeline.Observation, until int64) {
 
 // follow takes the observations that were not taken yet. It returns how many belong to the stretch, and when
 // the next one begins (MaxTime: it does not). sure=false: the rest may belong to either.
-func (w *stretches) follow(obs []timeline.Observation, widen history.Widening) (n int, from int64,
+func (w *stretches) follow(obs []history.Observation, widen history.Widening) (n int, from int64,
 	sure bool) {
 	for i := w.taken; i < len(obs); i++ {
 		ev := history.NewEvent(&obs[i], widen, history.MaxTime)
@@ -238,7 +238,7 @@ func (x *Pieces) firstDenied(pc *excerpt) {
 }
 
 // placing adds the requests that place the windows of the stretch.
-func (x *Pieces) placing(obs []timeline.Observation, events []history.Event) ([]timeline.Observation,
+func (x *Pieces) placing(obs []history.Observation, events []history.Event) ([]history.Observation,
 	[]history.Event) {
 	if x.stretches == nil {
 		return obs, events
@@ -247,7 +247,6 @@ func (x *Pieces) placing(obs []timeline.Observation, events []history.Event) ([]
 		o := &x.stretches.chain[i]
 		if _, ok := x.kept[o.Seq]; !ok {
 			obs = append(obs, *o)
-			obs[len(obs)-1].Partition = x.name
 			events = append(events, history.NewEvent(o, x.plan.kinds[0].Widening, int64(x.end)))
 		}
 	}

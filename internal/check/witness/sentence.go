@@ -19,7 +19,7 @@ import (
 type Sentence struct {
 	Pol     spec.Policy
 	Header  timeline.Header
-	Witness []timeline.Observation
+	Witness []history.Observation
 	End     time.Duration
 	// Others is how many other partitions are needed to refute every phase that all share.
 	Others int
@@ -122,7 +122,7 @@ func (s Sentence) within(f verdict.Finding, br *limiter.Breach) time.Duration {
 		in[ev.Seq] = true
 	}
 	from, to := Reach(slices.DeleteFunc(slices.Clone(s.Witness),
-		func(o timeline.Observation) bool { return !in[o.Seq] }), s.End)
+		func(o history.Observation) bool { return !in[o.Seq] }), s.End)
 	for i := range s.Witness {
 		if o := &s.Witness[i]; br.Creator != nil && o.Seq == br.Creator.Seq {
 			from = min(from, o.Sent)
@@ -277,7 +277,7 @@ func (s Sentence) units(n int64) string {
 	return plural(n, "request", "requests")
 }
 
-func (s Sentence) denial(asked int) *timeline.Observation {
+func (s Sentence) denial(asked int) *history.Observation {
 	for i := range s.Witness {
 		if s.Witness[i].Seq == asked && s.Witness[i].Outcome == timeline.Denied {
 			return &s.Witness[i]

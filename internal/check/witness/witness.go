@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -28,7 +29,7 @@ func OnlyAsked(br *limiter.Breach) *limiter.Breach {
 
 // Reach returns the span from the first Sent to the last end of the observations. end is the end of the
 // recording.
-func Reach(obs []timeline.Observation, end time.Duration) (from, to time.Duration) {
+func Reach(obs []history.Observation, end time.Duration) (from, to time.Duration) {
 	for i := range obs {
 		until := end
 		if obs[i].Answered {
