@@ -69,7 +69,7 @@ func compareSides(e *cli.Env, old, new string, f compareFlags) error {
 		return err
 	}
 	o := compare.Options{Strict: f.strict, Gate: f.maxRegression != ""}
-	if o.MaxRegression, err = parsePercent("--max-regression", f.maxRegression); err != nil {
+	if o.MaxRegression, err = parsePercent(f.maxRegression); err != nil {
 		return err
 	}
 	if err := cli.FailOnKnown(f.failOn); err != nil {
@@ -97,14 +97,14 @@ func compareSides(e *cli.Env, old, new string, f compareFlags) error {
 }
 
 // parsePercent reads 10% as 0.1; an empty text is 0.
-func parsePercent(flag, text string) (float64, error) {
+func parsePercent(text string) (float64, error) {
 	if text == "" {
 		return 0, nil
 	}
 	number, ok := strings.CutSuffix(text, "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if !ok || err != nil || !(x >= 0) || math.IsInf(x, 0) {
-		return 0, cli.Usagef("%s %q: a percentage is needed, such as 10%%", flag, text)
+		return 0, cli.Usagef("--max-regression %q: a percentage is needed, such as 10%%", text)
 	}
 	return x / 100, nil
 }

@@ -242,10 +242,10 @@ func readRate(p *Policy, value string) (wrong *Problem) {
 		to, wrong = parseRate(least + "/" + long)
 		p.PerTo = to.Per
 	}
-	if wrong = rangeProblem("rate", value, p.Rate.N, &p.RateTo, wrong); wrong != nil {
+	if wrong = rangeProblem(value, p.Rate.N, &p.RateTo, wrong); wrong != nil {
 		return wrong
 	}
-	return rangeProblem("rate", value, p.Rate.Per, &p.PerTo, nil)
+	return rangeProblem(value, p.Rate.Per, &p.PerTo, nil)
 }
 
 // settledStart replaces a level that has a word by that word.
@@ -325,9 +325,10 @@ func atLeast(least int64) func(name, value string) (int64, *Problem) {
 	}
 }
 
-// rangeProblem says what is wrong with a range; nil: nothing is. It makes a range of one value that value.
-func rangeProblem[N int64 | time.Duration](name, value string, from N, to *N, wrong *Problem) *Problem {
-	what := fmt.Sprintf("%s %q", name, value)
+// rangeProblem says what is wrong with a range of rates; nil: nothing is. It makes a range of one value that
+// value.
+func rangeProblem[N int64 | time.Duration](value string, from N, to *N, wrong *Problem) *Problem {
+	what := fmt.Sprintf("rate %q", value)
 	switch {
 	case wrong != nil:
 		return &Problem{What: what, Why: wrong.Why, Mend: wrong.Mend}

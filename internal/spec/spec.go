@@ -139,13 +139,13 @@ func (w word) trim() word {
 	return word{text: strings.TrimRight(left, " \t"), at: w.at + len(w.text) - len(left)}
 }
 
-// split returns the trimmed pieces of w between separators.
-func (w word) split(separator string) []word {
+// split returns the trimmed pieces of w between commas.
+func (w word) split() []word {
 	var all []word
 	at := w.at
-	for text := range strings.SplitSeq(w.text, separator) {
+	for text := range strings.SplitSeq(w.text, ",") {
 		all = append(all, word{text, at}.trim())
-		at += len(text) + len(separator)
+		at += len(text) + len(",")
 	}
 	return all
 }
@@ -185,7 +185,7 @@ func parsePolicy(text string) (Policy, []SpecError) {
 			"write " + strconv.Quote(example)})
 		return Policy{}, wrong
 	}
-	words := word{text, 0}.split(",")
+	words := word{text, 0}.split()
 	algorithm, rest := words[0], words[1:]
 	if strings.Contains(algorithm.text, "=") {
 		add(algorithm.at, Problem{strconv.Quote(algorithm.text), "a limit begins with its algorithm",

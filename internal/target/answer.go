@@ -178,9 +178,6 @@ const (
 // problemTypes is the beginning of the draft's problem types.
 const problemTypes = "https://iana.org/assignments/http-problem-types#"
 
-// QuotaExceeded is the default problem type of denials.
-const QuotaExceeded = problemTypes + string(DenyQuotaExceeded)
-
 // complete returns the body, DenyQuotaExceeded for an empty one. Another word is an error.
 func (b DenyBody) complete() (DenyBody, error) {
 	switch b {

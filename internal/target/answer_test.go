@@ -135,7 +135,8 @@ func TestProblemBody(t *testing.T) {
 			if err := decoder.Decode(&got); err != nil {
 				t.Fatal(err)
 			}
-			if got.Type != QuotaExceeded || got.Title == "" || got.Status != 503 || r.StatusCode != 503 ||
+			if got.Type != problemTypes+"quota-exceeded" || got.Title == "" || got.Status != 503 ||
+				r.StatusCode != 503 ||
 				got.Detail != c.detail ||
 				len(got.Violated) != 1 || got.Violated[0] != "default" {
 				t.Errorf("cost %d: got status %d and %+v", c.cost, r.StatusCode, got)

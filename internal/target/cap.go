@@ -34,7 +34,7 @@ func (t *Target) addCaps() error {
 		if t.fault.cap != nil && !t.fault.cap(c) {
 			continue
 		}
-		s, err := t.sibling(c.Limit, nil)
+		s, err := t.sibling(c.Limit)
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func (t *Target) Reload(limit spec.Limit) error {
 	case len(limit) == 0 || limit.String() == now.opts.Limit.String():
 		return nil
 	}
-	next, err := t.sibling(limit, nil)
+	next, err := t.sibling(limit)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (t *Target) forget() error {
 			}
 		}
 	}
-	next, err := t.sibling(t.latest().opts.Limit, nil)
+	next, err := t.sibling(t.latest().opts.Limit)
 	if err != nil {
 		return err
 	}

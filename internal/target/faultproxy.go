@@ -71,7 +71,7 @@ var proxyFaults = []Fault{
 			if r.StatusCode < http.StatusBadRequest {
 				return nil
 			}
-			return replaceBody(r, "text/html", "<html><body><h1>"+r.Status+"</h1></body></html>\n")
+			return replaceBody(r, "<html><body><h1>"+r.Status+"</h1></body></html>\n")
 		}),
 	},
 	{
@@ -89,15 +89,15 @@ var proxyFaults = []Fault{
 	},
 }
 
-// replaceBody gives r another body.
-func replaceBody(r *http.Response, typ, body string) error {
+// replaceBody gives r a page of HTML as its body.
+func replaceBody(r *http.Response, body string) error {
 	err := r.Body.Close()
 	r.Body = io.NopCloser(strings.NewReader(body))
 	if r.Request != nil && r.Request.Method == http.MethodHead {
 		r.Body = http.NoBody
 	}
 	r.ContentLength = int64(len(body))
-	r.Header["Content-Type"] = []string{typ}
+	r.Header["Content-Type"] = []string{"text/html"}
 	r.Header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	return err
 }

@@ -69,7 +69,7 @@ func (t *Target) addRules() error {
 				return fmt.Errorf("target: fault %q: %s", t.fault.Name, why)
 			}
 			var err error
-			if out.limited, err = t.sibling(u.Limit, nil); err != nil {
+			if out.limited, err = t.sibling(u.Limit); err != nil {
 				return fmt.Errorf("target: rule %d: %w", i+1, err)
 			}
 			out.limited.prefix = fmt.Sprintf("rule %d ", i+1)
@@ -101,18 +101,14 @@ func (t *Target) latest() *Target {
 	return t
 }
 
-// sibling returns a limiter like t for another limit, with the same clock and store. If the decider is nil,
-// it makes its own.
-func (t *Target) sibling(limit spec.Limit, d state.Decider) (*Target, error) {
+// sibling returns a limiter like t for another limit, with the same clock and store. It has its own decider.
+func (t *Target) sibling(limit spec.Limit) (_ *Target, err error) {
 	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName,
 		costHdr: t.costHdr, client: t.client,
-		prefix: t.prefix, facts: factsOf(limit), decider: d}
+		prefix: t.prefix, facts: factsOf(limit)}
 	s.opts.Limit, s.opts.Rules = limit, nil
-	if d == nil {
-		var err error
-		if s.decider, err = newDecider(&s.opts, t.fault, t.clock); err != nil {
-			return nil, err
-		}
+	if s.decider, err = newDecider(&s.opts, t.fault, t.clock); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

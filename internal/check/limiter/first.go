@@ -428,7 +428,7 @@ type firstSweep struct {
 func (f *firstSweep) Take(b Block) *Alarm {
 	horizon := b.Horizon
 	f.extend(b.Begun, horizon)
-	f.queue, f.next = refill(f.queue, f.next, nil)
+	f.queue, f.next = compact(f.queue, f.next)
 	for i := range b.Begun {
 		if b.Begun[i].Outcome == timeline.Allowed {
 			f.queue = append(f.queue, b.Begun[i])

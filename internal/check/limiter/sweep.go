@@ -401,11 +401,11 @@ func endedBy(span []history.Event, y int64, n int) []history.Event {
 	return out
 }
 
-// refill appends more to a list. It drops the first `used` elements once they are half of the list. It
-// returns the list and how many used elements are left in it.
-func refill[T any](list []T, used int, more []T) ([]T, int) {
+// compact drops the first `used` elements of a list once they are half of it. It returns the list and how
+// many used elements are left in it.
+func compact[T any](list []T, used int) ([]T, int) {
 	if used > 0 && used*2 >= len(list) {
-		list, used = append(list[:0], list[used:]...), 0
+		return append(list[:0], list[used:]...), 0
 	}
-	return append(list, more...), used
+	return list, used
 }
