@@ -49,12 +49,12 @@ func doubtTick(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline
 	switch {
 	case late >= busyFrom && ticking(busyShare*late):
 		doubted(out, tl, verdict.ScheduleMissed, fmt.Sprintf("this machine stood still for %s, and a server "+
-			"on it may have decided by an old clock: nothing fails with a clock that ticks every %s",
+			"on it may have decided by an old clock: one that is up to %s late explains all failures",
 			quantity.Brief(late), quantity.Brief(busyShare*late)))
 	case lost > late && ticking(busyShare*lost):
 		doubted(out, tl, verdict.ScheduleMissed, fmt.Sprintf("this machine stood still for %s in all, and "+
-			"the clock of a server on it may have left out that time: nothing fails with a clock that "+
-			"ticks every %s", quantity.Brief(lost), quantity.Brief(busyShare*lost)))
+			"the clock of a server on it may have left out that time: one that is up to %s late explains "+
+			"all failures", quantity.Brief(lost), quantity.Brief(busyShare*lost)))
 	}
 }
 
