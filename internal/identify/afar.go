@@ -132,7 +132,7 @@ func (x *search) deepen() {
 
 // choose returns the next experiment; false where none within the budget tells anything.
 func (x *search) choose() (plan.Experiment, bool) {
-	p := x.planner()
+	p := x.planner(false)
 	if !x.far && !x.hazy() || len(p.Models) == 0 {
 		return p.Best()
 	}

@@ -65,8 +65,6 @@ type search struct {
 	skip int
 	// passing is how many requests pass a queue without waiting.
 	passing int64
-	// doubting asks for experiments on doubtful boxes too.
-	doubting bool
 	// cut counts how often the judge was stopped because it took longer than Options.Think.
 	cut int
 	// trail is what was left of the usual kinds when something was. stage is how many stages of rare kinds
@@ -167,29 +165,25 @@ func (x *search) explore(ctx context.Context) {
 			}
 			x.guess()
 			planned = x.s.Now()
-			e, ok = x.planner().Best()
+			e, ok = x.planner(false).Best()
 		}
 		if !ok && x.insteadOfUnlikely(ctx, x.bySecond) {
 			continue
 		}
 		if !ok {
-			x.doubting = true
-			e, ok = x.planner().Best()
-			x.doubting = false
+			e, ok = x.planner(true).Best()
 		}
-		if !ok && (x.usualExperiment(ctx, ofAny) || x.insteadOfUnlikely(ctx, x.widen) ||
-			x.inWholeSeconds(ctx)) {
-			continue
-		}
-		if !ok && x.usedBefore() {
+		switch {
+		case ok:
+			if !x.perform(ctx, e, planned) {
+				return
+			}
+		case x.usualExperiment(ctx, ofAny) || x.insteadOfUnlikely(ctx, x.widen) || x.inWholeSeconds(ctx):
+		case x.usedBefore():
 			x.regions = nil
 			return
-		}
-		if !ok {
+		default:
 			x.stopped = cmp.Or(x.stopped, unplanned)
-			return
-		}
-		if !x.perform(ctx, e, planned) {
 			return
 		}
 	}
@@ -346,8 +340,8 @@ func (x *search) alike(regions []*space.Region, known func(*space.Region) bool) 
 	return len(classes(regions)) <= 1
 }
 
-// planner returns the planner of the next experiment.
-func (x *search) planner() *plan.Planner {
+// planner returns the planner of the next experiment, which may be about doubtful boxes too.
+func (x *search) planner(doubtful bool) *plan.Planner {
 	x.spaced()
 	_, late := x.think(x.judgeUntil())
 	p := &plan.Planner{Over: late,
@@ -368,7 +362,7 @@ func (x *search) planner() *plan.Planner {
 			n = 4
 		}
 		p.Few = p.Few || few
-		points := r.Points(n, x.doubting || len(likely) == 1)
+		points := r.Points(n, doubtful || len(likely) == 1)
 		parts := []*space.Kind{r.Kind}
 		if x.far { // far away, models of one rounding may not tell some kinds apart
 			parts = r.Kind.Each()
@@ -386,7 +380,7 @@ func (x *search) planner() *plan.Planner {
 				p.Models = append(p.Models, m)
 			}
 		}
-		if few && clocked && r.Kind.Base.Fixed() && !x.doubting {
+		if few && clocked && r.Kind.Base.Fixed() && !doubtful {
 			p.Prune(first)
 		}
 	}

@@ -154,13 +154,9 @@ func (x *search) idleRests() (out []time.Duration) {
 	return out
 }
 
-// volley is how many requests use up the quota of the first kind that is left, and what comes back meanwhile.
+// volley is how many requests surely use up the quota of the first kind that is left.
 func (x *search) volley() int {
+	const more = 3
 	r := x.regions[0]
-	h := r.Hull()
-	n := float64(h.Q2)
-	if r.Kind.Paced && x.every < h.T1 {
-		n /= 1 - float64(x.every)/float64(h.T1)
-	}
-	return int(n) + 3
+	return r.Kind.Spends(r.Hull(), x.every) + more
 }

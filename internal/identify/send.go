@@ -225,7 +225,7 @@ func (x *search) next() string {
 			"known to %s",
 			quantity.Brief(x.trip()))
 	}
-	p := x.planner()
+	p := x.planner(false)
 	p.Requests, p.TimeLeft = 100_000, 48*time.Hour
 	_, p.Over = x.think(x.judgeUntil() + (x.o.MaxTime-x.judgeUntil())/2)
 	e, ok := p.Best()

@@ -67,7 +67,7 @@ func (x *search) steadily(ctx context.Context) *identity.Result {
 	}
 	y := *x
 	y.path, y.stopped, y.late = path, "", nil
-	y.usuals, y.made, y.doubting, y.confirmed = 0, map[string]int{}, false, false
+	y.usuals, y.made, y.confirmed = 0, map[string]int{}, false
 	y.begin()
 	if x.withoutQueue == nil && x.stage == 0 && len(x.regions) > 0 { // refuted on any path means on this one
 		y.regions = nil

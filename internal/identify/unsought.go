@@ -100,7 +100,7 @@ func (x *search) erratic() spec.Limit {
 func (x *search) forgetful(read *timeline.Timeline, quota int64,
 	from, to time.Duration) (out []identity.Candidate) {
 	const asked = 300
-	for _, k := range space.Kinds()[:4] {
+	for _, k := range space.Simple() {
 		b := x.widest(k)
 		b.Q2 = quota
 		r := &space.Region{Kind: k, Live: []space.Box{b}, Over: x.overdue}
@@ -323,7 +323,8 @@ func (x *search) tightest() (out spec.Limit) {
 	tl := x.judged()
 	most := tl.Counts().Allowed
 	windows := append(roundWindows(5*x.o.Every, tl.End()), 2*tl.End()+time.Second) // the last one is not over
-	for _, kind := range space.Kinds()[:6] {
+	for _, kind := range append(space.Simple(), space.CounterKind(spec.AlignUnknown, spec.CountAdmitted),
+		space.CounterKind(spec.AlignFirst, spec.CountAdmitted)) {
 		k := *kind.Each()[0]
 		if k.Base.Align == spec.AlignUnknown {
 			k.Base.Align = spec.AlignClock

@@ -153,10 +153,10 @@ func (x *search) usualExperiment(ctx context.Context, most int) bool {
 	if !fits {
 		return false
 	}
-	n := float64(h.Q2)
-	if sure.Kind.Paced && x.path != nil && every < h.T1 {
-		n /= 1 - float64(every)/float64(h.T1)
+	n := int(h.Q2)
+	if x.path != nil {
+		n = sure.Kind.Spends(h, every)
 	}
-	return x.send(ctx, plan.Phase{Name: "quota-after-" + plan.Brief(rest), Rest: rest, Requests: int(n) + 3,
+	return x.send(ctx, plan.Phase{Name: "quota-after-" + plan.Brief(rest), Rest: rest, Requests: n + 3,
 		Every: every, Denials: 2})
 }

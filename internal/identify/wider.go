@@ -172,7 +172,7 @@ func (x *search) inWholeSeconds(ctx context.Context) bool {
 // rare returns the stages after ofSeconds: for each, the regions to look for.
 func (x *search) rare() [][]*space.Region {
 	var bans []*space.Region
-	for _, k := range space.Kinds()[:4] {
+	for _, k := range space.Simple() {
 		banned := *k
 		banned.Text += " that bans whom it denied"
 		banned.Bans, banned.Searched = true, true
@@ -246,7 +246,7 @@ func (x *search) pairs() []*space.Region {
 	firsts := slices.DeleteFunc(slices.Clone(x.trail),
 		func(r *space.Region) bool { return len(r.Kind.Parts) > 0 })
 	for _, first := range firsts[:min(len(firsts), mostBefore)] {
-		for _, k := range space.Kinds()[:4] {
+		for _, k := range space.Simple() {
 			b := x.widest(k)
 			if b.T1 = max(b.T1, first.Hull().T1); b.T1 >= b.T2 {
 				continue

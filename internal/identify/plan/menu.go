@@ -69,13 +69,10 @@ func (p *Planner) overloads(m *Model) []Experiment {
 	var out []Experiment
 	for _, share := range []time.Duration{2, 3} {
 		every := max(p.Every, m.point.T1/share)
-		fill := float64(m.point.Q2)
-		if every < m.point.T1 {
-			fill /= 1 - float64(every)/float64(m.point.T1)
-		}
+		fill := m.kind.Spends(m.point, every)
 		for _, n := range []int{10, 25, 50, 100} {
 			out = append(out, Experiment{[]Phase{{Name: "overload-every-" + Brief(every),
-				Rest: max(p.Every, p.Wait), Requests: int(fill) + n, Every: every}}})
+				Rest: max(p.Every, p.Wait), Requests: fill + n, Every: every}}})
 		}
 	}
 	return out

@@ -40,15 +40,15 @@ type Planner struct {
 
 // volley asks for as many requests as use up a quota, including what a bucket regains meanwhile.
 func (p *Planner) volley(name string, rest, every time.Duration) Phase {
-	most := int64(1)
+	most := 1
 	for _, m := range p.Models {
-		n := m.point.Q2
-		if m.kind.Paced && every < m.point.T1*3/4 {
-			n = int64(float64(n) / (1 - float64(every)/float64(m.point.T1)))
+		n := int(m.point.Q2)
+		if every < m.point.T1*3/4 {
+			n = m.kind.Spends(m.point, every)
 		}
 		most = max(most, n)
 	}
-	return Phase{Name: name, Rest: rest, Requests: int(most) + 3, Every: every, Denials: 2}
+	return Phase{Name: name, Rest: rest, Requests: most + 3, Every: every, Denials: 2}
 }
 
 // waits returns times at which models disagree on whether share of the quota is back: quantiles of what they

@@ -58,6 +58,16 @@ func (k *Kind) Like(other *Kind) bool {
 	return a.Weighs() && b.Weighs() && a.Align == b.Align && a.Count == b.Count
 }
 
+// Spends is how many requests, every apart, use up the quota of b and what a bucket regains meanwhile. Of one
+// that regains units as fast, which no requests use up, it is the quota.
+func (k *Kind) Spends(b Box, every time.Duration) int {
+	n := float64(b.Q2)
+	if k.Paced && every < b.T1 {
+		n /= 1 - float64(every)/float64(b.T1)
+	}
+	return int(n)
+}
+
 // Counts tells whether denied requests count.
 func (k *Kind) Counts() bool {
 	return k.Base.Count == spec.CountAll || k.Base.Refresh == spec.RefreshAll

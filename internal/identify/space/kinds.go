@@ -12,10 +12,13 @@ var (
 	InFlightClass = []spec.Algorithm{spec.Concurrency}
 )
 
-// Kinds returns the usual kinds, the most usual first.
-func Kinds() []*Kind {
-	one := func(a spec.Algorithm) []spec.Algorithm { return []spec.Algorithm{a} }
-	out := []*Kind{
+// one is the class of an algorithm that decides as no other does.
+func one(a spec.Algorithm) []spec.Algorithm { return []spec.Algorithm{a} }
+
+// Simple returns the kinds that count neither shares of a window nor denied requests. Limits with a ban or a
+// time to live, and those beside another limit, are looked for among these.
+func Simple() []*Kind {
+	return []*Kind{
 		{Class: BucketClass, Text: "a token bucket", Base: spec.Policy{Algorithm: spec.TokenBucket},
 			Paced: true},
 		{Class: one(spec.FixedWindow), Text: "a fixed window by the clock",
@@ -25,6 +28,11 @@ func Kinds() []*Kind {
 		{Class: one(spec.SlidingWindowLog), Text: "a sliding window log",
 			Base: spec.Policy{Algorithm: spec.SlidingWindowLog}},
 	}
+}
+
+// Kinds returns the usual kinds, the most usual first.
+func Kinds() []*Kind {
+	out := Simple()
 	for _, count := range []spec.Count{spec.CountAdmitted, spec.CountAll} {
 		for _, align := range []spec.Align{spec.AlignUnknown, spec.AlignFirst} {
 			out = append(out, CounterKind(align, count))
