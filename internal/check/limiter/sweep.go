@@ -355,6 +355,9 @@ func tooDear(admitted []history.Event, full int64) *Breach {
 // y and place(Start) >= since(y). Neither function ever decreases. The breach lists the latest admissions
 // that are too many.
 func overSpan(h *history.History, most int64, place, since func(t int64) int64) *Breach {
+	if history.Volume(h.Admitted) <= most {
+		return nil
+	}
 	done := make([]bool, len(h.Admitted))
 	var units int64
 	var leaving int // the index of the first admission that does not begin before the span
@@ -379,13 +382,16 @@ func overSpan(h *history.History, most int64, place, since func(t int64) int64) 
 // latestOver returns the breach of the latest admissions that end by y and exceed `most` units.
 func latestOver(h *history.History, y, most int64) *Breach {
 	br := &Breach{Kind: verdict.OverAdmission}
-	for i := len(h.Admitted) - 1; br.Seen <= most; i-- {
-		if ev := h.Admitted[i]; ev.End <= y {
-			br.Events = append(br.Events, ev)
+	from, n := len(h.Admitted), 0
+	for br.Seen <= most {
+		from--
+		if ev := &h.Admitted[from]; ev.End <= y {
+			n++
 			br.Seen += ev.Cost
 			br.Span = y - ev.Start
 		}
 	}
+	br.Events = endedBy(h.Admitted[from:], y, n)
 	return br
 }
 

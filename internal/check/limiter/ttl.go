@@ -64,9 +64,12 @@ func (x expiring) Over(h *history.History) *Breach {
 // overBetween bounds the stretches between the silences in which the partition may have been forgotten. If
 // placed, it bounds the first stretch only.
 func (x expiring) overBetween(h *history.History) *Breach {
+	silences := x.silences(h.All)
+	if len(silences) == 0 {
+		return x.Bound.Over(h)
+	}
 	from, begin, latest := history.MinTime, 0, history.MinTime
-	for _, f := range append(x.silences(h.All),
-		history.Interval{From: history.MaxTime, To: history.MaxTime}) {
+	for _, f := range append(silences, history.Interval{From: history.MaxTime, To: history.MaxTime}) {
 		for ; begin < len(h.All) && max(latest, h.All[begin].End) < from; begin++ {
 			latest = max(latest, h.All[begin].End)
 		}

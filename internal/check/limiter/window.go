@@ -156,7 +156,7 @@ func (q *seatHeap) pop() {
 // the events confined to windows k1..k2 have at most (k2-k1+1)*quota units. Where it fails, Overfull returns
 // events confined to k1..k2 that are too many. It returns nil where it succeeds. Cost: O(n log n).
 func Overfull(evs []history.Event, seats seating, quota int64) *Breach {
-	if len(evs) == 0 {
+	if history.Volume(evs) <= quota {
 		return nil
 	}
 	var waiting seatHeap // each may lie in window k, or in a later one
@@ -208,20 +208,32 @@ func overfullWindows(evs []history.Event, at func(i int) Seat, n int, k2, quota 
 	for i := range seats {
 		seats[i] = at(i)
 	}
-	br := &Breach{Kind: verdict.OverAdmission}
+	br, confined := &Breach{Kind: verdict.OverAdmission}, 0
 	for i := n - 1; i >= 0; i-- {
 		if seats[i].Hi > k2 {
 			continue
 		}
-		br.Events = append(br.Events, evs[i])
+		confined++
 		br.Seen += evs[i].Cost
-		if n := k2 - seats[i].Lo + 1; br.Seen > n*quota {
-			br.Bound, br.Windows = n*quota, n
+		if windows := k2 - seats[i].Lo + 1; br.Seen > windows*quota {
+			br.Bound, br.Windows = windows*quota, windows
+			br.Events = confinedTo(k2, evs[i:n], seats[i:n], confined)
 			br.Span = SpanOf(br.Events)
 			return br
 		}
 	}
 	return nil
+}
+
+// confinedTo returns the events that lie in window k or an earlier one, the latest first. There are n.
+func confinedTo(k int64, evs []history.Event, seats []Seat, n int) []history.Event {
+	out := make([]history.Event, 0, n)
+	for i := len(evs) - 1; i >= 0; i-- {
+		if seats[i].Hi <= k {
+			out = append(out, evs[i])
+		}
+	}
+	return out
 }
 
 // SpanOf returns the time from the first Start to the last End of evs, in nanoseconds. evs is not empty.
