@@ -348,10 +348,10 @@ func (w *openingSweep) add(from int64) {
 // next adds the next opening. false: its earliest instant is not known yet, or there is none.
 func (w *openingSweep) next(horizon int64) bool {
 	x := w.open[len(w.open)-1].From + w.size
+	w.may = slices.DeleteFunc(w.may, func(ev history.Event) bool { return ev.End < x })
 	if x >= horizon || w.made >= w.begun {
 		return false
 	}
-	w.may = slices.DeleteFunc(w.may, func(ev history.Event) bool { return ev.End < x })
 	from := w.earliest()
 	if from == history.MaxTime {
 		return false
