@@ -29,7 +29,7 @@ func TestAnOpenAnswerSaysWhatIsKnown(t *testing.T) {
 		Budget: identity.Budget{MaxRequests: 400, MaxTime: 5 * time.Minute}}
 	for _, want := range []string{"OPEN  the budget ends: one, or a; or two\n",
 		"\n  also: the judge was stopped\n",
-		"\n  known: quota 5\n", "\n  open: which of 2 kinds it is, rate 5..9/s\n",
+		"\n  known, if it is one of these: quota 5\n", "\n  open: which of 2 kinds it is, rate 5..9/s\n",
 		"\n    token-bucket,rate=5/s,burst=5  quota 5, rate 5..5.1/s\n",
 		"\n  this would tell more: 1 request\n",
 		"\n  next: rlcheck identify http://127.0.0.1/ --max-requests 800 --max-time 10m\n"} {

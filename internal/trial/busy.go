@@ -42,9 +42,9 @@ func doubtTick(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline
 	}
 	late, lost := lateNear(tl, out), lostBefore(tl, out)
 	ticking := func(tick time.Duration) bool {
-		header := tl.Header
-		header.Tick = max(header.Tick, tick)
-		return excused(out, coarser(s, tick), tl, header, judge)
+		header, coarse := tl.Header, coarser(s, tick)
+		header.Tick, header.Judged = max(header.Tick, tick), terms(coarse, tl)
+		return excused(out, coarse, tl, header, judge)
 	}
 	switch {
 	case late >= busyFrom && ticking(busyShare*late):

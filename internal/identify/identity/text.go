@@ -105,7 +105,7 @@ func (r *Result) open() []string {
 	}
 	known, unknown := r.measured()
 	if len(known) > 0 {
-		out = append(out, "  known: "+strings.Join(known, ", "))
+		out = append(out, "  known, if it is one of these: "+strings.Join(known, ", "))
 	}
 	if len(unknown) > 0 {
 		out = append(out, "  open: "+strings.Join(unknown, ", "))
