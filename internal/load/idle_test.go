@@ -2,7 +2,9 @@ package load
 
 import (
 	"bufio"
+	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -119,6 +121,49 @@ func TestBurstIsAnsweredByFewThreads(t *testing.T) {
 		}
 		if took := tl.Observations[79].FirstByte; took > time.Second {
 			t.Errorf("the bursts were answered after %v", took)
+		}
+	})
+}
+
+// place is a connection that has a place at its target until it is closed.
+type place struct {
+	net.Conn
+	leave func()
+}
+
+func (p place) Close() error {
+	p.leave()
+	return p.Conn.Close()
+}
+
+// A target that serves one client at a time keeps few others in its queue, and the kernel drops the rest.
+// They are waited for only once.
+func TestAQueueOfConnectionsThatIsFullIsMetOnce(t *testing.T) {
+	withThreads(t, 1, func(t *testing.T, o Options) {
+		const room = 7
+		places, dial := make(chan struct{}, room), o.Dial
+		o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			select {
+			case places <- struct{}{}:
+				c, err := dial(ctx, network, addr)
+				return place{c, sync.OnceFunc(func() { <-places })}, err
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		tl := mustRecord(t, schedule(
+			timeline.Phase{Name: "one", Shape: timeline.AtOnce, Arrivals: each(60, 0, "k", 0)},
+			timeline.Phase{Name: "two", Shape: timeline.AtOnce, Arrivals: each(60, 0, "k", 60)},
+			timeline.Phase{Name: "three", Shape: timeline.AtOnce, Arrivals: each(60, 0, "k", 120)},
+		), o)
+		if c := tl.Counts(); c.Allowed != 180 {
+			t.Errorf("got %+v, want all answered", c)
+		}
+		if took := tl.Observations[179].FirstByte; took > 8*time.Second {
+			t.Errorf("the bursts were answered after %v, want one time-out of 5 s", took)
+		}
+		if n := tl.Header.Notes; len(n) != 1 || !strings.Contains(n[0], "few connections at a time") {
+			t.Errorf("got notes %q, want the full queue", n)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
@@ -108,6 +109,22 @@ func (x *relief) helps(t *Transport) {
 	t.Note(timeline.OfTarget+"requests waited for %v while %d connections were idle, and were answered "+
 		"as soon as those were closed: the target seems to serve few connections at a time, such as "+
 		"one for each thread (give it more threads); from then on rlcheck left none idle", x.quiet, x.closed)
+}
+
+// crowded counts the places of the target if a connection timed out while others were idle: they keep the
+// target from accepting it. The lock is held.
+func (t *Transport) crowded() {
+	idle := 0
+	for _, p := range t.pools {
+		idle += len(p.idle)
+	}
+	if idle == 0 || t.places > 0 {
+		return
+	}
+	t.places = t.open - t.opening
+	t.notes = append(t.notes, fmt.Sprintf(timeline.OfTarget+"it accepted no more than %d connections while "+
+		"%d of them were idle: the target seems to serve few connections at a time (give it more threads); "+
+		"from then on rlcheck opened no more of them ahead", t.places, idle))
 }
 
 // waiting returns the requests that have waited for at least d: their expiries, by connection. It may be nil.

@@ -365,6 +365,9 @@ func (t *Transport) connect(p *Pool) {
 	p.open--
 	t.open--
 	t.failed = true
+	if cause.Word(err) == cause.Timeout {
+		t.crowded()
+	}
 	var s *Shot
 	if len(p.waiting) > p.opening {
 		s = p.waiting[0]
@@ -423,8 +426,8 @@ const stale = time.Second
 const dialling = 16
 
 // Warm opens connections until each pool has as many idle ones as it wants, up to MaxConnections. It returns
-// when all are open or have failed. It closes connections that no pool wants. If none was ever opened, it
-// does not try the rest: each batch would take a whole time-out.
+// when all are open or have failed. It closes connections that no pool wants. If none was ever opened, or the
+// target has no room for more, it does not try the rest: each batch would take a whole time-out.
 func (t *Transport) Warm(want map[*Pool]int) {
 	t.spares(nil)
 	t.warm(want)
@@ -458,7 +461,7 @@ func (t *Transport) warm(want map[*Pool]int) {
 			return
 		}
 		t.mu.Lock()
-		if t.failed && !t.reached || t.open >= t.o.MaxConnections {
+		if t.failed && !t.reached || t.open >= t.o.MaxConnections || t.places > 0 && t.open >= t.places {
 			t.mu.Unlock()
 			break
 		}
