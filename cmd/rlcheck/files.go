@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/target"
 )
 
@@ -35,7 +36,13 @@ func lintFiles(e *cli.Env, args []string) error {
 		opts.Faults = append(opts.Faults, f.Name)
 	}
 	for _, src := range given {
-		_, warnings, err := grammar.Lint(src.Text, src.Name, opts)
+		var warnings []tree.Problem
+		var err error
+		if filepath.Base(src.Name) == sources.ConfigName {
+			_, err = grammar.ParseConfig(src.Text, src.Name, e.Getenv)
+		} else {
+			_, warnings, err = grammar.Lint(src.Text, src.Name, opts)
+		}
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
