@@ -56,7 +56,7 @@ func (h *Heartbeat) recording(now time.Time, what string, p load.Progress, left 
 	if left > 0 {
 		rest = fmt.Sprintf(", %s left by plan", seconds(left))
 	}
-	h.busy(now, fmt.Sprintf("%s: %d of at most %s sent%s", what, p.Sent,
+	h.busy(now, fmt.Sprintf("%s: %s of at most %s sent%s", what, quantity.Thousands(p.Sent),
 		quantity.Plural(p.Planned, "request"), rest))
 }
 

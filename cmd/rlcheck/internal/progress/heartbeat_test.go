@@ -37,12 +37,12 @@ func TestHeartbeatSaysUntilWhen(t *testing.T) {
 	var out bytes.Buffer
 	start := time.Now()
 	h := &Heartbeat{&cli.Speaker{Err: &out}, start}
-	p := load.Progress{Sent: 9, Planned: 480}
+	p := load.Progress{Sent: 3596, Planned: 4063}
 	h.recording(start.Add(29*time.Second), "burst", p, time.Hour)
 	h.recording(start.Add(30*time.Second), "burst", p, 4*time.Minute+time.Millisecond)
 	h.recording(start.Add(70*time.Second), "burst", p, -time.Second)
-	const want = "rlcheck: burst: 9 of at most 480 requests sent, 4m1s left by plan\n" +
-		"rlcheck: burst: 9 of at most 480 requests sent\n"
+	const want = "rlcheck: burst: 3,596 of at most 4,063 requests sent, 4m1s left by plan\n" +
+		"rlcheck: burst: 3,596 of at most 4,063 requests sent\n"
 	if got := out.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
