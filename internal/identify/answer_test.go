@@ -37,6 +37,10 @@ func TestAnOpenAnswerSaysWhatIsKnown(t *testing.T) {
 			t.Errorf("got\n%s\nwant it to have %q", text, want)
 		}
 	}
+	const nearer = "\n  next, from nearer: rlcheck identify http://127.0.0.1/\n"
+	if res.Nearer = true; !strings.Contains(res.Text(a), nearer) || strings.Contains(res.Text(a), "800") {
+		t.Errorf("from far away got\n%s\nwant it to have %q", res.Text(a), nearer)
+	}
 }
 
 // TestAnOpenAnswerSaysWhatALargerBudgetTells: it said that no experiment within the budget tells more, and

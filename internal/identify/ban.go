@@ -49,7 +49,7 @@ func (x *search) gentlePhases(int) []step {
 //
 //	a a a                 d a     the limit alone
 //	a a a                 d d     with a ban
-var unbanned = experiment{name: "unbanned", most: 5, phases: (*search).denials, rival: (*search).banned,
+var unbanned = experiment{name: "unbanned", most: 10, phases: (*search).denials, rival: (*search).banned,
 	of: func(r *space.Region) bool { return !r.Kind.Bans && !r.Kind.Queue },
 	why: func(ban *identity.Candidate) string {
 		return fmt.Sprintf("a ban of %s..%s after each denial explains all answers too",

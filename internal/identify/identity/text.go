@@ -194,7 +194,9 @@ func (r *Result) ending(a About) string {
 			r.aside(), quantity.Brief(r.Used), quantity.Short(a.Budget.MaxTime)) + text
 	}
 	switch {
-	case r.Verdict == Open && !r.Recorded && !r.Nearer && (len(r.Found) > 0 || counts.Sent == counts.Allowed):
+	case r.Verdict == Open && r.Nearer:
+		return text + "  next, from nearer: " + a.Again + "\n"
+	case r.Verdict == Open && !r.Recorded && (len(r.Found) > 0 || counts.Sent == counts.Allowed):
 		return text + r.again(a, counts)
 	case r.Verdict != Identified:
 		return text
