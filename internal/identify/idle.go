@@ -21,7 +21,7 @@ import (
 //	a a a d             a a a     forgotten
 
 // idle uses up the quota, unless that was done, and asks again shortly before it is whole.
-var idle = experiment{name: "idle", most: 6, least: (*search).chances, rival: (*search).expires,
+var idle = experiment{name: "idle", most: 3, least: (*search).chances, rival: (*search).expires,
 	phases: func(x *search, _ int) []step {
 		phases, _ := x.idling()
 		return inTurn(phases...)

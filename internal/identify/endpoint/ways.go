@@ -14,8 +14,8 @@ import (
 // otherSource is an address of this machine that is not that of the plain client.
 const otherSource = "127.71.0.9"
 
-// Ways are the ways in which requests can differ, in the order to ask about them. All are safe (RFC 9110
-// section 9.2.1). Invented addresses belong to nobody.
+// Ways are the ways in which requests can differ, in the order to ask about them: first the key, which tells
+// clients apart most often. All are safe (RFC 9110 section 9.2.1). Invented addresses belong to nobody.
 func (e *Endpoint) Ways() []clients.Way {
 	rows := map[timeline.Attribute]timeline.AttributeRow{}
 	for _, row := range timeline.Attributes() {
@@ -25,9 +25,8 @@ func (e *Endpoint) Ways() []clients.Way {
 		return clients.Way{Name: name, ID: string(a), Plain: rows[a].Plain, Other: rows[a].Other,
 			AliasOf: aliasOf, Request: timeline.Request{Vary: a}}
 	}
-	out := []clients.Way{{Name: "connection", ID: clients.Connection, Plain: "connection 1",
-		Other: "connection 2", Moves: true}}
-	out = append(out, e.keyWays()...)
+	out := append(e.keyWays(), clients.Way{Name: "connection", ID: clients.Connection, Plain: "connection 1",
+		Other: "connection 2", Moves: true})
 	out = append(out, vary("X-Forwarded-For", timeline.ForwardedFor, ""), e.addressWay(), e.pathWay(),
 		e.methodWay(), vary("query", timeline.QueryString, ""), vary("Forwarded", timeline.Forwarded, ""),
 		vary("X-Real-IP and such", timeline.RealIP, ""))

@@ -159,13 +159,19 @@ func (b bound) sentence() string {
 		quantity.Plural(int(b.requests), "request"), quantity.Brief(b.within))
 }
 
-// idle says how long an idle client is known.
+// idle says how long an idle client is known. Units that come back hide what is forgotten shortly before the
+// quota is whole; a longer time is told.
 func (r *Result) idle() string {
+	const hidden = 4 // of the time in which the quota is whole again, one part
 	if r.Remembered == 0 {
 		return "whether a client that is idle is forgotten before its quota is back (ttl) was not seen"
 	}
-	return fmt.Sprintf("a client that was idle for %s was not forgotten (no shorter ttl)",
+	text := fmt.Sprintf("a client that was idle for %s was not forgotten (no shorter ttl)",
 		quantity.Brief(r.Remembered))
+	if whole := r.Found[0].Limit[0].Recovery(); r.Remembered < whole-whole/hidden {
+		text += fmt.Sprintf("; whether one is that was idle for up to %s was not seen", quantity.Brief(whole))
+	}
+	return text
 }
 
 // unseen returns the most requests that one client had admitted, and the time from its first request until
