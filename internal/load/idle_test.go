@@ -168,6 +168,40 @@ func TestAQueueOfConnectionsThatIsFullIsMetOnce(t *testing.T) {
 	})
 }
 
+// One connection that times out beside idle ones may be lost on its way. Others are opened ahead as before.
+func TestALostConnectionIsNoFullQueue(t *testing.T) {
+	virtual(t, ok, func(t *testing.T, o Options) {
+		dial, begun := o.Dial, time.Now()
+		var mu sync.Mutex
+		var opened []time.Duration
+		o.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			mu.Lock()
+			opened = append(opened, time.Since(begun))
+			lost := len(opened) == 3
+			mu.Unlock()
+			if lost {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			time.Sleep(10 * time.Millisecond)
+			return dial(ctx, network, addr)
+		}
+		tl := mustRecord(t, schedule(
+			timeline.Phase{Name: "one", Shape: timeline.AtOnce, Arrivals: each(60, 0, "k", 0)},
+			timeline.Phase{Name: "two", Shape: timeline.AtOnce, Arrivals: each(90, 0, "k", 60)},
+		), o)
+		from, ahead := tl.Observations[59].Done, 0
+		for _, at := range opened {
+			if at >= from && at < tl.Observations[60].Sent {
+				ahead++
+			}
+		}
+		if ahead < 30 {
+			t.Errorf("%d connections were opened ahead of the second burst, want 30", ahead)
+		}
+	})
+}
+
 // If the connections of many clients take all threads, the recorder notices that answers stop, adds a note,
 // and goes on.
 func TestAnswersThatStopWhileConnectionsIdleAreNoticed(t *testing.T) {

@@ -111,14 +111,15 @@ func (x *relief) helps(t *Transport) {
 		"one for each thread (give it more threads); from then on rlcheck left none idle", x.quiet, x.closed)
 }
 
-// crowded counts the places of the target if a connection timed out while others were idle: they keep the
-// target from accepting it. The lock is held.
+// crowded counts the places of the target if two connections in a row timed out while others were idle: those
+// keep the target from accepting them. A single one may be lost on its way. The lock is held.
 func (t *Transport) crowded() {
+	const surely = 2
 	idle := 0
 	for _, p := range t.pools {
 		idle += len(p.idle)
 	}
-	if idle == 0 || t.places > 0 {
+	if idle == 0 || t.places > 0 || t.timedOut < surely {
 		return
 	}
 	t.places = t.open - t.opening

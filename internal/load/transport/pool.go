@@ -347,7 +347,7 @@ func (t *Transport) connect(p *Pool) {
 		err = cause.ErrInterrupted
 	}
 	if err == nil {
-		t.reached = true
+		t.reached, t.timedOut = true, 0
 		if !c.dead { // the link of a stream may have ended already
 			t.live[c] = struct{}{}
 		}
@@ -366,6 +366,7 @@ func (t *Transport) connect(p *Pool) {
 	t.open--
 	t.failed = true
 	if cause.Word(err) == cause.Timeout {
+		t.timedOut++
 		t.crowded()
 	}
 	var s *Shot

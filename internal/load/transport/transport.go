@@ -46,9 +46,10 @@ type Transport struct {
 	words, protocols               map[string]bool
 	// reached tells that a connection was opened, failed that one could not be. They are guarded by mu.
 	reached, failed bool
-	// places is how many connections the target had room for when one more timed out beside idle ones. 0
-	// means that none did. It is guarded by mu.
-	places int
+	// places is how many connections the target had room for when more timed out beside idle ones. 0 means
+	// that none did. timedOut counts the connections that timed out since the last that was opened. They are
+	// guarded by mu.
+	places, timedOut int
 	// doubt is when answers arrived that may belong to other requests; nil for never. It is guarded by mu.
 	doubt *doubt
 	// awake is the last time before a sleep of this computer; nil for none. It is guarded by mu.
