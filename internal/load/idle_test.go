@@ -137,8 +137,8 @@ func (p place) Close() error {
 }
 
 // A target that serves one client at a time keeps few others in its queue, and the kernel drops the rest.
-// They are waited for only once.
-func TestAQueueOfConnectionsThatIsFullIsMetOnce(t *testing.T) {
+// They are waited for twice: the first time-out may be a lost packet.
+func TestAQueueOfConnectionsThatIsFullIsNotMetAgain(t *testing.T) {
 	withThreads(t, 1, func(t *testing.T, o Options) {
 		const room = 7
 		places, dial := make(chan struct{}, room), o.Dial
@@ -159,8 +159,8 @@ func TestAQueueOfConnectionsThatIsFullIsMetOnce(t *testing.T) {
 		if c := tl.Counts(); c.Allowed != 180 {
 			t.Errorf("got %+v, want all answered", c)
 		}
-		if took := tl.Observations[179].FirstByte; took > 8*time.Second {
-			t.Errorf("the bursts were answered after %v, want one time-out of 5 s", took)
+		if took := tl.Observations[179].FirstByte; took > 12*time.Second {
+			t.Errorf("the bursts were answered after %v, want two time-outs of 5 s", took)
 		}
 		if n := tl.Header.Notes; len(n) != 1 || !strings.Contains(n[0], "few connections at a time") {
 			t.Errorf("got notes %q, want the full queue", n)
