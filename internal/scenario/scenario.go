@@ -129,6 +129,9 @@ type Target struct {
 	// UnixSocket is the path of a socket to connect to instead of the host of URL. Proxy is the URL of an
 	// HTTP proxy. Both may be empty.
 	UnixSocket, Proxy string
+	// Borrowed are the hosts of URL, Origin and Proxy, HOST or HOST:PORT, of which a value of the environment
+	// is a part. It may be nil.
+	Borrowed []string
 }
 
 // PartitionKind says by which part of a request the limiter tells clients apart.

@@ -141,6 +141,8 @@ type Agent struct {
 	// Allow names hosts that may be reached although their address is public. What the coordinator allows has
 	// no effect here.
 	Allow []string
+	// Socket is that of Options.
+	Socket string
 	// Keys are the issued keys, and TLS the certificates, on this machine.
 	Keys []string
 	TLS  *tls.Config
@@ -195,8 +197,8 @@ func (a *Agent) Prepare(ctx context.Context, w fleet.Work) (*timeline.Schedule, 
 	if err != nil {
 		return nil, "", nil, err
 	}
-	opts, err := loadOptions(ctx, s, Options{Version: a.Version, Allow: a.Allow, TLS: a.TLS, Pacer: a.Pacer,
-		Network: a.Network, Spill: a.Spill, Progress: func(p load.Progress) {
+	opts, err := loadOptions(ctx, s, Options{Version: a.Version, Allow: a.Allow, Socket: a.Socket, TLS: a.TLS,
+		Pacer: a.Pacer, Network: a.Network, Spill: a.Spill, Progress: func(p load.Progress) {
 			w.Turns.Tell(fleet.Beat{Allowed: p.Allowed, Denied: p.Denied, Unknown: p.Unknown, Sent: p.Sent,
 				Late: p.Late, Phase: p.Phase})
 		}}, ends)

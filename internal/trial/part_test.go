@@ -2,6 +2,7 @@ package trial
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,6 +27,33 @@ func TestPartsMakeTheWhole(t *testing.T) {
 			for _, of := range []int{1, 2, 3, 7} {
 				dealt(t, name, whole, of, deal)
 			}
+		}
+	}
+}
+
+// TestAgentsKeepTheirDoorsShut: an order names no Unix socket that the agent's user did not name, and no name
+// to look up that has a value of the agent's environment in it.
+func TestAgentsKeepTheirDoorsShut(t *testing.T) {
+	const file = `{id: evil, title: t, kind: required, target: {url: "http://127.0.0.1/", %s},
+limit: {algorithm: token-bucket, rate: 1/s, burst: 2}, phases: [{name: p, shape: at-once, requests: 3}]}`
+	env := func(string) (string, bool) { return "hush", true }
+	for _, c := range []struct {
+		target, socket, refused string
+	}{
+		{`unix_socket: /run/docker.sock`, "", "only a file names it"},
+		{`unix_socket: /run/docker.sock`, "/run/other.sock", "only a file names it"},
+		{`unix_socket: /run/docker.sock`, "/run/docker.sock", ""},
+		{`proxy: "http://${SECRET}.invalid:80"`, "", "a variable of the environment is in the name"},
+	} {
+		order, err := json.Marshal(Order{File: "evil.yaml", Text: fmt.Sprintf(file, c.target), ID: "run",
+			Deal: fleet.ByRequests, URL: "http://127.0.0.1/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &Agent{Env: env, Socket: c.socket}
+		_, _, _, err = a.Prepare(t.Context(), fleet.Work{Order: order, Of: 1})
+		if c.refused == "" && err != nil || c.refused != "" && !strings.Contains(fmt.Sprint(err), c.refused) {
+			t.Errorf("%s, --unix-socket %q: got %v, want %q", c.target, c.socket, err, c.refused)
 		}
 	}
 }

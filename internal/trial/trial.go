@@ -40,6 +40,8 @@ type Options struct {
 	Version string
 	// Allow names hosts that may be reached although their address is public.
 	Allow []string
+	// Socket is the Unix socket that the user named; a scenario may name no other.
+	Socket string
 	// Redis is the URL of the Redis that keeps the state of the embedded target. EmbeddedRedis starts one;
 	// empty keeps the state in memory.
 	Redis string
@@ -245,7 +247,7 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 		return load.Options{}, err
 	}
 	dialled, err := dialled(s, o.Allow, ends)
-	if err != nil {
+	if err = errors.Join(err, CheckSocket(s.Target.UnixSocket, o.Socket)); err != nil {
 		return load.Options{}, err
 	}
 	opts := load.Options{
@@ -318,6 +320,9 @@ func dialled(s *scenario.Scenario, allow []string, ends *endpoints) ([]*url.URL,
 		}
 	}
 	p, err := url.Parse(s.Target.Proxy)
+	if err == nil {
+		err = Borrowed(s, p, allow)
+	}
 	return []*url.URL{p}, err
 }
 
@@ -329,7 +334,7 @@ func Proxied(u *url.URL, allow []string) error {
 	if host == "localhost" || slices.Contains(allow, host) || slices.Contains(allow, u.Host) {
 		return nil
 	}
-	if a, err := netip.ParseAddr(host); err == nil && harmless(a) {
+	if a, err := netip.ParseAddr(host); err == nil && NeedsAllow(a) == "" {
 		return nil
 	}
 	return fmt.Errorf("the proxy may resolve the host %s to any address (if you may load it, add "+
@@ -337,10 +342,47 @@ func Proxied(u *url.URL, allow []string) error {
 		host, host)
 }
 
-// harmless tells whether an address is of this host or of a private network.
-func harmless(a netip.Addr) bool {
-	a = a.Unmap()
-	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified()
+// metadata are private networks at which clouds answer with the credentials of the machine: Amazon
+// (fd00:ec2::254), Google (fd20:ce::254), Oracle (fd00:c1::a9fe:a9fe). Their addresses of IPv4 are link-local.
+var metadata = []netip.Prefix{netip.MustParsePrefix("fd00:ec2::/32"), netip.MustParsePrefix("fd20:ce::/32"),
+	netip.MustParsePrefix("fd00:c1::/32")}
+
+// NeedsAllow says what keeps an address from being loaded if nobody allowed it: it is neither of this machine
+// nor of a private network. Empty: nothing does.
+func NeedsAllow(a netip.Addr) string {
+	a = a.Unmap().WithZone("")
+	switch {
+	case a.IsLinkLocalUnicast(), slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(a) }):
+		return "link-local or that of a cloud's metadata service"
+	case a.IsUnspecified():
+		return "unspecified"
+	case a.IsLoopback(), a.IsPrivate():
+		return ""
+	default:
+		return "public"
+	}
+}
+
+// Borrowed returns an error if the name of a host has a part from the environment and allow does not name it.
+func Borrowed(s *scenario.Scenario, u *url.URL, allow []string) error {
+	_, err := netip.ParseAddr(u.Hostname())
+	if err == nil || u.Hostname() == "localhost" || !slices.Contains(s.Target.Borrowed, u.Host) ||
+		slices.Contains(allow, u.Hostname()) || slices.Contains(allow, u.Host) {
+		return nil
+	}
+	return errors.New("a variable of the environment is in the name of the host, and a lookup would tell its " +
+		"value to name servers, so nothing was sent (if that may be, name the target with -t, or the host " +
+		"with --allow)")
+}
+
+// CheckSocket refuses a Unix socket that only a file or an order names: a socket is a door to a daemon of this
+// machine. named is the path that the user named.
+func CheckSocket(path, named string) error {
+	if path == "" || path == named {
+		return nil
+	}
+	return fmt.Errorf("unix socket %s: only a file names it, so nothing was sent (if you may load it, add "+
+		"--unix-socket %s)", path, path)
 }
 
 // guard returns a check that refuses public addresses, except those of the hosts in allow. It looks those
@@ -364,10 +406,11 @@ func guard(ctx context.Context, allow []string, urls []*url.URL) func(netip.Addr
 	}
 	return func(a netip.Addr) error {
 		a = a.Unmap()
-		if harmless(a) || allowed[a] {
+		why := NeedsAllow(a)
+		if why == "" || allowed[a] {
 			return nil
 		}
-		return errors.New("the address " + a.String() + " is public (name its host with --allow)")
+		return fmt.Errorf("the address %s is %s (name its host with --allow)", a, why)
 	}
 }
 

@@ -90,6 +90,9 @@ func ParseConfig(src []byte, name string, env tree.Env) (*Config, error) {
 	if c.limit != nil {
 		c.Limit = c.limit.String()
 	}
+	if n := root.Get("target"); n != nil {
+		c.Target = n.Raw // the scenario that takes it knows what came from the environment
+	}
 	if n := root.Get("header"); n != nil {
 		for i, k := range n.Keys {
 			flag := tree.Problem{File: name, Line: k.At.Line, Col: k.At.Col}.Error()

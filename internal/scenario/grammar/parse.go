@@ -90,6 +90,11 @@ func read(src []byte, name string, opts Options) (*draft, error) {
 		return nil, d.problems.Err()
 	}
 	s.Secrets = secrets(root)
+	for _, name := range []string{"url", "origin", "proxy"} {
+		if host := root.Get("target").Get(name).BorrowedHost(); host != "" {
+			s.Target.Borrowed = append(s.Target.Borrowed, host)
+		}
+	}
 	moved := home == scenario.Builtin && s.Target.URL != scenario.Builtin
 	s.Assumed = moved && !opts.saysLimit() && !root.Get("limit").FromEnv()
 	if moved && s.Partition.Kind == scenario.ByAddress && !opts.saysPartition() {
@@ -167,8 +172,8 @@ func (s *draft) promise(more []verdict.Promise) {
 	}
 }
 
-// secrets returns the values of the environment in the header fields and the body, and the values of secret
-// settings. Each comes once, and none is empty.
+// secrets returns the values of the environment in the header fields, the body and parts of the URLs, and the
+// values of secret settings. Each comes once, and none is empty.
 func secrets(root *tree.Node) []string {
 	target := root.Get("target")
 	nodes := slices.Clone(target.Get("header").Children())
@@ -176,11 +181,16 @@ func secrets(root *tree.Node) []string {
 		nodes = append(nodes, p.Get("header").Children()...)
 	}
 	var all []string
+	var found []string
 	for _, n := range append(nodes, target.Get("body")) {
-		for _, v := range n.Secrets() {
-			if v != "" && !slices.Contains(all, v) {
-				all = append(all, v)
-			}
+		found = append(found, n.Secrets()...)
+	}
+	for _, name := range []string{"url", "origin", "proxy"} {
+		found = append(found, target.Get(name).SecretParts()...)
+	}
+	for _, v := range found {
+		if v != "" && !slices.Contains(all, v) {
+			all = append(all, v)
 		}
 	}
 	return all

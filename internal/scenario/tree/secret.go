@@ -2,6 +2,7 @@ package tree
 
 import (
 	"encoding/base64"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -45,4 +46,34 @@ func repeated(text string) []string {
 	}
 	short := func(part string) bool { return len(part) < shortestPart }
 	return append([]string{text}, slices.DeleteFunc(found, short)...)
+}
+
+// BorrowedHost returns the host of the URL n, HOST or HOST:PORT, if a value of the environment is a part of
+// it, or all of it: a lookup of the host would tell the value to name servers. It is empty otherwise, also if
+// the value is itself a URL with this host. n may be nil.
+func (n *Node) BorrowedHost() string {
+	if n == nil || len(n.Values) == 0 {
+		return ""
+	}
+	before, _, _ := strings.Cut(n.Raw, "${")
+	_, authority, named := strings.Cut(before, "://")
+	u, err := url.Parse(n.Text)
+	if err != nil || named && strings.ContainsAny(authority, "/?#") ||
+		slices.ContainsFunc(n.Values, func(v string) bool { return strings.Contains(v, "://"+u.Host) }) {
+		return ""
+	}
+	return u.Host
+}
+
+// SecretParts returns the values of the environment in the URL n, but not those that are its whole address:
+// a URL, a host or a port. n may be nil.
+func (n *Node) SecretParts() []string {
+	if n == nil {
+		return nil
+	}
+	u, err := url.Parse(n.Text)
+	return slices.DeleteFunc(slices.Clone(n.Values), func(v string) bool {
+		return strings.Contains(v, "://") ||
+			err == nil && (v == u.Host || v == u.Hostname() || v == u.Port())
+	})
 }

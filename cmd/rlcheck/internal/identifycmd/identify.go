@@ -214,7 +214,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 	started := time.Now()
 	m := runcmd.NewManifest(e, started, []*scenario.Scenario{s}, f.Flags, red)
 	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{ID: m.ID, Version: e.Version,
-		Allow: f.Allow, TLS: f.TLS, PastCaches: f.Request.PastCaches})
+		Allow: f.Allow, Socket: f.Request.UnixSocket, TLS: f.TLS, PastCaches: f.Request.PastCaches})
 	if err != nil {
 		return err
 	}

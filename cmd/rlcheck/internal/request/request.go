@@ -25,7 +25,7 @@ import (
 type Flags struct {
 	header                                []string
 	method, data, host, Cacert, Cert, Key string
-	unixSocket, proxy                     string
+	UnixSocket, proxy                     string
 	insecure, http2, PastCaches           bool
 	// said are the settings that were read from the flags, as standard input can be read only once.
 	said []tree.Setting
@@ -50,7 +50,7 @@ func (f *Flags) Add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Key, "key", "", "PEM file of the key of --cert")
 	fl.BoolVar(&f.http2, "http2", false, "send HTTP/2: with https if the target offers it, with http "+
 		"without asking")
-	fl.StringVar(&f.unixSocket, "unix-socket", "",
+	fl.StringVar(&f.UnixSocket, "unix-socket", "",
 		"connect to the Unix socket at this path, not to the URL's host")
 	fl.StringVar(&f.proxy, "proxy", "",
 		"an HTTP proxy: http://[USER:PASSWORD@]HOST:PORT; https goes through a tunnel")
@@ -96,8 +96,8 @@ func (f *Flags) settings(in io.Reader) ([]tree.Setting, error) {
 		out = append(out, tree.Setting{Path: "target.protocol", Value: string(scenario.H2),
 			Flag: "--http2"})
 	}
-	if f.unixSocket != "" {
-		out = append(out, tree.Setting{Path: "target.unix_socket", Value: tree.Verbatim(f.unixSocket),
+	if f.UnixSocket != "" {
+		out = append(out, tree.Setting{Path: "target.unix_socket", Value: tree.Verbatim(f.UnixSocket),
 			Flag: "--unix-socket"})
 	}
 	if f.proxy != "" {

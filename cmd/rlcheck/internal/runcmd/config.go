@@ -32,6 +32,7 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *Flags) ([]strin
 			err = errors.Join(err, cmd.Flags().Set(flag, v))
 		}
 	}
+	f.filed = c.Target != "" && !cmd.Flags().Changed("target")
 	if f.Request.Curl == "" { // its URL is the one on the command line
 		use("target", c.Target)
 	}

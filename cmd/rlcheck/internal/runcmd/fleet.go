@@ -182,7 +182,8 @@ func (l *leading) embed(e *cli.Env, f *Flags) (string, error) {
 	l.stops = append(l.stops, stop)
 	words := []string{"agent", "-q"}
 	for flag, value := range map[string]string{"--keys": f.keys, "--cacert": f.Request.Cacert,
-		"--cert": f.Request.Cert, "--key": f.Request.Key, "--allow": strings.Join(f.Allow, ",")} {
+		"--cert": f.Request.Cert, "--key": f.Request.Key, "--unix-socket": f.Request.UnixSocket,
+		"--allow": strings.Join(f.Allow, ",")} {
 		if value != "" {
 			words = append(words, flag, value)
 		}

@@ -28,15 +28,17 @@ const lookupTimeout = 2 * time.Second
 // is dialled, since a name can change its address.
 func Preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f Flags) error {
 	var errs []error
-	told := map[string]bool{}
+	told, red := map[string]bool{}, redact.New(chosen, nil, "")
 	for _, s := range chosen {
 		for _, u := range redact.Endpoints(s) {
-			if told[u.Host] {
+			if way := u.Host + " " + s.Target.UnixSocket + " " + s.Target.Proxy; told[way] {
 				continue
+			} else {
+				told[way] = true
 			}
-			told[u.Host] = true
-			if err := checkWay(ctx, s, u, f.Allow); err != nil {
-				errs = append(errs, fmt.Errorf("%s: target %q: %w", s.ID, redact.URL(u.String()), err))
+			if err := checkWay(ctx, s, u, &f); err != nil {
+				errs = append(errs, errors.New(red.Replace(fmt.Sprintf("%s: target %q: %v", s.ID,
+					redact.URL(u.String()), err))))
 			}
 		}
 	}
@@ -52,26 +54,34 @@ func Preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f F
 }
 
 // checkWay refuses a host that cannot or may not be reached in the way of a scenario.
-func checkWay(ctx context.Context, s *scenario.Scenario, u *url.URL, allow []string) error {
-	switch {
-	case s.Target.UnixSocket != "":
-		return nil
-	case s.Target.Proxy == "":
-		return checkHost(ctx, u, allow)
+func checkWay(ctx context.Context, s *scenario.Scenario, u *url.URL, f *Flags) error {
+	if s.Target.UnixSocket != "" {
+		return trial.CheckSocket(s.Target.UnixSocket, f.Request.UnixSocket)
+	}
+	if f.Target == "" || f.filed {
+		if err := trial.Borrowed(s, u, f.Allow); err != nil {
+			return err
+		}
+	}
+	if s.Target.Proxy == "" {
+		return checkHost(ctx, u, f.Allow)
 	}
 	p, err := url.Parse(s.Target.Proxy) // the decoder has refused an invalid one
 	if err != nil {
 		return err
 	}
-	if err := checkHost(ctx, p, allow); err != nil {
+	if err = trial.Borrowed(s, p, f.Allow); err == nil {
+		err = checkHost(ctx, p, f.Allow)
+	}
+	if err != nil {
 		return fmt.Errorf("proxy: %w", err)
 	}
-	return trial.Proxied(u, allow)
+	return trial.Proxied(u, f.Allow)
 }
 
 // limitSaid refuses to judge a user's target by the limits that scenarios declare of the embedded target.
 // These differ, and a right target would fail all but one of them.
-func limitSaid(chosen []*scenario.Scenario) error {
+func limitSaid(chosen []*scenario.Scenario, red redact.Redactor) error {
 	chosen = slices.DeleteFunc(slices.Clone(chosen), func(s *scenario.Scenario) bool { return !s.Assumed })
 	if len(chosen) == 0 {
 		return nil
@@ -82,7 +92,7 @@ func limitSaid(chosen []*scenario.Scenario) error {
 	}
 	host := chosen[0].Target.URL
 	if u, err := url.Parse(host); err == nil {
-		host = u.Host
+		host = red.Replace(u.Host)
 	}
 	has := "has"
 	if len(chosen) > 1 {
@@ -124,9 +134,9 @@ func checkHost(ctx context.Context, u *url.URL, allow []string) error {
 		return nil
 	}
 	for _, a := range addresses(ctx, host) {
-		if !harmless(a) {
-			return fmt.Errorf("the address %s is public, so nothing was sent (if you may load it, add "+
-				"--allow %s)", a, host)
+		if why := trial.NeedsAllow(a); why != "" {
+			return fmt.Errorf("the address %s is %s, so nothing was sent (if you may load it, add --allow %s)",
+				a, why, host)
 		}
 	}
 	return nil
@@ -149,22 +159,21 @@ func addresses(ctx context.Context, host string) []netip.Addr {
 	return found
 }
 
-// harmless tells whether an address may be loaded: it is of this machine or of a private network.
-func harmless(a netip.Addr) bool {
-	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsUnspecified()
-}
-
-// needsAllow says what a dry run adds to a host whose address is plainly public.
+// needsAllow says what a dry run adds to a host whose address needs a flag.
 func needsAllow(host string, allow []string) string {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
 	}
 	a, err := netip.ParseAddr(name)
-	if err != nil || harmless(a.Unmap()) || slices.Contains(allow, name) || slices.Contains(allow, host) {
+	if err != nil || slices.Contains(allow, name) || slices.Contains(allow, host) {
 		return ""
 	}
-	return " (a public address: needs --allow " + name + ")"
+	why := trial.NeedsAllow(a)
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (the address is %s: needs --allow %s)", why, name)
 }
 
 // placeless returns the error that issued keys have no place in the requests of any scenario, or nil if they

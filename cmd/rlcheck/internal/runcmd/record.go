@@ -228,7 +228,8 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 	over := func() {}
 	out := trial.Scenario(ctx, s, trial.Options{
 		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: e.Version, Allow: t.flags.Allow,
-		Redis: t.flags.store(), Fleet: t.flags.sender(), Output: e.Say.Err,
+		Socket: t.flags.Request.UnixSocket,
+		Redis:  t.flags.store(), Fleet: t.flags.sender(), Output: e.Say.Err,
 		WallError: t.flags.wallError, TLS: t.flags.TLS, Economical: t.flags.economical,
 		PastCaches: t.flags.Request.PastCaches,
 		Spill:      recording.Spill,

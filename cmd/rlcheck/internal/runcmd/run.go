@@ -37,6 +37,8 @@ type Flags struct {
 	wallError                                          time.Duration
 	Request                                            request.Flags
 	fleet                                              fleetFlags
+	// filed tells that Target comes from a configuration, not from the user.
+	filed bool
 	// led is a run with agents, otherwise nil.
 	led *leading
 	// TLS has the certificates of Request, once they were read.
@@ -151,7 +153,8 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 	for _, note := range notes {
 		e.Say.Line(note)
 	}
-	if err := errors.Join(placeless(&f, chosen), limitSaid(chosen), openly(e, chosen, given,
+	red := redact.New(chosen, opts.Set, f.redis)
+	if err := errors.Join(placeless(&f, chosen), limitSaid(chosen, red), openly(e, chosen, given,
 		&f)); err != nil {
 		return err
 	}
@@ -160,7 +163,7 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 	}
 	request.ShareKeys(chosen)
 	if f.dryRun {
-		return dryRun(e, chosen, f)
+		return dryRun(e, chosen, f, red)
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
@@ -176,7 +179,7 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 		return err
 	}
 	defer f.led.close()
-	return recordAll(ctx, e, chosen, given, outs, f, redact.New(chosen, opts.Set, f.redis))
+	return recordAll(ctx, e, chosen, given, outs, f, red)
 }
 
 // ParseOptions turns the flags that change scenarios into the options of their decoder.
@@ -201,7 +204,7 @@ func ParseOptions(e *cli.Env, f *Flags) (grammar.Options, error) {
 }
 
 // dryRun prints what the scenarios would send.
-func dryRun(e *cli.Env, chosen []*scenario.Scenario, f Flags) error {
+func dryRun(e *cli.Env, chosen []*scenario.Scenario, f Flags, red redact.Redactor) error {
 	hosts := map[string]bool{}
 	var order []string
 	for _, s := range chosen {
@@ -225,7 +228,7 @@ func dryRun(e *cli.Env, chosen []*scenario.Scenario, f Flags) error {
 			over = " over " + quantity.Plural(sum.Connections, "connection")
 		}
 		e.Say.Resultf("  at most %s%s, %s, to %s\n\n", quantity.Plural(sum.Requests, "request"),
-			over, sum.Span, strings.Join(sum.Hosts, " and "))
+			over, sum.Span, red.Replace(strings.Join(sum.Hosts, " and ")))
 		for _, h := range sum.Hosts {
 			if !hosts[h] {
 				hosts[h] = true
@@ -235,7 +238,7 @@ func dryRun(e *cli.Env, chosen []*scenario.Scenario, f Flags) error {
 	}
 	e.Say.Resultf("in all at most %s, %s, to %s; nothing was sent\n",
 		quantity.Plural(mostRequests(chosen, f), "request"), scenario.Lasting(chosen, f.serial),
-		strings.Join(order, ", "))
+		red.Replace(strings.Join(order, ", ")))
 	return nil
 }
 
