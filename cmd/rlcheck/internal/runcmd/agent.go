@@ -39,7 +39,8 @@ Exit status: 0 the run is over, 2 the run was lost, or did not begin, 130 interr
   rlcheck agent --redis redis://127.0.0.1:6379/0 --allow api.example`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.NotEmpty(cmd, "redis", "name", "keys", "cacert", "cert", "key", "unix-socket"); err != nil {
+			if err := cli.NotEmpty(cmd, "redis", "name", "keys", "cacert", "cert", "key",
+				"unix-socket"); err != nil {
 				return err
 			}
 			return runAgent(e, &f)
@@ -85,7 +86,8 @@ func runAgent(e *cli.Env, f *agentFlags) error {
 	e.Say.Notef("agent %s waits for a run", name)
 	err = fleet.Serve(ctx, redis.Exchanger{Client: client, Prefix: fleet.Prefix}, fleet.AgentOptions{
 		Name: name, Version: e.Version,
-		Sender: &trial.Agent{Version: e.Version, Allow: f.allow, Socket: f.request.UnixSocket, Keys: keys, TLS: tls, Env: e.Getenv,
+		Sender: &trial.Agent{Version: e.Version, Allow: f.allow, Socket: f.request.UnixSocket,
+			Keys: keys, TLS: tls, Env: e.Getenv,
 			Spill: recording.Spill},
 		Say: e.Say.Notef,
 	})

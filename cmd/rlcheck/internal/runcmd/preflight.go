@@ -135,8 +135,8 @@ func checkHost(ctx context.Context, u *url.URL, allow []string) error {
 	}
 	for _, a := range addresses(ctx, host) {
 		if why := trial.NeedsAllow(a); why != "" {
-			return fmt.Errorf("the address %s is %s, so nothing was sent (if you may load it, add --allow %s)",
-				a, why, host)
+			return fmt.Errorf("the address %s is %s, so nothing was sent (if you may load it, add "+
+				"--allow %s)", a, why, host)
 		}
 	}
 	return nil

@@ -121,7 +121,8 @@ func (f *Flags) addPace(fl *pflag.FlagSet) {
 
 // runAll is `rlcheck run`.
 func runAll(e *cli.Env, args []string, f Flags) error {
-	if err := cli.FailOnKnown(f.failOn); err != nil {
+	err := errors.Join(cli.FailOnKnown(f.failOn), f.fleet.check(f.Request.PastCaches))
+	if err != nil {
 		return err
 	}
 	if f.retries < 0 || f.retries > maxRetries {
@@ -129,9 +130,6 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 	}
 	if f.wallError < 0 {
 		return cli.Usagef("--wall-error %s: the value may not be negative", f.wallError)
-	}
-	if err := f.fleet.check(f.Request.PastCaches); err != nil {
-		return err
 	}
 	f.serial = f.serial || f.fleet.agents > 0 // agents send one schedule at a time
 	outs, err := output.Parse(f.Outputs, report.Formats(), "table")
@@ -154,8 +152,8 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 		e.Say.Line(note)
 	}
 	red := redact.New(chosen, opts.Set, f.redis)
-	if err := errors.Join(placeless(&f, chosen), limitSaid(chosen, red), openly(e, chosen, given,
-		&f)); err != nil {
+	err = errors.Join(placeless(&f, chosen), limitSaid(chosen, red), openly(e, chosen, given, &f))
+	if err != nil {
 		return err
 	}
 	if chosen, err = affordableOf(e, chosen, f); err != nil {
