@@ -63,7 +63,7 @@ func parameters(old, new []*result.Scenario) (out []Parameter) {
 // addKnown adds a parameter if both sides know something about it.
 func addKnown(out []Parameter, p Parameter) []Parameter {
 	known := func(v verdict.Interval) bool { return (v.LoSet || v.HiSet) && !v.Empty() }
-	if p.Old, p.New = result.FiniteEnds(p.Old), result.FiniteEnds(p.New); !known(p.Old) || !known(p.New) {
+	if p.Old, p.New = p.Old.Finite(), p.New.Finite(); !known(p.Old) || !known(p.New) {
 		return out
 	}
 	p.Changed = p.Old.Intersect(p.New).Empty()

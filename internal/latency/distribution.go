@@ -1,7 +1,9 @@
 package latency
 
 import (
+	"encoding/json"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -31,14 +33,34 @@ type Distribution struct {
 	Above int64 `json:"above_1h"`
 	// Buckets are the values to three digits: ascending, disjoint, none empty. Their counts add up to Count.
 	// Negative values are in one bucket, values over Highest in another.
-	Buckets []Bucket `json:"-"`
+	Buckets []Bucket `json:"buckets"`
 }
 
 // Bucket counts the values v with From <= v <= To.
 type Bucket struct {
-	From  time.Duration `json:"from_ns"`
-	To    time.Duration `json:"to_ns"`
-	Count int64         `json:"count"`
+	From, To time.Duration
+	Count    int64
+}
+
+// MarshalJSON writes d with its LogBuckets, PerDecade, without the empty ones.
+func (d Distribution) MarshalJSON() ([]byte, error) {
+	type members Distribution
+	all := d.LogBuckets(PerDecade)
+	d.Buckets = append([]Bucket{}, slices.DeleteFunc(all, func(b Bucket) bool { return b.Count == 0 })...)
+	return json.Marshal(members(d))
+}
+
+// MarshalJSON writes [From, To, Count], in nanoseconds.
+func (b Bucket) MarshalJSON() ([]byte, error) {
+	return json.Marshal([3]int64{int64(b.From), int64(b.To), b.Count})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (b *Bucket) UnmarshalJSON(text []byte) error {
+	var x [3]int64
+	err := json.Unmarshal(text, &x)
+	*b = Bucket{time.Duration(x[0]), time.Duration(x[1]), x[2]}
+	return err
 }
 
 // Quantile returns the value with rank ceil(q*Count), to three digits. It is the smallest value that at least

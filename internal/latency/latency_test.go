@@ -227,7 +227,7 @@ func TestJSONNamesHaveUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `"denied":{"corrected":{"count":1,"min_ns":2000,"mean_ns":2000,"p50_ns":2000,"p90_ns":2000,"p95_ns":2000,` +
-		`"p99_ns":2000,"p99_9_ns":2000,"max_ns":2000,"below_1us":0,"above_1h":0},"service":{"count":1,"min_ns":1000,`
+		`"p99_ns":2000,"p99_9_ns":2000,"max_ns":2000,"below_1us":0,"above_1h":0,"buckets":[[1995,2238,1]]},"service":{"count":1,"min_ns":1000,`
 	if !strings.Contains(string(text), want) {
 		t.Errorf("got %s, want %s", text, want)
 	}

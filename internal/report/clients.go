@@ -19,12 +19,12 @@ const mostClients = 10
 // clientHead has the heads of the columns of clientRow.
 var clientHead = []string{"CLIENT", "ALLOWED", "DENIED", "SHARE", "FIRST", "LAST", "NEARNESS"}
 
-// clientRow prints one client. denials is the number of denials of all clients.
-func clientRow(c *result.Client, denials int) []string {
+// clientRow prints one client.
+func clientRow(c *result.Client) []string {
 	first, last, share := "-", "-", "-"
 	if c.Denied > 0 {
-		first, last = quantity.Instant(c.FirstDenial), quantity.Instant(c.LastDenial)
-		share = percent(float64(c.Denied) / float64(denials))
+		first, last = quantity.Instant(*c.FirstDenial), quantity.Instant(*c.LastDenial)
+		share = percent(c.DenialShare)
 	}
 	near := "-"
 	if c.Nearness != nil {
@@ -43,23 +43,14 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.0f %%", share*100)
 }
 
-// denialsOf returns the number of denials of all clients.
-func denialsOf(all []result.Client) (n int) {
-	for i := range all {
-		n += all[i].Denied
-	}
-	return n
-}
-
 // clientRows returns the rows of the first clients, and a sentence on the others. nil: there is only one.
 func clientRows(s *result.Scenario) (rows [][]string, rest string) {
 	all := chart.Clients(s)
 	if len(all) < 2 {
 		return nil, ""
 	}
-	denials := denialsOf(all)
 	for i := range all[:min(len(all), mostClients)] {
-		rows = append(rows, clientRow(&all[i], denials))
+		rows = append(rows, clientRow(&all[i]))
 	}
 	if n := len(all) - mostClients; n > 0 {
 		rest = "and " + quantity.Plural(n, "client") + " more (-o clients lists all)"
@@ -108,14 +99,13 @@ func writeClients(w io.Writer, r *result.Run, _ Options) error {
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
 		all := chart.Clients(s)
-		denials := denialsOf(all)
 		for k := range all {
 			x := &all[k]
 			first, last, share, near := "", "", "0", ""
 			if x.Denied > 0 {
-				first, last = strconv.FormatInt(int64(x.FirstDenial), 10),
-					strconv.FormatInt(int64(x.LastDenial), 10)
-				share = decimal(float64(x.Denied) / float64(denials))
+				first, last = strconv.FormatInt(int64(*x.FirstDenial), 10),
+					strconv.FormatInt(int64(*x.LastDenial), 10)
+				share = decimal(x.DenialShare)
 			}
 			if x.Nearness != nil {
 				near = decimal(*x.Nearness)

@@ -225,7 +225,7 @@ const unmeasured = "-"
 
 // shortly prints an interval in few columns: 20..20, >=18, <=22, none fits.
 func shortly(v verdict.Interval, unit string, text func(x float64, up bool) string) string {
-	switch v = result.FiniteEnds(v); {
+	switch v = v.Finite(); {
 	case v.Empty():
 		return "none fits"
 	case v.LoSet && v.HiSet:

@@ -11,13 +11,19 @@ import (
 
 // Client is how the requests of one partition were answered.
 type Client struct {
-	Partition                      string
-	Sent, Allowed, Denied, Unknown int
-	// FirstDenial and LastDenial are when their answers began; 0: there is no denial.
-	FirstDenial, LastDenial time.Duration
+	Partition string `json:"partition"`
+	Sent      int    `json:"sent"`
+	Allowed   int    `json:"allowed"`
+	Denied    int    `json:"denied"`
+	Unknown   int    `json:"unknown"`
+	// FirstDenial and LastDenial are when their answers began; nil: there is no denial.
+	FirstDenial *time.Duration `json:"first_denial_ns"`
+	LastDenial  *time.Duration `json:"last_denial_ns"`
+	// DenialShare is its share of the denials of all clients.
+	DenialShare float64 `json:"denial_share"`
 	// Nearness is the largest share of the limit that was certainly in use: 1 is all of it. nil: it is not
 	// known.
-	Nearness *float64
+	Nearness *float64 `json:"nearness"`
 }
 
 // ClientTally counts the requests of each partition. The zero value is empty.
@@ -39,9 +45,10 @@ func (t *ClientTally) Add(o *timeline.Observation) {
 		c.Allowed++
 	case timeline.Denied:
 		if c.Denied++; c.Denied == 1 {
-			c.FirstDenial, c.LastDenial = o.FirstByte, o.FirstByte
+			first, last := o.FirstByte, o.FirstByte
+			c.FirstDenial, c.LastDenial = &first, &last
 		}
-		c.FirstDenial, c.LastDenial = min(c.FirstDenial, o.FirstByte), max(c.LastDenial, o.FirstByte)
+		*c.FirstDenial, *c.LastDenial = min(*c.FirstDenial, o.FirstByte), max(*c.LastDenial, o.FirstByte)
 	default:
 		c.Unknown++
 	}
@@ -50,7 +57,14 @@ func (t *ClientTally) Add(o *timeline.Observation) {
 // Clients returns the counts: the most denials first, then the most requests, then by name.
 func (t *ClientTally) Clients() []Client {
 	var out []Client
+	denials := 0
 	for _, c := range t.by {
+		denials += c.Denied
+	}
+	for _, c := range t.by {
+		if c.Denied > 0 {
+			c.DenialShare = float64(c.Denied) / float64(denials)
+		}
 		out = append(out, *c)
 	}
 	sort.Slice(out, func(i, j int) bool {

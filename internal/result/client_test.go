@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -23,14 +25,11 @@ func TestClientsAddUp(t *testing.T) {
 	add("c", timeline.Allowed, 2)
 	add("c", timeline.Allowed, 3)
 	got := ClientsOf(&tl)
-	want := []Client{{Partition: "b", Sent: 3, Denied: 2, Unknown: 1, FirstDenial: 4, LastDenial: 9},
+	first, last := time.Duration(4), time.Duration(9)
+	want := []Client{{Partition: "b", Sent: 3, Denied: 2, Unknown: 1, FirstDenial: &first, LastDenial: &last,
+		DenialShare: 1},
 		{Partition: "c", Sent: 2, Allowed: 2}, {Partition: "a", Sent: 1, Allowed: 1}}
-	if len(got) != len(want) {
-		t.Fatalf("got %d clients, want %d", len(got), len(want))
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("client %d: got %+v, want %+v", i, got[i], want[i])
-		}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("clients (-want +got):\n%s", d)
 	}
 }

@@ -11,12 +11,13 @@ import (
 // It is no failure.
 type Note struct {
 	// Unpromised is what is missing. Empty for needs that no promise names, such as an origin behind a proxy.
-	Unpromised verdict.Promise
+	Unpromised verdict.Promise `json:"unpromised"`
 	// Text says it in a few words: sends no Retry-After: recommended.
-	Text string
+	Text string `json:"text"`
 	// NotJudged are the ids of the scenarios that could not be judged without it. InPart are those that could
 	// not be judged in part. Both are in the order of the run, each once. One of them may be empty.
-	NotJudged, InPart []string
+	NotJudged []string `json:"not_judged"`
+	InPart    []string `json:"in_part"`
 }
 
 // Notes returns what was not judged and does not count, in the order of verdict.Promises. The scenarios that

@@ -43,25 +43,25 @@ type Run struct {
 // Hint is the next thing to look at after a FAIL. It proves nothing.
 type Hint struct {
 	// Text says in a sentence what would explain the recordings, or that nothing does that was tried.
-	Text string
+	Text string `json:"text"`
 	// Limits are the limits that would explain them, the nearest first. Empty: no limit does.
-	Limits []spec.Limit
+	Limits []spec.Limit `json:"limits"`
 	// From are the ids of the scenarios with these recordings, in the order of the run.
-	From []string
+	From []string `json:"from"`
 }
 
 // Policy is the measured policy of a run: what scenarios with one declared limit together measured. No other
 // run had their clients.
 type Policy struct {
-	Limit spec.Limit
+	Limit spec.Limit `json:"limit"`
 	// Measured is the intersection of what each of them measured. An empty interval: no value fits all of
 	// them.
-	Measured verdict.Measured
+	Measured verdict.Measured `json:"measured"`
 	// From are the ids of these scenarios, in the order of the run. At least one.
-	From []string
+	From []string `json:"from"`
 	// Contradiction is a failure of the run: no single limiter made two of its recordings. nil: none is
 	// known.
-	Contradiction *Contradiction
+	Contradiction *Contradiction `json:"contradiction,omitempty"`
 }
 
 // Contradiction is two recordings of a run that no value of a parameter explains together, though each keeps
@@ -69,15 +69,17 @@ type Policy struct {
 // measures it.
 type Contradiction struct {
 	// Between are the ids of the two scenarios.
-	Between [2]string
+	Between [2]string `json:"between"`
 	// Text says in one sentence what each of them measured.
-	Text string
+	Text string `json:"text"`
 }
 
 // Host is the machine that generated the load.
 type Host struct {
-	GoVersion, OS, Arch string
-	CPUs                int
+	GoVersion string `json:"go_version"`
+	OS        string `json:"os"`
+	Arch      string `json:"arch"`
+	CPUs      int    `json:"cpus"`
 }
 
 // The kinds of scenario. A failed scenario counts if it is Required, or Recommended and the run is strict.
@@ -87,58 +89,65 @@ const (
 	Informative = "informative"
 )
 
-// Scenario is one scenario of a run and its result.
+// Scenario is one scenario of a run and its result. Its JSON is a scenario of rlcheck.report/v1.
 type Scenario struct {
-	ID, Title, Kind, Source string
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Kind   string `json:"kind"`
+	Source string `json:"source"`
 	// File is where the scenario was read from.
-	File string
+	File string `json:"file"`
 	// Target and Origin are URLs. Origin is empty if nothing is compared with an origin.
-	Target, Origin string
+	Target string `json:"target"`
+	Origin string `json:"origin,omitempty"`
 	// Store and Fault describe the embedded target. Empty for any other target.
-	Store, Fault string
+	Store string `json:"store,omitempty"`
+	Fault string `json:"fault,omitempty"`
 	// Limit is the declared limit, or empty. Answer is what identify says of the limit that it asked for:
-	// identified, open or none. It is empty if somebody declared the limit.
-	Limit  spec.Limit
-	Answer string
+	// identified, open or none. It is empty if somebody declared the limit. Found is for the JSON: there is
+	// an Answer.
+	Limit  spec.Limit `json:"limit"`
+	Found  bool       `json:"limit_found,omitempty"`
+	Answer string     `json:"answer,omitempty"`
 	// Limits are the limits of phases that have their own, by the phase of their requests. An empty limit: no
 	// limit counts the phase.
-	Limits  map[string]spec.Limit
-	Verdict verdict.Verdict
+	Limits  map[string]spec.Limit `json:"limits,omitempty"`
+	Verdict verdict.Verdict       `json:"verdict"`
 	// Reason and Detail say why Verdict is Inconclusive.
-	Reason verdict.Reason
-	Detail string
-	// Claims are the judged expectations, conformance first. May be empty: nothing was judged.
-	Claims []verdict.Claim
-	// Judgement is nil where conformance was not judged.
-	Judgement *verdict.Judgement
+	Reason   verdict.Reason `json:"reason"`
+	Detail   string         `json:"detail"`
+	Duration time.Duration  `json:"duration_ns"`
+	// TimelinePath is where the recording is kept. The command that replays it names it. May be empty.
+	TimelinePath string `json:"timeline"`
 	// Fresh: no other run had its clients, so what it measured is of the limiter alone.
-	Fresh  bool
-	Counts timeline.Counts
-	// Statuses are the statuses of its answers, ascending. Empty: no answer came, or no status is known.
-	Statuses []timeline.StatusCount
-	// Clients are the partitions, the most denials first. Empty: Timeline tells.
-	Clients []Client
-	Latency latency.Summary
-	Header  timeline.Header
-	// Unfit says which part of the scenario, or all of it, is left out. With its limit it would take longer,
-	// or more requests or connections, than it may. Empty: all fits.
-	Unfit string
+	Fresh bool `json:"fresh"`
 	// ResolvedBy are the scenarios, or the earlier recordings of this one, whose measurements this one needed
 	// to pass. Empty for all others.
-	ResolvedBy []string
+	ResolvedBy []string `json:"resolved_by,omitempty"`
+	// Unfit says which part of the scenario, or all of it, is left out. With its limit it would take longer,
+	// or more requests or connections, than it may. Empty: all fits.
+	Unfit  string          `json:"unfit,omitempty"`
+	Counts timeline.Counts `json:"counts"`
+	// Statuses are the statuses of its answers, ascending. Empty: no answer came, or no status is known.
+	Statuses []timeline.StatusCount `json:"statuses"`
+	// Clients are the partitions, the most denials first. Empty: Timeline tells.
+	Clients []Client `json:"clients"`
+	// Claims are the judged expectations, conformance first. May be empty: nothing was judged.
+	Claims []verdict.Claim `json:"claims"`
+	// Judgement is nil where conformance was not judged.
+	Judgement *verdict.Judgement `json:"judgement"`
+	Latency   latency.Summary    `json:"latency"`
+	Header    timeline.Header    `json:"recording"`
 	// FailedBeside: it failed while other scenarios ran, in a way that they may have caused, and passed
 	// alone.
-	FailedBeside bool
+	FailedBeside bool `json:"-"`
 	// Timeline is nil for a report that was read back from JSON.
-	Timeline *timeline.Timeline
-	Duration time.Duration
-	// TimelinePath is where the recording is kept. The command that replays it names it. May be empty.
-	TimelinePath string
+	Timeline *timeline.Timeline `json:"-"`
 	// Replay are the words of the command that judges the recording again. Empty: check, with TimelinePath
 	// and Limit.
-	Replay []string
+	Replay []string `json:"-"`
 	// Excerpt says why Timeline has only the observations around the findings. Empty: it has all.
-	Excerpt string
+	Excerpt string `json:"-"`
 }
 
 // Word returns the result of s in capitals: its verdict, or what identify says.

@@ -2,7 +2,6 @@ package result
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -133,7 +132,7 @@ func OneSided(p spec.Policy, burst verdict.Interval) string {
 // Measured prints an interval: measured 20..20, measured at least 18, at most 22, not measured. It says so if
 // the interval is empty, so that no value explains the recording.
 func Measured(v verdict.Interval, unit string, text func(x float64, up bool) string) string {
-	switch v = FiniteEnds(v); {
+	switch v = v.Finite(); {
 	case v.Empty():
 		return "measured: no value fits"
 	case v.LoSet && v.HiSet:
@@ -145,13 +144,6 @@ func Measured(v verdict.Interval, unit string, text func(x float64, up bool) str
 	default:
 		return "not measured"
 	}
-}
-
-// FiniteEnds returns v with its infinite ends open.
-func FiniteEnds(v verdict.Interval) verdict.Interval {
-	v.LoSet = v.LoSet && !math.IsInf(v.Lo, 0)
-	v.HiSet = v.HiSet && !math.IsInf(v.Hi, 0)
-	return v
 }
 
 // Refuted tells whether every declared value of the burst is refuted. What was measured with that burst held

@@ -48,6 +48,19 @@ func (l Limit) String() string {
 	return strings.Join(texts, " + ")
 }
 
+// MarshalText returns String, the empty text for no limit.
+func (l Limit) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText is Parse. The empty text is no limit.
+func (l *Limit) UnmarshalText(text []byte) (err error) {
+	if *l = nil; len(text) > 0 {
+		if *l, err = Parse(string(text)); err != nil {
+			err = fmt.Errorf("limit %q: %w", text, err)
+		}
+	}
+	return err
+}
+
 // String returns p as a canonical SPEC: every key once, in a fixed order. Keys with their default are left
 // out.
 func (p Policy) String() string {

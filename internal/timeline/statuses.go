@@ -7,11 +7,11 @@ import (
 
 // StatusCount is how many answers had a status and an outcome.
 type StatusCount struct {
-	Status  int
-	Outcome Outcome
-	Answers int
+	Status  int     `json:"status"`
+	Outcome Outcome `json:"outcome"`
+	Answers int     `json:"answers"`
 	// Location is where the first of them that redirects leads. Empty: none does.
-	Location string
+	Location string `json:"location,omitempty"`
 }
 
 // notModified is the status of an answer that a client has already.

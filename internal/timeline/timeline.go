@@ -7,6 +7,7 @@ package timeline
 
 import (
 	"cmp"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -33,6 +34,19 @@ func (o Outcome) String() string {
 	default:
 		return "unknown"
 	}
+}
+
+// MarshalText returns String.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads what String returns.
+func (o *Outcome) UnmarshalText(word []byte) error {
+	for *o = Unknown; *o <= Denied; *o++ {
+		if o.String() == string(word) {
+			return nil
+		}
+	}
+	return fmt.Errorf("outcome %q: an outcome must be allowed, denied or unknown", word)
 }
 
 // Arrival is a planned request.
@@ -117,49 +131,49 @@ const OfTarget = "target: "
 type Header struct {
 	// Started is the wall time of zero. The zero time: it is not known. Windows that are aligned to the clock
 	// then have an unknown phase.
-	Started time.Time
+	Started time.Time `json:"started,omitzero"`
 	// WallError is how far the target's wall clock may be from ours, in either direction.
-	WallError time.Duration
+	WallError time.Duration `json:"wall_error_ns"`
 	// ClockError widens every interval at both ends. It is for recordings by several observers with several
 	// clocks.
-	ClockError time.Duration
+	ClockError time.Duration `json:"clock_error_ns"`
 	// DriftPPM is by how many millionths the target's clock may run faster or slower than ours, from the
 	// start of the recording on.
-	DriftPPM int64
+	DriftPPM int64 `json:"drift_ppm,omitempty"`
 	// Tick is how coarse the target's own clock may be: it reads a time in [d-Tick, d] for a decision at d.
-	Tick time.Duration
+	Tick time.Duration `json:"tick_ns"`
 	// Ended is the end of the recording. The interval of a request that was never answered ends there. Zero:
 	// the largest time in the file.
-	Ended time.Duration
+	Ended time.Duration `json:"ended_ns"`
 	// CompleteFrom and CompleteUntil bound, both included, the time in which no decided request is missing. A
 	// recording cut out of traffic that went on before and after, such as an access log, misses requests that
 	// ended before its beginning or after its end. Zero: from before the first request, and until after the
 	// last.
-	CompleteFrom, CompleteUntil time.Duration
+	CompleteFrom, CompleteUntil time.Duration `json:"-"`
 	// Unsent counts planned requests that could not be sent. They are no observations.
-	Unsent int
+	Unsent int `json:"unsent"`
+	// Interrupted: the recording was stopped before its plan was done.
+	Interrupted bool `json:"interrupted"`
 	// Spreads are the measured spreads of the phases that were meant to arrive together; may be empty.
-	Spreads []Spread
+	Spreads []Spread `json:"spreads"`
 	// Stalls are the times in which the recorder itself did not run, ascending, without overlap. May be
 	// empty.
-	Stalls []Stall
+	Stalls []Stall `json:"-"`
 	// Phases says how well the plan of each phase was kept, in the order of the plan. Empty: it is not known.
-	Phases []Kept
+	Phases []Kept `json:"phases,omitempty"`
 	// Notes are what the recorder says of itself (interrupted, ceilings reached) and, behind OfTarget, of the
 	// target. May be empty.
-	Notes []string
+	Notes []string `json:"notes"`
 	// Counted are the denials that the target had counted itself, at each Count event in their order. May be
 	// empty.
-	Counted []int64
-	// Interrupted: the recording was stopped before its plan was done.
-	Interrupted bool
+	Counted []int64 `json:"-"`
 	// Protocols are those of the target's answers, with the version of TLS ("HTTP/2, TLS 1.3"), sorted, each
 	// once. Empty: not known.
-	Protocols []string
+	Protocols []string `json:"protocols,omitempty"`
 	// Audit is what the recorder measured of itself.
-	Audit Audit
+	Audit Audit `json:"audit"`
 	// Judged are the terms by which the recording was judged when it was made.
-	Judged Terms
+	Judged Terms `json:"-"`
 }
 
 // Apart returns how much later an instant of observer a must be in the recording to be surely later than one
@@ -188,19 +202,19 @@ func (h *Header) Drift(d time.Duration) time.Duration {
 type Audit struct {
 	// CPUShare is the processor time of the recorder's process, divided by the time that passed (2.0: two
 	// processors).
-	CPUShare float64
+	CPUShare float64 `json:"cpu_share"`
 	// LongestGC is the longest pause of the garbage collector, Collections their number.
-	LongestGC   time.Duration
-	Collections int
+	LongestGC   time.Duration `json:"longest_gc_ns"`
+	Collections int           `json:"collections"`
 	// Connections is the number of connections opened.
-	Connections int
+	Connections int `json:"connections"`
 }
 
 // Spread is the time from the first to the last send of one simultaneous burst.
 type Spread struct {
-	Phase    string
-	Requests int
-	Width    time.Duration
+	Phase    string        `json:"phase"`
+	Requests int           `json:"requests"`
+	Width    time.Duration `json:"width_ns"`
 }
 
 // Stall is a closed interval of the recording in which the recorder could neither send nor read.
@@ -208,14 +222,17 @@ type Stall struct{ From, To time.Duration }
 
 // Kept is how well a recorder kept the plan of one phase.
 type Kept struct {
-	Phase string
+	Phase string `json:"phase"`
 	// Sent and Unsent count the planned requests. Requests that find a boundary are in neither.
-	Sent, Unsent int
+	Sent   int `json:"sent"`
+	Unsent int `json:"unsent"`
 	// LateP99 and LateMax are how late requests were sent against the plan: the 99th percentile and the most.
-	LateP99, LateMax time.Duration
+	LateP99 time.Duration `json:"late_p99_ns"`
+	LateMax time.Duration `json:"late_max_ns"`
 	// Stalled is how long the recorder did not run. ReadLag is the longest time that it took to read what had
 	// come, by samples.
-	Stalled, ReadLag time.Duration
+	Stalled time.Duration `json:"stalled_ns"`
+	ReadLag time.Duration `json:"read_lag_ns"`
 }
 
 // Timeline is one recording.
@@ -275,7 +292,12 @@ func (t *Timeline) Beginning() *Timeline {
 // Counts are the numbers of a run that must add up: Planned = Sent + Unsent, Sent = Allowed + Denied +
 // Unknown.
 type Counts struct {
-	Planned, Sent, Unsent, Allowed, Denied, Unknown int
+	Planned int `json:"planned"`
+	Sent    int `json:"sent"`
+	Unsent  int `json:"unsent"`
+	Allowed int `json:"allowed"`
+	Denied  int `json:"denied"`
+	Unknown int `json:"unknown"`
 }
 
 // Counts adds up the observations of t.

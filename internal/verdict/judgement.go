@@ -8,18 +8,18 @@ import (
 
 // PartitionVerdict is the verdict on one partition.
 type PartitionVerdict struct {
-	Partition string
-	Verdict   Verdict
-	Reason    Reason
+	Partition string  `json:"partition"`
+	Verdict   Verdict `json:"verdict"`
+	Reason    Reason  `json:"reason"`
 	// Detail explains the reason of an Inconclusive verdict in a sentence. May be empty.
-	Detail string
+	Detail string `json:"detail,omitempty"`
 	// Findings is not empty if Verdict is Fail, and empty otherwise.
-	Findings []Finding
-	Measured Measured
+	Findings []Finding `json:"findings"`
+	Measured Measured  `json:"measured"`
 	// Judged is the number of observations with a known outcome.
-	Judged int
+	Judged int `json:"judged"`
 	// Search is the work of the exact search in this partition. The zero value: nothing was searched.
-	Search Search
+	Search Search `json:"search,omitzero"`
 }
 
 // Search is the work of an exact search. Visited is how many decisions it tried: if a limiter remembers more
@@ -27,51 +27,67 @@ type PartitionVerdict struct {
 // leaves out what it spends on looking for an explanation along few branches. Capped: it reached the cap and
 // proved nothing there.
 type Search struct {
-	Visited, Cap int
-	Capped       bool
+	Visited int  `json:"visited"`
+	Cap     int  `json:"cap"`
+	Capped  bool `json:"capped"`
 }
 
-// Judgement is the verdict on a timeline.
+// IsZero tells that nothing was searched.
+func (s Search) IsZero() bool { return s.Visited == 0 }
+
+// Schema is the member of a JSON document that names its form: always the same text.
+type Schema struct{}
+
+// MarshalText returns the name of the form of a Judgement.
+func (Schema) MarshalText() ([]byte, error) { return []byte("rlcheck.verdict/v1"), nil }
+
+// UnmarshalText reads any name.
+func (Schema) UnmarshalText([]byte) error { return nil }
+
+// Judgement is the verdict on a timeline. Its JSON is rlcheck.verdict/v1.
 type Judgement struct {
-	Verdict Verdict
-	Reason  Reason
-	Detail  string
+	Schema  Schema  `json:"schema"`
+	Verdict Verdict `json:"verdict"`
+	Reason  Reason  `json:"reason"`
+	Detail  string  `json:"detail,omitempty"`
 	// Partitions ascend by name.
-	Partitions []PartitionVerdict
+	Partitions []PartitionVerdict `json:"partitions"`
 	// Measured is the intersection of the intervals of all partitions.
-	Measured Measured
+	Measured Measured `json:"measured"`
 	// Hint names, for a Fail, a limit that explains the whole recording, or says that no tried limit does.
 	// Empty: none was looked for.
-	Hint string
-	// Explanations are the limits of Hint, one of each kind, the nearest first. nil: none was found.
-	Explanations []Explanation
+	Hint string `json:"hint,omitempty"`
 	// Diagnosis is, for a Fail, what a reader needs to know before any finding. nil: none was found or looked
 	// for.
-	Diagnosis *Diagnosis
+	Diagnosis *Diagnosis `json:"diagnosis,omitempty"`
+	// Explanations are the limits of Hint, one of each kind, the nearest first. nil: none was found.
+	Explanations []Explanation `json:"explanations,omitempty"`
 	// Unresolved: each partition keeps the limit, and the verdict is no Pass only because too little was
 	// measured. The other recordings of a run may show the rest.
-	Unresolved bool
+	Unresolved bool `json:"-"`
+	// Claims are the claims on clients of which it is the sum. Empty for a judgement on a limiter.
+	Claims []Claim `json:"claims,omitempty"`
 }
 
 // Explanation is a limit that explains a whole recording: all partitions, judged on the side that was asked
 // for.
 type Explanation struct {
 	// Text names the limit in a few words.
-	Text  string
-	Limit spec.Limit
+	Text  string     `json:"text"`
+	Limit spec.Limit `json:"spec"`
 	// Sure: the recording passes. Otherwise no proof against the limit was found, but not every order of
 	// requests was tried.
-	Sure bool
+	Sure bool `json:"sure"`
 }
 
 // Diagnosis is what a failing recording shows as a whole. It names one cause of all findings, so its reader
 // needs it first.
 type Diagnosis struct {
-	Kind DiagnosisKind
+	Kind DiagnosisKind `json:"kind"`
 	// Text says in one sentence what the cause seems to be, and what to try.
-	Text string
+	Text string `json:"text"`
 	// Why says in one sentence which judgements of the recording led to Text.
-	Why string
+	Why string `json:"why"`
 }
 
 // DiagnosisKind names what a diagnosis found.

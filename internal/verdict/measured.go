@@ -1,6 +1,10 @@
 package verdict
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
 
 // Interval is a closed interval of a measured parameter. LoSet=false: no observation bounds it below.
 // HiSet=false: none bounds it above.
@@ -13,15 +17,15 @@ type Interval struct {
 // with the other parameters at their declared values.
 type Measured struct {
 	// Burst is in units: the burst of a bucket, the queue+1 of a queue, the quota of a window.
-	Burst Interval
+	Burst Interval `json:"burst"`
 	// Rate is in units per second. Of a window, its length is measured with the quota held.
-	Rate Interval
+	Rate Interval `json:"rate_per_s"`
 	// Phase is when windows begin, in nanoseconds since the start of the recording, modulo the window. Set
 	// only if the limit has windows whose phase was not known before.
-	Phase Interval
+	Phase Interval `json:"phase_ns,omitzero"`
 	// Policies has, for a limit of several policies, what was measured of each with the others held. The
 	// fields above are then unset. nil: there is one policy, or nothing was measured.
-	Policies []Measured
+	Policies []Measured `json:"policies,omitempty"`
 }
 
 // Of returns what was measured of policy i of a limit with n policies.
@@ -64,6 +68,46 @@ func (iv Interval) String() string {
 	default:
 		return "nothing"
 	}
+}
+
+// MarshalJSON writes [lo, hi]. An unknown end is null. An interval without ends, [], is empty.
+func (iv Interval) MarshalJSON() ([]byte, error) {
+	if iv = iv.Finite(); iv.Empty() {
+		return []byte("[]"), nil
+	}
+	var ends [2]*float64
+	if iv.LoSet {
+		ends[0] = &iv.Lo
+	}
+	if iv.HiSet {
+		ends[1] = &iv.Hi
+	}
+	return json.Marshal(ends)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A list of another length is an unknown interval.
+func (iv *Interval) UnmarshalJSON(text []byte) error {
+	var ends []*float64
+	*iv = Interval{}
+	err := json.Unmarshal(text, &ends)
+	switch {
+	case ends != nil && len(ends) == 0:
+		*iv = Interval{Lo: 1, Hi: 0, LoSet: true, HiSet: true}
+	case len(ends) == 2:
+		if ends[0] != nil {
+			iv.Lo, iv.LoSet = *ends[0], true
+		}
+		if ends[1] != nil {
+			iv.Hi, iv.HiSet = *ends[1], true
+		}
+	}
+	return err
+}
+
+// Finite returns iv with its infinite ends open.
+func (iv Interval) Finite() Interval {
+	iv.LoSet, iv.HiSet = iv.LoSet && !math.IsInf(iv.Lo, 0), iv.HiSet && !math.IsInf(iv.Hi, 0)
+	return iv
 }
 
 // Intersect returns what two partitions together measured.

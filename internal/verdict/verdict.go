@@ -2,7 +2,10 @@
 // reasons, findings, what was measured, and the judgement on a recording.
 package verdict
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Verdict is the judgement in a word. The zero value is Inconclusive, so nothing passes or fails by accident.
 type Verdict uint8
@@ -24,6 +27,19 @@ func (v Verdict) String() string {
 	default:
 		return "inconclusive"
 	}
+}
+
+// MarshalText returns String.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads what String returns.
+func (v *Verdict) UnmarshalText(word []byte) error {
+	for *v = Inconclusive; *v <= Fail; *v++ {
+		if v.String() == string(word) {
+			return nil
+		}
+	}
+	return fmt.Errorf("verdict %q: a verdict must be pass, fail or inconclusive", word)
 }
 
 // Worst returns the worse of two verdicts: Fail before Inconclusive before Pass.
@@ -62,23 +78,25 @@ const (
 
 // Finding is one proved contradiction: the fewest observations that prove it, what was seen, and the bound.
 type Finding struct {
-	Kind      Kind
-	Partition string
+	Kind      Kind   `json:"kind"`
+	Partition string `json:"partition,omitempty"`
 	// Seen and Bound are the integers that Text is printed from. Over-admission: the units admitted, and the
 	// most that were possible. Under-admission: the units that could have been in use, and the fewest that a
 	// denial needs.
-	Seen, Bound int64
+	Seen  int64 `json:"seen"`
+	Bound int64 `json:"bound"`
 	// From and To are the span of the witness, from its first Sent to its last FirstByte.
-	From, To time.Duration
+	From time.Duration `json:"from_ns"`
+	To   time.Duration `json:"to_ns"`
 	// Observations are the Seq numbers of the witness, ascending.
-	Observations []int
+	Observations []int `json:"observations"`
 	// Text is the arithmetic in one sentence with units, without the partition.
-	Text string
+	Text string `json:"text"`
 	// Limit is the SPEC of the limit of a partition that has its own. Empty: the limit that was judged.
-	Limit string
+	Limit string `json:"limit,omitempty"`
 	// Rule is the id of the rule on which the finding rests, such as RA-SYNTAX. Empty: it rests on an
 	// expectation of the scenario alone.
-	Rule string
+	Rule string `json:"rule,omitempty"`
 }
 
 // Members returns the Observations as a set.
@@ -93,31 +111,34 @@ func (f *Finding) Members() map[int]bool {
 // Claim is the verdict on one expectation of a scenario: conformance, a header field, a latency.
 type Claim struct {
 	// ID is stable: conformance, retry-after-honored, storm-fixed, ... Kind is what the claim is about.
-	ID      string
-	Kind    ClaimKind
-	Verdict Verdict
-	Reason  Reason
+	ID      string    `json:"id"`
+	Kind    ClaimKind `json:"kind"`
+	Verdict Verdict   `json:"verdict"`
+	Reason  Reason    `json:"reason"`
 	// Text says in one sentence what was seen.
-	Text     string
-	Findings []Finding
+	Text     string    `json:"text"`
+	Findings []Finding `json:"findings"`
 	// Unpromised is what the target was never seen to have and did not promise, so that the claim could not
 	// be judged. The claim is then Inconclusive (needs-failed), and does not weigh on the verdict of its
 	// scenario. Empty for every other claim.
-	Unpromised Promise
+	Unpromised Promise `json:"unpromised,omitempty"`
 	// Compared are the attributes that a claim of kind ClaimAttributes compared, in their order. nil for all
 	// other claims.
-	Compared []Comparison
+	Compared []Comparison `json:"compared,omitempty"`
 }
 
 // Comparison says whether the requests of one client that differ in one attribute draw on one quota.
 type Comparison struct {
 	// Attribute is what differs. Plain and Other are what the two kinds of requests send.
-	Attribute, Plain, Other string
+	Attribute string `json:"attribute"`
+	Plain     string `json:"plain"`
+	Other     string `json:"other"`
 	// Expected is shared, separate or either. Observed is shared, separate, unlimited or "not shown".
-	Expected, Observed string
+	Expected string `json:"expected"`
+	Observed string `json:"observed"`
 	// Detail says why nothing is shown, or which numbers show it.
-	Detail  string
-	Verdict Verdict
+	Detail  string  `json:"detail"`
+	Verdict Verdict `json:"verdict"`
 }
 
 // Failed tells whether the observed result is not the expected one.

@@ -1,14 +1,13 @@
 package chart
 
 import (
-	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Interval draws a measured interval beside the declared value, or beside the ends of a declared range.
 // Empty: an end is open.
 func Interval(declared, most float64, v verdict.Interval) SVG {
-	if v = result.FiniteEnds(v); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
+	if v = v.Finite(); !v.LoSet || !v.HiSet || v.Lo > v.Hi {
 		return ""
 	}
 	d := &drawing{}

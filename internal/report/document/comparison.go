@@ -1,6 +1,9 @@
 package document
 
-import "github.com/rlcheck/rlcheck/internal/compare"
+import (
+	"github.com/rlcheck/rlcheck/internal/compare"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
 
 // The form of rlcheck.compare/v1.
 type jsonComparison struct {
@@ -41,11 +44,11 @@ type jsonTally struct {
 }
 
 type jsonParameter struct {
-	Name    string     `json:"name"`
-	Policy  int        `json:"policy"`
-	Old     []*float64 `json:"old"`
-	New     []*float64 `json:"new"`
-	Changed bool       `json:"changed"`
+	Name    string           `json:"name"`
+	Policy  int              `json:"policy"`
+	Old     verdict.Interval `json:"old"`
+	New     verdict.Interval `json:"new"`
+	Changed bool             `json:"changed"`
 }
 
 type jsonShift struct {
@@ -82,8 +85,7 @@ func toComparison(c *compare.Comparison) *jsonComparison {
 			New:        toTally(s.New),
 			Parameters: []jsonParameter{}, Latencies: []jsonShift{}}
 		for _, p := range s.Parameters {
-			x.Parameters = append(x.Parameters, jsonParameter{p.Name, p.Policy, toInterval(p.Old),
-				toInterval(p.New), p.Changed})
+			x.Parameters = append(x.Parameters, jsonParameter{p.Name, p.Policy, p.Old, p.New, p.Changed})
 		}
 		for k := range s.Latencies {
 			x.Latencies = append(x.Latencies, toShift(&s.Latencies[k]))

@@ -4,15 +4,19 @@ package document
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
+	"math"
+	"reflect"
 	"regexp"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 )
 
 // The schemas of the JSON that this package writes. Within one version members are added, never changed.
 const (
-	verdictForm = "rlcheck.verdict/v1"
+	verdictForm = "rlcheck.verdict/v1" // see verdict.Schema
 	reportForm  = "rlcheck.report/v1"
 	compareForm = "rlcheck.compare/v1"
 )
@@ -41,3 +45,41 @@ var (
 )
 
 const number = `(?:-?[0-9][0-9.eE+-]*|null)`
+
+// filled returns a copy of x as the documents show it: an empty list instead of none, wall times in UTC, and
+// 0 for a number that JSON cannot express. Members that are not written are shared with x.
+func filled[T any](x T) T { return fill(reflect.ValueOf(&x).Elem()).Interface().(T) }
+
+func fill(x reflect.Value) reflect.Value {
+	switch v := x.Interface().(type) {
+	case time.Time:
+		return reflect.ValueOf(v.UTC())
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return reflect.ValueOf(0.0)
+		}
+	case json.Marshaler, encoding.TextMarshaler: // it has a form of its own
+		return x
+	}
+	switch out := reflect.New(x.Type()).Elem(); {
+	case x.Kind() == reflect.Pointer && !x.IsNil():
+		out.Set(reflect.New(x.Type().Elem()))
+		out.Elem().Set(fill(x.Elem()))
+		return out
+	case x.Kind() == reflect.Slice:
+		out.Set(reflect.MakeSlice(x.Type(), x.Len(), x.Len()))
+		for i := range x.Len() {
+			out.Index(i).Set(fill(x.Index(i)))
+		}
+		return out
+	case x.Kind() == reflect.Struct:
+		out.Set(x)
+		for f, v := range out.Fields() {
+			if f.IsExported() && f.Tag.Get("json") != "-" {
+				v.Set(fill(v))
+			}
+		}
+		return out
+	}
+	return x
+}

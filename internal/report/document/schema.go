@@ -2,13 +2,18 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // the words of the schemas
+	"encoding"
 	"encoding/json"
 	"reflect"
 	"strings"
 	"sync"
 
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The identifiers of the schemas. They need not be fetched.
@@ -22,12 +27,12 @@ const (
 // ReportSchema returns the JSON Schema (draft 2020-12) of rlcheck.report/v1, which Write writes. It is
 // indented and ends in a newline. Every object allows more members, as a later version may add some.
 func ReportSchema() ([]byte, error) {
-	return marshal(schemaOf(reportSchemaID, "rlcheck report", reflect.TypeFor[jsonRun]()))
+	return marshal(schemaOf(reportSchemaID, "rlcheck report", reflect.TypeFor[run]()))
 }
 
 // VerdictSchema returns the JSON Schema of rlcheck.verdict/v1, which Verdict returns, in the same form.
 func VerdictSchema() ([]byte, error) {
-	return marshal(schemaOf(verdictSchemaID, "rlcheck verdict", reflect.TypeFor[jsonJudgement]()))
+	return marshal(schemaOf(verdictSchemaID, "rlcheck verdict", reflect.TypeFor[verdict.Judgement]()))
 }
 
 // CompareSchema returns the JSON Schema of rlcheck.compare/v1, which Comparison returns, in the same form.
@@ -42,7 +47,8 @@ func IdentitySchema() ([]byte, error) {
 }
 
 // schemaText describes the structs of the documents. A line "name: sentence" begins a struct. The indented
-// lines below it describe its members. The name is that of the Go type without its json.
+// lines below it describe its members. The name is that of the Go type, in lower case and without json, or
+// its name in renamed.
 //
 //go:embed schema.txt
 var schemaText string
@@ -86,10 +92,19 @@ var described = sync.OnceValue(func() (out []description) {
 	return out
 })
 
+var renamed = map[reflect.Type]string{reflect.TypeFor[timeline.StatusCount](): "status",
+	reflect.TypeFor[verdict.Comparison](): "attribute", reflect.TypeFor[timeline.Header](): "recording",
+	reflect.TypeFor[latency.Summary](): "latency", reflect.TypeFor[verdict.PartitionVerdict](): "partition"}
+
+// writtenAs are the types of JSON values that structs write themselves as. Others write a string.
+var writtenAs = map[reflect.Type]reflect.Type{
+	reflect.TypeFor[verdict.Interval](): reflect.TypeFor[[]*float64](),
+	reflect.TypeFor[latency.Bucket]():   reflect.TypeFor[[3]int64]()}
+
 // descriptionOf returns the description of a struct. Empty: schemaText does not name it.
 func descriptionOf(t reflect.Type) description {
 	for _, d := range described() {
-		if strings.EqualFold("json"+d.name, t.Name()) {
+		if d.name == cmp.Or(renamed[t], strings.TrimPrefix(strings.ToLower(t.Name()), "json")) {
 			return d
 		}
 	}
@@ -169,6 +184,12 @@ func (w schemaWriter) structure(t reflect.Type) object {
 
 // value returns the schema of a value. A pointer may be null, unless the member is then left out.
 func (w schemaWriter) value(t reflect.Type, optional bool) object {
+	if as, own := writtenAs[t]; own {
+		t = as
+	}
+	if t.Kind() != reflect.Pointer && t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return object{{"type", "string"}}
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		some := w.value(t.Elem(), false)
@@ -213,7 +234,7 @@ func jsonFields(t reflect.Type) (out []jsonField) {
 		case f.Anonymous:
 			out = append(out, jsonFields(f.Type)...)
 		case name != "-":
-			out = append(out, jsonField{name, f.Type, options == "omitempty"})
+			out = append(out, jsonField{name, f.Type, options != ""})
 		}
 	}
 	return out
@@ -222,7 +243,7 @@ func jsonFields(t reflect.Type) (out []jsonField) {
 // closedWords returns the schema of a member with a closed list of words; nil for every other member.
 func closedWords(in reflect.Type, name string) object {
 	switch {
-	case name == "schema" && in == reflect.TypeFor[jsonRun]():
+	case name == "schema" && in == reflect.TypeFor[run]():
 		return object{{"const", reportForm}}
 	case name == "schema" && in == reflect.TypeFor[jsonComparison]():
 		return object{{"const", compareForm}}

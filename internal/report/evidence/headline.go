@@ -130,11 +130,11 @@ func declare(n int) string {
 // parameter says what was measured of one parameter of policy i: burst 21..21 (declared 20).
 func parameter(r *result.Run, i int, noun, declared string, m verdict.Measured, unit string) string {
 	one := r.Policy.Limit[i]
-	v, text := result.FiniteEnds(result.SeenBurst(one, m.Burst)), quantity.Whole
+	v, text := result.SeenBurst(one, m.Burst).Finite(), quantity.Whole
 	if unit == "" {
 		declared += result.OneSided(one, m.Burst)
 	} else {
-		v, text = result.FiniteEnds(m.Rate), quantity.PerSecond
+		v, text = m.Rate.Finite(), quantity.PerSecond
 	}
 	switch {
 	case unit != "" && result.Refuted(m.Burst, one):
@@ -178,9 +178,9 @@ func contradiction(r *result.Run, i int, unit string) string {
 			continue
 		}
 		m := s.Judgement.Measured.Of(i, len(r.Policy.Limit))
-		v := result.FiniteEnds(m.Burst)
+		v := m.Burst.Finite()
 		if unit != "" {
-			v = result.FiniteEnds(m.Rate)
+			v = m.Rate.Finite()
 		}
 		if v.Empty() {
 			return "no value fits the recording of " + s.ID

@@ -87,7 +87,9 @@ func checkClients(e *cli.Env, name string, f Flags) error {
 			writeClients(w, &s)
 			return nil
 		case "json":
-			text, err := document.Claims(s.Judgement, s.Claims)
+			j := *s.Judgement
+			j.Claims = s.Claims
+			text, err := document.Verdict(&j)
 			_, _ = w.Write(text) // in memory
 			return err
 		default:
