@@ -1,5 +1,4 @@
-// Package httpd serves handlers on the loopback interface, with net/http or with a lean server. The lean
-// server suits handlers that answer in one piece. It costs less than half of the processor time of net/http.
+// Package httpd serves handlers with net/http, on the loopback interface only unless it is told otherwise.
 package httpd
 
 import (
@@ -28,33 +27,30 @@ const (
 
 // Server is an HTTP server that has begun to accept connections.
 type Server struct {
-	server   engine
+	server   *http.Server
 	listener net.Listener
 	done     chan error
 }
 
-// engine reads requests and writes answers.
-type engine interface {
-	// Serve accepts connections until the engine is closed, and then returns http.ErrServerClosed.
-	Serve(net.Listener) error
-	Shutdown(context.Context) error
-	Close() error
-}
+// ConnectionKey is the context key of the number of the connection, a uint64 from 1.
+type ConnectionKey struct{}
 
-// engineFor returns the lean server for a handler with a method AnswersInOnePiece. Other handlers may keep
-// requests and answer in parts, so they get the server of net/http.
-func engineFor(h http.Handler) engine {
-	if _, suits := h.(interface{ AnswersInOnePiece() }); suits {
-		return newLean(h)
-	}
+// newServer returns a server of HTTP/1.1, and of HTTP/2 without TLS, whose connections keep what they read.
+func newServer(h http.Handler) *http.Server {
 	var accepted atomic.Uint64
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	s := &http.Server{
 		Protocols: protocols,
-		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			ctx = context.WithValue(ctx, LinesKey{}, c.(*kept).lines)
 			return context.WithValue(ctx, ConnectionKey{}, accepted.Add(1))
+		},
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state == http.StateIdle {
+				c.(*kept).forget()
+			}
 		},
 		Handler: h, MaxHeaderBytes: maxHeader, IdleTimeout: idleTimeout, ReadHeaderTimeout: headerTimeout,
 		ErrorLog: log.New(io.Discard, "", 0),
@@ -83,12 +79,12 @@ func (o ListenOptions) Listen(h http.Handler, addr string) (*Server, error) {
 		return nil, fmt.Errorf("listen: address %q: other machines could reach it (write \"127.0.0.1:%d\")",
 			addr, tcp.Port)
 	}
-	listener, err := net.ListenTCP("tcp", tcp)
+	l, err := net.ListenTCP("tcp", tcp)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	s := &Server{listener: listener, done: make(chan error, 1), server: engineFor(h)}
-	go func() { s.done <- s.server.Serve(listener) }()
+	s := &Server{listener: keeping{l}, done: make(chan error, 1), server: newServer(h)}
+	go func() { s.done <- s.server.Serve(s.listener) }()
 	return s, nil
 }
 

@@ -37,19 +37,12 @@ func TestListenRefusesOtherAddresses(t *testing.T) {
 	}
 }
 
-// whole is a handler that the lean server serves.
-type whole func(http.ResponseWriter, *http.Request)
-
-func (h whole) ServeHTTP(w http.ResponseWriter, r *http.Request) { h(w, r) }
-
-func (whole) AnswersInOnePiece() {}
-
 // TestServerServesManyConnections keeps a thousand connections open and sends two requests over each. Closing
 // ends them all, and the port is free again.
 func TestServerServesManyConnections(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]int{}
-	once := whole(func(w http.ResponseWriter, r *http.Request) {
+	once := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if asked[r.Header.Get("X-Api-Key")]++; asked[r.Header.Get("X-Api-Key")] > 1 {
@@ -112,7 +105,7 @@ func TestServerServesManyConnections(t *testing.T) {
 
 // TestServerRefusesLargeHeaders answers 431 to a header block over the limit.
 func TestServerRefusesLargeHeaders(t *testing.T) {
-	s, err := Listen(whole(echo), "127.0.0.1:0")
+	s, err := Listen(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,5 +160,46 @@ func TestServerCloseGivesUp(t *testing.T) {
 	}
 	if _, err := c.Read(make([]byte, 1)); err == nil {
 		t.Error("the connection is still open")
+	}
+}
+
+// TestLinesAreKept: a handler gets the header lines of its request as they arrived, also those of the second
+// request of a connection.
+func TestLinesAreKept(t *testing.T) {
+	s, err := Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lines := r.Context().Value(LinesKey{}).(func() []string)
+		_, _ = io.WriteString(w, strings.Join(lines(), "|"))
+	}), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(t.Context())
+	c, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	answers := bufio.NewReader(c)
+	for _, lines := range []string{"Host: a|X-Api-Key: k", "host: a|x-api-key:   k  ", "Host: a|A:b|a:  b"} {
+		if _, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\n%s\r\n\r\n",
+			strings.ReplaceAll(lines, "|", "\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != lines {
+			t.Errorf("got the lines %q, want %q (%v)", body, lines, err)
+		}
+	}
+}
+
+func TestIsToken(t *testing.T) {
+	for s, want := range map[string]bool{"X-Api-Key": true, "get!#9": true, "": false, "a b": false,
+		"a:": false, "\u00fcber": false} {
+		if IsToken(s) != want {
+			t.Errorf("%q: got %v, want %v", s, !want, want)
+		}
 	}
 }

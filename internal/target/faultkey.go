@@ -237,10 +237,13 @@ func byField(name, sentence, citation, field string) Fault {
 }
 
 // oddly returns the line of a key if it is written in an unusual way that `is` accepts. Only the servers of
-// package httpd keep such lines.
+// package httpd keep lines.
 func oddly(r *http.Request, key string, is func(line string) bool) string {
-	lines, _ := r.Context().Value(httpd.OddLinesKey{}).([]string)
-	for _, line := range lines {
+	lines, ok := r.Context().Value(httpd.LinesKey{}).(func() []string)
+	if !ok {
+		return ""
+	}
+	for _, line := range lines() {
 		if strings.Contains(line, key) && is(line) {
 			return " " + line
 		}

@@ -31,8 +31,9 @@ func altered(n int, alter func(*http.Request)) step {
 // written adds an odd line to the header block of a request.
 func written(line string) func(*http.Request) {
 	return func(r *http.Request) {
-		odd := []string{strings.ReplaceAll(line, "KEY", r.Header.Get("X-Api-Key"))}
-		*r = *r.WithContext(context.WithValue(r.Context(), httpd.OddLinesKey{}, odd))
+		lines := []string{strings.ReplaceAll(line, "KEY", r.Header.Get("X-Api-Key"))}
+		arrived := func() []string { return lines }
+		*r = *r.WithContext(context.WithValue(r.Context(), httpd.LinesKey{}, arrived))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,12 +18,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/httpd"
 )
 
-// servedVariable makes TestServe a server, in a process of its own, for the limit that it holds. servedPlain
-// puts net/http in front of it.
-const (
-	servedVariable = "RLCHECK_TEST_SERVE"
-	servedPlain    = "RLCHECK_TEST_SERVE_PLAIN"
-)
+// servedVariable makes TestServe a server, in a process of its own, for the limit that it holds.
+const servedVariable = "RLCHECK_TEST_SERVE"
 
 // TestServe is the process of a target under measurement. It prints its address and ends when its input does.
 func TestServe(t *testing.T) {
@@ -36,11 +31,7 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var h http.Handler = target
-	if os.Getenv(servedPlain) != "" {
-		h = http.HandlerFunc(target.ServeHTTP)
-	}
-	s, err := httpd.Listen(h, "127.0.0.1:0")
+	s, err := httpd.Listen(target, "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +50,9 @@ type served struct {
 }
 
 // serveApart starts TestServe.
-func serveApart(b *testing.B, spec, plain string) served {
+func serveApart(b *testing.B, spec string) served {
 	c := exec.Command(os.Args[0], "-test.run=^TestServe$", "-test.v")
-	c.Env = append(os.Environ(), servedVariable+"="+spec, servedPlain+"="+plain)
+	c.Env = append(os.Environ(), servedVariable+"="+spec)
 	in, err := c.StdinPipe()
 	if err != nil {
 		b.Fatal(err)
@@ -157,8 +148,7 @@ func closedLoop(b *testing.B, addr string, n int) time.Duration {
 }
 
 // BenchmarkServer measures the processor time of our target for a request, allowed and denied, with 64
-// connections in a closed loop. It prints the ratio to nginx's `return 200` in the same run; the goal is 2.
-// plain is the same target behind net/http.
+// connections in a closed loop. It prints the ratio to nginx's `return 200` in the same run.
 func BenchmarkServer(b *testing.B) {
 	const each = 1500
 	const allowed, denied = "token-bucket,rate=1000000/s,burst=1000000", "token-bucket,rate=1/1d,burst=1"
@@ -173,9 +163,8 @@ func BenchmarkServer(b *testing.B) {
 		nginx := cost(func() served { return serveNginx(b) })
 		b.ReportMetric(nginx, "nginx-us/req")
 		for name, start := range map[string]func() served{
-			"allowed":       func() served { return serveApart(b, allowed, "") },
-			"denied":        func() served { return serveApart(b, denied, "") },
-			"plain-allowed": func() served { return serveApart(b, allowed, "1") },
+			"allowed": func() served { return serveApart(b, allowed) },
+			"denied":  func() served { return serveApart(b, denied) },
 		} {
 			us := cost(start)
 			b.ReportMetric(us, name+"-us/req")

@@ -335,10 +335,6 @@ func (t *Target) cost(h http.Header) (int64, bool) {
 	return n, err == nil && n >= 1 && n <= maxCost
 }
 
-// AnswersInOnePiece says to a server of package httpd that no answer is sent in parts, and that nothing of a
-// request is kept.
-func (*Target) AnswersInOnePiece() {}
-
 // Close releases what the target holds and closes its store. All requests must have ended.
 func (t *Target) Close() error {
 	var err error

@@ -113,7 +113,7 @@ func (e *endpoints) embed(s *scenario.Scenario, o Options) (where, origin string
 	e.stops = append(e.stops, t.Close)
 	h := keyed(s.Partition, t)
 	if s.Target.Protocol == scenario.H2 {
-		h = target.GRPC(h, target.GRPCExhausted) // the lean server of our targets speaks HTTP/1.1 only
+		h = target.GRPC(h, target.GRPCExhausted) // for scenarios of gRPC
 	}
 	if where, err = e.listen(o.Network, h); err != nil {
 		return "", "", err

@@ -219,8 +219,7 @@ func (f serveFlags) unshown() string {
 	return ""
 }
 
-// spoken returns the handler of t. With --grpc it is also reached over HTTP/2, which its own server does not
-// speak.
+// spoken returns the handler of t, which answers calls of gRPC with --grpc.
 func (f serveFlags) spoken(t *target.Target) (http.Handler, error) {
 	switch f.grpc {
 	case "":
