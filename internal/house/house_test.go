@@ -12,110 +12,14 @@ import (
 	"testing"
 )
 
-const module = "github.com/rlcheck/rlcheck/"
+const module = "github.com/rlcheck/rlcheck"
 
-// layers is the table of packages: a package imports only packages of a lower layer. A new package that is
-// not in it fails the build.
-var layers = map[string]int{
-	"internal/spell":             -2,
-	"internal/exact":             -2,
-	"internal/scenario/tree":     -1,
-	"internal/preset":            -1,
-	"internal/quantity":          -1,
-	"internal/check/zone":        -1,
-	"scenarios":                  0,
-	"internal/timeline":          0,
-	"internal/ndjson":            1,
-	"internal/spec":              0,
-	"internal/headers":           0,
-	"internal/curl":              0,
-	"internal/shell":             0,
-	"internal/verdict":           1,
-	"internal/reference":         1,
-	"internal/http2":             0,
-	"internal/httpd":             1,
-	"internal/eventloop":         1,
-	"internal/redis":             1,
-	"internal/check/history":     2,
-	"internal/load/pacing":       1,
-	"internal/load/cause":        1,
-	"internal/load/grpc":         1,
-	"internal/load/audit":        2,
-	"internal/load/options":      2,
-	"internal/load/journal":      2,
-	"internal/load/message":      3,
-	"internal/load/transport":    4,
-	"internal/load":              5,
-	"internal/latency":           2,
-	"internal/fleet":             2,
-	"internal/simulate":          2,
-	"internal/target/proxy":      2,
-	"internal/target/state":      2,
-	"internal/target/wrong":      3,
-	"internal/target/redisstore": 3,
-	"internal/target":            4,
-	"internal/accesslog":         2,
-	"internal/check/limiter":     3,
-	"internal/check/search":      4,
-	"internal/check/phases":      5,
-	"internal/check/witness":     6,
-	"internal/check/judge":       7,
-	"internal/check/pieces":      8,
-	"internal/check":             9,
-	"internal/claim/phrase":      1,
-	"internal/claim/answer":      2,
-	"internal/claim/finding":     2,
-	"internal/claim/sample":      2,
-	"internal/claim/recorded":    3,
-	"internal/claim/fields":      4,
-	"internal/claim/intact":      4,
-	"internal/claim/quota":       4,
-	"internal/claim":             10,
-	"internal/client":            10,
-	"internal/result":            10,
-	"internal/scenario":          11,
-	"internal/scenario/grammar":  12,
-	"internal/scenario/sample":   13,
-	"internal/redact":            12,
-	"internal/compare":           11,
-	"internal/identify/beat":     11,
-	"internal/identify/clients":  11,
-	"internal/identify/trip":     11,
-	"internal/identify/refute":   12,
-	"internal/identify/space":    13,
-	"internal/identify/plan":     14,
-	"internal/identify/identity": 14,
-	"internal/identify":          15,
-	"internal/identify/endpoint": 16,
-	"internal/report/columns":    11,
-	"internal/report/plain":      11,
-	"internal/report/sample":     11,
-	"internal/report/chart":      12,
-	"internal/report/evidence":   12,
-	"internal/report/recording":  12,
-	"internal/report/ci":         13,
-	"internal/report/document":   15,
-	"internal/report":            16,
-	"internal/trial/guess":       16,
-	"internal/trial/joint":       17,
-	"internal/trial":             18,
-	"internal/selftest":          19,
-
-	"cmd/rlcheck/internal/cli":         20,
-	"cmd/rlcheck/internal/output":      21,
-	"cmd/rlcheck/internal/progress":    21,
-	"cmd/rlcheck/internal/recording":   21,
-	"cmd/rlcheck/internal/rundir":      22,
-	"cmd/rlcheck/internal/child":       20,
-	"cmd/rlcheck/internal/sources":     23,
-	"cmd/rlcheck/internal/request":     24,
-	"cmd/rlcheck/internal/servecmd":    25,
-	"cmd/rlcheck/internal/runcmd":      25,
-	"cmd/rlcheck/internal/checkcmd":    25,
-	"cmd/rlcheck/internal/identifycmd": 26,
-	"cmd/rlcheck":                      30,
-	"internal/live":                    30,
-	"internal/house":                   30,
+// ours returns the room of an import path of this module, "." for its root.
+func ours(path string) (room string, ok bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
 }
 
 // users is the table of third-party modules: outside tests, each has one importing package. What a command
@@ -137,16 +41,6 @@ var users = map[string][]string{
 	"github.com/google/go-cmp":                {"internal/report/sample"}, // for tests
 	"github.com/mattn/go-runewidth":           {"internal/report/columns"},
 }
-
-// The ceilings, in lines.
-const (
-	fileCeiling     = 500
-	testFileCeiling = 700
-	funcCeiling     = 60
-)
-
-// exceptions are the functions and files over a ceiling, each with its reason.
-var exceptions = map[string]string{}
 
 // source is one parsed file of the module.
 type source struct {
@@ -202,28 +96,10 @@ func imports(f *ast.File) []string {
 	return out
 }
 
-func TestImportsGoDown(t *testing.T) {
-	for _, s := range sources(t) {
-		layer, known := layers[s.pkg]
-		if !known {
-			t.Errorf("%s: package %s is not in the table of layers", s.path, s.pkg)
-			continue
-		}
-		if s.test {
-			continue
-		}
-		for _, imp := range imports(s.ast) {
-			if ours, ok := strings.CutPrefix(imp, module); ok && layers[ours] >= layer {
-				t.Errorf("%s imports %s: layer %d may not import layer %d", s.path, ours, layer, layers[ours])
-			}
-		}
-	}
-}
-
 func TestEveryModuleHasOneUser(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, imp := range imports(s.ast) {
-			if s.test || strings.HasPrefix(imp, module) ||
+			if _, inside := ours(imp); s.test || inside ||
 				!strings.Contains(strings.Split(imp, "/")[0], ".") {
 				continue
 			}
@@ -236,31 +112,6 @@ func TestEveryModuleHasOneUser(t *testing.T) {
 			if mod == "" || !slices.Contains(users[mod], s.pkg) &&
 				!(slices.Contains(users[mod], "cmd/...") && strings.HasPrefix(s.pkg, "cmd/")) {
 				t.Errorf("%s imports %s, whose only user is %v", s.path, imp, users[mod])
-			}
-		}
-	}
-}
-
-func TestSizes(t *testing.T) {
-	for _, s := range sources(t) {
-		ceiling := fileCeiling
-		if s.test {
-			ceiling = testFileCeiling
-		}
-		if s.lines > ceiling && exceptions[s.path] == "" {
-			t.Errorf("%s has %d lines, over %d", s.path, s.lines, ceiling)
-		}
-		if s.test {
-			continue
-		}
-		for _, d := range s.ast.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Body == nil {
-				continue
-			}
-			n := s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1
-			if name := s.path + ":" + f.Name.Name; n > ceilingsOf(s.pkg).lines && exceptions[name] == "" {
-				t.Errorf("%s: %s has %d lines, over %d", s.path, f.Name.Name, n, ceilingsOf(s.pkg).lines)
 			}
 		}
 	}

@@ -12,9 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// ceilings are what a reader holds in mind at once: the paths through a function, how deep it is nested, its
-// lines, and the files of a package.
-type ceilings struct{ complexity, nesting, lines, files int }
+// ceilings are what a reader holds in mind at once: the paths through a function, and how deep it is nested.
+type ceilings struct{ complexity, nesting int }
+
+// fileCeiling is the most lines of a file.
+const fileCeiling = 700
 
 // columnCeiling is the width of a line, a tab being four.
 const columnCeiling = 110
@@ -22,22 +24,16 @@ const columnCeiling = 110
 // ceilingsOf returns the ceilings of a package: narrower ones for the judge, whose rooms are hard enough.
 func ceilingsOf(pkg string) ceilings {
 	if pkg == "internal/check" || strings.HasPrefix(pkg, "internal/check/") {
-		return ceilings{15, 3, 45, 20}
+		return ceilings{15, 3}
 	}
-	return ceilings{20, 4, funcCeiling, 20}
+	return ceilings{20, 4}
 }
 
-// TestPackagesAreSmall: a stranger finds the room for a line by its name, and the file in it at a glance.
-func TestPackagesAreSmall(t *testing.T) {
-	files := map[string]int{}
+// TestFilesAreShort: a file is about one noun.
+func TestFilesAreShort(t *testing.T) {
 	for _, s := range sources(t) {
-		if !s.test {
-			files[s.pkg]++
-		}
-	}
-	for pkg, n := range files {
-		if most := ceilingsOf(pkg).files; n > most {
-			t.Errorf("%s has %d files, over %d", pkg, n, most)
+		if s.lines > fileCeiling {
+			t.Errorf("%s has %d lines, over %d", s.path, s.lines, fileCeiling)
 		}
 	}
 }
