@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"sort"
 	"strings"
@@ -131,6 +133,17 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 				return
 			}
 			h.ServeHTTP(w, r)
+		})
+	},
+	// commands sends what CI runners take for commands.
+	"commands": func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, r)
+			maps.Copy(w.Header(), rec.Header())
+			w.Header().Set("X-RateLimit-Limit", "##[set-output name=x]pwn "+
+				"##vso[task.setvariable variable=PATH]/evil ::error::x")
+			w.WriteHeader(rec.Code)
 		})
 	},
 	// echoes repeats in a denial what it was sent.

@@ -81,8 +81,10 @@ func ShellWord(s string) string {
 }
 
 // JSON returns a JSON text with the hidden characters inside its strings as \u escapes. The values stay
-// exact. Outside of strings, the only hidden characters of JSON are newlines, which stay.
+// exact. Outside of strings, the only hidden characters of JSON are newlines, which stay. The commands of CI
+// runners begin with an escape too: outside of strings there is no #, and a line begins with no colon.
 func JSON(text []byte) []byte {
+	text = runnerCommand.ReplaceAll(text, []byte(`#\u0023$1`))
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRune(text[i:])

@@ -1,6 +1,10 @@
 package plain
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
 	"testing"
 )
 
@@ -22,6 +26,33 @@ func TestPlainShowsWhatIsHidden(t *testing.T) {
 		if got := Text(x.in); got != x.want {
 			t.Errorf("plain(%q): got %q, want %q", x.in, got, x.want)
 		}
+	}
+}
+
+// TestRunnersFindNoCommand: no line of a text of a target is a command to the runner of GitHub, Azure or
+// TeamCity, wherever the text is wrapped. JSON keeps its values.
+func TestRunnersFindNoCommand(t *testing.T) {
+	for text, want := range map[string]string{
+		"##[stop-commands]x":                   `#\u0023[stop-commands]x`,
+		"a ##vso[task.setvariable x=y]/":       `a #\u0023vso[task.setvariable x=y]/`,
+		"##teamcity[buildStatus]":              `#\u0023teamcity[buildStatus]`,
+		"###[error]":                           `##\u0023[error]`,
+		"x ::stop-commands::pwn":               `x :\u003astop-commands::pwn`,
+		"::set-output name=a::b ::error ::c::": `:\u003aset-output name=a:\u003ab :\u003aerror :\u003ac::`,
+		"## heading, [link]":                   "## heading, [link]",
+		"wrapped::error::here":                 `wrapped:\u003aerror::here`,
+		"http://[::1]:8080/ and a::b":          "http://[::1]:8080/ and a::b",
+		"from ::1 to ::2":                      "from ::1 to ::2",
+	} {
+		if got := Text(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	doc := []byte(`{"limit":"##[set-output name=x]"}`)
+	var a, b map[string]string
+	if err := errors.Join(json.Unmarshal(doc, &a), json.Unmarshal(JSON(doc), &b)); err != nil ||
+		!maps.Equal(a, b) || bytes.Contains(JSON(doc), []byte("##[")) {
+		t.Errorf("%s became %s: %v", doc, JSON(doc), err)
 	}
 }
 

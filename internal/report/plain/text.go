@@ -13,9 +13,10 @@ import (
 
 // Text returns s fit for one line of a terminal, a page or an XML file. Control characters (ESC, newlines,
 // C1), marks that reorder or hide text, and bytes that are no UTF-8 become visible escapes (\x1b, \n, \u202e,
-// \xff). Every text of a target passes it before it reaches a reader. A string that needs nothing is returned
-// as it is.
+// \xff). What a CI runner would take for a command becomes inert (Inert). Every text of a target passes it
+// before it reaches a reader. A string that needs nothing is returned as it is.
 func Text(s string) string {
+	s = Inert(s)
 	if strings.IndexFunc(s, hidden) < 0 && utf8.ValidString(s) {
 		return s
 	}
@@ -43,6 +44,25 @@ func Text(s string) string {
 		i += n
 	}
 	return b.String()
+}
+
+// The commands of runners in the output of a step. GitHub, Azure and TeamCity look for ##[...], ##vso[...] and
+// ##teamcity[...] anywhere in a line; GitHub also for ::NAME ...:: at the beginning of a line, to which
+// wrapping may bring any word. Source: actions/runner, ActionCommand.cs.
+var (
+	runnerCommand = regexp.MustCompile(`##(\w*\[)`)
+	lineCommand   = regexp.MustCompile(`::([A-Za-z].*::)`)
+)
+
+// Inert breaks what a CI runner would take for a command: it writes the second character as an escape.
+func Inert(s string) string {
+	if strings.Contains(s, "##") {
+		s = runnerCommand.ReplaceAllString(s, `#\u0023$1`)
+	}
+	for strings.Contains(s, "::") && lineCommand.MatchString(s) {
+		s = lineCommand.ReplaceAllString(s, `:\u003a$1`)
+	}
+	return s
 }
 
 // hidden tells whether r changes what a reader sees and is not seen itself. These are controls, formats

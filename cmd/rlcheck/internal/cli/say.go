@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/rlcheck/rlcheck/internal/report/plain"
 )
 
 // Speaker prints everything that rlcheck says: results to stdout, everything else to stderr behind "rlcheck:
@@ -85,8 +87,9 @@ func (s *Speaker) Line(text string) {
 }
 
 // Visible replaces characters that could steer a terminal: control characters and the marks of bidirectional
-// text.
+// text. It breaks the commands of CI runners.
 func Visible(text string) string {
+	text = plain.Inert(text)
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t', r >= ' ' && r < 0x7f, r >= 0xa0 && !bidirectional(r):
