@@ -46,8 +46,8 @@ func Text(s string) string {
 	return b.String()
 }
 
-// The commands of runners in the output of a step. GitHub, Azure and TeamCity look for ##[...], ##vso[...] and
-// ##teamcity[...] anywhere in a line; GitHub also for ::NAME ...:: at the beginning of a line, to which
+// The commands of runners in the output of a step. GitHub, Azure and TeamCity look for ##[...], ##vso[...]
+// and ##teamcity[...] anywhere in a line; GitHub also for ::NAME ...:: at the beginning of a line, to which
 // wrapping may bring any word. Source: actions/runner, ActionCommand.cs.
 var (
 	runnerCommand = regexp.MustCompile(`##(\w*\[)`)
