@@ -35,8 +35,11 @@ const besideMeaning = "A difference alone proves nothing. A request may be decid
 // Errors: those of w.
 func WriteBeside(w io.Writer, format string, all []Beside, o Options) error {
 	if format == "html" {
-		_, err := io.WriteString(w, string(besidePage(all)))
-		return err
+		var cards []besideCard
+		for i := range all {
+			cards = append(cards, all[i].card(fmt.Sprintf("b%d", i+1)))
+		}
+		return write(w, "beside", map[string]any{"Meaning": besideMeaning, "Cards": cards})
 	}
 	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
 	if o.Width == 0 {
@@ -205,24 +208,17 @@ func stripMark(mark rune, o timeline.Outcome) rune {
 	}
 }
 
-// besidePage returns the page of recorded scenarios beside right limiters.
-func besidePage(all []Beside) markup {
-	return opening("rlcheck: a run beside correct limiters") + tag("<body>\n<header class=\"top\">\n<p "+
-		"class=\"name\">rlcheck</p>\n<h1>A run, and what a correct limiter would have decided</h1>\n<p "+
-		"class=\"about\">%s</p>\n</header>\n<main>\n", besideMeaning) +
-		besideCards(all) + "</main>\n</body>\n</html>\n"
+// besideCard is one scenario: the observed requests, those of right limiters on the same axes, and where they
+// differ.
+type besideCard struct {
+	Badge                     badge
+	ID, Sentence              string
+	Observed, Correct, Differ chart.SVG
+	Head                      []string
+	Rows                      [][]string
 }
 
-func besideCards(all []Beside) (out markup) {
-	for i := range all {
-		out += besideCard(fmt.Sprintf("b%d", i+1), &all[i])
-	}
-	return out
-}
-
-// besideCard returns one scenario: the observed requests, those of right limiters on the same axes, and where
-// they differ.
-func besideCard(id string, x *Beside) markup {
+func (x *Beside) card(id string) besideCard {
 	mark := badge{"NOT JUDGED", verdict.Inconclusive.String()}
 	if x.Judgement != nil || len(x.Claims) > 0 {
 		mark = badgeOf(x.Verdict)
@@ -234,21 +230,8 @@ func besideCard(id string, x *Beside) markup {
 		right.Timeline.Observations[i].Outcome = x.Right[i]
 	}
 	right.Judgement, right.Claims, right.Counts = nil, nil, right.Timeline.Counts()
-	picture := func(caption string, legend markup, m chart.SVG) markup {
-		return tag("<figure>\n<figcaption>%s <span class=\"legend\">%s</span></figcaption>\n"+
-			"<div class=\"chart\">%s</div></figure>\n", caption, legend, m)
-	}
 	head, rows := x.rows()
-	return tag("<section class=\"card %s\">\n<h2>%s %s</h2>\n<p class=\"title\">%s</p>\n", mark.Class,
-		badgeTag(mark), plain.Text(x.ID), x.sentence()) +
-		picture("What was observed", legendOutcomes, chart.Decisions(id+"o", &x.Scenario)) +
-		picture("What a correct limiter would have decided", legendOutcomes,
-			chart.Decisions(id+"r", &right)) +
-		picture("Where they differ", `<span><i class="over"></i>admitted, it denies</span> `+
-			`<span><i class="d"></i>denied, it admits</span>`,
-			chart.Differences(id+"d", x.sentence(), x.Timeline, x.Right)) +
-		tag("<div class=\"scroll\"><table>\n<thead><tr>%s</tr></thead>\n<tbody>%s</tbody></table></div>\n"+
-			"</section>\n", headings(1, head...), each(rows, func(row []string) markup {
-			return tag("<tr>%s</tr>\n", cells("td", row))
-		}))
+	return besideCard{mark, plain.Text(x.ID), x.sentence(), chart.Decisions(id+"o", &x.Scenario),
+		chart.Decisions(id+"r", &right), chart.Differences(id+"d", x.sentence(), x.Timeline, x.Right), head,
+		rows}
 }

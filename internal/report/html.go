@@ -1,13 +1,16 @@
 package report
 
 import (
+	"bytes"
 	"crypto/sha256"
-	_ "embed" // the style sheet
+	_ "embed" // the style sheet and the templates
 	"encoding/base64"
 	"fmt"
+	"html/template"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/quantity"
@@ -21,13 +24,41 @@ import (
 //go:embed page.css
 var pageStyle string
 
-// page is the content of the HTML report. All texts are clean; tag escapes them.
+//go:embed page.html
+var pageText string
+
+// pages has the templates of page.html: page, acceptance and beside. They escape every text.
+var pages = sync.OnceValue(func() *template.Template {
+	sum := sha256.Sum256([]byte(pageStyle))
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"style": func() template.CSS { return template.CSS(pageStyle) },
+		// The page may use its own style sheet, and nothing else.
+		"policy": func() string {
+			return "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" +
+				base64.StdEncoding.EncodeToString(sum[:]) + "'"
+		},
+		"counts": result.CountsText, "limit": limitText, "answers": answersText, "frequencies": frequencies,
+		"thousands": quantity.Thousands,
+		"stepHead":  func() []string { return stepHead },
+		"stepNote":  func() string { return stepNote },
+	}).Parse(pageText))
+})
+
+// write writes a page of page.html.
+func write(w io.Writer, name string, data any) error {
+	var b bytes.Buffer
+	if err := pages().ExecuteTemplate(&b, name, data); err != nil {
+		return err
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// page is the content of a page. All texts are clean.
 type page struct {
-	Run     *result.Run
-	Verdict badge
-	Summary string
-	Counts  string
-	About   string
+	Run            *result.Run
+	Verdict        badge
+	Summary, About string
 	// Measured says what the scenarios together measured, one line for each policy.
 	Measured []string
 	// Causes are what needs action, each once. Empty: one scenario says it all.
@@ -37,12 +68,11 @@ type page struct {
 	Cards []card
 }
 
-// causeBox is one thing to act on.
+// causeBox is one thing to act on. Anchor is that of the scenario that shows it.
 type causeBox struct {
-	Badge  badge
-	Who    string
-	Anchor string // of the scenario that shows it
-	Lines  []string
+	Badge       badge
+	Who, Anchor string
+	Lines       []string
 }
 
 // badge is a verdict, with the class that colours it.
@@ -51,34 +81,25 @@ type badge struct{ Word, Class string }
 // card is one scenario.
 type card struct {
 	*result.Scenario
-	Anchor   string
-	Badge    badge
-	Uncount  string // the kind, if a failure does not count
-	Limit    string
-	Worth    []worthRow
-	Failures []quotedEvidence
-	Troubles []troubleRow
-	Pictures chart.Pictures
-	Latency  chart.SVG
-	Rows     []latencyCells
-	Claims   []claimRow
-	Compared []verdict.Comparison
-	StepHead []string
-	StepNote string
-	Steps    [][]string
-	Clients  [][]string
-	Others   string // how many clients are not listed
-	Counts   string
-	Answers  string // how many answers had which status
-	Outcomes []outcomeCell
-	Facts    []fact
+	Anchor    string
+	Badge     badge
+	Uncount   string // the kind, if a failure does not count
+	Worth     []worthRow
+	Failures  []evidence.Failure
+	Troubles  []evidence.Trouble
+	Pictures  chart.Pictures
+	Latencies chart.SVG
+	Rows      [][]string // the latencies in numbers
+	Claims    []claimRow
+	Compared  []verdict.Comparison
+	Steps     []stepRow
+	Most      [][]string // the clients with the most denials
+	Others    string     // how many clients are not listed
+	Facts     []fact
 	// Folded: the reader opens it. Next is the next scenario that did not pass.
 	Folded bool
 	Next   *card
 }
-
-// outcomeCell is how many requests had one outcome.
-type outcomeCell struct{ Name, Count string }
 
 // worthRow is one declared parameter and its measured interval.
 type worthRow struct {
@@ -86,18 +107,14 @@ type worthRow struct {
 	Bar                chart.SVG
 }
 
-type quotedEvidence struct{ Claim, Sentence, Span, Hint, Replay string }
-
-type troubleRow struct{ Reason, Detail, Mend string }
-
-type latencyCells struct {
-	Outcome, From, Count string
-	Values               []string
-}
-
 type claimRow struct {
 	Badge    badge
 	ID, Text string
+}
+
+type stepRow struct {
+	Badge badge
+	Cells []string
 }
 
 type fact struct{ Name, Value string }
@@ -109,30 +126,30 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 	p := page{
 		Run: clean, Verdict: badge{clean.Word(o.Strict), clean.Verdict(o.Strict).String()},
 		Summary: evidence.Headline(clean, o.Strict), Measured: evidence.About(clean),
-		Counts: result.CountsText(clean.Sum()), About: provenance(clean),
+		About: provenance(clean),
 	}
 	p.fill(r, clean, o)
-	if o.Simulated {
-		p.simulated()
+	if o.Simulated { // which limit answered, instead of a verdict
+		mark := badge{"SIMULATED", verdict.Inconclusive.String()}
+		p.Verdict, p.Summary, p.Measured = mark, "what a correct limiter does; no endpoint was tested", nil
+		for i := range p.Cards {
+			c := &p.Cards[i]
+			c.Badge, c.Uncount, c.Claims = mark, limitText(c.Scenario), nil
+		}
 	}
-	_, err := io.WriteString(w, string(p.markup()))
-	return err
+	return write(w, "page", p)
 }
 
-// simulated says which limit answered each scenario, instead of a verdict.
-func (p *page) simulated() {
-	mark := badge{"SIMULATED", verdict.Inconclusive.String()}
-	p.Verdict, p.Summary, p.Measured = mark, "what a correct limiter does; no endpoint was tested", nil
-	for i := range p.Cards {
-		p.Cards[i].Badge, p.Cards[i].Uncount, p.Cards[i].Claims = mark, p.Cards[i].Limit, nil
+// writeAcceptance writes one page for a release (in the form of ITU-T Y.1564): a row for each step of the
+// load, the measured values, and a place to sign.
+func writeAcceptance(w io.Writer, r *result.Run, o Options) error {
+	clean := plain.Run(r)
+	p := page{Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)),
+		Summary: evidence.Headline(clean, o.Strict), About: provenance(clean)}
+	for i := range clean.Scenarios {
+		p.Cards = append(p.Cards, newCard(&r.Scenarios[i], &clean.Scenarios[i], o))
 	}
-}
-
-// contentPolicy returns the Content-Security-Policy of a page: its own style sheet, and nothing else.
-func contentPolicy() string {
-	sum := sha256.Sum256([]byte(pageStyle))
-	return "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" +
-		base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	return write(w, "acceptance", p)
 }
 
 // mostOpen is how many scenarios that did not pass are unfolded, so that the page stays short if many fail.
@@ -145,7 +162,8 @@ func newCards(raw, clean *result.Run, judged bool, o Options) (all []card) {
 		if judged && onlyNoted(&clean.Scenarios[i]) {
 			continue
 		}
-		c := newCard(fmt.Sprintf("s%d", i+1), &raw.Scenarios[i], &clean.Scenarios[i], o)
+		c := newCard(&raw.Scenarios[i], &clean.Scenarios[i], o)
+		c.draw(fmt.Sprintf("s%d", i+1), &raw.Scenarios[i])
 		c.Folded = len(clean.Scenarios) > 1
 		if judged && c.Uncounted() {
 			c.Badge = badge{"NOT JUDGED", "none"}
@@ -197,41 +215,34 @@ func badgeOf(v verdict.Verdict) badge {
 	return badge{strings.ToUpper(v.String()), v.String()}
 }
 
-// newCard gathers what is shown of one scenario. Texts come from the clean copy, pictures from the raw one,
-// whose names still agree with those in its timeline.
-func newCard(anchor string, raw, s *result.Scenario, o Options) card {
-	c := card{Scenario: s, Anchor: anchor, Badge: badge{s.Word(), s.Verdict.String()}, Limit: limitText(s),
-		Worth:  worthRows(s),
-		Counts: result.CountsText(s.Counts), Answers: answersText(s), Facts: facts(s),
-		Latency: chart.Latency(anchor+"-l", s)}
-	c.Outcomes = []outcomeCell{{"allowed", quantity.Thousands(s.Counts.Allowed)},
-		{"denied", quantity.Thousands(s.Counts.Denied)}, {"unknown", quantity.Thousands(s.Counts.Unknown)}}
+// newCard gathers what is said of one scenario.
+func newCard(raw, s *result.Scenario, o Options) card {
+	c := card{Scenario: s, Badge: badge{s.Word(), s.Verdict.String()}, Worth: worthRows(s), Facts: facts(s),
+		Troubles: evidence.Troubles(s), Claims: claimRows(s), Compared: comparedBy(s)}
 	if s.Verdict == verdict.Fail && !s.Weighs(o.Strict) {
 		c.Uncount, c.Badge.Class = s.Kind, verdict.Inconclusive.String()
 	}
 	if s.Verdict == verdict.Fail {
-		for _, e := range evidence.Shown(evidence.Failures(raw)) {
-			c.Failures = append(c.Failures, quotedEvidence{e.Claim, e.Sentence, e.Span, e.Hint, e.Replay})
-		}
+		c.Failures = evidence.Shown(evidence.Failures(raw))
 	}
-	for _, t := range evidence.Troubles(s) {
-		c.Troubles = append(c.Troubles, troubleRow{t.Reason, t.Detail, t.Mend})
-	}
-	c.Claims, c.Compared = claimRows(s), comparedBy(s)
 	for _, x := range stepsOf(raw) {
-		c.Steps = append(c.Steps, x.row(raw))
+		c.Steps = append(c.Steps, stepRow{badgeOf(x.verdict(raw)), x.row(raw)})
 	}
-	c.StepHead, c.StepNote = stepHead, stepNote
-	c.Clients, c.Others = clientRows(raw)
-	one := result.Run{Scenarios: []result.Scenario{*s}}
-	for _, l := range latencyRows(&one) {
-		c.Rows = append(c.Rows, latencyCells{l.outcome, l.from, quantity.Thousands(int(l.dist.Count)),
-			l.values()})
+	c.Most, c.Others = clientRows(raw)
+	for _, l := range latencyRows(&result.Run{Scenarios: []result.Scenario{*s}}) {
+		c.Rows = append(c.Rows, append([]string{l.outcome, l.from, quantity.Thousands(int(l.dist.Count))},
+			l.values()...))
 	}
+	return c
+}
+
+// draw adds the pictures. They come from the raw scenario, whose names still agree with those in its
+// timeline.
+func (c *card) draw(anchor string, raw *result.Scenario) {
+	c.Anchor, c.Latencies = anchor, chart.Latency(anchor+"-l", c.Scenario)
 	if raw.Timeline != nil && len(raw.Timeline.Observations) > 0 {
 		c.Pictures = chart.Recording(anchor, raw)
 	}
-	return c
 }
 
 // claimRows returns the claims of a scenario, with a reason if they stayed open.

@@ -259,7 +259,7 @@ func TestPageBeginsWithWhatNeedsAction(t *testing.T) {
 	all := sample.Run(sample.Passing(t), one, sample.Unreachable(t))
 	for _, want := range []string{evidence.Headline(all, false),
 		`<a href="#s2">overload-10x</a>`, `<a href="#s3">sustained</a>`,
-		"at most 20 + floor", "mend: start the target"} {
+		"at most 20 &#43; floor", "mend: start the target"} {
 		if !strings.Contains(header, want) {
 			t.Errorf("above the overview stands no %q", want)
 		}

@@ -5,13 +5,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"html"
+	"html/template"
 	"math"
 	"strconv"
 	"strings"
 )
 
 // SVG is a picture that is safe to print in a page of HTML. Its texts are cleaned and escaped.
-type SVG string
+type SVG = template.HTML
 
 // drawing is one SVG image, written by hand. It has no script and no style but classes, and every text is
 // escaped.
