@@ -1,10 +1,16 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/selftest"
+	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 func newSelftestCmd(e *cli.Env) *cobra.Command {
@@ -20,8 +26,13 @@ faults caught, and the faults that no scenario claims.`,
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := cli.Interruptible()
 			defer stop()
+			run := func(ctx context.Context, s *scenario.Scenario, id string,
+				onlyProofs bool) result.Scenario {
+				return trial.Scenario(ctx, s, trial.Options{ID: id, Seed: 1, Version: e.Version,
+					OnlyProofs: onlyProofs, Embed: request.Embed("")})
+			}
 			r, err := selftest.Run(ctx,
-				selftest.Options{Quick: quick, Version: e.Version, Progress: selftestProgress(e)})
+				selftest.Options{Quick: quick, Run: run, Progress: selftestProgress(e)})
 			if err != nil {
 				return err
 			}

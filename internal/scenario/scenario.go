@@ -86,6 +86,9 @@ func (s *Scenario) Shared() bool {
 // Builtin is the URL of the embedded target.
 const Builtin = "builtin"
 
+// EmbeddedRedis is the word for a Redis inside this process in place of a URL.
+const EmbeddedRedis = "embedded"
+
 // BuiltinPath is the path of the embedded target for requests that spell it in several ways. The root has
 // only one spelling.
 const BuiltinPath = "api/items"

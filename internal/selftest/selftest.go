@@ -18,24 +18,22 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/target"
-	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
-// Options say how a self-test runs. The zero value is usable.
+// Options say how a self-test runs. Only Run must be set.
 type Options struct {
 	// Quick tries each fault in only one scenario, the shortest that claims it.
 	Quick bool
 	// Workers is how many trials run at a time; 0 for eight per processor. A trial that mostly waits counts
 	// half.
 	Workers int
-	// Version is the version of rlcheck.
-	Version string
 	// Progress is called after each trial, one call at a time; it may be nil.
 	Progress func(done, planned int)
-	// Run runs one scenario; nil runs it on loopback. Each call has another id.
-	Run func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario
+	// Run runs one scenario at its embedded target. Each call has another id. onlyProofs stops it at the
+	// first proof of a failure.
+	Run func(ctx context.Context, s *scenario.Scenario, id string, onlyProofs bool) result.Scenario
 }
 
 // Cell is one scenario against one target.
@@ -311,14 +309,7 @@ func (t *tester) one(ctx context.Context, c *Cell, quiet bool) {
 	t.number++
 	id := fmt.Sprintf("selftest-%d", t.number)
 	t.mu.Unlock()
-	run := t.o.Run
-	if run == nil {
-		run = func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
-			return trial.Scenario(ctx, s,
-				trial.Options{ID: id, Seed: 1, Version: t.o.Version, OnlyProofs: c.Fault != "" && !quiet})
-		}
-	}
-	out := run(ctx, &s, id)
+	out := t.o.Run(ctx, &s, id, c.Fault != "" && !quiet)
 	if ctx.Err() != nil {
 		return
 	}

@@ -9,9 +9,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -26,7 +28,7 @@ func verdictOf(v verdict.Verdict, claim string) result.Scenario {
 }
 
 // right returns the right verdict.
-func right(_ context.Context, s *scenario.Scenario, _ string) result.Scenario {
+func right(_ context.Context, s *scenario.Scenario, _ string, _ bool) result.Scenario {
 	if s.Target.Fault == "" {
 		return verdictOf(verdict.Pass, "conformance")
 	}
@@ -43,7 +45,8 @@ func TestEveryClaimIsTriedOnce(t *testing.T) {
 	var mu sync.Mutex
 	var now, most, busy, mostBusy, alone atomic.Int32
 	r, err := Run(context.Background(),
-		Options{Workers: 3, Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
+		Options{Workers: 3, Run: func(ctx context.Context, s *scenario.Scenario, id string,
+			_ bool) result.Scenario {
 			most.Store(max(most.Load(), now.Add(1)))
 			if s.Summary().Duration < waits {
 				mostBusy.Store(max(mostBusy.Load(), busy.Add(1)))
@@ -56,7 +59,7 @@ func TestEveryClaimIsTriedOnce(t *testing.T) {
 			tried[s.ID+"/"+s.Target.Fault]++
 			ids[id] = true
 			mu.Unlock()
-			out := right(ctx, s, id)
+			out := right(ctx, s, id, false)
 			now.Add(-1)
 			return out
 		}})
@@ -146,9 +149,10 @@ func TestVerdictOfASelfTest(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var tries atomic.Int32
 			r, err := Run(context.Background(),
-				Options{Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
+				Options{Run: func(ctx context.Context, s *scenario.Scenario, id string,
+					_ bool) result.Scenario {
 					if s.ID+"/"+s.Target.Fault != c.at {
-						return right(ctx, s, id)
+						return right(ctx, s, id, false)
 					}
 					tries.Add(1)
 					return c.answer
@@ -169,11 +173,11 @@ func TestInterruptedSelfTestPassesNothing(t *testing.T) {
 	const workers, last = 2, 9 // each other worker may have begun one more at the end
 	var n atomic.Int32
 	r, err := Run(ctx, Options{Workers: workers,
-		Run: func(ctx context.Context, s *scenario.Scenario, id string) result.Scenario {
+		Run: func(ctx context.Context, s *scenario.Scenario, id string, _ bool) result.Scenario {
 			if n.Add(1) >= last {
 				cancel()
 			}
-			return right(ctx, s, id)
+			return right(ctx, s, id, false)
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -184,6 +188,14 @@ func TestInterruptedSelfTestPassesNothing(t *testing.T) {
 	}
 }
 
+// onLoopback runs a scenario as the command does.
+func onLoopback(ctx context.Context, s *scenario.Scenario, id string, onlyProofs bool) result.Scenario {
+	return trial.Scenario(ctx, s, trial.Options{ID: id, Seed: 1, OnlyProofs: onlyProofs,
+		Embed: func(s *scenario.Scenario, seed uint64, n trial.Network) (trial.Embedded, error) {
+			return lab.Embed(s, seed, "", n)
+		}})
+}
+
 // TestOneRealCell sends the shortest scenario over loopback, to a right target and to a wrong one.
 func TestOneRealCell(t *testing.T) {
 	all, err := Bundled()
@@ -192,7 +204,7 @@ func TestOneRealCell(t *testing.T) {
 	}
 	i := slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.ID == "proxy-header-stripping" })
 	s := all[i]
-	tester := &tester{byID: map[string]*scenario.Scenario{s.ID: s}}
+	tester := &tester{o: Options{Run: onLoopback}, byID: map[string]*scenario.Scenario{s.ID: s}}
 	cells := []*Cell{{Scenario: s.ID}, {Scenario: s.ID, Fault: s.Catches[0]}}
 	tester.try(context.Background(), cells, 2)
 	for _, c := range cells {

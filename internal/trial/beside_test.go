@@ -43,7 +43,7 @@ func atOnce(t *testing.T, limit, fault string) (all []result.Scenario, longest, 
 				longest = max(longest, s.Summary().Duration)
 			}
 		}
-		o := Options{Seed: 1, Network: n, Pacer: pacing.Sleep(), WallError: time.Millisecond}
+		o := Options{Seed: 1, Embed: embedded, Network: n, Pacer: pacing.Sleep(), WallError: time.Millisecond}
 		all = make([]result.Scenario, len(those))
 		began := time.Now()
 		Beside(context.Background(), those, func(i int, judging func() func()) {

@@ -55,7 +55,7 @@ func behindCache(t *testing.T, id string, header map[string]string) (out result.
 		defer stopFront()
 		s := bundled(t, grammar.Options{Target: front, Limit: limit}, id)[0]
 		s.Target.Header = header
-		out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n,
+		out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Embed: embedded, Network: n,
 			Pacer:    pacing.Sleep(),
 			Recorded: func(tl *timeline.Timeline) { kept = tl }})
 	})

@@ -67,7 +67,8 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 					w.WriteHeader(http.StatusTooManyRequests)
 				}
 			}))
-			o := Options{ID: "m", Seed: 1, Network: n, Pacer: pacing.Sleep(), WallError: x.said}
+			o := Options{ID: "m", Seed: 1, Embed: embedded, Network: n, Pacer: pacing.Sleep(),
+				WallError: x.said}
 			out := Scenario(context.Background(), s, o)
 			_ = stop()
 			time.Sleep(time.Minute) // lets what was on its way come to its end
@@ -107,7 +108,7 @@ func TestOtherLimitsAssumeNoClock(t *testing.T) {
 				w.WriteHeader(http.StatusTooManyRequests)
 			}
 		}))
-		o := Options{ID: "m", Seed: 1, Network: n, Pacer: pacing.Sleep()}
+		o := Options{ID: "m", Seed: 1, Embed: embedded, Network: n, Pacer: pacing.Sleep()}
 		out := Scenario(context.Background(), s, o)
 		_ = stop()
 		time.Sleep(time.Minute) // lets what was on its way come to its end

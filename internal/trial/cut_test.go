@@ -25,7 +25,7 @@ func journaled(t *testing.T, s *scenario.Scenario) (out result.Scenario, text []
 	var b bytes.Buffer
 	synctest.Test(t, func(*testing.T) {
 		out = Scenario(context.Background(), s, Options{
-			ID: "m", Seed: 1, Network: newPipeNet(), Pacer: pacing.Sleep(),
+			ID: "m", Seed: 1, Embed: embedded, Network: newPipeNet(), Pacer: pacing.Sleep(),
 			Journal: func() *ndjson.JournalWriter { return ndjson.NewJournal(&b, nil) },
 		})
 		time.Sleep(time.Minute)

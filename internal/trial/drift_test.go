@@ -54,7 +54,7 @@ func TestASlewedClockIsNoFault(t *testing.T) {
 				}
 				full += 10 * time.Millisecond
 			}))
-			out := Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Network: n,
+			out := Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Embed: embedded, Network: n,
 				Pacer: pacing.Sleep()})
 			_ = stop()
 			time.Sleep(time.Minute) // lets what was on its way come to its end

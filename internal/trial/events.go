@@ -9,16 +9,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/shell"
-	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // events performs the actions between phases, such as a restart of the target. It keeps the first error.
 type events struct {
-	embedded *target.Target
+	embedded Embedded
 	output   io.Writer
 	failed   error
 	// counted are the results of the Count actions so far.
@@ -34,16 +31,8 @@ func (x *events) do(ctx context.Context, e timeline.Event) error {
 		err = x.count(ctx, e)
 	case x.embedded == nil:
 		err = shell.Run(ctx, e.Command, e.Timeout, x.output)
-	case e.Action == timeline.Restart:
-		err = x.embedded.Restart()
-	case e.Action == timeline.Reload:
-		err = reload(x.embedded, e.Limit)
-	case e.Action == timeline.StoreDown:
-		x.embedded.StoreDown()
-	case e.Action == timeline.StoreUp:
-		err = x.embedded.StoreUp()
 	default:
-		err = fmt.Errorf("action %q: the embedded target cannot do it", e.Action)
+		err = x.embedded.Do(e)
 	}
 	if err != nil && x.failed == nil && ctx.Err() == nil {
 		x.failed = fmt.Errorf("%s: %w", e.Action, err)
@@ -74,38 +63,3 @@ func (x *events) count(ctx context.Context, e timeline.Event) error {
 
 // cut returns the first 80 bytes of a text, for an error message.
 func cut(text string) string { return text[:min(len(text), 80)] }
-
-func reload(t *target.Target, text string) error {
-	if text == "" {
-		return t.Reload(nil)
-	}
-	limit, err := spec.Parse(text)
-	if err != nil {
-		return err
-	}
-	return t.Reload(limit)
-}
-
-// rulesOf returns the rules that the embedded target needs for phases with a limit of their own, or with
-// none. A rule recognises the requests of its phase by path, method and header fields.
-func rulesOf(s *scenario.Scenario) []target.Rule {
-	var out []target.Rule
-	seen := map[string]bool{}
-	for i := range s.Phases {
-		p := &s.Phases[i]
-		if p.Quiet() || p.Mint != "" || !p.OwnLimit || p.Path == "" && p.Method == "" && len(p.Header) == 0 {
-			continue
-		}
-		key := fmt.Sprintf("%q %q %q", p.Path, p.Method, p.Header)
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
-		u := target.Rule{Path: p.Path, Method: p.Method, Header: p.Header, Barred: p.Barred}
-		if p.Counted() {
-			u.Limit = p.Limit
-		}
-		out = append(out, u)
-	}
-	return out
-}

@@ -13,7 +13,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
-	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -165,24 +164,6 @@ func TestTheRateOfWindowsIsDemandedOfLongPhases(t *testing.T) {
 		if got := judgeOptions(s).Resolution.Rate; got != want {
 			t.Errorf("%s: got %g, want %g", limit, got, want)
 		}
-	}
-}
-
-func TestRulesOfAScenario(t *testing.T) {
-	s := parsed(t, `phases:
-  - {name: a, shape: at-once, requests: 1, path: /a}
-  - {name: b, shape: at-once, requests: 1, path: /b, limit: 2x, partition: b}
-  - {name: c, shape: at-once, requests: 1, path: /b, limit: 2x, partition: b}
-  - {name: d, shape: at-once, requests: 1, limit: 2x, partition: d}
-  - {name: e, shape: at-once, requests: 1, method: PUT, header: {X-Tier: gold}, limit: none, partition: e}
-  - {name: f, shape: hook, action: reload, limit: 2x}
-  - {name: g, shape: at-once, requests: 1, header: {X-Tier: barred}, limit: zero, partition: g}
-`)
-	want := []target.Rule{{Path: "/b", Limit: s.Phases[1].Limit},
-		{Method: "PUT", Header: map[string]string{"X-Tier": "gold"}},
-		{Header: map[string]string{"X-Tier": "barred"}, Barred: true}}
-	if d := cmp.Diff(want, rulesOf(s)); d != "" {
-		t.Error(d)
 	}
 }
 

@@ -49,7 +49,8 @@ func farAway(t *testing.T, only string) []result.Scenario {
 		var out result.Scenario
 		synctest.Test(t, func(*testing.T) {
 			out = Scenario(context.Background(), s,
-				Options{ID: "m", Seed: 1, Network: farNet{newPipeNet()}, Pacer: pacing.Sleep()})
+				Options{ID: "m", Seed: 1, Embed: embedded, Network: farNet{newPipeNet()},
+					Pacer: pacing.Sleep()})
 			time.Sleep(time.Minute)
 		})
 		all = append(all, out)

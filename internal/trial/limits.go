@@ -179,7 +179,8 @@ func terms(s *scenario.Scenario, tl *timeline.Timeline) timeline.Terms {
 // things: partitions with the same names in each run, a limiter that outlives a run, and a limit that the
 // past affects by more than the level of a bucket, or whose buckets are declared to start full.
 func usedBefore(s *scenario.Scenario, o Options) bool {
-	if s.Partition.Fresh || s.Target.URL == scenario.Builtin && (o.Redis == "" || o.Redis == EmbeddedRedis) {
+	if s.Partition.Fresh || s.Target.URL == scenario.Builtin &&
+		(o.Redis == "" || o.Redis == scenario.EmbeddedRedis) {
 		return false
 	}
 	return slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool {

@@ -55,7 +55,7 @@ func virtually(t *testing.T, s *scenario.Scenario) result.Scenario {
 	var out result.Scenario
 	synctest.Test(t, func(*testing.T) {
 		out = Scenario(context.Background(), s,
-			Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: pacing.Sleep()})
+			Options{ID: "m", Seed: 1, Embed: embedded, Network: newPipeNet(), Pacer: pacing.Sleep()})
 		time.Sleep(time.Minute) // lets what was on its way at the end come to its end
 	})
 	return out
@@ -161,7 +161,7 @@ func against(t *testing.T, s *scenario.Scenario, fault string) result.Scenario {
 	wrong := *s
 	wrong.Target.Fault = fault
 	if fault == "key-by-field-case" || fault == "key-by-spaces" { // which only our own server shows
-		return Scenario(context.Background(), &wrong, Options{ID: "m", Seed: 1})
+		return Scenario(context.Background(), &wrong, Options{ID: "m", Seed: 1, Embed: embedded})
 	}
 	return virtually(t, &wrong)
 }
@@ -210,7 +210,7 @@ func TestProofsAreThoseOfTheJudge(t *testing.T) {
 			var quick result.Scenario
 			synctest.Test(t, func(*testing.T) {
 				quick = Scenario(context.Background(), &wrong,
-					Options{ID: "m", Seed: 1, Network: newPipeNet(), Pacer: pacing.Sleep(),
+					Options{ID: "m", Seed: 1, Embed: embedded, Network: newPipeNet(), Pacer: pacing.Sleep(),
 						OnlyProofs: true})
 				time.Sleep(time.Minute)
 			})

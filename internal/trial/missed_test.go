@@ -110,7 +110,8 @@ func TestABoundaryThatWasMissedIsTriedWithAWiderLead(t *testing.T) {
 		record := func(s *scenario.Scenario) (out result.Scenario) {
 			synctest.Test(t, func(*testing.T) {
 				out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1,
-					Network: slow{newPipeNet(), x.delay}, Pacer: behind{pacing.Sleep(), x.late}})
+					Embed: embedded, Network: slow{newPipeNet(), x.delay},
+					Pacer: behind{pacing.Sleep(), x.late}})
 				time.Sleep(time.Minute)
 			})
 			return out

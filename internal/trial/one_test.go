@@ -42,7 +42,7 @@ func inARow(t *testing.T, opts grammar.Options, fault string, only ...string) (a
 			if s.Example {
 				continue
 			}
-			o := Options{ID: "m" + s.ID, Seed: 1, Network: n, Pacer: pacing.Sleep(),
+			o := Options{ID: "m" + s.ID, Seed: 1, Embed: embedded, Network: n, Pacer: pacing.Sleep(),
 				WallError: time.Millisecond}
 			all = append(all, Scenario(context.Background(), s, o))
 		}

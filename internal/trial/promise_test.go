@@ -141,7 +141,7 @@ func TestAMethodThatIsNotTakenIsNotCounted(t *testing.T) {
 			s.Target.Fault = x.fault
 			var out result.Scenario
 			synctest.Test(t, func(*testing.T) {
-				o := Options{ID: "m", Seed: 1, Pacer: pacing.Sleep()}
+				o := Options{ID: "m", Seed: 1, Embed: embedded, Pacer: pacing.Sleep()}
 				o.Network = choosy{newPipeNet(), x.method, x.status}
 				out = Scenario(context.Background(), s, o)
 			})

@@ -39,9 +39,11 @@ type Options struct {
 	Allow []string
 	// Socket is the Unix socket that the user named; a scenario may name no other.
 	Socket string
-	// Redis is the URL of the Redis that keeps the state of the embedded target. EmbeddedRedis starts one;
-	// empty keeps the state in memory.
+	// Redis says where the embedded target keeps its state: the URL of a Redis, scenario.EmbeddedRedis, or
+	// empty for memory.
 	Redis string
+	// Embed starts the target of a scenario that names the embedded one. It may be nil without such.
+	Embed func(s *scenario.Scenario, seed uint64, n Network) (Embedded, error)
 	// Progress is called while the load is sent; may be nil.
 	Progress func(load.Progress)
 	// Planned is called with the schedule before anything is sent; may be nil.
@@ -76,6 +78,18 @@ type Options struct {
 	Spill func() (timeline.Spill, error)
 	// Fleet lets agents send the requests; nil sends them from this process.
 	Fleet *Fleet
+}
+
+// Embedded is a target that was started for a scenario.
+type Embedded interface {
+	// URLs returns where requests go, and the server behind a proxy there; origin is empty without one.
+	URLs() (target, origin string)
+	// Do performs the action of an event.
+	Do(timeline.Event) error
+	// Denials returns how many requests were denied.
+	Denials() int64
+	// Close stops the target.
+	Close() error
 }
 
 // Network lets tests put the embedded target and the generator on a network of their own.

@@ -64,7 +64,7 @@ func twoRuns(t *testing.T, limit, fault string) (out []result.Scenario) {
 		_, stop, _ := n.Listen(http.Handler(h))
 		for range 2 {
 			out = append(out, Scenario(context.Background(), s,
-				Options{ID: "m", Seed: 1, Network: n, Pacer: pacing.Sleep()}))
+				Options{ID: "m", Seed: 1, Embed: embedded, Network: n, Pacer: pacing.Sleep()}))
 			time.Sleep(time.Second)
 		}
 		_ = stop()

@@ -17,6 +17,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/progress"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/runcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
@@ -214,7 +215,8 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 	started := time.Now()
 	m := runcmd.NewManifest(e, started, []*scenario.Scenario{s}, f.Flags, red)
 	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{ID: m.ID, Version: e.Version,
-		Allow: f.Allow, Socket: f.Request.UnixSocket, TLS: f.TLS, PastCaches: f.Request.PastCaches})
+		Embed: request.Embed(""), Allow: f.Allow, Socket: f.Request.UnixSocket, TLS: f.TLS,
+		PastCaches: f.Request.PastCaches})
 	if err != nil {
 		return err
 	}

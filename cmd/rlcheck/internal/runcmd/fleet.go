@@ -105,7 +105,7 @@ func lead(ctx context.Context, e *cli.Env, given []sources.Source, f *Flags) (*l
 	}
 	l := &leading{}
 	url := f.redis
-	if url == "" || url == trial.EmbeddedRedis {
+	if url == "" || url == scenario.EmbeddedRedis {
 		if f.fleet.agents > mostOwn {
 			return nil,
 				cli.Usagef("--agents %d: at most %d agents are started on one machine (start them "+

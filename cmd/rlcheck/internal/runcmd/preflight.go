@@ -42,7 +42,7 @@ func Preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f F
 			}
 		}
 	}
-	if f.redis != "" && f.redis != trial.EmbeddedRedis {
+	if f.redis != "" && f.redis != scenario.EmbeddedRedis {
 		scheme, _, found := strings.Cut(f.redis, "://")
 		if !found || !slices.Contains([]string{"redis", "rediss", "redis-cluster", "redis-sentinel"},
 			scheme) {

@@ -12,6 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/progress"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/load"
@@ -229,7 +230,8 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 	out := trial.Scenario(ctx, s, trial.Options{
 		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: e.Version, Allow: t.flags.Allow,
 		Socket: t.flags.Request.UnixSocket,
-		Redis:  t.flags.store(), Fleet: t.flags.sender(), Output: e.Say.Err,
+		Redis:  t.flags.store(), Embed: request.Embed(t.flags.store()), Fleet: t.flags.sender(),
+		Output:    e.Say.Err,
 		WallError: t.flags.wallError, TLS: t.flags.TLS, Economical: t.flags.economical,
 		PastCaches: t.flags.Request.PastCaches,
 		Spill:      recording.Spill,

@@ -20,6 +20,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/httpd"
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -27,7 +28,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/target/proxy"
 	"github.com/rlcheck/rlcheck/internal/target/state"
-	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 // serveFlags are the flags of `rlcheck serve`.
@@ -158,7 +158,7 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 			e.Say.Notef("the store does not answer (action for such requests: %s): %v", f.onStoreError, err)
 		})
 	}
-	if o.Store, err = trial.Store(f.redis); err != nil {
+	if o.Store, err = lab.OpenStore(f.redis); err != nil {
 		return err
 	}
 	if err := checkFault(f.fault, false); err != nil {
