@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/child"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/redis"
 )
@@ -364,6 +366,8 @@ type fleetTest struct {
 	stop    func() error
 	wire    *wire
 	agents  []*exec.Cmd
+	ends    [3]func() error // each waits until an agent has ended
+	said    [3]bytes.Buffer // what it said, may be read after that
 	lead    *exec.Cmd
 	wait    func() error // waits until lead has ended
 	out     bytes.Buffer // may be read after that
@@ -403,8 +407,9 @@ func startFleet(t *testing.T, delay time.Duration, seconds int) *fleetTest {
 	for i := range 3 {
 		url := map[bool]string{true: way, false: x.redis}[i == 0]
 		a := program(t, x.dir, "agent", "-q", "--redis", url, "--name", fmt.Sprintf("agent-%d", i+1))
+		a.Env, a.Stderr = append(a.Env, "TMPDIR="+x.dir), &x.said[i]
 		x.agents = append(x.agents, a)
-		begin(t, a)
+		x.ends[i] = begin(t, a)
 	}
 	x.lead = program(t, x.dir, "run", "logged.yaml", "-t", x.target.URL, "--limit", bigLimit, "--agents", "3",
 		"--redis", x.redis, "--out", "run")
@@ -496,6 +501,9 @@ func TestRealFleetsStop(t *testing.T) {
 				if after > 7*time.Second { // half of what was left of the plan
 					return fmt.Sprintf("the load went on for %v", after), false
 				}
+				if name == "coordinator killed" || name == "Redis killed" {
+					x.allKept(t)
+				}
 				if f.told == "" {
 					return "", true
 				}
@@ -506,6 +514,27 @@ func TestRealFleetsStop(t *testing.T) {
 					strings.Contains(text, f.told)
 			})
 		})
+	}
+}
+
+// allKept waits until the agents have kept what they recorded, and checks that it is all that came.
+func (x *fleetTest) allKept(t *testing.T) {
+	t.Helper()
+	kept := 0
+	for i, end := range x.ends {
+		_ = end() // it lost its run
+		path := regexp.MustCompile(`kept in (\S+)`).FindStringSubmatch(x.said[i].String())
+		if path == nil {
+			t.Fatalf("agent %d kept nothing: %s", i+1, &x.said[i])
+		}
+		tl, err := recording.Read(path[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept += tl.Sent()
+	}
+	if came := len(x.target.lines()); kept < came {
+		t.Errorf("agents kept %d requests of %d that came", kept, came)
 	}
 }
 

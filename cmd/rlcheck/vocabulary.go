@@ -82,7 +82,8 @@ var vocabulary = []entry{
 			"target's."},
 	{"planned", "word",
 		"Requests of the schedule. planned = sent + unsent; sent = allowed + denied + unknown."},
-	{"unsent", "word", "Planned requests that could not be sent, for example after an interruption."},
+	{"unsent", "word", "Planned requests that could not be sent, for example after an interruption. If an " +
+		"agent is lost, its requests are among them, as it is not known which of them were sent."},
 	{"fresh", "word",
 		"Clients that no earlier run used (partition: fresh: true), so each begins as a new client.\n" +
 			"The measured limit of a run joins only what fresh clients measured."},

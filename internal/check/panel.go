@@ -100,7 +100,8 @@ func (p *Panel) Counts() timeline.Counts {
 	var all timeline.Counts
 	for _, s := range p.shares {
 		c := s.stream.Counts()
-		all.Sent, all.Unsent = all.Sent+c.Sent, c.Unsent // the header tells Unsent to every stream
+		// The header tells Unsent and Lost to every stream.
+		all.Sent, all.Unsent, all.Lost = all.Sent+c.Sent, c.Unsent, c.Lost
 		all.Allowed, all.Denied = all.Allowed+c.Allowed, all.Denied+c.Denied
 		all.Unknown += c.Unknown
 	}

@@ -87,7 +87,7 @@ func NewStream(limit spec.Limit, header timeline.Header, o Options) *Stream {
 func newStream(limit spec.Limit, header timeline.Header, o Options, caps pieces.Caps) *Stream {
 	s := &Stream{header: header, limit: limit, o: o, caps: caps, end: header.Ended,
 		partitions: map[string]*partition{}, store: &history.Store{}}
-	s.counts.Unsent = header.Unsent
+	s.counts = header.Counts()
 	s.err = judge.FitsSpan(&header, limit, 0, header.Ended, 0)
 	return s
 }

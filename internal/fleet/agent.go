@@ -32,6 +32,8 @@ type AgentOptions struct {
 	// Name is the name of the agent. Version must be that of the coordinator.
 	Name, Version string
 	Sender        Sender
+	// Keep keeps a part of a run that the coordinator did not take; nil: such a part is lost.
+	Keep func(w Work, tl *timeline.Timeline) error
 	// Say gets messages on what the agent does; nil: nobody does.
 	Say func(format string, args ...any)
 	// Now is a clock that never goes back; nil: the monotonic clock.
@@ -231,7 +233,9 @@ func (t *Turns) do(ctx context.Context) error {
 	tl, err := send(working)
 	if err == nil {
 		defer tl.Close()
-		err = t.deliver(ctx, tl)
+		if err = t.deliver(ctx, tl); err != nil && t.a.Keep != nil && tl.Sent() > 0 {
+			err = errors.Join(err, t.a.Keep(w, tl))
+		}
 	}
 	rest()
 	<-t.beating
@@ -282,5 +286,21 @@ func (t *Turns) deliver(ctx context.Context, tl *timeline.Timeline) (err error) 
 	if !t.report(ctx, report{Kind: saysDone, Result: r}) {
 		return errors.New("the coordinator cannot be told that the results are ready")
 	}
-	return nil
+	return t.taken(ctx)
+}
+
+// taken waits until the coordinator has taken all pieces of the part. The error says that it will not.
+func (t *Turns) taken(ctx context.Context) error {
+	for until := t.a.Now() + fullFor; ; pause(ctx, againAfter) {
+		out, err := exchange(ctx, t.a.conn, []any{"xlen", resultsKey(t.job.run, t.job.round, t.job.Part)},
+			[]any{"exists", key(t.job.run, "lease")})
+		switch {
+		case err == nil && out[0] == int64(0):
+			return nil
+		case err == nil && out[1] != int64(1):
+			return ErrNoCoordinator
+		case t.a.Now() > until:
+			return errors.Join(errors.New("the coordinator did not take the results"), err)
+		}
+	}
 }

@@ -107,6 +107,7 @@ func (s *sim) send(ctx context.Context, w Work) *timeline.Timeline {
 			time.Sleep(30 * us)
 			o.FirstByte = now()
 			tl.Observations = append(tl.Observations, o)
+			w.Turns.Tell(Beat{Sent: len(tl.Observations)})
 		}
 		if due += p.Duration; p.Duration == 0 {
 			due = now()
@@ -131,6 +132,8 @@ type world struct {
 	// served are the errors that Serve returned.
 	served  []error
 	version []string
+	// kept counts the requests that agents kept themselves.
+	kept atomic.Int64
 }
 
 // plan is a schedule of two phases without a planned end, a silence, and a phase with a planned end.
@@ -172,7 +175,8 @@ func (w *world) serve(ctx context.Context) {
 		w.ends = append(w.ends, end)
 		w.left.Go(func() {
 			w.served[i] = Serve(ctx, w.ways[i], AgentOptions{Name: fmt.Sprintf("agent-%d", i+1),
-				Version: w.version[i], Sender: a, Now: a.clock.now, At: a.clock.at, Say: w.say})
+				Version: w.version[i], Sender: a, Now: a.clock.now, At: a.clock.at, Say: w.say,
+				Keep: func(_ Work, tl *timeline.Timeline) error { w.kept.Add(int64(tl.Sent())); return nil }})
 		})
 	}
 }
@@ -507,10 +511,45 @@ func TestNoLoadWithoutACoordinator(t *testing.T) {
 		if d := w.target.until().Sub(wrong); d > time.Second || d < 0 {
 			t.Errorf("the load went on for %v", d)
 		}
+		if kept := int(w.kept.Load()); kept == 0 || kept != len(w.target.at) {
+			t.Errorf("the agents keep %d requests of %d", kept, len(w.target.at))
+		}
 		for i, err := range w.served {
 			if !errors.Is(err, ErrNoCoordinator) {
 				t.Errorf("agent %d ended with %v", i+1, err)
 			}
+		}
+	})
+}
+
+// TestADeadRedisLosesNothing: when the Redis dies, the agents keep what they recorded. The run does not say
+// that nothing was sent, but how much was sent at least.
+func TestADeadRedisLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(3, plan(400))
+		g, err := w.record(t.Context(), 3, func() {
+			for n := 0; n < 100 && w.target.until().IsZero(); n++ {
+				time.Sleep(100 * ms)
+			}
+			time.Sleep(500 * ms)
+			w.set(func(s *server) { s.down = true })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		tl, err := g.Timeline(nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := tl.Counts(); c.Lost == 0 || c.Lost != c.Unsent || c.Planned != c.Sent+c.Unsent {
+			t.Errorf("got %+v, want all that is not known to be lost", c)
+		}
+		if !strings.Contains(g.Missing(), "it had sent at least") {
+			t.Errorf("got %q, want how much was sent at least", g.Missing())
+		}
+		if kept := int(w.kept.Load()); kept == 0 || kept != len(w.target.at) {
+			t.Errorf("the agents keep %d requests of %d", kept, len(w.target.at))
 		}
 	})
 }

@@ -49,7 +49,11 @@ func (g *Gathered) Missing() string {
 	var lost []string
 	for i := range g.parts {
 		if p := &g.parts[i]; p.lost != "" {
-			lost = append(lost, fmt.Sprintf("agent %s: %s", p.agent, p.lost))
+			why := fmt.Sprintf("agent %s: %s", p.agent, p.lost)
+			if p.beat.Sent > 0 {
+				why += fmt.Sprintf(" (it had sent at least %s)", quantity.Plural(p.beat.Sent, "request"))
+			}
+			lost = append(lost, why)
 		}
 	}
 	if n := len(lost) - mostMissing; n > 0 {
@@ -100,8 +104,8 @@ func (g *Gathered) Timeline(spill func() (timeline.Spill, error), most int) (*ti
 // Each calls take for every observation of the merged recording, ascending by Sent, and returns its header.
 // Every time is that of the Redis server, as well as the agent knew it. ClockError is that of the worst
 // clock, so each interval contains the decision. Requests with a planned time keep their numbers. The
-// requests of a lost agent are unsent, as nobody knows which of them were sent. The error is that of a piece,
-// or of take.
+// requests of a lost agent are unsent and lost, as nobody knows which of them were sent. The error is that of
+// a piece, or of take.
 func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header, error) {
 	zero := g.earliest()
 	h := timeline.Header{Started: g.started.Add(zero - g.zero), Interrupted: g.interrupted}
@@ -109,7 +113,7 @@ func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header
 	for i := range g.parts {
 		p := &g.parts[i]
 		if p.lost != "" {
-			h.Unsent += g.planned[i]
+			h.Unsent, h.Lost = h.Unsent+g.planned[i], h.Lost+g.planned[i]
 			continue
 		}
 		x := &source{part: p, number: int32(i) + 1, shift: p.result.Shift - zero,

@@ -110,7 +110,8 @@ func (x *round) lead(ctx context.Context) error {
 			x.halt(all, lost.Error())
 		case now-heard > leaseFor:
 			silent := (now - heard).Round(time.Millisecond)
-			x.lose(fmt.Sprintf("the Redis did not answer for %s: %v", silent, err))
+			x.lose(fmt.Sprintf("the Redis did not answer for %s: %v; it keeps its part in a file, and says "+
+				"where", silent, err))
 			return nil
 		case x.c.lapsed() && x.stopped == 0:
 			x.g.early = "this machine could not renew its lease in time"

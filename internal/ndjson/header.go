@@ -29,6 +29,7 @@ type headerJSON struct {
 	From        int64        `json:"complete_from_ns,omitempty"`
 	Until       int64        `json:"complete_until_ns,omitempty"`
 	Unsent      int          `json:"unsent,omitempty"`
+	Lost        int          `json:"lost,omitempty"`
 	Spreads     []spreadJSON `json:"spreads,omitempty"`
 	Stalls      []stallJSON  `json:"stalls,omitempty"`
 	Phases      []keptJSON   `json:"phases,omitempty"`
@@ -77,6 +78,7 @@ func newHeaderJSON(h timeline.Header) headerJSON {
 		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError),
 		Drift: h.DriftPPM, Tick: int64(h.Tick),
 		Ended: int64(h.Ended), From: int64(h.CompleteFrom), Until: int64(h.CompleteUntil), Unsent: h.Unsent,
+		Lost:        h.Lost,
 		Notes:       h.Notes,
 		Counted:     h.Counted,
 		Protocols:   h.Protocols,
@@ -131,7 +133,8 @@ func (j *headerJSON) flaw() (what, why string) {
 		v    int64
 	}{{"wall_error_ns", j.WallError}, {"clock_error_ns", j.ClockError}, {"drift_ppm", j.Drift},
 		{"tick_ns", j.Tick}, {"ended_ns", j.Ended},
-		{"complete_from_ns", j.From}, {"complete_until_ns", j.Until}, {"unsent", int64(j.Unsent)}} {
+		{"complete_from_ns", j.From}, {"complete_until_ns", j.Until}, {"unsent", int64(j.Unsent)},
+		{"lost", int64(j.Lost)}} {
 		if x.v < 0 {
 			return fmt.Sprintf("%s %d", x.name, x.v), "the value may not be negative"
 		}
@@ -149,7 +152,7 @@ func (j *headerJSON) header() timeline.Header {
 		WallError: time.Duration(j.WallError), ClockError: time.Duration(j.ClockError), DriftPPM: j.Drift,
 		Tick:  time.Duration(j.Tick),
 		Ended: time.Duration(j.Ended), CompleteFrom: time.Duration(j.From),
-		CompleteUntil: time.Duration(j.Until), Unsent: j.Unsent, Interrupted: j.Interrupted,
+		CompleteUntil: time.Duration(j.Until), Unsent: j.Unsent, Lost: j.Lost, Interrupted: j.Interrupted,
 		Audit: timeline.Audit{CPUShare: j.Audit.CPUShare, LongestGC: time.Duration(j.Audit.LongestGC),
 			Collections: j.Audit.Collections,
 			Connections: j.Audit.Connections},
@@ -263,6 +266,7 @@ func (j *headerJSON) members() []place {
 		{"complete_from_ns", &j.From, ""},
 		{"complete_until_ns", &j.Until, ""},
 		{"unsent", &j.Unsent, wantWhole},
+		{"lost", &j.Lost, wantWhole},
 		{"spreads", &j.Spreads, "a list of objects with phase, requests and width_ns is needed"},
 		{"stalls", &j.Stalls, "a list of objects with from_ns and to_ns is needed"},
 		{"phases", &j.Phases, "a list of objects with phase, sent, unsent, late_p99_ns, late_max_ns, " +

@@ -10,9 +10,13 @@ import (
 // CountsText prints the numbers that must add up as two equations, such as 3 planned = 3 sent + 0 unsent; 3
 // sent = 2 allowed + 1 denied + 0 unknown. An equation that does not hold has != in place of =.
 func CountsText(c timeline.Counts) string {
-	planned := fmt.Sprintf("%s planned %s %s sent + %s unsent", quantity.Thousands(c.Planned),
-		equals(c.Planned == c.Sent+c.Unsent),
-		quantity.Thousands(c.Sent), quantity.Thousands(c.Unsent))
+	unsent := "unsent"
+	if c.Lost > 0 {
+		unsent = "unsent or not known"
+	}
+	planned := fmt.Sprintf("%s planned %s %s sent + %s %s", quantity.Thousands(c.Planned),
+		equals(c.Planned == c.Sent+c.Unsent), quantity.Thousands(c.Sent), quantity.Thousands(c.Unsent),
+		unsent)
 	sent := fmt.Sprintf("%s sent %s %s allowed + %s denied + %s unknown", quantity.Thousands(c.Sent),
 		equals(c.Sent == c.Allowed+c.Denied+c.Unknown), quantity.Thousands(c.Allowed),
 		quantity.Thousands(c.Denied), quantity.Thousands(c.Unknown))
@@ -28,5 +32,8 @@ func equals(holds bool) string {
 
 // Unsent says how many requests are missing from what was planned.
 func Unsent(c timeline.Counts) string {
+	if c.Lost > 0 {
+		return fmt.Sprintf("%d of %d planned requests were not sent, or it is not known", c.Unsent, c.Planned)
+	}
 	return fmt.Sprintf("%d of %d planned requests were not sent", c.Unsent, c.Planned)
 }

@@ -283,6 +283,7 @@ func (r *Run) Sum() (c timeline.Counts) {
 		c.Planned += s.Planned
 		c.Sent += s.Sent
 		c.Unsent += s.Unsent
+		c.Lost += s.Lost
 		c.Allowed += s.Allowed
 		c.Denied += s.Denied
 		c.Unknown += s.Unknown

@@ -152,6 +152,8 @@ type Header struct {
 	CompleteFrom, CompleteUntil time.Duration `json:"-"`
 	// Unsent counts planned requests that could not be sent. They are no observations.
 	Unsent int `json:"unsent"`
+	// Lost counts those of Unsent that may have been sent: the recording of their agent is lost.
+	Lost int `json:"lost,omitempty"`
 	// Interrupted: the recording was stopped before its plan was done.
 	Interrupted bool `json:"interrupted"`
 	// Spreads are the measured spreads of the phases that were meant to arrive together; may be empty.
@@ -290,7 +292,7 @@ func (t *Timeline) Beginning() *Timeline {
 }
 
 // Counts are the numbers of a run that must add up: Planned = Sent + Unsent, Sent = Allowed + Denied +
-// Unknown.
+// Unknown. Lost are those of Unsent of which it is not known whether they were sent.
 type Counts struct {
 	Planned int `json:"planned"`
 	Sent    int `json:"sent"`
@@ -298,11 +300,15 @@ type Counts struct {
 	Allowed int `json:"allowed"`
 	Denied  int `json:"denied"`
 	Unknown int `json:"unknown"`
+	Lost    int `json:"lost,omitempty"`
 }
+
+// Counts returns the counts of a recording before its observations are added.
+func (h *Header) Counts() Counts { return Counts{Planned: h.Unsent, Unsent: h.Unsent, Lost: h.Lost} }
 
 // Counts adds up the observations of t.
 func (t *Timeline) Counts() Counts {
-	c := Counts{Planned: t.Header.Unsent, Unsent: t.Header.Unsent}
+	c := t.Header.Counts()
 	for o := range t.All() {
 		c.Add(o)
 	}

@@ -84,7 +84,7 @@ func tallying(out *result.Scenario, tl *timeline.Timeline) (end func()) {
 }
 
 func count(out *result.Scenario, tl *timeline.Timeline) {
-	out.Counts = timeline.Counts{Planned: tl.Header.Unsent, Unsent: tl.Header.Unsent}
+	out.Counts = tl.Header.Counts()
 	var statuses timeline.StatusTally
 	var clients result.ClientTally
 	var times latency.Collector
@@ -96,7 +96,7 @@ func count(out *result.Scenario, tl *timeline.Timeline) {
 	}
 	if tl.Spool != nil && tl.Spool.Err() != nil { // the requests were sent, but their answers are lost
 		out.Counts = timeline.Counts{Planned: tl.Spool.N + tl.Header.Unsent, Unsent: tl.Header.Unsent,
-			Sent: tl.Spool.N, Unknown: tl.Spool.N}
+			Lost: tl.Header.Lost, Sent: tl.Spool.N, Unknown: tl.Spool.N}
 	}
 	out.Statuses, out.Clients, out.Latency = statuses.Statuses(), clients.Clients(), times.Summary()
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
@@ -67,11 +68,23 @@ type fate struct {
 	missing, stopped string
 }
 
-// tell makes a scenario Inconclusive (schedule-missed) if requests are missing, or if agents stopped early
-// and it does not fail. Claims that are inconclusive lose their text, as the cause is told once for the
-// scenario.
+// tell makes a scenario Inconclusive (schedule-missed) if requests are missing, or if agents stopped early,
+// unless it fails. If requests are missing, only conformance can fail: more requests would not make the
+// admissions of the others right, but may explain everything else. Claims that are inconclusive lose their
+// text, as the cause is told once for the scenario.
 func (is fate) tell(out result.Scenario) result.Scenario {
-	if is.missing == "" && (is.stopped == "" || out.Verdict == verdict.Fail) {
+	proof := out.Verdict == verdict.Fail
+	if is.missing != "" {
+		proof = false
+		for i := range out.Claims {
+			if c := &out.Claims[i]; c.Kind == verdict.ClaimConformance && c.Verdict == verdict.Fail {
+				proof = true
+			} else if c.Verdict == verdict.Fail {
+				c.Verdict = verdict.Inconclusive
+			}
+		}
+	}
+	if proof || is.missing == "" && is.stopped == "" {
 		return out
 	}
 	for i := range out.Claims {
@@ -152,6 +165,21 @@ type Agent struct {
 	Spill func() (timeline.Spill, error)
 	Pacer pacing.Pacer
 	Network
+	// sends is the scenario of the last order.
+	sends *scenario.Scenario
+}
+
+// Kept returns a part of the last order as it may be kept: without secrets, and with the terms by which it
+// can be judged alone. Others send to the same target, so no denial in it is held against the target.
+func (a *Agent) Kept(w fleet.Work, tl *timeline.Timeline) *timeline.Timeline {
+	out := *redact.New([]*scenario.Scenario{a.sends}, nil, "").CopyOf(tl)
+	h := &out.Header
+	h.DriftPPM, h.CompleteFrom, h.Interrupted = otherDrift, completeFrom, true
+	h.Judged = terms(doubtful(a.sends), tl)
+	h.Judged.SingleUnits = freeCosts(a.sends)
+	h.Notes = append(slices.Clip(h.Notes), fmt.Sprintf("part %d of %d: other agents sent to the same target",
+		w.Part+1, w.Of))
+	return &out
 }
 
 // scenario parses the scenario of an order again, with the variables of the order and of this machine.
@@ -186,6 +214,7 @@ func (a *Agent) Prepare(ctx context.Context, w fleet.Work) (*timeline.Schedule, 
 	if err != nil {
 		return nil, "", nil, err
 	}
+	a.sends = s
 	whole, err := s.Plan(order.ID, order.Seed)
 	if err != nil {
 		return nil, "", nil, err

@@ -180,6 +180,18 @@ func TestMissingRequestsAccuseNobody(t *testing.T) {
 			t.Errorf("%v of a whole recording: got %v, want %v", v, got.Verdict, want)
 		}
 	}
+	claims := func(kind verdict.ClaimKind) []verdict.Claim {
+		return []verdict.Claim{{Kind: kind, Verdict: verdict.Fail}}
+	}
+	if got := lost.tell(result.Scenario{Verdict: verdict.Fail,
+		Claims: claims(verdict.ClaimConformance)}); got.Verdict != verdict.Fail {
+		t.Errorf("what the others were admitted is too much: got %v, want a FAIL", got.Verdict)
+	}
+	if got := lost.tell(result.Scenario{Verdict: verdict.Fail,
+		Claims: claims(verdict.ClaimRetryAfterHonored)}); got.Verdict != verdict.Inconclusive ||
+		got.Claims[0].Verdict != verdict.Inconclusive {
+		t.Errorf("what missing requests may explain: got %v with %v", got.Verdict, got.Claims)
+	}
 	for _, r := range []verdict.Reason{verdict.Interrupted, verdict.TooFew} {
 		cut := stopped.tell(result.Scenario{Claims: []verdict.Claim{{Reason: r, Text: "no client waited",
 			Verdict: verdict.Inconclusive}}})

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/redis"
@@ -19,9 +20,11 @@ import (
 const childEnds = 3 * time.Second
 
 // start starts a program that ends with this one. It returns the function that ends it, and a channel that is
-// closed when it has ended. stop waits for grace before it kills.
-func start(c *exec.Cmd, grace time.Duration) (stop func() error, ended chan struct{}, err error) {
-	endWithUs(c)
+// closed when it has ended. stop waits for grace before it kills. The child gets the signal by if this
+// program is killed.
+func start(c *exec.Cmd, grace time.Duration, by syscall.Signal) (stop func() error, ended chan struct{},
+	err error) {
+	endWithUs(c, by)
 	begun := make(chan error)
 	ended = make(chan struct{})
 	go func() {
@@ -58,7 +61,8 @@ func Self(errw io.Writer, environ []string, args ...string) (stop func() error, 
 	c := exec.Command(self, args...)
 	c.Args[0] = "rlcheck" // whatever the file is called
 	c.Env, c.Stderr = environ, errw
-	stop, _, err = start(c, childEnds)
+	// An agent that is told to end keeps its part of the recording first.
+	stop, _, err = start(c, childEnds, syscall.SIGTERM)
 	return stop, err
 }
 
@@ -85,7 +89,7 @@ func InstalledRedis(program string) (url string, stop func() error, err error) {
 	c := exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
 		"--daemonize", "no", "--loglevel", "warning")
 	c.Dir = os.TempDir()
-	stop, ended, err := start(c, 0)
+	stop, ended, err := start(c, 0, syscall.SIGKILL)
 	if err != nil {
 		return "", nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// endWithUs makes the system end a child when this program is killed.
-func endWithUs(c *exec.Cmd) {
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+// endWithUs makes the system end a child by a signal when this program is killed.
+func endWithUs(c *exec.Cmd, by syscall.Signal) {
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: by, Setpgid: true}
 }

@@ -11,8 +11,11 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/fleet"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/redis"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
@@ -84,17 +87,32 @@ func runAgent(e *cli.Env, f *agentFlags) error {
 		name = thisAgent()
 	}
 	e.Say.Notef("agent %s waits for a run", name)
+	sender := &trial.Agent{Version: e.Version, Allow: f.allow, Socket: f.request.UnixSocket, Keys: keys,
+		TLS: tls, Env: e.Getenv, Spill: recording.Spill}
 	err = fleet.Serve(ctx, redis.Exchanger{Client: client, Prefix: fleet.Prefix}, fleet.AgentOptions{
-		Name: name, Version: e.Version,
-		Sender: &trial.Agent{Version: e.Version, Allow: f.allow, Socket: f.request.UnixSocket,
-			Keys: keys, TLS: tls, Env: e.Getenv,
-			Spill: recording.Spill},
-		Say: e.Say.Notef,
+		Name: name, Version: e.Version, Sender: sender, Say: e.Say.Notef,
+		Keep: func(w fleet.Work, tl *timeline.Timeline) error {
+			path, err := keepPart(sender.Kept(w, tl))
+			if err == nil {
+				e.Say.Line(fmt.Sprintf("agent %s: its part of the recording was not taken: %s kept in %s "+
+					"(rlcheck check %s judges it)", name, quantity.Plural(tl.Sent(), "request"), path, path))
+			}
+			return err
+		},
 	})
 	if errors.Is(err, context.Canceled) {
 		return cli.ExitStatus(cli.ExitInterrupted)
 	}
 	return err
+}
+
+// keepPart keeps a part of a recording in a new file of the folder for temporary files.
+func keepPart(tl *timeline.Timeline) (path string, err error) {
+	f, err := os.CreateTemp("", "rlcheck-part-*.ndjson.gz") // no name that an order or another user chose
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), errors.Join(f.Close(), rundir.KeepTimeline(f.Name(), tl))
 }
 
 // thisAgent returns a name for an agent: its machine and process.
