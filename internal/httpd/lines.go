@@ -12,27 +12,27 @@ import (
 type LinesKey struct{}
 
 // keeping is a listener whose connections keep what they read.
-type keeping struct{ *net.TCPListener }
+type keeping struct{ net.Listener }
 
 // Accept waits for the next connection.
 func (l keeping) Accept() (net.Conn, error) {
-	c, err := l.AcceptTCP()
+	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &kept{TCPConn: c}, nil
+	return &kept{Conn: c}, nil
 }
 
 // kept is a connection that keeps what was read since the last answer, up to the size of a header block.
 type kept struct {
-	*net.TCPConn
+	net.Conn
 	mu   sync.Mutex
 	read []byte
 }
 
 // Read reads from the connection.
 func (c *kept) Read(b []byte) (int, error) {
-	n, err := c.TCPConn.Read(b)
+	n, err := c.Conn.Read(b)
 	c.mu.Lock()
 	c.read = append(c.read, b[:min(n, maxHeader-len(c.read))]...)
 	c.mu.Unlock()

@@ -83,9 +83,14 @@ func (o ListenOptions) Listen(h http.Handler, addr string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
+	return On(l, h), nil
+}
+
+// On serves h to the connections that l accepts, on whatever network.
+func On(l net.Listener, h http.Handler) *Server {
 	s := &Server{listener: keeping{l}, done: make(chan error, 1), server: newServer(h)}
 	go func() { s.done <- s.server.Serve(s.listener) }()
-	return s, nil
+	return s
 }
 
 // Addr returns the address, with its port, that the server listens at.

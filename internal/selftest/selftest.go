@@ -106,13 +106,14 @@ func (r *Result) Killed(scenario string) (killed, claimed int) {
 
 // Bundled parses the bundled scenarios with their own targets and limits, ascending by id. It leaves out
 // those that take minutes.
-func Bundled() ([]*scenario.Scenario, error) { return parse("*.yaml") }
+func Bundled() ([]*scenario.Scenario, error) { return parse(grammar.Options{}, "*.yaml") }
 
 // All parses the scenarios of Bundled, followed by those that take minutes, which a self-test does not try.
-func All() ([]*scenario.Scenario, error) { return parse("*.yaml", "more/*.yaml") }
+func All() ([]*scenario.Scenario, error) { return parse(grammar.Options{}, "*.yaml", "more/*.yaml") }
 
-// parse reads the bundled scenarios whose names match the patterns.
-func parse(patterns ...string) ([]*scenario.Scenario, error) {
+// parse reads the bundled scenarios whose names match the patterns, without an environment.
+func parse(o grammar.Options, patterns ...string) ([]*scenario.Scenario, error) {
+	o.Env = func(string) (string, bool) { return "", false }
 	var names []string
 	for _, p := range patterns {
 		found, err := fs.Glob(scenarios.FS, p)
@@ -127,8 +128,7 @@ func parse(patterns ...string) ([]*scenario.Scenario, error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := grammar.Parse(text, name,
-			grammar.Options{Env: func(string) (string, bool) { return "", false }})
+		s, err := grammar.Parse(text, name, o)
 		if err != nil {
 			return nil, err
 		}

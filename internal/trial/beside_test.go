@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -31,7 +32,7 @@ func atOnce(t *testing.T, limit, fault string) (all []result.Scenario, longest, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := newPipeNet()
+		n := new(pipe.Network)
 		url, stop, err := n.Listen(h)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
@@ -26,7 +27,7 @@ func behindCache(t *testing.T, id string, header map[string]string) (out result.
 	t.Helper()
 	const limit = "token-bucket,rate=100/s,burst=20"
 	synctest.Test(t, func(t *testing.T) {
-		n := newPipeNet()
+		n := new(pipe.Network)
 		l, err := spec.Parse(limit)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
 
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -54,7 +55,7 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 		{"too short windows", 65 * time.Second, 65 * time.Second, 2 * time.Second, verdict.Fail, 0, 0, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			n := newPipeNet()
+			n := new(pipe.Network)
 			counts := map[string]int{}
 			_, stop, _ := n.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Date", time.Now().Add(x.told).UTC().Format(http.TimeFormat))
@@ -98,7 +99,7 @@ func TestOtherLimitsAssumeNoClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		n := newPipeNet()
+		n := new(pipe.Network)
 		counts := map[string]int{}
 		_, stop, _ := n.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header()["Date"] = nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
 
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -25,7 +26,7 @@ func journaled(t *testing.T, s *scenario.Scenario) (out result.Scenario, text []
 	var b bytes.Buffer
 	synctest.Test(t, func(*testing.T) {
 		out = Scenario(context.Background(), s, Options{
-			ID: "m", Seed: 1, Embed: embedded, Network: newPipeNet(), Pacer: pacing.Sleep(),
+			ID: "m", Seed: 1, Embed: embedded, Network: new(pipe.Network), Pacer: pacing.Sleep(),
 			Journal: func() *ndjson.JournalWriter { return ndjson.NewJournal(&b, nil) },
 		})
 		time.Sleep(time.Minute)

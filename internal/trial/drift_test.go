@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -44,7 +45,7 @@ func TestASlewedClockIsNoFault(t *testing.T) {
 	for ppm, want := range map[int64]verdict.Verdict{0: verdict.Pass, 150: verdict.Pass,
 		700: verdict.Inconclusive, 1800: verdict.Fail} {
 		synctest.Test(t, func(t *testing.T) {
-			n, start := newPipeNet(), time.Now()
+			n, start := new(pipe.Network), time.Now()
 			full := time.Duration(0) // when the bucket is full, by the clock of the target
 			_, stop, _ := n.Listen(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				now := time.Since(start) + time.Since(start)*time.Duration(ppm)/1_000_000

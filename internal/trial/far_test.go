@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
@@ -19,7 +20,7 @@ import (
 )
 
 // farNet is a network whose targets are 80 to 120 ms away, there and back.
-type farNet struct{ *pipeNet }
+type farNet struct{ *pipe.Network }
 
 func (n farNet) Listen(h http.Handler) (string, func() error, error) {
 	var mu sync.Mutex
@@ -30,7 +31,7 @@ func (n farNet) Listen(h http.Handler) (string, func() error, error) {
 		mu.Unlock()
 		time.Sleep(d)
 	}
-	return n.pipeNet.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return n.Network.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		way()
 		h.ServeHTTP(w, r)
 		way()
@@ -49,7 +50,7 @@ func farAway(t *testing.T, only string) []result.Scenario {
 		var out result.Scenario
 		synctest.Test(t, func(*testing.T) {
 			out = Scenario(context.Background(), s,
-				Options{ID: "m", Seed: 1, Embed: embedded, Network: farNet{newPipeNet()},
+				Options{ID: "m", Seed: 1, Embed: embedded, Network: farNet{new(pipe.Network)},
 					Pacer: pacing.Sleep()})
 			time.Sleep(time.Minute)
 		})

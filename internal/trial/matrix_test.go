@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -55,7 +56,7 @@ func virtually(t *testing.T, s *scenario.Scenario) result.Scenario {
 	var out result.Scenario
 	synctest.Test(t, func(*testing.T) {
 		out = Scenario(context.Background(), s,
-			Options{ID: "m", Seed: 1, Embed: embedded, Network: newPipeNet(), Pacer: pacing.Sleep()})
+			Options{ID: "m", Seed: 1, Embed: embedded, Network: new(pipe.Network), Pacer: pacing.Sleep()})
 		time.Sleep(time.Minute) // lets what was on its way at the end come to its end
 	})
 	return out
@@ -155,14 +156,11 @@ func diagnosed(t *testing.T, out result.Scenario, fault string) {
 	}
 }
 
-// against runs a scenario against a target with a fault: in virtual time, but for faults of our own server.
+// against runs a scenario against a target with a fault in virtual time.
 func against(t *testing.T, s *scenario.Scenario, fault string) result.Scenario {
 	t.Helper()
 	wrong := *s
 	wrong.Target.Fault = fault
-	if fault == "key-by-field-case" || fault == "key-by-spaces" { // which only our own server shows
-		return Scenario(context.Background(), &wrong, Options{ID: "m", Seed: 1, Embed: embedded})
-	}
 	return virtually(t, &wrong)
 }
 
@@ -210,8 +208,8 @@ func TestProofsAreThoseOfTheJudge(t *testing.T) {
 			var quick result.Scenario
 			synctest.Test(t, func(*testing.T) {
 				quick = Scenario(context.Background(), &wrong,
-					Options{ID: "m", Seed: 1, Embed: embedded, Network: newPipeNet(), Pacer: pacing.Sleep(),
-						OnlyProofs: true})
+					Options{ID: "m", Seed: 1, Embed: embedded, Network: new(pipe.Network),
+						Pacer: pacing.Sleep(), OnlyProofs: true})
 				time.Sleep(time.Minute)
 			})
 			full := quick

@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -110,7 +111,7 @@ func TestABoundaryThatWasMissedIsTriedWithAWiderLead(t *testing.T) {
 		record := func(s *scenario.Scenario) (out result.Scenario) {
 			synctest.Test(t, func(*testing.T) {
 				out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1,
-					Embed: embedded, Network: slow{newPipeNet(), x.delay},
+					Embed: embedded, Network: slow{new(pipe.Network), x.delay},
 					Pacer: behind{pacing.Sleep(), x.late}})
 				time.Sleep(time.Minute)
 			})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
@@ -32,7 +33,7 @@ func inARow(t *testing.T, opts grammar.Options, fault string, only ...string) (a
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := newPipeNet()
+		n := new(pipe.Network)
 		url, stop, err := n.Listen(h)
 		if err != nil {
 			t.Fatal(err)

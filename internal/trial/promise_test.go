@@ -11,6 +11,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -100,13 +101,13 @@ func TestWhatIsNotPromisedIsNotCounted(t *testing.T) {
 
 // choosy is a network whose target does not take a method.
 type choosy struct {
-	*pipeNet
+	*pipe.Network
 	method string
 	status int
 }
 
 func (n choosy) Listen(h http.Handler) (string, func() error, error) {
-	return n.pipeNet.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return n.Network.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == n.method {
 			w.WriteHeader(n.status)
 			return
@@ -142,7 +143,7 @@ func TestAMethodThatIsNotTakenIsNotCounted(t *testing.T) {
 			var out result.Scenario
 			synctest.Test(t, func(*testing.T) {
 				o := Options{ID: "m", Seed: 1, Embed: embedded, Pacer: pacing.Sleep()}
-				o.Network = choosy{newPipeNet(), x.method, x.status}
+				o.Network = choosy{new(pipe.Network), x.method, x.status}
 				out = Scenario(context.Background(), s, o)
 			})
 			isIt := func(c verdict.Claim) bool { return c.ID == "methods-taken" }

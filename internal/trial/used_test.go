@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
@@ -56,7 +57,7 @@ func twoRuns(t *testing.T, limit, fault string) (out []result.Scenario) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		n := newPipeNet()
+		n := new(pipe.Network)
 		h, err := target.New(target.Options{Limit: s.Limit, Fault: fault, PartitionHeader: "X-Api-Key"})
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,195 @@
+package trial_test
+
+import (
+	"bufio"
+	"hash/fnv"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/selftest"
+	"github.com/rlcheck/rlcheck/internal/trial/pipe"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// powerLimits are limits that users have, from one a minute to ten thousand a second.
+var powerLimits = []struct{ name, spec string }{
+	{"B10", "token-bucket,rate=10/s,burst=20"},
+	{"B100", "token-bucket,rate=100/s,burst=20"},
+	{"B1000", "token-bucket,rate=1000/s,burst=100"},
+	{"W", "fixed-window,rate=100/1m"},
+	{"L", "sliding-window-log,rate=60/1m"},
+	{"C", "sliding-window-counter,rate=50/1s"},
+}
+
+// powerWays are how far a target is away: the time to it, and back.
+var powerWays = []time.Duration{0, 10 * time.Millisecond, 60 * time.Millisecond}
+
+// sampled tells whether a cell is tried: all with RLCHECK_SOAK, else one in so many, always the same.
+func sampled(cell string, oneIn uint32) bool {
+	h := fnv.New32a()
+	h.Write([]byte(cell))
+	return os.Getenv("RLCHECK_SOAK") != "" || h.Sum32()%oneIn == 0
+}
+
+// cells reads a list of cells: LIMIT/WAY/SCENARIO/FAULT, one a line.
+func cells(t *testing.T, name string) (out []string) {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if line, _, _ := strings.Cut(lines.Text(), "#"); strings.TrimSpace(line) != "" {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+// said is what a result says of itself in one line.
+func said(out result.Scenario) string {
+	text := out.Verdict.String() + " " + string(out.Reason) + " " + out.Detail
+	for _, c := range out.Claims {
+		if c.Verdict != verdict.Pass {
+			text += "; " + c.ID + " " + c.Verdict.String() + ": " + c.Text
+		}
+	}
+	return text
+}
+
+// TestPower is the fault matrix at the limits that users have. A claimed fault that the limit can show is
+// never passed, and found in 95 of 100 cells. A right target is not accused. RLCHECK_SOAK tries all cells.
+func TestPower(t *testing.T) {
+	holes := cells(t, "testdata/power_holes.txt")
+	count := map[verdict.Verdict]int{}
+	for _, l := range powerLimits {
+		trials, err := selftest.Trials(l.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, way := range powerWays {
+			for _, x := range trials {
+				cell := strings.Join([]string{l.name, way.String(), x.Scenario.ID, x.Fault}, "/")
+				if x.Unfit != "" || !sampled(cell, oneIn(l.name)) {
+					continue
+				}
+				t.Run(cell, func(t *testing.T) {
+					out := selftest.Virtually(t, x.Scenario, &pipe.Network{Way: way})
+					t.Log(said(out))
+					switch hole := slices.Contains(holes, cell); {
+					case x.Fault == "":
+						if out.Verdict == verdict.Fail {
+							t.Errorf("a right target is accused: %s", said(out))
+						}
+						return
+					case hole && out.Verdict != verdict.Pass:
+						t.Errorf("testdata/power_holes.txt has this cell, and it is %s", out.Verdict)
+					case !hole && out.Verdict == verdict.Pass:
+						t.Error("the fault passed")
+					}
+					count[out.Verdict]++
+				})
+			}
+		}
+	}
+	t.Logf("%d caught, %d inconclusive, %d passed", count[verdict.Fail], count[verdict.Inconclusive],
+		count[verdict.Pass])
+	all := count[verdict.Fail] + count[verdict.Inconclusive] + count[verdict.Pass]
+	if os.Getenv("RLCHECK_SOAK") != "" && count[verdict.Fail]*100 < 95*all {
+		t.Errorf("%d of %d cells are caught, want 95 %%", count[verdict.Fail], all)
+	}
+}
+
+// oneIn is how many cells of a limit the sample has one of: fewer of a fast limit, whose loads are large.
+func oneIn(limit string) uint32 {
+	switch limit {
+	case "B10000":
+		return 1000
+	case "B1000":
+		return 150
+	}
+	return 20
+}
+
+// impostor is a network on which a handler that limits nothing stands in for every target.
+type impostor struct {
+	pipe.Network
+	http.Handler
+}
+
+func (n *impostor) Listen(http.Handler) (string, func() error, error) {
+	return n.Network.Listen(n.Handler)
+}
+
+// always answers every request alike.
+func always(status int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
+}
+
+// oneInNine answers one request in nine, and the others otherwise.
+func oneInNine(otherwise http.HandlerFunc) http.HandlerFunc {
+	var n atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1)%9 != 1 {
+			otherwise(w, r)
+		}
+	}
+}
+
+// hang answers nothing until the client leaves, which a server notices once it has read the body.
+func hang(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
+// impostors are targets that are no limiters.
+var impostors = []struct {
+	name string
+	make func() http.HandlerFunc
+}{
+	{"always-200", func() http.HandlerFunc { return always(200) }},
+	{"always-429", func() http.HandlerFunc { return always(429) }},
+	{"always-502", func() http.HandlerFunc { return always(502) }},
+	{"always-404", func() http.HandlerFunc { return always(404) }},
+	{"always-301", func() http.HandlerFunc { return always(301) }},
+	{"hangs", func() http.HandlerFunc { return hang }},
+	{"one-in-nine-else-502", func() http.HandlerFunc { return oneInNine(always(502)) }},
+	{"one-in-nine-else-reset", func() http.HandlerFunc {
+		return oneInNine(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	}},
+}
+
+// TestNothingPassesAnImpostor: no scenario passes a target that is no limiter.
+func TestNothingPassesAnImpostor(t *testing.T) {
+	holes := cells(t, "testdata/power_holes.txt")
+	for _, l := range powerLimits {
+		trials, err := selftest.Trials(l.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range trials {
+			for _, i := range impostors {
+				cell := l.name + "/" + i.name + "/" + x.Scenario.ID
+				if x.Fault != "" || x.Unfit != "" || !sampled(cell, 2*oneIn(l.name)) ||
+					slices.Contains(holes, i.name+"/"+x.Scenario.ID) {
+					continue
+				}
+				t.Run(cell, func(t *testing.T) {
+					out := selftest.Virtually(t, x.Scenario, &impostor{Handler: i.make()})
+					t.Log(said(out))
+					if out.Verdict == verdict.Pass {
+						t.Error("a target that is no limiter passed")
+					}
+				})
+			}
+		}
+	}
+}
