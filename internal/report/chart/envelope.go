@@ -77,7 +77,7 @@ func admissions(obs []timeline.Observation, h timeline.Header, tick time.Duratio
 				o.FirstByte + h.ClockError + h.Drift(o.FirstByte), float64(max(o.Cost, 1))})
 		}
 	}
-	slices.SortFunc(out, func(a, b admission) int { return int(a.e - b.e) })
+	slices.SortFunc(out, func(a, b admission) int { return cmp.Compare(a.e, b.e) })
 	return out
 }
 
@@ -155,7 +155,7 @@ func inBucket(all []admission, r spec.Rate) []point {
 	for i := range starts {
 		starts[i] = i
 	}
-	slices.SortFunc(starts, func(a, b int) int { return int(all[a].s - all[b].s) })
+	slices.SortFunc(starts, func(a, b int) int { return cmp.Compare(all[a].s, all[b].s) })
 	place := make([]int, len(all))
 	for k, i := range starts {
 		place[i] = k
