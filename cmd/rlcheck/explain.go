@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	_ "embed" // the words
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/preset"
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -28,15 +31,15 @@ func newExplainCmd(e *cli.Env) *cobra.Command {
 		Long:    explainLong,
 		Example: "  rlcheck explain too-few\n  rlcheck explain align\n  rlcheck explain reasons",
 		RunE: func(_ *cobra.Command, args []string) error {
-			entries, err := glossary(e)
+			all, err := glossary(e)
 			if err != nil {
 				return err
 			}
 			if len(args) == 0 {
-				listWords(e, entries)
+				all.list(e)
 				return nil
 			}
-			return explainWord(e, strings.Join(args, " "), entries)
+			return all.explain(e, strings.Join(args, " "))
 		},
 	}
 }
@@ -46,64 +49,175 @@ that a SPEC may name, the rules of header fields, the faults, the bundled scenar
 flags and the members of JSON documents. Without a word it lists all words by group. With the name of a group
 (reasons, keys) it explains each word of the group.`
 
-// explainWord prints the words of a group, or every entry of a name. A fault and its scenario may have the
-// same name.
-func explainWord(e *cli.Env, word string, entries []entry) error {
-	for _, g := range wordGroups {
-		if plain(word) == g.plural || plain(word) == g.kind {
-			listGroup(e, g, entries)
-			return nil
+// words is a group of words. Each kind of word has one, such as reason and its plural, reasons.
+type words struct {
+	kind, plural, about string
+	all                 []word
+}
+
+type word struct{ id, text string }
+
+// vocabulary are the groups in the order in which explain lists them.
+type vocabulary []words
+
+// wordsText has the groups, "[kind] plural: about", each with the words that nothing else defines. The lines
+// of a word's text are indented by a tab.
+//
+//go:embed words.txt
+var wordsText string
+
+// glossary returns all words. Those of the program itself come from what it is made of.
+func glossary(e *cli.Env) (vocabulary, error) {
+	var out vocabulary
+	for line := range strings.Lines(wordsText) {
+		line = strings.TrimSuffix(line, "\n")
+		text, indented := strings.CutPrefix(line, "\t")
+		switch kind, rest, group := strings.Cut(strings.TrimPrefix(line, "["), "] "); {
+		case indented:
+			all := out[len(out)-1].all
+			w := &all[len(all)-1]
+			w.text = strings.TrimPrefix(w.text+"\n"+text, "\n")
+		case group:
+			plural, about, _ := strings.Cut(rest, ": ")
+			out = append(out, words{kind: kind, plural: plural, about: about})
+		default:
+			out[len(out)-1].all = append(out[len(out)-1].all, word{id: line})
 		}
 	}
-	i := find(entries, word)
-	if name, _, configured := preset.Cut(word); i < 0 && configured {
-		limit, err := spec.Parse(word)
+	out.spec()
+	out.verdicts()
+	for _, m := range document.Members() {
+		out.add("member", m.Name, "of "+m.Object+": "+m.About)
+	}
+	out.commands(e)
+	return out, out.scenarios(e)
+}
+
+// add adds a word to the group of a kind. A word that is there already gets one more line.
+func (v vocabulary) add(kind, id, text string) {
+	g := &v[slices.IndexFunc(v, func(g words) bool { return g.kind == kind })]
+	if i := slices.IndexFunc(g.all, func(w word) bool { return w.id == id }); i >= 0 {
+		g.all[i].text += "\n" + text
+	} else {
+		g.all = append(g.all, word{id, text})
+	}
+}
+
+// verdicts adds the words of verdicts, the rules and the formats.
+func (v vocabulary) verdicts() {
+	for _, k := range verdict.FindingKinds() {
+		v.add("finding", string(k), k.About())
+	}
+	for _, k := range verdict.ClaimKinds() {
+		v.add("claim", string(k), k.About())
+	}
+	for _, name := range report.Formats() {
+		v.add("format", name, report.About(name))
+	}
+	for _, r := range headers.Rules() {
+		about, _ := r.About()
+		v.add("rule", string(r), about.Text+"\nlevel: "+about.Level.String()+"\nsource: "+about.Source+
+			some("\nobserved: ", r.Seen())+some("\nnot judged: ", r.Unseen()))
+	}
+}
+
+// some returns a text behind its label, or nothing for an empty one.
+func some(label, text string) string {
+	if text == "" {
+		return ""
+	}
+	return label + text
+}
+
+// spec adds the algorithms and the keys of a SPEC, and the products.
+func (v vocabulary) spec() {
+	for _, a := range spec.Algorithms() {
+		v.add("algorithm", string(a), a.Doc()+"\nkeys: "+strings.Join(spec.Keys(a), ", "))
+	}
+	for _, d := range spec.KeyDocs() {
+		text := d.Text
+		if d.Values != "" {
+			text += "\n" + d.Key + "=" + strings.ReplaceAll(d.Values, " or ", " or "+d.Key+"=")
+		}
+		for _, w := range d.Words {
+			text += "\n" + d.Key + "=" + w.Word + ": " + w.Text
+		}
+		of := strings.Trim(fmt.Sprint(d.Algorithms), "[]")
+		v.add("key", d.Key, text+some("\nwithout it: ", d.Default)+"\nof: "+strings.ReplaceAll(of, " ", ", "))
+	}
+	for _, p := range preset.All() {
+		text := fmt.Sprintf("%s: %s\n%s is %s", p.Title, p.Proof(), p.Written(), becomes(p.Written()))
+		for _, k := range p.Keys {
+			text += "\n" + k.Form()
+			switch {
+			case k.Needed:
+				text += " (needed)"
+			case k.Default != "":
+				text += " (default " + k.Default + ")"
+			}
+		}
+		v.add("preset", p.Name, text+some("\nalso: ", strings.Join(p.Also, ", "))+some("\nknow: ", p.Differs)+
+			"\nsource: "+p.Source)
+	}
+}
+
+// becomes returns the SPEC of a preset. The examples of all products have one, which a test ensures.
+func becomes(written string) string {
+	limit, err := spec.Parse(written)
+	if err != nil {
+		return err.Error()
+	}
+	return limit.String()
+}
+
+// scenarios adds the faults and the bundled scenarios.
+func (v vocabulary) scenarios(e *cli.Env) error {
+	catches, err := sources.CaughtBy(e.Getenv)
+	if err != nil {
+		return err
+	}
+	for _, f := range target.Faults() {
+		text := f.Sentence + "\nseen: " + f.Citation
+		if by := catches[f.Name]; len(by) > 0 {
+			text += "\ncaught by: " + strings.Join(by, ", ") + request.PromisedOnly(f)
+		}
+		v.add("fault", f.Name, text)
+	}
+	for _, name := range append([]string{""}, sources.NamedOnly()...) {
+		given, err := sources.ReadBuiltin(name)
 		if err != nil {
-			return cli.Usagef("%w", err)
+			return err
 		}
-		e.Say.Resultf("%s is %s\n", word, limit)
-		return explainWord(e, name, entries)
-	}
-	if i < 0 {
-		return cli.Usagef("%q: there is no such word%s", word, cli.Mend(nearestEntry(plain(word),
-			entries)))
-	}
-	for _, en := range entries {
-		if en == entries[i] || plain(en.id) == plain(word) || en.id == "--"+word {
-			e.Say.Resultf("%s (%s)\n%s\n", en.id, en.kind, en.text)
+		for _, src := range given {
+			s, err := grammar.Parse(src.Text, src.Name, grammar.Options{Env: e.Getenv})
+			if err != nil {
+				return err
+			}
+			v.add("scenario", s.ID, fmt.Sprintf("%s\nkind: %s\nsource: %s\ncatches: %s\nlimit: %s",
+				s.Title, s.Kind, s.Source, strings.Join(s.Catches, ", "), s.Limit))
 		}
 	}
 	return nil
 }
 
-// listGroup prints the words of a group, each with the first line of its explanation.
-func listGroup(e *cli.Env, g wordGroup, entries []entry) {
-	e.Say.Resultf("%s: %s\n", g.plural, g.about)
-	for _, en := range entries {
-		if en.kind == g.kind {
-			first, _, _ := strings.Cut(en.text, "\n")
-			e.Say.Resultf("  %-22s %s\n", en.id, first)
-		}
-	}
-}
-
-// listWords prints every word, by group.
-func listWords(e *cli.Env, entries []entry) {
-	const columns = 100
-	for _, g := range wordGroups {
-		e.Say.Resultf("%s: %s\n", g.plural, g.about)
-		line := " "
-		for _, en := range entries {
-			if en.kind != g.kind {
-				continue
+// commands adds the commands and their flags. A flag that several commands share is explained once.
+func (v vocabulary) commands(e *cli.Env) {
+	root := newRootCmd(&cli.Env{Say: &cli.Speaker{}, Getenv: e.Getenv}) // its flags are set nowhere else
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		v.add("flag", "--"+f.Name, "of every command: "+f.Usage)
+	})
+	flags := &v[slices.IndexFunc(v, func(g words) bool { return g.kind == "flag" })]
+	for _, c := range root.Commands() {
+		v.add("command", c.Name(), cmp.Or(c.Long, c.Short))
+		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			i := slices.IndexFunc(flags.all, func(w word) bool { return w.id == "--"+f.Name })
+			if i >= 0 && strings.HasSuffix(flags.all[i].text, ": "+f.Usage) {
+				before := strings.TrimSuffix(flags.all[i].text, f.Usage)
+				flags.all[i].text = strings.TrimSuffix(before, ": ") + ", " + c.Name() + ": " + f.Usage
+				return
 			}
-			if len(line)+1+len(en.id) > columns {
-				e.Say.Resultf("%s\n", line)
-				line = " "
-			}
-			line += " " + en.id
-		}
-		e.Say.Resultf("%s\n", line)
+			v.add("flag", "--"+f.Name, "of "+c.Name()+": "+f.Usage)
+		})
 	}
 }
 
@@ -113,166 +227,78 @@ func plain(word string) string {
 	return strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(strings.TrimSpace(word)))
 }
 
-// find returns the index of the entry for a word, -1 if there is none. A flag needs no dashes. A claim with a
-// name in it (denials-below, latency-denied-p99) has the entry of its kind. A pair of a SPEC (align=first)
-// has the entry of its key.
-func find(entries []entry, word string) int {
-	word = plain(word)
-	if i := slices.IndexFunc(entries, func(en entry) bool { return plain(en.id) == word }); i >= 0 {
-		return i
-	}
-	if i := slices.IndexFunc(entries, func(en entry) bool { return en.id == "--"+word }); i >= 0 {
-		return i
-	}
-	if key, _, pair := strings.Cut(word, "="); pair {
-		return slices.IndexFunc(entries, func(en entry) bool { return en.kind == "key" && en.id == key })
-	}
-	// It may be another name of the product.
-	if p, known := preset.Find(word); known {
-		return slices.IndexFunc(entries,
-			func(en entry) bool { return en.kind == "preset" && en.id == p.Name })
-	}
-	kind := string(verdict.KindOf(word))
-	return slices.IndexFunc(entries, func(en entry) bool { return en.kind == "claim" && en.id == kind })
-}
-
-// nearestEntry suggests the word that the user meant.
-func nearestEntry(word string, entries []entry) string {
-	ids := make([]string, len(entries))
-	for i, en := range entries {
-		ids[i] = plain(en.id)
-	}
-	if near := spell.Suggest(word, ids); near != "" {
-		return near
-	}
-	return "rlcheck explain lists all words"
-}
-
-// entry explains one word of rlcheck.
-type entry struct{ id, kind, text string }
-
-// glossary returns every word of a report and of a SPEC, and every fault, rule of a field and bundled
-// scenario.
-func glossary(e *cli.Env) ([]entry, error) {
-	out := slices.Concat(words, findingWords(), claimWords(), vocabulary, closedLists, formatWords(),
-		specWords(), presetWords())
-	catches, err := sources.CaughtBy(e.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range target.Faults() {
-		text := f.Sentence + "\nseen: " + f.Citation
-		if by := catches[f.Name]; len(by) > 0 {
-			text += "\ncaught by: " + strings.Join(by, ", ") + request.PromisedOnly(f)
-		}
-		out = append(out, entry{f.Name, "fault", text})
-	}
-	for _, r := range headers.Rules() {
-		about, _ := r.About()
-		text := fmt.Sprintf("%s\nlevel: %s\nsource: %s", about.Text, about.Level, about.Source)
-		if seen := r.Seen(); seen != "" {
-			text += "\nobserved: " + seen
-		}
-		if why := r.Unseen(); why != "" {
-			text += "\nnot judged: " + why
-		}
-		out = append(out, entry{string(r), "rule", text})
-	}
-	given, err := sources.ReadBuiltin("")
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range sources.NamedOnly() {
-		more, err := sources.ReadBuiltin(name)
-		if err != nil {
-			return nil, err
-		}
-		given = append(given, more...)
-	}
-	for _, src := range given {
-		s, err := grammar.Parse(src.Text, src.Name, grammar.Options{Env: e.Getenv})
-		if err != nil {
-			return nil, err
-		}
-		text := fmt.Sprintf("%s\nkind: %s\nsource: %s\ncatches: %s\nlimit: %s",
-			s.Title, s.Kind, s.Source, strings.Join(s.Catches, ", "), s.Limit)
-		out = append(out, entry{s.ID, "scenario", text})
-	}
-	return slices.Concat(out, memberWords(), commandWords(e)), nil
-}
-
-// memberWords returns the members of JSON documents. A name that several objects use is one word.
-func memberWords() (out []entry) {
-	for _, m := range document.Members() {
-		text := "of " + m.Object + ": " + m.About
-		if i := slices.IndexFunc(out, func(en entry) bool { return en.id == m.Name }); i >= 0 {
-			out[i].text += "\n" + text
-		} else {
-			out = append(out, entry{m.Name, "member", text})
-		}
-	}
-	return out
-}
-
-// commandWords returns the commands and their flags. A flag that several commands share is explained once.
-func commandWords(e *cli.Env) (out []entry) {
-	root := newRootCmd(&cli.Env{Say: &cli.Speaker{}, Getenv: e.Getenv}) // its flags are set nowhere else
-	var flags []entry
-	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
-		flags = append(flags, entry{"--" + f.Name, "flag", "of every command: " + f.Usage})
-	})
-	for _, c := range root.Commands() {
-		text := c.Short
-		if c.Long != "" {
-			text = c.Long
-		}
-		out = append(out, entry{c.Name(), "command", text})
-		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-			i := slices.IndexFunc(flags, func(en entry) bool { return en.id == "--"+f.Name })
-			switch own := "of " + c.Name() + ": " + f.Usage; {
-			case i < 0:
-				flags = append(flags, entry{"--" + f.Name, "flag", own})
-			case strings.HasSuffix(flags[i].text, ": "+f.Usage):
-				flags[i].text = strings.TrimSuffix(flags[i].text, ": "+f.Usage) + ", " + c.Name() + ": " +
-					f.Usage
-			default:
-				flags[i].text += "\n" + own
+// find returns the id of a word; "" if there is none. A flag needs no dashes. A claim with a name in it
+// (denials-below, latency-denied-p99) is a word of its kind. A pair of a SPEC (align=first) is its key. A
+// product may have other names.
+func (v vocabulary) find(text string) (id string) {
+	key, _, _ := strings.Cut(plain(text), "=")
+	product, _ := preset.Find(plain(text))
+	for _, try := range []struct{ kind, id string }{{"", plain(text)}, {"flag", "--" + plain(text)},
+		{"key", key}, {"preset", product.Name}, {"claim", string(verdict.KindOf(plain(text)))}} {
+		for _, g := range v {
+			for _, w := range g.all {
+				if (try.kind == "" || try.kind == g.kind) && plain(w.id) == plain(try.id) && w.id != "" {
+					return w.id
+				}
 			}
-		})
+		}
 	}
-	return append(out, flags...)
+	return ""
 }
 
-// claimWords returns the kinds of claims.
-func claimWords() (out []entry) {
-	for _, k := range verdict.ClaimKinds() {
-		out = append(out, entry{string(k), "claim", k.About()})
+// explain prints the words of a group, or every word of a name. A fault and its scenario may have the same
+// name.
+func (v vocabulary) explain(e *cli.Env, text string) error {
+	var ids []string
+	for _, g := range v {
+		if plain(text) == g.plural || plain(text) == g.kind {
+			e.Say.Resultf("%s: %s\n", g.plural, g.about)
+			for _, w := range g.all {
+				first, _, _ := strings.Cut(w.text, "\n")
+				e.Say.Resultf("  %-22s %s\n", w.id, first)
+			}
+			return nil
+		}
+		for _, w := range g.all {
+			ids = append(ids, plain(w.id))
+		}
 	}
-	return out
+	id := v.find(text)
+	if name, _, configured := preset.Cut(text); id == "" && configured {
+		limit, err := spec.Parse(text)
+		if err != nil {
+			return cli.Usagef("%w", err)
+		}
+		e.Say.Resultf("%s is %s\n", text, limit)
+		return v.explain(e, name)
+	}
+	if id == "" {
+		near := cmp.Or(spell.Suggest(plain(text), ids), "rlcheck explain lists all words")
+		return cli.Usagef("%q: there is no such word%s", text, cli.Mend(near))
+	}
+	for _, g := range v {
+		for _, w := range g.all {
+			if w.id == id || plain(w.id) == plain(text) || w.id == "--"+text {
+				e.Say.Resultf("%s (%s)\n%s\n", w.id, g.kind, w.text)
+			}
+		}
+	}
+	return nil
 }
 
-// specWords returns the algorithms and the keys of a SPEC.
-func specWords() (out []entry) {
-	for _, a := range spec.Algorithms() {
-		text := a.Doc() + "\nkeys: " + strings.Join(spec.Keys(a), ", ")
-		out = append(out, entry{string(a), "algorithm", text})
+// list prints every word, by group.
+func (v vocabulary) list(e *cli.Env) {
+	const columns = 100
+	for _, g := range v {
+		e.Say.Resultf("%s: %s\n", g.plural, g.about)
+		line := " "
+		for _, w := range g.all {
+			if len(line)+1+len(w.id) > columns {
+				e.Say.Resultf("%s\n", line)
+				line = " "
+			}
+			line += " " + w.id
+		}
+		e.Say.Resultf("%s\n", line)
 	}
-	for _, d := range spec.KeyDocs() {
-		text := d.Text + "\n" + d.Key + "=" + strings.ReplaceAll(d.Values, " or ", " or "+d.Key+"=")
-		if d.Values == "" {
-			text = d.Text
-		}
-		for _, w := range d.Words {
-			text += "\n" + d.Key + "=" + w.Word + ": " + w.Text
-		}
-		if d.Default != "" {
-			text += "\nwithout it: " + d.Default
-		}
-		var of []string
-		for _, a := range d.Algorithms {
-			of = append(of, string(a))
-		}
-		out = append(out, entry{d.Key, "key", text + "\nof: " + strings.Join(of, ", ")})
-	}
-	return out
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
+	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -199,4 +200,12 @@ func createFile(name string, text []byte) error {
 		_ = os.Remove(name) // the first error counts
 	}
 	return err
+}
+
+// listPresets is `rlcheck list presets`. For each product it prints what may be written, the SPEC that it
+// becomes, and the evidence for that.
+func listPresets(e *cli.Env) {
+	for _, p := range preset.All() {
+		e.Say.Resultf("%-22s %s\n%-22s %s (%s)\n", p.Name, p.Written(), "", becomes(p.Written()), p.Proof())
+	}
 }

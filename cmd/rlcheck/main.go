@@ -90,7 +90,7 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 		newExplainCmd(e), newRetryAfterCmd(e), newSelftestCmd(e), newManCmd(e), newVersionCmd(e))
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultHelpCmd()
-	settleCompletion(e, root)
+	settleCompletion(root)
 	return root
 }
 

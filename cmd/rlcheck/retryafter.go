@@ -50,6 +50,7 @@ func newRetryAfterCmd(e *cli.Env) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&client, "client", "", "print a client that honours it: "+
 		strings.Join(languages, ", "))
-	completeFlag(cmd, "client", languages)
+	_ = cmd.RegisterFlagCompletionFunc("client",
+		cobra.FixedCompletions(languages, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -27,10 +27,10 @@ func ParsePromises(words []string, strict bool) ([]verdict.Promise, error) {
 	return out, nil
 }
 
-// WordsOf returns promises as words.
-func WordsOf(promises []verdict.Promise) []string {
-	out := make([]string, len(promises))
-	for i, p := range promises {
+// WordsOf returns promises, or formats, as words.
+func WordsOf[T ~string](all []T) []string {
+	out := make([]string, len(all))
+	for i, p := range all {
 		out[i] = string(p)
 	}
 	return out
