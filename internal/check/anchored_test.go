@@ -10,7 +10,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -244,7 +243,7 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := streamed(t, tl, limit, o, pieces.Caps{Piece: 8})
+			s := streamed(t, tl, limit, o, inTurnCaps)
 			if j.Verdict != c.want || s.Verdict != c.want {
 				t.Errorf("%s, %s, cost %d: got %v, as a stream %v; want %v", c.spec, side, c.cost, j.Verdict,
 					s.Verdict, c.want)

@@ -17,7 +17,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -194,7 +193,7 @@ func BenchmarkBounds(b *testing.B) {
 	}
 }
 
-// BenchmarkStream measures a Stream that judges one partition in pieces. It reports observations a second of
+// BenchmarkStream measures a Stream of one partition. It reports observations a second of
 // CPU, and the bytes that it holds before its end, in all and for each observation.
 func BenchmarkStream(b *testing.B) {
 	for _, text := range benchSpecs {
@@ -206,7 +205,7 @@ func BenchmarkStream(b *testing.B) {
 				var held int64
 				for b.Loop() {
 					before, began := live(), cpuTime()
-					s := newStream(spec.Limit{p}, timeline.Header{}, Options{}, pieces.Caps{})
+					s := newStream(spec.Limit{p}, timeline.Header{}, Options{}, inTurnCaps)
 					for i := range obs {
 						if err := s.Observe(&obs[i]); err != nil {
 							b.Fatal(err)

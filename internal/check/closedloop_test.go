@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -24,7 +25,7 @@ func TestClosedLoopsAreExplained(t *testing.T) {
 		explained := 0
 		for seed := range uint64(5) {
 			tl := closedLoop(t, text, 64, 20_000, seed)
-			c := judge.New(tl, limit, Options{})
+			c := judge.New(history.RecordingOf(tl), limit, Options{})
 			if search.Simply(c.Parts[0].Histories[0], limit, []int64{int64(limit[0].PhaseFrom)}) {
 				explained++
 			}

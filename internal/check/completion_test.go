@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -465,7 +464,7 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := streamed(t, tl, limit, Options{SkipMeasure: true}, pieces.Caps{Whole: 1 << 30})
+			got := streamed(t, tl, limit, Options{SkipMeasure: true}, caps{whole: 1 << 30})
 			if kindsOf(got) != kindsOf(want) {
 				t.Fatalf("%s, round %d: got %s, want %s", text, round, kindsOf(got), kindsOf(want))
 			}

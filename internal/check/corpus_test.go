@@ -12,7 +12,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -30,7 +29,6 @@ type matter struct {
 	limit spec.Limit
 	tl    *timeline.Timeline
 	o     Options
-	caps  pieces.Caps
 }
 
 // corpusPair returns pair number n, ok=false where its keys do not go together. Two of three recordings have
@@ -42,7 +40,10 @@ func corpusPair(n int) (p matter, spec string, ok bool) {
 	if lim == nil || unknowns(limit) > 1 {
 		return p, spec, false
 	}
-	p = matter{limit: limit, tl: clockedTraffic(r, lim, limit), caps: everything(r)}
+	p = matter{limit: limit, tl: clockedTraffic(r, lim, limit)}
+	r.IntN(4) // two draws without use: the corpus was made with them
+	r.IntN(64)
+	r.IntN(25)
 	p.tl.Observations = p.tl.Observations[:min(len(p.tl.Observations), 6+r.IntN(24))]
 	if r.IntN(3) > 0 {
 		most := 1 + r.IntN(5)
@@ -143,10 +144,11 @@ func ranges(numbers []int) string {
 	return text
 }
 
-// judged returns the judgement of the pair by Judge, and that by Stream where it differs.
+// judged returns the judgement of the pair by Judge, and that by a Stream of one partition after the other
+// where it differs.
 func (p matter) judged() string {
 	text := record(Judge(p.tl, p.limit, p.o))
-	s := newStream(p.limit, p.tl.Header, p.o, p.caps)
+	s := newStream(p.limit, p.tl.Header, p.o, inTurnCaps)
 	for i := range p.tl.Observations {
 		_ = s.Observe(&p.tl.Observations[i]) // Finish returns it again
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -23,27 +24,28 @@ const (
 //
 // Partitions that an earlier run may have used (Header.CompleteFrom) are not new. Of these, earlier requests
 // prove nothing.
-func diagnose(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o Options) *verdict.Diagnosis {
+func diagnose(rec *history.Recording, limit spec.Limit, j *verdict.Judgement, o Options) *verdict.Diagnosis {
 	if j.Verdict != verdict.Fail || !deniesTooMuch(j) {
 		return nil
 	}
-	one := inOnePartition(tl)
+	one := rec.AsOne()
 	several := len(j.Partitions) > 1
 	why := ""
 	if several && tried(one, limit, o).verdict == verdict.Pass {
 		why = fmt.Sprintf("if all %d clients are one client, the declared limit explains them; if they "+
 			"are separate clients, it does not", len(j.Partitions))
 	}
-	if why == "" && tl.Header.CompleteFrom == 0 && deniedNew(tl, limit) && explainedByEarlier(one, limit, o) {
+	if why == "" && rec.Header.CompleteFrom == 0 && deniedNew(rec, limit) &&
+		explainedByEarlier(one, limit, o) {
 		why = usedEarlier(len(j.Partitions))
 	}
-	if why == "" || smallerQuota(tl, limit, j, o) {
+	if why == "" || smallerQuota(rec, limit, j, o) {
 		return nil
 	}
 	d := &verdict.Diagnosis{Kind: verdict.SharedQuota, Text: sharedText, Why: why}
 	if len(limit) == 1 {
 		empty := limit[0]
-		if empty.Start = spec.StartEmpty; tried(tl, spec.Limit{empty}, o).verdict == verdict.Pass {
+		if empty.Start = spec.StartEmpty; tried(rec, spec.Limit{empty}, o).verdict == verdict.Pass {
 			d.Text += emptyText
 		}
 	}
@@ -51,12 +53,12 @@ func diagnose(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o O
 }
 
 // deniedNew tells whether some partition was denied before it could have used up the quota of a new one.
-func deniedNew(tl *timeline.Timeline, limit spec.Limit) bool {
+func deniedNew(rec *history.Recording, limit spec.Limit) bool {
 	least := limit.Full()
-	return slices.ContainsFunc(tl.ByPartition(), func(p timeline.Part) bool {
-		var first *timeline.Observation // the denial that was answered first
-		for i := range p.Observations {
-			o := &p.Observations[i]
+	return slices.ContainsFunc(rec.Parts, func(p history.Partition) bool {
+		var first *history.Observation // the denial that was answered first
+		for i := range p.Obs {
+			o := &p.Obs[i]
 			if o.Answered && o.Outcome == timeline.Denied && (first == nil || o.FirstByte < first.FirstByte) {
 				first = o
 			}
@@ -65,8 +67,8 @@ func deniedNew(tl *timeline.Timeline, limit spec.Limit) bool {
 			return false
 		}
 		asked := first.Cost
-		for i := range p.Observations {
-			if o := &p.Observations[i]; o.Outcome != timeline.Denied && o.Sent <= first.FirstByte {
+		for i := range p.Obs {
+			if o := &p.Obs[i]; o.Outcome != timeline.Denied && o.Sent <= first.FirstByte {
 				asked += o.Cost
 			}
 		}
@@ -77,7 +79,7 @@ func deniedNew(tl *timeline.Timeline, limit spec.Limit) bool {
 // explainedByEarlier tells whether requests before a recording of one partition may explain it. They left a
 // bucket at some level. They may have left any window, so no window is judged that began before the
 // recording.
-func explainedByEarlier(one *timeline.Timeline, limit spec.Limit, o Options) bool {
+func explainedByEarlier(one *history.Recording, limit spec.Limit, o Options) bool {
 	earlier := slices.Clone(limit)
 	for i, p := range limit {
 		p.Start = spec.StartUnknown
@@ -107,21 +109,12 @@ func deniesTooMuch(j *verdict.Judgement) bool {
 	})
 }
 
-// inOnePartition returns a recording with all requests in one partition.
-func inOnePartition(tl *timeline.Timeline) *timeline.Timeline {
-	out := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
-	for i := range out.Observations {
-		out.Observations[i].Partition = ""
-	}
-	return out
-}
-
 // smallerQuota tells whether a smaller burst or quota of each partition explains the recording.
-func smallerQuota(tl *timeline.Timeline, limit spec.Limit, j *verdict.Judgement, o Options) bool {
+func smallerQuota(rec *history.Recording, limit spec.Limit, j *verdict.Judgement, o Options) bool {
 	if len(limit) != 1 {
 		return false
 	}
 	return slices.ContainsFunc(bursts(limit[0], j), func(b int64) bool {
-		return b < limit[0].Full() && tried(tl, spec.Limit{limit[0].WithFull(b)}, o).verdict == verdict.Pass
+		return b < limit[0].Full() && tried(rec, spec.Limit{limit[0].WithFull(b)}, o).verdict == verdict.Pass
 	})
 }

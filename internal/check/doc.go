@@ -10,7 +10,6 @@
 //	phases    where windows may begin anywhere: boxes of phases, refuted one by one
 //	witness   the fewest requests that prove a finding, and the sentence about them
 //	judge     one recording in memory: bounds, then phases, then the search; what a PASS is worth
-//	pieces    a partition that is too large for that
 //	check     Judge, Stream and Panel; what else would explain a recording that fails
 //
 // To add a limiter, write its file in limiter: its Bound, its Model, and the kind that has both. Then list

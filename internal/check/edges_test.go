@@ -10,7 +10,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -234,7 +233,7 @@ func TestMissingRequestsMayHaveEmptiedABusyBucket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, pieces.Caps{Whole: 1, Piece: 1})
+		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, inTurnCaps)
 		if got := []bool{whole.Verdict == verdict.Fail, stream.Verdict == verdict.Fail}; got[0] != wrong ||
 			got[1] != wrong {
 			t.Errorf("denied at %s: accused %v (whole, as a stream), want %v", last, got, wrong)
@@ -324,7 +323,7 @@ func TestMissingRequestsMayHaveCreatedAPartition(t *testing.T) {
 						FirstByte: at[1], Answered: true, Outcome: timeline.Allowed})
 			}
 			whole := judgeBy(t, tl, spec, Options{SkipMeasure: true})
-			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, pieces.Caps{Piece: 1})
+			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, inTurnCaps)
 			if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 				t.Errorf("%s, at %s: accused: %+v, as a stream %+v", spec, at[0], whole.Partitions,
 					stream.Partitions)
@@ -367,8 +366,8 @@ func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
 		}
 		o := judge.Options{SkipMeasure: true}
 		for _, j := range []*verdict.Judgement{judgeBy(t, tl, spec, o),
-			streamed(t, tl, mustLimit(t, spec), o, pieces.Caps{Piece: 1}),
-			streamed(t, tl, mustLimit(t, spec), o, pieces.Caps{Whole: 9})} {
+			streamed(t, tl, mustLimit(t, spec), o, inTurnCaps),
+			streamed(t, tl, mustLimit(t, spec), o, caps{whole: 9})} {
 			if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew ||
 				j.Detail != history.UnsureEdges {
 				t.Errorf("%s: got %s, %s: %s", spec, j.Verdict, j.Reason, j.Detail)
@@ -418,7 +417,7 @@ func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream := streamed(t, recorded(c.late), limit, o, pieces.Caps{Piece: 8})
+		stream := streamed(t, recorded(c.late), limit, o, inTurnCaps)
 		if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 			t.Errorf("%s: %v, as a stream %v, though %s: %+v", c.spec, whole.Verdict, stream.Verdict,
 				c.explains, whole.Partitions[0].Findings)

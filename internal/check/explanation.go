@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -21,13 +22,13 @@ type attempt struct {
 
 // tried judges all of a recording under another limit, on the side that o asks for. The bounds come first, as
 // they are fast and refute most limits. A limit that cannot be judged fails.
-func tried(tl *timeline.Timeline, limit spec.Limit, o Options) attempt {
-	if _, err := reference.NewLimit(limit); err != nil || judge.Fits(tl, limit) != nil {
+func tried(rec *history.Recording, limit spec.Limit, o Options) attempt {
+	if _, err := reference.NewLimit(limit); err != nil || judge.Fits(rec, limit) != nil {
 		return attempt{verdict: verdict.Fail}
 	}
 	var out attempt
 	for _, bounds := range []bool{true, false} {
-		c := judge.New(tl, limit,
+		c := judge.New(rec, limit,
 			Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true})
 		c.Quick, c.BoundsOnly = true, bounds
 		c.Judge()
@@ -42,28 +43,28 @@ func tried(tl *timeline.Timeline, limit spec.Limit, o Options) attempt {
 // Explains tells whether a recording does not refute limit. It is Judge without findings, whose witnesses are
 // most of the work. Of o it takes Conformance and Shared.
 func Explains(tl *timeline.Timeline, limit spec.Limit, o Options) bool {
-	return tried(tl, limit, o).verdict != verdict.Fail
+	return tried(history.RecordingOf(tl), limit, o).verdict != verdict.Fail
 }
 
 // inquiry looks for limits that explain a recording. Its work is counted in judged requests and not in time,
 // so the same recording always has the same result.
 type inquiry struct {
-	tl *timeline.Timeline
-	o  Options
+	rec *history.Recording
+	o   Options
 	// left is how many requests may still be judged. tries is how many limits were tried.
 	left  int64
 	tries int
 	found []verdict.Explanation
 	// known are the quotas that were measured for each rate.
 	known map[spec.Rate][]int64
-	// whole judges the whole recording if tl is only its beginning, otherwise it is nil. wholes is how often
+	// whole judges the whole recording if rec is only its beginning, otherwise it is nil. wholes is how often
 	// it may still be called.
 	whole  func(spec.Limit) attempt
 	wholes int
 }
 
-func newInquiry(tl *timeline.Timeline, o Options) *inquiry {
-	return &inquiry{tl: tl, o: o, left: hintWork, wholes: wholeTries}
+func newInquiry(rec *history.Recording, o Options) *inquiry {
+	return &inquiry{rec: rec, o: o, left: hintWork, wholes: wholeTries}
 }
 
 // wholeTries is how many limits are tried on the whole of a recording that is too large to be judged at once.
@@ -74,7 +75,7 @@ const hintWork = 1 << 21
 
 // spent subtracts the work of judging n limits from what is left. It returns false if less is left.
 func (q *inquiry) spent(n int) bool {
-	cost := int64(n) * int64(len(q.tl.Observations)+16)
+	cost := int64(n) * int64(q.rec.Len()+16)
 	if q.left < cost {
 		q.left = 0
 		return false
@@ -92,7 +93,7 @@ func (q *inquiry) try(guesses []guess) {
 		}
 		q.tries++
 		limit := spec.Limit{g.policy}
-		a := tried(q.tl, limit, q.o)
+		a := tried(q.rec, limit, q.o)
 		if a.verdict == verdict.Pass && q.whole != nil {
 			if q.wholes--; q.wholes < 0 {
 				q.left = 0
@@ -173,7 +174,7 @@ func (q *inquiry) ended() string {
 // usedBefore says what an unknown level at the start may mean if the client is new.
 func (q *inquiry) usedBefore() string {
 	unknown := func(e verdict.Explanation) bool { return e.Limit[0].Start == spec.StartUnknown }
-	if q.tl.Header.CompleteFrom > 0 || !slices.ContainsFunc(q.found, unknown) {
+	if q.rec.Header.CompleteFrom > 0 || !slices.ContainsFunc(q.found, unknown) {
 		return ""
 	}
 	return "; or others used the quota before: does the limiter count addresses?"

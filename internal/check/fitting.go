@@ -16,11 +16,11 @@ import (
 func (q *inquiry) measured(p spec.Policy) verdict.Measured {
 	const questions = 64 // a measurement takes about as many judgements
 	limit := spec.Limit{p}
-	if _, err := reference.NewLimit(limit); err != nil || judge.Fits(q.tl, limit) != nil ||
+	if _, err := reference.NewLimit(limit); err != nil || judge.Fits(q.rec, limit) != nil ||
 		!q.spent(questions) {
 		return verdict.Measured{}
 	}
-	c := judge.New(q.tl, limit, Options{Conformance: q.o.Conformance, Shared: q.o.Shared})
+	c := judge.New(q.rec, limit, Options{Conformance: q.o.Conformance, Shared: q.o.Shared})
 	c.Quick, c.BoundsOnly, c.Frugal = true, true, true
 	out := make([]verdict.Measured, len(c.Parts))
 	judge.Each(len(c.Parts), func(i int) {

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -93,7 +91,7 @@ func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 		if r.IntN(4) == 0 {
 			cutAmid(r, tl)
 		}
-		j := streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r))
+		j := streamed(t, tl, limit, Options{SkipMeasure: true}, anyBeginning(r))
 		if verdicts[j.Verdict]++; j.Verdict == verdict.Fail {
 			t.Errorf("round %d, %s: accused: %+v", round, text, j.Partitions)
 		}
@@ -123,7 +121,7 @@ func TestBucketsBesideHeldRequestsAreNeverAccused(t *testing.T) {
 						60 * time.Millisecond}[r.IntN(10)/9])))
 				})
 			if j := streamed(t, tl, limit, Options{SkipMeasure: true},
-				everything(r)); j.Verdict == verdict.Fail {
+				anyBeginning(r)); j.Verdict == verdict.Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
 		}
@@ -149,28 +147,9 @@ func TestDenialsWithoutAFirstByteMayOpenWindows(t *testing.T) {
 				}
 			}
 			if j := streamed(t, tl, limit, Options{SkipMeasure: true},
-				everything(r)); j.Verdict == verdict.Fail {
+				anyBeginning(r)); j.Verdict == verdict.Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
-		}
-	}
-}
-
-// TestManyWindowsOfOneRequest: what was settled about windows that requests open is dropped, except for the
-// last window.
-func TestManyWindowsOfOneRequest(t *testing.T) {
-	tl := &timeline.Timeline{}
-	for i := range 500 {
-		at := time.Duration(i) * 10 * time.Millisecond
-		tl.Observations = append(tl.Observations,
-			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
-				Sent: at, FirstByte: at + time.Microsecond, Answered: true, Outcome: timeline.Allowed})
-	}
-	for block := 1; block < 20; block++ {
-		caps := pieces.Caps{Piece: 7 + block}
-		if j := streamed(t, tl, mustLimit(t, "fixed-window,rate=3/2ms,align=first"),
-			Options{SkipMeasure: true}, caps); j.Verdict != verdict.Pass {
-			t.Errorf("blocks of %d: got %s", block, kindsOf(j))
 		}
 	}
 }
@@ -193,41 +172,9 @@ func TestAMissingRequestReadsAClockThatStoodStill(t *testing.T) {
 	add(9, 56_900, 56_950)
 	add(2, 56_900, 61_880)
 	for _, j := range []*verdict.Judgement{byBounds(tl, limit, Options{SkipMeasure: true}),
-		streamed(t, tl, limit, Options{SkipMeasure: true}, pieces.Caps{Piece: 8})} {
+		streamed(t, tl, limit, Options{SkipMeasure: true}, inTurnCaps)} {
 		if j.Verdict == verdict.Fail {
 			t.Errorf("accused: %s", fmt.Sprint(j.Partitions))
 		}
-	}
-}
-
-// TestLostRequestsStayBesideThoseHeldForEver: a lost request may be decided at any time, and so open a
-// window, however many places are taken.
-func TestLostRequestsStayBesideThoseHeldForEver(t *testing.T) {
-	s := newStream(mustLimit(t, "fixed-window,rate=9/2ms,align=first + concurrency,limit=9,hold=0s.."),
-		timeline.Header{},
-		Options{SkipMeasure: true}, pieces.Caps{Piece: 8})
-	for i := range 400 {
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
-			Sent: time.Duration(i) * 100 * time.Microsecond}
-		switch o.FirstByte, o.Answered, o.Outcome = o.Sent, true, timeline.Denied; {
-		case i < 9: // its end was not seen
-			o.Outcome = timeline.Allowed
-		case i == 20:
-			o.FirstByte, o.Answered, o.Outcome = 0, false, timeline.Unknown
-		}
-		if err := s.Observe(&o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	x, kept := pieces.New(planOf(s), "", false, nil), false
-	s.partitions[""].tape.Each(s.store, func(o *history.Observation) bool {
-		x.Observe(o)
-		return true
-	})
-	for _, o := range x.Obs {
-		kept = kept || o.Seq == 20
-	}
-	if x.From == 0 || !kept {
-		t.Errorf("from %d: the lost request is kept: %t", x.From, kept)
 	}
 }

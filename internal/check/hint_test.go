@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -32,7 +32,7 @@ func TestGuessesAreSPECs(t *testing.T) {
 		var guessed []guess
 		few := answered(t, mustPolicy(t, "token-bucket,rate=10/s,burst=3"), evenly(9, 0, time.Millisecond))
 		for _, k := range families {
-			q := &inquiry{tl: few, left: hintWork}
+			q := &inquiry{rec: history.RecordingOf(few), left: hintWork}
 			two := &verdict.Judgement{Partitions: make([]verdict.PartitionVerdict, 2)}
 			guessed = append(guessed, k.guesses(q, limit[0], two)...)
 		}
@@ -138,7 +138,7 @@ func TestHintsAreShort(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	c := judge.New(tl, limit, Options{SkipMeasure: true})
+	c := judge.New(history.RecordingOf(tl), limit, Options{SkipMeasure: true})
 	c.Quick = true
 	box, _ := phases.Of(limit[0], tl.Header)
 	s := c.NewSearch(&phases.Group{Parts: c.Parts[0].Histories})
@@ -275,7 +275,7 @@ func TestHintSaysThatNothingExplains(t *testing.T) {
 	if err != nil || j.Verdict != verdict.Fail || len(j.Explanations) > 0 || !none {
 		t.Errorf("got %v, hint %q, error %v, want that nothing explains it", j.Verdict, j.Hint, err)
 	}
-	q := &inquiry{tl: tl, left: 1000}
+	q := &inquiry{rec: history.RecordingOf(tl), left: 1000}
 	for _, f := range families {
 		q.try(f.guesses(q, limit[0], j))
 	}
@@ -313,9 +313,8 @@ func TestLargeRecordingsAreTriedToo(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tl := answered(t, mustPolicy(t, tt.served), evenly(60, 0, 20*time.Millisecond))
-			caps := pieces.Caps{Held: tt.held, Whole: search.MostEvents}
 			s := newStream(mustLimit(t, "token-bucket,rate=10/s,burst=3"), tl.Header, Options{Hint: true},
-				caps)
+				caps{held: tt.held, whole: wholeLimit})
 			for i := range tl.Observations {
 				if err := s.Observe(&tl.Observations[i]); err != nil {
 					t.Fatal(err)

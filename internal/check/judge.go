@@ -1,6 +1,7 @@
 package check
 
 import (
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -26,17 +27,18 @@ var (
 //
 // Its error wraps ErrTooLarge if the arithmetic would overflow, or ErrUnsorted. Nothing is judged then.
 func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgement, error) {
-	if err := judge.Fits(tl, limit); err != nil {
+	if len(tl.Observations) > heldLimit {
+		return inTurn(tl, limit, o)
+	}
+	rec := history.RecordingOf(tl)
+	if err := judge.Fits(rec, limit); err != nil {
 		return nil, err
 	}
-	if len(tl.Observations) > heldLimit {
-		return inPieces(tl, limit, o)
-	}
-	return explained(judge.New(tl, limit, o), limit), nil
+	return explained(judge.New(rec, limit, o), limit), nil
 }
 
-// inPieces judges a recording that is too large to be judged at once.
-func inPieces(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgement, error) {
+// inTurn judges a recording that is too large to be judged at once.
+func inTurn(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgement, error) {
 	s := NewStream(limit, tl.Header, o)
 	for i := range tl.Observations {
 		if s.Observe(&tl.Observations[i]) != nil {
@@ -51,8 +53,8 @@ func explained(c *judge.Case, limit spec.Limit) *verdict.Judgement {
 	c.Judge()
 	j := c.Judgement()
 	if c.O.Hint {
-		if j.Diagnosis = diagnose(c.Tl, limit, j, c.O); j.Diagnosis == nil {
-			j.Explanations, j.Hint = newInquiry(c.Tl, c.O).explain(limit, j)
+		if j.Diagnosis = diagnose(c.Rec, limit, j, c.O); j.Diagnosis == nil {
+			j.Explanations, j.Hint = newInquiry(c.Rec, c.O).explain(limit, j)
 		}
 	}
 	return j

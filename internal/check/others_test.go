@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/judge"
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -38,7 +37,7 @@ func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 			Conformance: []verdict.Conformance{"", "", "", verdict.UpperBound, verdict.LowerBound}[r.IntN(5)]}
 		where := fmt.Sprintf("round %d, %s (%s), %+v", round, text, known, o)
 		j := byBounds(tl, limit, o)
-		s := streamed(t, tl, limit, o, everything(r))
+		s := streamed(t, tl, limit, o, anyBeginning(r))
 		if j.Verdict == verdict.Fail || s.Verdict == verdict.Fail {
 			t.Errorf("%s: whole %s %+v, streamed %s %+v%s", where, j.Verdict, j.Partitions, s.Verdict,
 				s.Partitions, small(tl, limit))
@@ -95,7 +94,7 @@ func TestOthersPlaceAndCreateToo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := streamed(t, tl, limit, o, pieces.Caps{Piece: 8})
+		s := streamed(t, tl, limit, o, inTurnCaps)
 		if j.Verdict != c.want || s.Verdict != c.want && s.Verdict != verdict.Pass {
 			t.Errorf("%s: %v, as a stream %v, want %v: %+v", c.spec, j.Verdict, s.Verdict, c.want,
 				j.Partitions[0])

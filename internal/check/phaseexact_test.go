@@ -32,7 +32,7 @@ func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 			}
 			tl := randomHistory(r, lim,
 				shape{requests: 3 + r.IntN(6), gap: 20, late: 30, costs: r.IntN(3) == 0})
-			h := judge.New(tl, limit, Options{}).Parts[0].Histories[0]
+			h := judge.New(history.RecordingOf(tl), limit, Options{}).Parts[0].Histories[0]
 			from := r.Int64N(20)
 			b := phases.Cell{Interval: history.Interval{From: from, To: from + r.Int64N(12)},
 				Policy: limit[0]}
@@ -89,7 +89,7 @@ func TestPhasesBeyondNumberAreGivenUp(t *testing.T) {
 	}
 	tl := (&fuzzReader{[]byte("0000Yz0\t\t\t\t)" +
 		"\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t)\t\t\t\t\t\t\t)\t\t\t)\\t")}).timeline()
-	c := judge.New(tl, limit, Options{})
+	c := judge.New(history.RecordingOf(tl), limit, Options{})
 	s := c.NewSearch(&phases.Group{Parts: c.Parts[0].Histories})
 	box, _ := phases.Of(limit[0], tl.Header)
 	if _, ok := s.Refute(box); ok || !s.Capped || s.Tried() > phases.StepBudget/4 {

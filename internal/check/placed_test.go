@@ -127,7 +127,7 @@ func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []in
 // stillRefuted tells whether a part of a witness would be a witness too.
 func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict.Finding,
 	mode verdict.Conformance) bool {
-	h := judge.New(tl, spec.Limit{pol}, Options{}).Parts[0].Histories[0]
+	h := judge.New(history.RecordingOf(tl), spec.Limit{pol}, Options{}).Parts[0].Histories[0]
 	var less, all []history.Event
 	for _, ev := range h.All {
 		if slices.Contains(f.Observations, ev.Seq) {

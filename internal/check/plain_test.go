@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
@@ -23,7 +24,7 @@ func TestPlainExplanationsExplain(t *testing.T) {
 		if !ok || p.limit.Completes() && !p.limit[0].InFlight() {
 			continue
 		}
-		c := judge.New(p.tl, p.limit, Options{})
+		c := judge.New(history.RecordingOf(p.tl), p.limit, Options{})
 		r := rand.New(rand.NewPCG(soakSeed+47, uint64(round)))
 		at := make([]int64, len(c.Limit))
 		for i, pol := range c.Limit {
@@ -102,7 +103,7 @@ func TestManyAtOnceAreExplained(t *testing.T) {
 			for seed := range uint64(10) {
 				late := []int64{4_000_000, 30_000_000}[seed%2]
 				tl := &timeline.Timeline{Observations: offeredLate(p, 3000, seed, late)}
-				c := judge.New(tl, mustLimit(t, spec), Options{})
+				c := judge.New(history.RecordingOf(tl), mustLimit(t, spec), Options{})
 				h := c.Parts[0].Histories[0]
 				if all++; search.Simply(h, c.Limit, []int64{int64(p.PhaseFrom)}) {
 					found++

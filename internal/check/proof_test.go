@@ -31,7 +31,7 @@ func TestWitnessOfACrowdIsCheap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := judge.New(tl, limit, Options{})
+	c := judge.New(history.RecordingOf(tl), limit, Options{})
 	pol := limit[0]
 	found := limiter.NewBound(pol, 0, 0).Over(c.Parts[0].Histories[0])
 	if found == nil {
@@ -58,7 +58,7 @@ func TestLargeWitnessIsCheap(t *testing.T) {
 			tl.Observations[n].Outcome = timeline.Denied
 		}
 		limit := mustLimit(t, fmt.Sprintf("sliding-window-log,rate=%d/1h", quota))
-		c := judge.New(tl, limit, Options{})
+		c := judge.New(history.RecordingOf(tl), limit, Options{})
 		found := phases.JudgeOne(c.Parts[0].Histories[0], limiter.NewBound(limit[0], 0, 0), verdict.Exact)
 		if found == nil {
 			t.Fatalf("quota %d: got no breach, want one", quota)

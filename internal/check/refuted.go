@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -20,10 +21,11 @@ func Refuted(tl *timeline.Timeline, limit spec.Limit, side verdict.Conformance, 
 	if _, err := reference.NewLimit(limit); err != nil {
 		return false, fmt.Errorf("check: %w", err)
 	}
-	if err := judge.Fits(tl, limit); err != nil {
+	rec := history.RecordingOf(tl)
+	if err := judge.Fits(rec, limit); err != nil {
 		return false, err
 	}
-	c := judge.New(tl, limit, Options{Conformance: side, SkipMeasure: true})
+	c := judge.New(rec, limit, Options{Conformance: side, SkipMeasure: true})
 	c.Quick, c.BoundsOnly, c.Few = true, !search, fewBoxes
 	c.Judge()
 	return c.Judgement().Verdict == verdict.Fail, nil

@@ -8,7 +8,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -34,7 +33,7 @@ func TestDividedRequestKeepsItsRest(t *testing.T) {
 	if got := byBounds(tl, limit, o).Verdict; got != verdict.Fail {
 		t.Errorf("the whole: got %s, want fail", got)
 	}
-	if got := streamed(t, tl, limit, o, pieces.Caps{}).Verdict; got != verdict.Fail {
+	if got := streamed(t, tl, limit, o, inTurnCaps).Verdict; got != verdict.Fail {
 		t.Errorf("the stream: got %s, want fail", got)
 	}
 }

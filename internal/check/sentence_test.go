@@ -7,7 +7,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -37,7 +36,7 @@ func says(t *testing.T, spec string, all ...told) (whole, stream string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := streamed(t, tl, limit, o, pieces.Caps{Piece: 8})
+	s := streamed(t, tl, limit, o, inTurnCaps)
 	if j.Verdict != verdict.Fail || s.Verdict != verdict.Fail {
 		t.Fatalf("%s: %v, as a stream %v, want fail", spec, j.Verdict, s.Verdict)
 	}
@@ -84,7 +83,8 @@ func TestWhatIsNotKnownWasNotAdmitted(t *testing.T) {
 			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true,
 				Outcome: outcome})
 	}
-	c := judge.New(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5,count=all"), Options{})
+	limit := mustLimit(t, "token-bucket,rate=1/s,burst=5,count=all")
+	c := judge.New(history.RecordingOf(tl), limit, Options{})
 	p := c.Parts[0]
 	f := c.Describe(p, []*limiter.Breach{search.Together(p.Histories[0].All)}, p.Histories[0].All, c.Limit[0],
 		history.Interval{}, 0)
@@ -147,7 +147,7 @@ func TestRequestsAreNotUnits(t *testing.T) {
 			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true,
 				Outcome: outcome})
 	}
-	c := judge.New(tl, mustLimit(t, "token-bucket,rate=1/s,burst=5"), Options{})
+	c := judge.New(history.RecordingOf(tl), mustLimit(t, "token-bucket,rate=1/s,burst=5"), Options{})
 	p := c.Parts[0]
 	f := c.Describe(p, []*limiter.Breach{search.Together(p.Histories[0].All)}, p.Histories[0].All, c.Limit[0],
 		history.Interval{}, 0)

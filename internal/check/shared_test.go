@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -193,7 +192,7 @@ func TestOthersMayBeginWindows(t *testing.T) {
 					FirstByte: at * time.Millisecond, Answered: true, Outcome: timeline.Allowed})
 		}
 		limit, o := mustLimit(t, spec), Options{Shared: true, SkipMeasure: true}
-		whole, stream := judgeBy(t, tl, spec, o), streamed(t, tl, limit, o, pieces.Caps{Piece: 1})
+		whole, stream := judgeBy(t, tl, spec, o), streamed(t, tl, limit, o, inTurnCaps)
 		if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
 			t.Errorf("%s: accused: %+v, as a stream %+v", spec, whole.Partitions, stream.Partitions)
 		}

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,43 +8,28 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
-	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
-	"github.com/rlcheck/rlcheck/internal/check/search"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Stream judges a recording that comes one observation at a time. It keeps about eight bytes of each on
-// tapes. They stay in memory up to tapeBudget bytes, and go on in a file (Options.Spill). It judges when all
-// observations have come. Judge streams recordings of more than heldLimit observations, so their judgements
-// are the same:
+// tapes. They stay in memory up to tapeBudget bytes, and go on in a file (Options.Spill). It judges when
+// all observations have come:
 //
-//   - One partition is judged after the other. Other limits are tried on the first heldLimit observations.
-//     One that explains these is tried on the whole recording (beginning.go).
-//   - A partition with more than search.MostEvents observations is judged in pieces. They overlap by as long
-//     as the limiter remembers and the requests in flight last. The bounds judge each like a recording that
-//     was cut out of traffic (package pieces). It is not searched exactly.
-//   - The phases and ranges that no piece has refuted are handed on from piece to piece. Partitions that
-//     share a phase hand them on too (pieces/survivors.go). Values that no single piece can tell apart are
-//     all kept. So a contradiction between pieces may be missed that the whole would show. None is made up.
-//   - The admissions under a bucket are bounded over the whole recording (pieces/overall.go). The bucket must
-//     not be charged late or start low, and no ban may be forgotten.
-//   - The policy is measured on the first search.MostEvents observations of a partition. If phases are not
-//     known, it is measured on the first few thousand.
-//   - Where requests place the windows (align=first, refresh), each piece is told how they lie at its
-//     beginning (history.Placement). The admissions in them are bounded over the whole recording. The windows
-//     may be unknown, since the recording began amid traffic or a time to live may have passed. Nothing is
-//     then asked until a silence after which everything begins anew.
-//   - A sliding window counter with align=first is judged in the stretches between the silences after which
-//     its windows begin anew. Each stretch has the phases that its pieces left alive (pieces/stretches.go).
+//   - Up to heldLimit observations are judged at once, as Judge does.
+//   - Of a larger recording, one partition is judged after the other. If an unknown phase is the same in all
+//     of them, their beginnings are judged together too. Other limits are tried on the first heldLimit
+//     observations.
+//   - Of a partition with more than wholeLimit observations, only these first ones are judged, as a recording
+//     that was cut out of traffic. PartitionVerdict.Left says how many were not.
 type Stream struct {
 	header timeline.Header
 	limit  spec.Limit
 	o      Options
-	caps   pieces.Caps
+	caps   caps
 
 	partitions map[string]*partition
 	recent     *partition
@@ -59,7 +43,7 @@ type Stream struct {
 	fitUnits int64
 	fitSpan  time.Duration
 	err      error
-	// until is when the first observation was sent that is not among the first heldLimit.
+	// until is when the first observation was sent that is not among the first caps.held.
 	until time.Duration
 	// quick asks for the verdict alone.
 	quick bool
@@ -67,9 +51,13 @@ type Stream struct {
 
 // The caps of a stream.
 const (
-	heldLimit  = 200_000 // the largest recording that is judged at once
+	heldLimit  = 200_000   // the largest recording that is judged at once
+	wholeLimit = 1_000_000 // the most observations of one partition that are judged
 	tapeBudget = 16 << 20
 )
+
+// caps are the caps of a stream: heldLimit, wholeLimit and tapeBudget except in tests.
+type caps struct{ held, whole, tapes int }
 
 // partition is one partition of a stream.
 type partition struct {
@@ -80,12 +68,11 @@ type partition struct {
 
 // NewStream returns a Stream for a recording with the given header.
 func NewStream(limit spec.Limit, header timeline.Header, o Options) *Stream {
-	return newStream(limit, header, o,
-		pieces.Caps{Held: heldLimit, Whole: search.MostEvents, Tapes: tapeBudget})
+	return newStream(limit, header, o, caps{heldLimit, wholeLimit, tapeBudget})
 }
 
-func newStream(limit spec.Limit, header timeline.Header, o Options, caps pieces.Caps) *Stream {
-	s := &Stream{header: header, limit: limit, o: o, caps: caps, end: header.Ended,
+func newStream(limit spec.Limit, header timeline.Header, o Options, c caps) *Stream {
+	s := &Stream{header: header, limit: limit, o: o, caps: c, end: header.Ended,
 		partitions: map[string]*partition{}, store: &history.Store{}}
 	s.counts = header.Counts()
 	s.err = judge.FitsSpan(&header, limit, 0, header.Ended, 0)
@@ -101,7 +88,7 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 	if s.err != nil {
 		return s.err
 	}
-	if s.count(o); s.counts.Sent == s.caps.Held+1 {
+	if s.count(o); s.counts.Sent == s.caps.held+1 {
 		s.until = o.Sent
 	}
 	st := s.recent
@@ -115,7 +102,7 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 	one := history.ObservationOf(o)
 	st.tape.Add(s.store, &one)
 	st.seen.Add(o)
-	if s.o.Spill != nil && s.store.Bytes() >= s.caps.Tapes {
+	if s.o.Spill != nil && s.store.Bytes() >= s.caps.tapes {
 		s.spill()
 	}
 	return s.err
@@ -196,13 +183,10 @@ func (s *Stream) Finish() (*verdict.Judgement, error) {
 	}
 	slices.SortFunc(parts, func(a, b *partition) int { return strings.Compare(a.name, b.name) })
 	var j *verdict.Judgement
-	if s.counts.Sent <= s.caps.Held {
-		j = s.together(parts)
+	if s.counts.Sent <= s.caps.held {
+		j = explained(judge.New(s.whole(parts), s.limit, s.o), s.limit)
 	} else {
-		j = s.caseOf(nil).Conclude(s.apart(parts), s.unclassified)
-		if s.o.Hint {
-			s.explain(parts, j)
-		}
+		j = s.apart(parts)
 	}
 	if s.err = s.store.Err; s.err != nil {
 		return nil, s.err
@@ -210,126 +194,139 @@ func (s *Stream) Finish() (*verdict.Judgement, error) {
 	return j, nil
 }
 
-// together judges all partitions at once, as Judge does.
-func (s *Stream) together(parts []*partition) *verdict.Judgement {
-	var obs []timeline.Observation
+// whole returns all observations.
+func (s *Stream) whole(parts []*partition) *history.Recording {
+	rec := &history.Recording{Header: s.header}
 	for _, st := range parts {
-		st.tape.Each(s.store, func(o *history.Observation) bool {
-			obs = append(obs, o.In(st.name))
-			return true
-		})
+		rec.Parts = append(rec.Parts, history.Partition{Name: st.name, Seen: st.seen,
+			Obs: st.tape.Beginning(s.store, st.tape.N)})
 	}
-	slices.SortStableFunc(obs, inOrder)
-	c := s.caseOf(obs)
-	for _, p := range c.Parts {
-		p.Seen = s.partitions[p.Name].seen
-	}
-	return explained(c, s.limit)
-}
-
-// inOrder compares observations by their order in a recording.
-func inOrder(a, b timeline.Observation) int {
-	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
+	return rec
 }
 
 // apart judges one partition after the other.
-func (s *Stream) apart(parts []*partition) []verdict.PartitionVerdict {
-	plan := pieces.NewPlan(s.header, s.limit, s.o)
-	plan.Sized(s.caps, s.shared())
+func (s *Stream) apart(parts []*partition) *verdict.Judgement {
 	partitions := make([]verdict.PartitionVerdict, len(parts))
-	if plan.Shared == nil {
-		judge.Each(len(parts), func(i int) {
-			if st := parts[i]; st.tape.N <= s.caps.Whole {
-				partitions[i] = s.whole(st)
-			} else {
-				partitions[i] = s.pieced(plan, st, s.pieces(plan, st))
-			}
-		})
-		// First come all pieces: each partition refutes what the others left alive.
-	} else {
-		all := make([]*pieces.Pieces, len(parts))
-		for i, st := range parts {
-			all[i] = s.pieces(plan, st)
+	large := func(st *partition) bool { return st.tape.N > heldLimit } // one at a time, for the memory
+	judge.Each(len(parts), func(i int) {
+		if !large(parts[i]) {
+			partitions[i] = s.alone(parts[i])
 		}
-		judge.Each(len(parts), func(i int) { partitions[i] = s.pieced(plan, parts[i], all[i]) })
+	})
+	for i, st := range parts {
+		if large(st) {
+			partitions[i] = s.alone(st)
+		}
 	}
-	s.judgedBeside(parts, partitions)
-	return partitions
+	failed := func(p verdict.PartitionVerdict) bool { return p.Verdict == verdict.Fail }
+	if s.sharedPhase() && !slices.ContainsFunc(partitions, failed) {
+		s.together(parts, partitions)
+	}
+	j := judge.New(&history.Recording{Header: s.header}, s.limit, s.o).Conclude(partitions, s.unclassified)
+	if s.o.Hint && j.Verdict == verdict.Fail {
+		s.explain(parts, j)
+	}
+	return j
 }
 
-// judgedBeside withdraws findings of admissions for which others may have made room.
-func (s *Stream) judgedBeside(parts []*partition, partitions []verdict.PartitionVerdict) {
-	loose, changed := judge.LoosenForOthers(limiter.Ticked(s.limit, s.header))
-	if !s.o.Shared || !changed || !slices.ContainsFunc(partitions, judge.Failed) {
+// explain looks for what explains a recording that fails. It tries only limits that explain the beginning of
+// the recording.
+func (s *Stream) explain(parts []*partition, j *verdict.Judgement) {
+	begin := s.beginning(parts)
+	c := judge.New(begin, s.limit,
+		Options{Conformance: s.o.Conformance, Shared: s.o.Shared, SkipMeasure: true})
+	c.Judge()
+	if j.Diagnosis = diagnose(begin, s.limit, c.Judgement(), s.o); j.Diagnosis != nil {
+		j.Diagnosis.Why += fmt.Sprintf(" (seen in the first %d requests)", begin.Len())
 		return
 	}
-	if len(loose) == 0 || judge.FitsSpan(&s.header, loose, s.begin, s.end, s.units) != nil {
-		judge.Withdraw(partitions, nil)
-		return
+	q := newInquiry(begin, s.o)
+	q.whole = func(limit spec.Limit) attempt { return s.tried(parts, limit) }
+	j.Explanations, j.Hint = q.explain(s.limit, j)
+}
+
+// tried judges all of a large recording under another limit, on the side that its options ask for. A limit
+// that cannot be judged fails.
+func (s *Stream) tried(parts []*partition, limit spec.Limit) attempt {
+	if _, err := reference.NewLimit(limit); err != nil ||
+		judge.FitsSpan(&s.header, limit, s.begin, s.end, s.units) != nil {
+		return attempt{verdict: verdict.Fail}
 	}
 	other := *s
-	other.limit, other.o = loose, judge.Beside
-	judge.Withdraw(partitions, other.apart(parts))
+	other.limit, other.quick = limit, true
+	other.o = Options{Conformance: s.o.Conformance, Shared: s.o.Shared, SkipMeasure: true}
+	j := other.apart(parts)
+	capped := func(p verdict.PartitionVerdict) bool { return p.Search.Capped }
+	return attempt{verdict: j.Verdict, sure: !slices.ContainsFunc(j.Partitions, capped)}
 }
 
-// shared tells whether there is one policy whose phase is not known and the same in all partitions.
-func (s *Stream) shared() bool {
-	if len(s.limit) != 1 {
+// alone judges a partition, or its first caps.whole observations.
+func (s *Stream) alone(st *partition) verdict.PartitionVerdict {
+	p := history.Partition{Name: st.name, Seen: st.seen, Obs: st.tape.Beginning(s.store, s.caps.whole+1)}
+	header := s.header
+	left := st.tape.N - s.caps.whole
+	if left > 0 {
+		header.CompleteUntil = s.cutAt(p.Obs[s.caps.whole].Sent)
+		p.Obs = p.Obs[:s.caps.whole:s.caps.whole]
+		p.Seen.Known = history.Known(p.Obs)
+	}
+	c := judge.New(&history.Recording{Header: header, Parts: []history.Partition{p}}, s.limit, s.o)
+	c.Quick = s.quick
+	c.Among(s.counts.Sent)
+	c.Judge()
+	v := c.Judgement().Partitions[0]
+	v.Left = max(left, 0)
+	return v
+}
+
+// cutAt returns the Header.CompleteUntil of the observations that were sent before an instant.
+func (s *Stream) cutAt(sent time.Duration) time.Duration {
+	until := sent - s.header.Tick
+	for _, p := range s.limit {
+		until = min(until, sent-p.Tick)
+	}
+	if known := s.header.CompleteUntil; known > 0 {
+		until = min(until, known)
+	}
+	return max(until, time.Nanosecond)
+}
+
+// sharedPhase tells whether there is one policy whose phase is not known and the same in all partitions.
+func (s *Stream) sharedPhase() bool {
+	if len(s.limit) != 1 || len(s.partitions) < 2 {
 		return false
 	}
 	box, shared := phases.Of(s.limit[0], s.header)
 	return shared && box.From != box.To
 }
 
-// read returns the first observations of a partition, at most so many.
-func (s *Stream) read(st *partition, most int) []history.Observation {
-	return st.tape.Beginning(s.store, most)
-}
-
-// caseOf returns a case of some observations.
-func (s *Stream) caseOf(obs []timeline.Observation) *judge.Case {
-	return judge.New(&timeline.Timeline{Header: s.header, Observations: obs}, s.limit, s.o)
-}
-
-// whole judges a partition as Judge does.
-func (s *Stream) whole(st *partition) verdict.PartitionVerdict {
-	c := s.caseOf(nil)
-	p := &judge.Part{Name: st.name, Obs: s.read(st, st.tape.N), Seen: st.seen}
-	c.Prepare(p)
-	c.Parts, c.Quick = []*judge.Part{p}, s.quick
-	c.Among(s.counts.Sent)
+// together judges the beginnings of all partitions at once, since they share a phase.
+func (s *Stream) together(parts []*partition, partitions []verdict.PartitionVerdict) {
+	c := judge.New(s.beginning(parts), s.limit, s.o)
+	c.Quick, c.O.SkipMeasure = s.quick, true
 	c.Judge()
-	return c.Verdict(p)
+	for i, v := range c.Judgement().Partitions {
+		if v.Verdict == verdict.Fail {
+			v.Judged, v.Left, v.Measured = partitions[i].Judged, partitions[i].Left, partitions[i].Measured
+			partitions[i] = v
+		}
+	}
 }
 
-// pieces judges a partition in pieces. A small one is judged as one piece.
-func (s *Stream) pieces(plan *pieces.Plan, st *partition) *pieces.Pieces {
-	again := func(f func(o *history.Observation) bool) { st.tape.Each(s.store, f) }
-	x := pieces.New(plan, st.name, st.tape.N <= s.caps.Whole, again)
-	if st.tape.N <= s.caps.Whole {
-		x.Whole(s.read(st, st.tape.N), s.end)
-		return x
+// beginning returns the observations before s.until of all partitions. Its header says that the recording
+// goes on.
+func (s *Stream) beginning(parts []*partition) *history.Recording {
+	begin := &history.Recording{Header: s.header}
+	begin.Header.CompleteUntil = s.cutAt(s.until)
+	for _, st := range parts {
+		p := history.Partition{Name: st.name, Seen: st.seen}
+		st.tape.Each(s.store, func(o *history.Observation) bool {
+			if o.Sent < s.until {
+				p.Obs = append(p.Obs, *o)
+			}
+			return o.Sent < s.until
+		})
+		begin.Parts = append(begin.Parts, p)
 	}
-	x.Most = st.tape.N
-	again(func(o *history.Observation) bool {
-		x.Observe(o)
-		return true
-	})
-	x.Finish(s.end)
-	return x
-}
-
-// pieced concludes a partition that was judged in pieces, and measures its first observations.
-func (s *Stream) pieced(plan *pieces.Plan, st *partition, x *pieces.Pieces) verdict.PartitionVerdict {
-	obs, since := s.read(st, s.caps.Whole+1), time.Duration(history.MaxTime)
-	if len(obs) > s.caps.Whole {
-		obs, since = obs[:s.caps.Whole], obs[s.caps.Whole].Sent
-	}
-	c := *plan.C
-	c.End, c.Edges = int64(s.end), x.Beginning(since)
-	c.Frugal = !plan.Whole.Known()
-	p := &judge.Part{Name: st.name, Obs: obs, Seen: st.seen}
-	c.Prepare(p)
-	x.Conclude(&c, p)
-	return c.Verdict(p)
+	return begin
 }

@@ -13,25 +13,23 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// everything sets the size of pieces to at least eight observations, so that all partitions are judged in
-// pieces.
-func everything(r *rand.Rand) pieces.Caps {
-	_, _ = r.IntN(4), r.IntN(64) // two draws without use: the corpus was made with them
-	return pieces.Caps{Piece: 8 + r.IntN(25)}
-}
+// inTurnCaps judge one partition after the other, and each whole.
+var inTurnCaps = caps{whole: wholeLimit, tapes: tapeBudget}
+
+// anyBeginning judges only the first few requests of each partition.
+func anyBeginning(r *rand.Rand) caps { return caps{whole: 1 + r.IntN(30), tapes: tapeBudget} }
 
 // streamed judges a timeline one observation at a time.
 func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options,
-	caps pieces.Caps) *verdict.Judgement {
+	c caps) *verdict.Judgement {
 	t.Helper()
-	s := newStream(limit, tl.Header, o, caps)
+	s := newStream(limit, tl.Header, o, c)
 	for i := range tl.Observations {
 		if err := s.Observe(&tl.Observations[i]); err != nil {
 			t.Fatal(err)
@@ -49,7 +47,7 @@ func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options,
 
 // byBounds judges as Judge does, without the exact search.
 func byBounds(tl *timeline.Timeline, limit spec.Limit, o Options) *verdict.Judgement {
-	c := judge.New(tl, limit, o)
+	c := judge.New(history.RecordingOf(tl), limit, o)
 	c.BoundsOnly = true
 	c.Judge()
 	return c.Judgement()
@@ -138,11 +136,11 @@ func TestTapedJudgementIsThatOfJudge(t *testing.T) {
 					randomStreamOptions(r)
 				o.SkipMeasure = r.IntN(4) > 0
 				cutAtRandom(r, tl)
-				caps := pieces.Caps{Whole: 1 << 30}
-				if newStream(limit, tl.Header, o, caps).shared() {
-					caps.Held = 1 << 30
+				c := inTurnCaps
+				if len(limit) == 1 && limit[0].Windowed() && limit[0].Align != spec.AlignFirst {
+					c.held = 1 << 30 // partitions may share a phase
 				}
-				got := streamed(t, tl, limit, o, caps)
+				got := streamed(t, tl, limit, o, c)
 				want, err := Judge(tl, limit, o)
 				if err != nil {
 					t.Fatal(err)
@@ -168,8 +166,7 @@ func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 		for round := range fewer(t, 15) {
 			r := rand.New(rand.NewPCG(soakSeed+2, uint64(round)))
 			tl := randomPartitions(t, r, limit, shape{requests: 20, gap: 20, late: r.IntN(30)})
-			caps := everything(r)
-			caps.Whole = 1 + r.IntN(20)
+			c := anyBeginning(r)
 			judged, err := Judge(tl, limit, Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -177,7 +174,7 @@ func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 			if judged.Verdict != verdict.Pass { // a policy that is refuted has no measured values
 				continue
 			}
-			got, want := streamed(t, tl, limit, Options{}, caps).Measured, judged.Measured
+			got, want := streamed(t, tl, limit, Options{}, c).Measured, judged.Measured
 			for _, iv := range [][2]verdict.Interval{{got.Burst, want.Burst}, {got.Rate, want.Rate}} {
 				wide, narrow := iv[0], iv[1]
 				if wide.LoSet && (!narrow.LoSet || wide.Lo > narrow.Lo) || wide.HiSet &&
@@ -237,7 +234,7 @@ func TestStreamRefusesWhatJudgeRefuses(t *testing.T) {
 	} {
 		_, want := Judge(&timeline.Timeline{Observations: obs}, limit, Options{SkipMeasure: true})
 		s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true},
-			everything(rand.New(rand.NewPCG(1, 1))))
+			inTurnCaps)
 		for i := range obs {
 			_ = s.Observe(&obs[i]) // Finish returns it
 		}
@@ -247,42 +244,6 @@ func TestStreamRefusesWhatJudgeRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
-}
-
-// TestLostAnswersAreNotKept: a request without an answer may be decided at any time after it was sent. No
-// piece grows longer because of it.
-func TestLostAnswersAreNotKept(t *testing.T) {
-	limit := smallLimits()["token bucket"]
-	s := newStream(limit, timeline.Header{}, Options{SkipMeasure: true}, pieces.Caps{Piece: 64})
-	for i := range 50_000 {
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: time.Duration(i)}
-		if i%2 == 1 && i > 1 {
-			o.Answered, o.FirstByte, o.Outcome = true, o.Sent, timeline.Denied
-		}
-		if err := s.Observe(&o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	most, x := 0, pieces.New(planOf(s), "", false, nil)
-	s.partitions[""].tape.Each(s.store, func(o *history.Observation) bool {
-		x.Observe(o)
-		most = max(most, len(x.Obs))
-		return true
-	})
-	if most > 1<<10 || len(x.Found) > 0 {
-		t.Errorf("%d observations were kept, and %d things found", most, len(x.Found))
-	}
-	j, err := s.Finish()
-	if err != nil || j.Verdict != verdict.Pass {
-		t.Errorf("got %+v, %v", j, err)
-	}
-}
-
-// planOf returns the plan by which a stream judges large partitions.
-func planOf(s *Stream) *pieces.Plan {
-	plan := pieces.NewPlan(s.header, s.limit, s.o)
-	plan.Sized(s.caps, false)
-	return plan
 }
 
 // TestTapeKeepsWhatItWasGiven: a tape gives back all that a judgement needs, even times before zero and
@@ -348,17 +309,17 @@ func TestSpilledRecordingsAreJudgedAlike(t *testing.T) {
 	for name, limit := range smallLimits() {
 		r := rand.New(rand.NewPCG(soakSeed+3, 1))
 		tl := randomPartitions(t, r, limit, shape{requests: 300, gap: 10, late: 20})
-		caps := pieces.Caps{Piece: 32, Tapes: 1 << 30}
-		want := streamed(t, tl, limit, Options{SkipMeasure: true}, caps)
+		c := inTurnCaps
+		want := streamed(t, tl, limit, Options{SkipMeasure: true}, c)
 		file, o := &spilled{}, Options{SkipMeasure: true}
-		o.Spill, caps.Tapes = file.open, 1<<9
-		got := streamed(t, tl, limit, o, caps)
+		o.Spill, c.tapes = file.open, 1<<9
+		got := streamed(t, tl, limit, o, c)
 		if forgetVisits(got, want); !reflect.DeepEqual(got, want) || !file.closed {
 			t.Errorf("%s: got %+v\nwant %+v", name, got, want)
 		}
 		broken := &spilled{fails: errors.New("no such luck")}
 		o.Spill = broken.open
-		s := newStream(limit, tl.Header, o, caps)
+		s := newStream(limit, tl.Header, o, c)
 		for i := range tl.Observations {
 			_ = s.Observe(&tl.Observations[i]) // Finish returns it
 		}
@@ -377,8 +338,7 @@ func TestMeasureLeavesOutWhatMayBeExplainedLater(t *testing.T) {
 	}
 	tl := &timeline.Timeline{Observations: []timeline.Observation{at(0, 0, 0, timeline.Allowed),
 		at(1, 1, 9, timeline.Denied), at(2, 2, 3, timeline.Allowed)}}
-	caps := pieces.Caps{Whole: 2}
-	j := streamed(t, tl, smallLimits()["token bucket"], Options{}, caps)
+	j := streamed(t, tl, smallLimits()["token bucket"], Options{}, caps{whole: 2})
 	if m := j.Measured.Burst; j.Verdict != verdict.Pass || !m.LoSet || m.HiSet && m.Hi < 2 {
 		t.Errorf("got %v, burst %s, want pass and one that holds 2", j.Verdict, m)
 	}

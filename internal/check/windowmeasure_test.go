@@ -45,7 +45,7 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 					t.Fatal(err)
 				}
 				tl := honestHistory(r, lim, 80)
-				g := judge.Gauge{Ask: &limiter.Scratch{}, Case: &judge.Case{Tl: tl},
+				g := judge.Gauge{Ask: &limiter.Scratch{}, Case: &judge.Case{Rec: &history.Recording{}},
 					History: newHistory(tl.Observations,
 						history.Widening{}, int64(tl.End())),
 					Box: history.Interval{From: int64(p.PhaseFrom), To: int64(p.PhaseFrom)}}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/phases"
@@ -149,7 +150,7 @@ func TestWitnessProvesWhatWasFound(t *testing.T) {
 			r := rand.New(rand.NewPCG(soakSeed+11, uint64(round)))
 			tl := randomPartitions(t, r, limit,
 				shape{requests: 10 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(30)})
-			found := judge.New(tl, limit, Options{SkipMeasure: true})
+			found := judge.New(history.RecordingOf(tl), limit, Options{SkipMeasure: true})
 			found.Quick, found.BoundsOnly = true, true
 			found.Judge()
 			want, got := kindsOf(found.Judgement()), byBounds(tl, limit, Options{SkipMeasure: true})

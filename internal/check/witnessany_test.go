@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/pieces"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -38,7 +37,7 @@ func TestWitnessesOfAnyLimitFail(t *testing.T) {
 		}
 		var j *verdict.Judgement
 		if r.IntN(2) == 0 {
-			j = streamed(t, tl, limit, Options{SkipMeasure: true}, everything(r))
+			j = streamed(t, tl, limit, Options{SkipMeasure: true}, anyBeginning(r))
 		} else if j, err = Judge(tl, limit, Options{SkipMeasure: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +100,7 @@ func TestWitnessOfARefreshedWindowHasWhatKeptItOpen(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	j := streamed(t, tl, limit, Options{SkipMeasure: true}, pieces.Caps{Piece: 64})
+	j := streamed(t, tl, limit, Options{SkipMeasure: true}, inTurnCaps)
 	if len(j.Partitions[0].Findings) != 1 {
 		t.Fatalf("got %+v, want one finding", j.Partitions[0])
 	}

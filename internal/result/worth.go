@@ -14,10 +14,29 @@ import (
 // line. Empty: no limit is declared.
 func (s *Scenario) Worth() []string { return texts(s.WorthLines()) }
 
-// Worth says what a PASS under l is worth: each declared parameter and its measured interval, and in how many
-// partitions the exact search reached its cap.
+// Worth says what a PASS under l is worth: each declared parameter and its measured interval, in how many
+// partitions the exact search reached its cap, and which requests were not judged.
 func Worth(l spec.Limit, j *verdict.Judgement) []string {
-	return texts(append(linesOf(l, &j.Measured), capped(j)...))
+	return texts(append(linesOf(l, &j.Measured), notes(j)...))
+}
+
+// notes returns the lines of what was not judged or not tried.
+func notes(j *verdict.Judgement) []WorthLine { return append(capped(j), unjudged(j)...) }
+
+// unjudged returns the line of the partitions of which only the beginning was judged. It is empty if there
+// are none.
+func unjudged(j *verdict.Judgement) []WorthLine {
+	n, left := 0, 0
+	for i := range j.Partitions {
+		if more := j.Partitions[i].Left; more > 0 {
+			n, left = n+1, left+more
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []WorthLine{{Text: fmt.Sprintf("the last %s requests of %d of %d partitions were not judged, as "+
+		"that takes too much memory", quantity.Thousands(left), n, len(j.Partitions)), Note: true}}
 }
 
 // capped returns the line of the partitions whose exact search reached its cap. It is empty if there are
@@ -73,7 +92,7 @@ func (s *Scenario) WorthLines() []WorthLine {
 	if s.Judgement == nil {
 		return linesOf(s.Limit, nil)
 	}
-	return append(linesOf(s.Limit, &s.Judgement.Measured), capped(s.Judgement)...)
+	return append(linesOf(s.Limit, &s.Judgement.Measured), notes(s.Judgement)...)
 }
 
 // linesOf returns the lines of a limit. all is nil if nothing was judged.

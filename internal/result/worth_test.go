@@ -58,3 +58,17 @@ func TestWorthSaysWhereASearchWasCapped(t *testing.T) {
 		t.Errorf("got %q of a search that was not capped", Worth(l, j))
 	}
 }
+
+// TestWorthSaysWhatWasNotJudged: of a partition that is too large for memory, only the beginning is judged.
+func TestWorthSaysWhatWasNotJudged(t *testing.T) {
+	l := spec.Limit{{Algorithm: spec.SlidingWindowLog, Rate: spec.Rate{N: 2, Per: 1e9}}}
+	j := &verdict.Judgement{Partitions: []verdict.PartitionVerdict{{}, {Left: 1_000_000}, {Left: 234_567}}}
+	want := "the last 1,234,567 requests of 2 of 3 partitions were not judged, as that takes too much memory"
+	if got := Worth(l, j); got[len(got)-1] != want {
+		t.Errorf("got %q, want %q at the end", got, want)
+	}
+	j.Partitions = j.Partitions[:1]
+	if got := Worth(l, j); len(got) != 2 {
+		t.Errorf("got %q of partitions that were judged whole", got)
+	}
+}

@@ -18,6 +18,9 @@ type PartitionVerdict struct {
 	Measured Measured  `json:"measured"`
 	// Judged is the number of observations with a known outcome.
 	Judged int `json:"judged"`
+	// Left is the number of observations that were not judged, as the partition is too large. They are its
+	// last ones.
+	Left int `json:"left,omitempty"`
 	// Search is the work of the exact search in this partition. The zero value: nothing was searched.
 	Search Search `json:"search,omitzero"`
 }

@@ -27,18 +27,13 @@ type Edges struct {
 	Again bool
 	// Opened: requests open windows, so a missing request displaces all later windows.
 	Opened bool
-	// Placed: it is known how these windows lie at From.
-	Placed bool
 }
 
 // Trim returns the events of a partition that can be judged, ascending by Start, each with what it can prove.
 // It may change all.
 func (e *Edges) Trim(all []Event) []Event {
 	if e.Opened {
-		if !e.Placed {
-			all = all[e.forgotten(all):]
-		}
-		all = e.inside(all)
+		all = e.inside(all[e.forgotten(all):])
 	}
 	begun := e.Begun
 	if !e.Again && slices.ContainsFunc(all, func(ev Event) bool { return ev.End <= begun }) {
@@ -102,7 +97,7 @@ func (e *Edges) drops(ev Event) bool {
 
 // Proves tells whether ev can prove anything. A denial that a missing request may explain proves nothing.
 func (e *Edges) Proves(ev *Event) bool {
-	early := (!e.Opened || e.Placed) && e.From > 0 && ev.Start-e.Memory <= e.From
+	early := !e.Opened && e.From > 0 && ev.Start-e.Memory <= e.From
 	return ev.Outcome != timeline.Denied || !early && ev.End <= e.Until
 }
 
@@ -112,7 +107,7 @@ func (e *Edges) forgotten(all []Event) int {
 	if e.From == 0 {
 		return 0
 	}
-	w := e.Lull()
+	w := QuietGap{e.From, e.Memory}
 	for i := range all {
 		if w.Ends(&all[i]) {
 			return i

@@ -69,3 +69,14 @@ func (f *Facts) NothingKnown() (verdict.Reason, string) {
 	return verdict.Unreachable,
 		fmt.Sprintf("none of %s was answered: %s", quantity.Plural(f.sent, "request"), why)
 }
+
+// Known returns how many of the observations have an outcome.
+func Known(obs []Observation) int {
+	n := 0
+	for i := range obs {
+		if obs[i].Outcome != timeline.Unknown {
+			n++
+		}
+	}
+	return n
+}

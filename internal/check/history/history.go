@@ -51,10 +51,6 @@ type History struct {
 	// Crowded: there are very many partitions, or this one is large. A plain explanation is then looked for
 	// first.
 	Crowded bool
-	// Level bounds what earlier requests left in use of a bucket; nil: not known.
-	Level *Level
-	// Placement is what is known of windows that earlier requests placed; nil: no earlier request did.
-	Placed *Placement
 }
 
 // Ending is the end of an interval and the cost that ends there.

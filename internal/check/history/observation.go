@@ -31,10 +31,3 @@ func Observations(obs []timeline.Observation) []Observation {
 	}
 	return out
 }
-
-// In returns o as an observation of a timeline, in a partition.
-func (o *Observation) In(partition string) timeline.Observation {
-	return timeline.Observation{Arrival: timeline.Arrival{Seq: o.Seq, Partition: partition, At: o.Sent,
-		Cost: o.Cost}, Sent: o.Sent, FirstByte: o.FirstByte, Done: o.Done, Outcome: o.Outcome,
-		Answered: o.Answered}
-}

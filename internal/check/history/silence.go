@@ -6,9 +6,6 @@ import "slices"
 // which no request was decided. Memory is how long the limiter remembers. Both are nanoseconds.
 type QuietGap struct{ Until, Memory int64 }
 
-// Lull returns the silence that must pass before the recording can be judged, where it began amid traffic.
-func (e *Edges) Lull() QuietGap { return QuietGap{e.From, e.Memory} }
-
 // Ends tells whether ev follows such a silence. Requests come ascending by Start.
 func (w *QuietGap) Ends(ev *Event) bool {
 	if ev.Start > Later(w.Until, w.Memory) {

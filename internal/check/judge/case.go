@@ -12,15 +12,12 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Part is one partition of a case.
 type Part struct {
-	Name string
-	Obs  []history.Observation
-	Seen history.Facts
+	history.Partition
 	// Histories has one history for each policy. Policies that read the clock alike and hold requests equally
 	// long share one.
 	Histories []*history.History
@@ -36,7 +33,7 @@ type Part struct {
 
 // Case is a recording to be judged: its partitions, the policies, and the findings so far.
 type Case struct {
-	Tl *timeline.Timeline
+	Rec *history.Recording
 	// Limit is what is judged, declared is what is measured. Limit is Lasting(declared), which admits the
 	// same.
 	Limit, declared spec.Limit
@@ -60,24 +57,21 @@ type Case struct {
 	work int
 }
 
-// New divides a recording into its partitions, ascending by name.
-func New(tl *timeline.Timeline, limit spec.Limit, o Options) *Case {
+// New returns the case of a recording.
+func New(rec *history.Recording, limit spec.Limit, o Options) *Case {
 	if len(limit) == 1 && limit[0].Count == spec.CountOwn {
 		alone := limit[0]
 		alone.Count = spec.CountAdmitted // there is no other policy to deny what it admits
 		limit = spec.Limit{alone}
 	}
-	c := &Case{Tl: tl, declared: limiter.Ticked(limit, tl.Header), O: o, End: int64(tl.End())}
+	c := &Case{Rec: rec, declared: limiter.Ticked(limit, rec.Header), O: o, End: int64(rec.Header.Ended)}
 	c.Limit = limiter.Lasting(c.declared)
-	c.Edges = limiter.EdgesOf(tl.Header, c.Limit)
-	for _, p := range tl.ByPartition() {
-		c.Parts = append(c.Parts,
-			&Part{Name: p.Partition, Obs: history.Observations(p.Observations),
-				Seen: history.FactsOf(p.Observations)})
-		c.Observations += len(p.Observations)
+	c.Edges = limiter.EdgesOf(rec.Header, c.Limit)
+	for _, p := range rec.Parts {
+		c.Parts = append(c.Parts, &Part{Partition: p})
 	}
-	Each(len(c.Parts), func(i int) { c.Prepare(c.Parts[i]) })
-	c.Among(c.Observations)
+	Each(len(c.Parts), func(i int) { c.prepare(c.Parts[i]) })
+	c.Among(rec.Len())
 	return c
 }
 
@@ -94,15 +88,15 @@ func (c *Case) Among(n int) {
 	}
 }
 
-// Prepare makes the histories of a partition.
-func (c *Case) Prepare(p *Part) {
+// prepare makes the histories of a partition.
+func (c *Case) prepare(p *Part) {
 	type kind struct {
 		history.Widening
 		history.Stay
 	}
 	made := map[kind]*history.History{}
 	for _, pol := range c.Limit {
-		w := kind{history.Widen(c.Tl.Header, pol.Tick, pol.TickSet), history.StayOf(pol)}
+		w := kind{history.Widen(c.Rec.Header, pol.Tick, pol.TickSet), history.StayOf(pol)}
 		if made[w] == nil {
 			made[w] = c.Edges.History(p.Obs, w.Widening, c.End, w.Stay)
 			if len(made[w].All) == 0 || p.Seen.Known > 0 && c.Edges != nil && !made[w].Known() {
@@ -120,7 +114,7 @@ func (c *Case) Judge() {
 		return
 	}
 	pol := c.Limit[0]
-	box, shared := phases.Of(pol, c.Tl.Header)
+	box, shared := phases.Of(pol, c.Rec.Header)
 	switch {
 	case limiter.Anchored(pol):
 		Each(len(c.Parts), func(i int) { c.judgeAnchored(c.Parts[i]) })

@@ -107,7 +107,7 @@ func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event
 			pol = loose // not even the loosest policy of the range admits it
 		}
 	}
-	s := witness.Sentence{Pol: pol, Header: c.Tl.Header, Witness: wit, End: time.Duration(c.End),
+	s := witness.Sentence{Pol: pol, Header: c.Rec.Header, Witness: wit, End: time.Duration(c.End),
 		Others: others}
 	if several && len(c.Limit) == 1 {
 		f.Text = s.Phases(f, box)

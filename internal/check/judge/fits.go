@@ -17,27 +17,27 @@ var ErrTooLarge = errors.New("the limit times the length of the recording exceed
 // ErrUnsorted is what Judge wraps when observations do not ascend by Sent.
 var ErrUnsorted = errors.New("observations ascend by the time they were sent")
 
-// Fits checks that the observations ascend by Sent and that no product of the bounds can overflow. It returns
-// an error that wraps ErrUnsorted or ErrTooLarge.
-func Fits(tl *timeline.Timeline, limit spec.Limit) error {
+// Fits checks that the observations of each partition ascend by Sent and that no product of the bounds can
+// overflow. It returns an error that wraps ErrUnsorted or ErrTooLarge.
+func Fits(rec *history.Recording, limit spec.Limit) error {
 	var units int64
-	var begin, last time.Duration
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		units += o.Cost
-		if units < 0 || o.Cost < 0 || units > history.MaxTime/4 {
-			return fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge)
+	var begin time.Duration
+	for k := range rec.Parts {
+		obs := rec.Parts[k].Obs
+		for i := range obs {
+			o := &obs[i]
+			units += o.Cost
+			if units < 0 || o.Cost < 0 || units > history.MaxTime/4 {
+				return fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge)
+			}
+			if i > 0 && o.Sent < obs[i-1].Sent {
+				return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w",
+					o.Seq, o.Sent, ErrUnsorted)
+			}
+			begin = min(begin, o.Sent)
 		}
-		if i > 0 && o.Sent < last {
-			return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w", o.Seq,
-				o.Sent, ErrUnsorted)
-		}
-		last = o.Sent
 	}
-	if len(tl.Observations) > 0 {
-		begin = min(begin, tl.Observations[0].Sent)
-	}
-	return FitsSpan(&tl.Header, limit, begin, tl.End(), units)
+	return FitsSpan(&rec.Header, limit, begin, rec.Header.Ended, units)
 }
 
 // FitsSpan checks that no product of the bounds can overflow for so many units requested from begin to end.

@@ -29,7 +29,7 @@ func (c *Case) Jointly(p *Part) *history.History {
 // together makes the joint history of policies whose clocks or holds differ. longest is the longest of their
 // lags.
 func (c *Case) together(p *Part, longest int64) *history.History {
-	w := history.Widen(c.Tl.Header, 0, true)
+	w := history.Widen(c.Rec.Header, 0, true)
 	var stays []history.Stay
 	for _, pol := range c.Limit {
 		stays = append(stays, history.StayOf(pol))

@@ -95,7 +95,7 @@ func (c *Case) foreign(v *verdict.PartitionVerdict) []verdict.Finding {
 
 // demand makes a PASS INCONCLUSIVE if it is worth less than the demanded resolution.
 func (c *Case) demand(j *verdict.Judgement, unclassified int) {
-	if c.Tl.Header.Interrupted {
+	if c.Rec.Header.Interrupted {
 		j.Verdict, j.Reason, j.Detail = verdict.Inconclusive, verdict.Interrupted,
 			"the recording stopped before its plan was done"
 		return

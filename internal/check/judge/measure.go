@@ -13,9 +13,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// measureLimit is the largest number of observations of a partition that is measured. Each parameter takes
+// measuredEvents is how many observations of a partition are measured, its first ones. Each parameter takes
 // some thirty judgements at most.
-const measureLimit = 2_000_000
+const measuredEvents = 200_000
 
 // The limits of a measurement. It asks leastBoxes of phases at least. A frugal one reads frugalEvents
 // observations, and asks frugalBoxes where phases are not known. For windows that the first request places,
@@ -31,14 +31,14 @@ const (
 // other parameters held. Over-admission refutes small values, under-admission large ones, so bisection finds
 // both ends.
 func (c *Case) Measure(p *Part) verdict.Measured {
-	if c.O.SkipMeasure || len(p.Obs) > measureLimit {
+	if c.O.SkipMeasure {
 		return verdict.Measured{}
 	}
 	if c.O.Shared { // denials prove nothing
 		if c.O.Conformance == verdict.LowerBound {
 			return verdict.Measured{}
 		}
-		if _, changed := LoosenForOthers(c.declared); changed { // nor do admissions, of the declared limit
+		if _, changed := loosen(c.declared); changed { // nor do admissions, of the declared limit
 			return verdict.Measured{}
 		}
 		one := *c
@@ -46,14 +46,16 @@ func (c *Case) Measure(p *Part) verdict.Measured {
 		c = &one
 	}
 	ask := &limiter.Scratch{}
+	most := measuredEvents
 	if c.Frugal {
-		p = &Part{Name: p.Name, Histories: slices.Clone(p.Histories)}
-		for i, h := range p.Histories {
-			p.Histories[i] = h.Beginning(frugalEvents, search.Counted(c.Limit))
-		}
+		most = frugalEvents
+	}
+	p = &Part{Histories: slices.Clone(p.Histories)}
+	for i, h := range p.Histories {
+		p.Histories[i] = h.Beginning(most, search.Counted(c.Limit))
 	}
 	if len(c.declared) == 1 {
-		box, _ := phases.Of(c.declared[0], c.Tl.Header)
+		box, _ := phases.Of(c.declared[0], c.Rec.Header)
 		return Gauge{Case: c, History: p.Histories[0], Box: box, Ask: ask,
 			last: &phases.Search{}}.measure(c.declared[0])
 	}
@@ -77,7 +79,7 @@ func (c *Case) measureOne(p *Part, i int, pol spec.Policy, ask *limiter.Scratch)
 		_, ok := slices.BinarySearch(own, d.Seq)
 		return !ok
 	})
-	box, _ := phases.Of(pol, c.Tl.Header)
+	box, _ := phases.Of(pol, c.Rec.Header)
 	return Gauge{Case: c, History: &h, Box: box, Ask: ask, last: &phases.Search{}}.measure(pol)
 }
 
@@ -191,7 +193,7 @@ func ceilingOf(pol spec.Policy) int64 {
 // rate returns the interval of rates, per second, that are not refuted. It looks between an eighth and eight
 // times the declared rate.
 func (g Gauge) rate(pol spec.Policy) verdict.Interval {
-	pol, ok := divisible(pol, g.Case.End+int64(g.Case.Tl.Header.Tick), history.Volume(g.History.All))
+	pol, ok := divisible(pol, g.Case.End+int64(g.Case.Rec.Header.Tick), history.Volume(g.History.All))
 	if !ok {
 		return verdict.Interval{}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// LoosenForOthers returns the loosest policies that one of several clients of a partition may meet. They
+// loosen returns the loosest policies that one of several clients of a partition may meet. They
 // admit of one client whatever the limit admits of all, whatever the others sent. The result may be empty.
 // changed: it is not the limit itself.
 //
@@ -17,7 +17,7 @@ import (
 //   - They create buckets. These have filled, and their batches count from then, before this client comes.
 //   - They open windows. These may end at any time that this client sees, unless its admissions keep them
 //     open.
-func LoosenForOthers(limit spec.Limit) (loose spec.Limit, changed bool) {
+func loosen(limit spec.Limit) (loose spec.Limit, changed bool) {
 	for _, p := range limit {
 		if q, ok := loosenForOthers(p); ok {
 			loose = append(loose, q)
@@ -58,39 +58,39 @@ func slidingEquivalent(p spec.Policy) (loose spec.Policy, ok bool) {
 	return loose, true
 }
 
-// Beside are the options that judge recordings under the policies of LoosenForOthers. Their denials prove
+// beside are the options that judge recordings under the policies of loosen. Their denials prove
 // nothing.
-var Beside = Options{Conformance: verdict.UpperBound, Shared: true, SkipMeasure: true}
+var beside = Options{Conformance: verdict.UpperBound, Shared: true, SkipMeasure: true}
 
 // judgedBeside withdraws findings of admissions for which others may have made room.
 func (c *Case) judgedBeside(partitions []verdict.PartitionVerdict) {
-	loose, changed := LoosenForOthers(c.declared)
-	if !changed || !slices.ContainsFunc(partitions, Failed) {
+	loose, changed := loosen(c.declared)
+	if !changed || !slices.ContainsFunc(partitions, failed) {
 		return
 	}
-	if len(loose) == 0 || Fits(c.Tl, loose) != nil {
-		Withdraw(partitions, nil)
+	if len(loose) == 0 || Fits(c.Rec, loose) != nil {
+		withdraw(partitions, nil)
 		return
 	}
-	other := New(c.Tl, loose, Beside)
+	other := New(c.Rec, loose, beside)
 	other.Quick, other.BoundsOnly = c.Quick, c.BoundsOnly
 	other.Judge()
-	Withdraw(partitions, other.Judgement().Partitions)
+	withdraw(partitions, other.Judgement().Partitions)
 }
 
-// Failed tells whether the partition fails.
-func Failed(v verdict.PartitionVerdict) bool { return v.Verdict == verdict.Fail }
+// failed tells whether the partition fails.
+func failed(v verdict.PartitionVerdict) bool { return v.Verdict == verdict.Fail }
 
-// Withdraw keeps a failure only where found, the verdicts under the policies of LoosenForOthers, fails too.
+// withdraw keeps a failure only where found, the verdicts under the policies of loosen, fails too.
 // It takes its findings from there. Both are matched by the name of the partition.
-func Withdraw(partitions, found []verdict.PartitionVerdict) {
+func withdraw(partitions, found []verdict.PartitionVerdict) {
 	for i := range partitions {
 		v := &partitions[i]
 		if v.Verdict != verdict.Fail {
 			continue
 		}
 		k := slices.IndexFunc(found,
-			func(x verdict.PartitionVerdict) bool { return x.Partition == v.Partition && Failed(x) })
+			func(x verdict.PartitionVerdict) bool { return x.Partition == v.Partition && failed(x) })
 		if k < 0 {
 			v.Verdict, v.Reason, v.Detail = verdict.Inconclusive, verdict.ForeignTraffic,
 				v.Findings[0].Text+unlessOthers

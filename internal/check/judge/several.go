@@ -38,7 +38,7 @@ func (c *Case) judgeSeveral() {
 func (c *Case) sharedPhases() bool {
 	open := false
 	for _, pol := range c.Limit {
-		box, shared := phases.Of(pol, c.Tl.Header)
+		box, shared := phases.Of(pol, c.Rec.Header)
 		if box.From != box.To && !shared {
 			return false
 		}
@@ -108,7 +108,7 @@ func (c *Case) opened(pol spec.Policy) (spec.Policy, history.Interval) {
 		pol.Align = spec.AlignUnknown
 		return pol, history.Interval{From: 0, To: int64(pol.LongestWindow()) - 1}
 	}
-	box, _ := phases.Of(pol, c.Tl.Header)
+	box, _ := phases.Of(pol, c.Rec.Header)
 	return pol, box
 }
 

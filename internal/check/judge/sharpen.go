@@ -79,7 +79,7 @@ func (s *sharpener) proving() {
 	}
 	// A denial proves nothing, nor does an admission if others loosen the limit.
 	if c.O.Shared {
-		_, changed := LoosenForOthers(c.declared)
+		_, changed := loosen(c.declared)
 		s.allowed, s.denied = s.allowed && !changed, false
 	}
 	s.allowed = s.allowed && c.O.Conformance != verdict.LowerBound
@@ -114,7 +114,7 @@ func (s *sharpener) rate(i int, iv *verdict.Interval) {
 	}
 	if !p.HasWindow() {
 		var ok bool
-		if p, ok = divisible(p, s.c.End-int64(s.begin-s.c.Tl.Header.Tick), s.units); !ok {
+		if p, ok = divisible(p, s.c.End-int64(s.begin-s.c.Rec.Header.Tick), s.units); !ok {
 			return
 		}
 	} else if p.Align == spec.AlignClock { // a window of another length has another phase
@@ -198,7 +198,7 @@ func (v value) refutes(p spec.Policy) bool {
 	if _, err := reference.NewLimit(limit); err != nil {
 		return p.Full() < c.declared[v.i].Full() // it cannot hold a batch, or its level at the start
 	}
-	if v.left <= 0 || FitsSpan(&c.Tl.Header, limit, v.begin, time.Duration(c.End), v.units) != nil {
+	if v.left <= 0 || FitsSpan(&c.Rec.Header, limit, v.begin, time.Duration(c.End), v.units) != nil {
 		return false
 	}
 	q := c.under(limit, v.p, v.most)
@@ -217,11 +217,11 @@ func (c *Case) under(limit spec.Limit, p *Part, work int) *Case {
 	if c.O.Shared {
 		q.O.Conformance = verdict.UpperBound
 	}
-	one := &Part{Name: p.Name, Obs: p.Obs, Seen: p.Seen, Histories: p.Histories}
+	one := &Part{Partition: p.Partition, Histories: p.Histories}
 	q.Parts = []*Part{one}
-	if q.Edges = limiter.EdgesOf(c.Tl.Header, q.Limit); q.Edges != nil { // they depend on the limit's memory
+	if q.Edges = limiter.EdgesOf(c.Rec.Header, q.Limit); q.Edges != nil { // they depend on the limit's memory
 		one.Histories = nil
-		q.Prepare(one)
+		q.prepare(one)
 		q.Among(c.Observations)
 	}
 	q.Observations = len(p.Obs)

@@ -1,7 +1,7 @@
 // Package limiter has the limiters that are judged: one file for each limiter, one file for each axis. Each
 // limiter has two faces.
 //
-// A Bound asks two questions of a history, in O(n log n), whole or block by block. Were more requests
+// A Bound asks two questions of a history, in O(n log n). Were more requests
 // admitted than any decision times allow? Is there a denial that no instant of its interval explains? A Bound
 // may miss a contradiction; it never accuses a history that has an explanation (docs/theory.md, section 2).
 //
@@ -223,77 +223,4 @@ func (a *Scratch) under(h *history.History, b Bound) bool {
 	pending, out := a.sweep.pending[:0], a.sweep.out[:0]
 	a.sweep = sweep{h: h, m: b.Usage(h), own: of.All, pending: pending, out: out, once: true}
 	return len(a.sweep.unexplained(h.Counted(of.All))) > 0
-}
-
-// Sweeping is a bound that can also ask the question of Over block by block.
-type Sweeping interface {
-	Bound
-	Sweep() Sweep
-}
-
-// Sweep asks the question of Bound.Over block by block. It keeps only what can matter later. A history in
-// memory is one block.
-type Sweep interface {
-	// Take returns nil while all blocks so far may be right. After an alarm it must not be called again.
-	Take(b Block) *Alarm
-}
-
-// Block is the part of a recording between two horizons.
-type Block struct {
-	// Begun are the requests that begin before the horizon and in no earlier block, ascending by Start.
-	Begun []history.Event
-	// Ended are admissions, of this block or earlier ones, that end before the horizon. ByEnd are their
-	// indices, ascending by End.
-	Ended []history.Event
-	ByEnd []int32
-	// Oldest is the earliest Start of an admission that ends in a later block. No request of a later block
-	// begins before Horizon. Both are MaxTime in the last block.
-	Oldest, Horizon int64
-}
-
-// MostListed is the most requests that a breach lists.
-const MostListed = 1 << 14
-
-// Alarm is a breach whose events are not listed: they lie between From and To, in nanoseconds. Placing are
-// the requests that show where windows begin; nil where none are needed.
-type Alarm struct {
-	Breach
-	From, To int64
-	Placing  []history.Event
-}
-
-// TooDear returns the alarm of the first admission that costs more than a full limiter admits, or nil.
-func TooDear(admitted []history.Event, full int64) *Alarm {
-	br := tooDear(admitted, full)
-	if br == nil {
-		return nil
-	}
-	return &Alarm{Breach: *br, From: br.Events[0].Start, To: br.Events[0].End}
-}
-
-// SweepingOf returns the bound of a policy that has no ranges and counts admissions.
-func SweepingOf(p spec.Policy) Sweeping {
-	if p.TTL > 0 {
-		alive := p
-		alive.TTL = 0
-		return sweptLives{newExpiring(p, 0, 0, false), SweepingOf(alive)}
-	}
-	if p.Queued() {
-		return newQueue(p)
-	}
-	return NewBucket(p)
-}
-
-// SweepingWindows returns the bound of the admissions in windows that requests place. others: a request that
-// another policy denied, or that a smaller quota denies, may have placed windows too.
-func SweepingWindows(p spec.Policy, others bool) Sweeping {
-	f := NewFirst(p)
-	f.others = p.Count == spec.CountOwn || f.all && others
-	if p.Count == spec.CountOwn || f.all && p.Ban > 0 { // inside a ban a denied request is not counted
-		p.Count, f.all = spec.CountAdmitted, false
-	}
-	if p.Refreshes() {
-		return newRefreshed(p)
-	}
-	return f
 }

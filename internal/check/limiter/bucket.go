@@ -65,7 +65,7 @@ func (b Bucket) Fits(span int64, units int64) bool {
 	return product(span, b.N).Cmp(limit) < 0 && product(b.Burst+units, b.Per).Cmp(limit) < 0
 }
 
-// Over takes the history as one block.
+// Over implements Bound.
 func (b Bucket) Over(h *history.History) *Breach {
 	if br := tooDear(h.Admitted, b.Burst); br != nil && !b.singly {
 		return br
@@ -75,12 +75,8 @@ func (b Bucket) Over(h *history.History) *Breach {
 			return br
 		}
 	}
-	// a violated span begins at the start of an admission, so the admissions are enough
-	whole := Block{h.Admitted, h.Admitted, h.AdmittedByEnd, history.MaxTime, history.MaxTime}
-	sweep := bucketSweep{b, candidatesFor(len(h.Admitted), b.N)}
-	a := sweep.Take(whole)
-	if sweep.c.free(); a != nil {
-		return b.tightest(h, a.To+b.late)
+	if p := b.peak(h, b.Room()); p.over > b.Room() {
+		return b.tightest(h, p.end)
 	}
 	return nil
 }
@@ -165,18 +161,10 @@ type bucketMeter struct {
 }
 
 // Usage implements Bound.
-func (b Bucket) Usage(h *history.History) Meter { return b.meter(h) }
-
-func (b Bucket) meter(h *history.History) *bucketMeter {
+func (b Bucket) Usage(h *history.History) Meter {
 	m := &bucketMeter{Bucket: b, starts: h.Counted(b.all), ends: h.CountedEnds(b.all)}
 	m.tat, m.from = history.MinTime, history.MinTime
 	switch {
-	case h.Level != nil:
-		m.tat = b.handed(h.Level)
-		// the level has the requests that another policy keeps in this piece
-		for ; m.k < len(m.ends) && m.ends[m.k].End < h.Level.At; m.k++ {
-			m.pending -= m.ends[m.k].Cost
-		}
 	case h.Joined(b.memory()):
 		m.tat, m.from = b.joined(h)
 	case b.startLeast < b.Burst && len(h.All) > 0:
@@ -424,38 +412,3 @@ const (
 	wasCreated = 0
 	rest       = 1
 )
-
-// handed returns the latest theoretical arrival time of b that is consistent with the level l. If l has
-// another rate, its units in use are converted, rounded up.
-func (b Bucket) handed(l *history.Level) int64 {
-	tat := l.TAT
-	if b.N != l.N || b.Per != l.Per {
-		units := -history.FloorDiv(l.At*l.N-l.TAT, l.Per)
-		tat = l.At*b.N + units*b.Per
-	}
-	return min(tat, l.At*b.N+b.Burst*b.Per)
-}
-
-// mostUsed returns the bucket of p that has the most in use: the slowest and largest of the ranges. ok=false:
-// p is no bucket, or it counts requests when they are complete.
-func mostUsed(p spec.Policy) (b Bucket, ok bool) {
-	if p.HasWindow() || p.Completes() {
-		return b, false
-	}
-	if p.Count == spec.CountOwn {
-		p.Count = spec.CountAll // as may what it admitted and another policy denied
-	}
-	return NewBucket(Slowest(p)), true
-}
-
-// LevelAt returns what may be in use of the bucket of p at t, after the surely earlier decisions of h. nil: p
-// has no bucket, or its bucket may be created with less than the burst.
-func LevelAt(p spec.Policy, h *history.History, t int64) *history.Level {
-	b, ok := mostUsed(p)
-	if !ok || b.startLeast < b.Burst { // when it was created is not known
-		return nil
-	}
-	m := b.meter(h)
-	m.Excess(t)
-	return &history.Level{At: t, TAT: max(m.tat, t*b.N), N: b.N, Per: b.Per}
-}

@@ -64,16 +64,3 @@ func (q queue) Over(h *history.History) *Breach {
 func (q queue) Usage(h *history.History) Meter { return q.entry.Usage(h) }
 
 func (q queue) Scope() Scope { return q.entry.Scope() }
-
-// Sweep implements Sweeping.
-func (q queue) Sweep() Sweep { return queueSweep{q.entry.Sweep(), q.release.Sweep()} }
-
-type queueSweep struct{ entry, release Sweep }
-
-// Take implements Sweep.
-func (q queueSweep) Take(b Block) *Alarm {
-	if a := q.entry.Take(b); a != nil {
-		return a
-	}
-	return q.release.Take(b)
-}

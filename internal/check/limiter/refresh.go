@@ -54,7 +54,7 @@ func (r refreshed) Over(h *history.History) *Breach {
 	if br := tooDear(h.Admitted, r.quota); br != nil {
 		return br
 	}
-	from, begin, latest := r.sureFrom(h), 0, history.MinTime
+	from, begin, latest := history.MinTime, 0, history.MinTime
 	sure := from // the instant from which a renewing request belongs to this window
 	for _, f := range append(history.Silences(h.All, r.size, r.sure),
 		history.Interval{From: history.MaxTime, To: history.MaxTime}) {
@@ -77,22 +77,6 @@ func (r refreshed) Over(h *history.History) *Breach {
 		from, sure = f.To, f.Ended(r.size)
 	}
 	return nil
-}
-
-// sureFrom returns the instant from which requests surely share a window: MinTime, the beginning. If a
-// counted request need not renew the window, it is the first End of a sure renewal: the window before may
-// have lasted until then.
-func (r refreshed) sureFrom(h *history.History) int64 {
-	if h.Placed == nil || !r.all || r.every {
-		return history.MinTime
-	}
-	from := history.MaxTime
-	for _, ev := range h.All {
-		if ev.Start >= h.Placed.Since && r.sure(ev) {
-			from = min(from, ev.End)
-		}
-	}
-	return from
 }
 
 // overOpen bounds the requests that surely lie in one window. The admissions are at most the quota. Where
@@ -149,14 +133,8 @@ type refreshedMeter struct {
 	until int64
 }
 
-func (r refreshed) Usage(h *history.History) Meter { return r.meter(h) }
-
-func (r refreshed) meter(h *history.History) *refreshedMeter {
-	m := &refreshedMeter{refreshed: r, starts: h.Counted(r.all || r.every), until: history.MinTime}
-	if h.Placed != nil {
-		m.units, m.until = h.Placed.Units, h.Placed.Until
-	}
-	return m
+func (r refreshed) Usage(h *history.History) Meter {
+	return &refreshedMeter{refreshed: r, starts: h.Counted(r.all || r.every), until: history.MinTime}
 }
 
 func (m *refreshedMeter) Unit() int64 { return 1 }
@@ -171,14 +149,13 @@ func (m *refreshedMeter) Excess(t int64) int64 {
 	return m.units - m.quota + 1
 }
 
-// take takes the next request. anew: the request comes after a certain silence.
-func (m *refreshedMeter) take(ev *history.Event) (anew bool) {
-	if anew = ev.Start >= m.until+m.sizeTo; anew {
+// take takes the next request, which may come after a certain silence.
+func (m *refreshedMeter) take(ev *history.Event) {
+	if ev.Start >= m.until+m.sizeTo {
 		m.units = 0
 	}
 	m.units += m.charge(ev)
 	m.until = max(m.until, m.renewed(ev))
-	return anew
 }
 
 // charge returns the units with which a request may have been counted.
@@ -262,59 +239,4 @@ func (r tallyModel) Pass(m State, a Request) []State {
 		return r.Admit(m, a)
 	}
 	return onlyIf(*m.count(0)+a.Cost <= r.quota, m)
-}
-
-// Sweep treats a window that requests renew as a quota that never comes back, with a time to live.
-func (r refreshed) Sweep() Sweep {
-	only := expiring{forgetting: forgetting{ttl: r.size, longest: r.size, banned: r.banned || !r.every}}
-	anew := func() Sweep { return &atMostSweep{quota: r.quota} }
-	return &expiringSweep{expiring: only, anew: anew, sweep: anew(), linking: true,
-		first: history.MinTime, after: history.MinTime}
-}
-
-// atMostSweep counts all admissions against a quota.
-type atMostSweep struct {
-	quota, units int64
-	counted      []history.Event
-}
-
-// Take implements Sweep.
-func (x *atMostSweep) Take(b Block) *Alarm {
-	for _, i := range b.ByEnd {
-		ev := &b.Ended[i]
-		x.counted = append(x.counted, *ev)
-		if x.units += ev.Cost; x.units > x.quota {
-			from := x.counted[0].Start
-			for i := range x.counted {
-				from = min(from, x.counted[i].Start)
-			}
-			br := Breach{Kind: verdict.OverAdmission, Seen: x.units, Bound: x.quota, Span: ev.End - from,
-				Windows: 1}
-			return &Alarm{Breach: br, From: from, To: ev.End, Placing: x.counted}
-		}
-	}
-	return nil
-}
-
-// refreshedUntil fills Units and Until of w from the requests of h before w.Since.
-func refreshedUntil(w *history.Placement, p spec.Policy, h *history.History) {
-	tight, _ := p.Ends()
-	if p.Count == spec.CountOwn { // see newOwning
-		tight.Count, tight.Refresh = spec.CountAll, spec.RefreshAll
-	}
-	m := newRefreshed(tight).meter(h)
-	w.Units, w.Until = m.units, m.until
-	for i := range m.starts {
-		ev := &m.starts[i]
-		if ev.Start >= w.Since {
-			return
-		}
-		if m.take(ev) {
-			w.Units = 0
-		}
-		if ev.End < w.Since { // else it is in the history that follows
-			w.Units += m.charge(ev)
-			w.Until = max(w.Until, m.renewed(ev))
-		}
-	}
 }

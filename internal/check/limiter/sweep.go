@@ -121,7 +121,7 @@ func NoFirst(h *history.History, b Bound) *Breach {
 		until = min(until, h.Denied[i].End)
 	}
 	crowd := slices.Clone(h.Denied[:history.StartingBefore(h.Denied, until+1)])
-	before := &history.History{Lag: h.Lag, Lags: h.Lags, Level: h.Level, Placed: h.Placed}
+	before := &history.History{Lag: h.Lag, Lags: h.Lags}
 	begun, next := h.All[:history.StartingBefore(h.All, until+1)], 0
 	before.All = make([]history.Event, 0, len(begun))
 	for i := range begun { // the crowd is in the same order
@@ -160,9 +160,8 @@ func NoFirst(h *history.History, b Bound) *Breach {
 type candidates struct {
 	n    int64 // scale of time
 	list []candidate
-	head int
-	// low is the value of list[head], top the value of the last candidate.
-	low, top int64
+	// top is the value of the last candidate.
+	top int64
 }
 
 type candidate struct{ x, gap int64 }
@@ -192,13 +191,9 @@ func (c *candidates) free() {
 func (c *candidates) insert(x int64) {
 	value := x * c.n
 	switch {
-	case len(c.list) == c.head:
-		c.list, c.head = append(c.list[:0], candidate{x, 0}), 0
-		c.low, c.top = value, value
+	case len(c.list) == 0:
+		c.list, c.top = append(c.list, candidate{x, 0}), value
 	case value > c.top:
-		if c.head > 1024 && c.head > len(c.list)/2 {
-			c.list, c.head = append(c.list[:0], c.list[c.head:]...), 0
-		}
 		c.list = append(c.list, candidate{x, value - c.top})
 		c.top = value
 	}
@@ -208,13 +203,12 @@ func (c *candidates) insert(x int64) {
 func (c *candidates) admit(s, volume int64) {
 	last := len(c.list) - 1
 	k := last
-	for k >= c.head && c.list[k].x > s {
+	for k >= 0 && c.list[k].x > s {
 		k--
 	}
-	if k < c.head {
+	if k < 0 {
 		return
 	}
-	c.low += volume
 	if k == last {
 		c.top += volume
 		return
@@ -234,53 +228,6 @@ func (c *candidates) admit(s, volume int64) {
 	c.list[k+1].gap = gap
 }
 
-// forget drops the candidates whose value is less than the scaled s. No later admission starts before s, so
-// the candidate at s, or an equally good one before it, does better. Candidates of equal value stay: one of
-// them may be that one.
-func (c *candidates) forget(s int64) {
-	for len(c.list)-c.head > 1 && c.low < s*c.n {
-		c.head++
-		c.low += c.list[c.head].gap
-	}
-}
-
-// Sweep implements Sweeping.
-func (b Bucket) Sweep() Sweep { return &bucketSweep{Bucket: b, c: candidates{n: b.N}} }
-
-// bucketSweep tries the instants at which admissions end. It keeps the starts that a violated span may have.
-type bucketSweep struct {
-	Bucket
-	c candidates
-}
-
-// Take implements Sweep.
-func (b *bucketSweep) Take(k Block) *Alarm {
-	next := 0
-	begin := func(until int64) {
-		for ; next < len(k.Begun) && k.Begun[next].Start <= until; next++ {
-			if k.Begun[next].Outcome == timeline.Allowed {
-				b.c.insert(k.Begun[next].Start)
-			}
-		}
-	}
-	for _, i := range k.ByEnd {
-		ev := &k.Ended[i]
-		begin(ev.End)
-		b.c.admit(ev.Start, b.units(ev)*b.Per)
-		if y := b.end(ev); b.c.top-y*b.N > b.Room() {
-			x := b.c.list[len(b.c.list)-1].x
-			br := Breach{Kind: verdict.OverAdmission, Seen: (b.c.top - x*b.N) / b.Per,
-				Bound: b.most(y - x), Span: y - x}
-			return &Alarm{Breach: br, From: x, To: ev.End}
-		}
-	}
-	begin(history.MaxTime)
-	if k.Oldest < history.MaxTime {
-		b.c.forget(k.Oldest)
-	}
-	return nil
-}
-
 // AdmittedOnly returns the bucket that alone bounds what p admits. p has one value for each parameter; its
 // bucket is created full and filled continuously, and only admissions take from it. The fraction of its rate
 // is not reduced. ok=false: p is no such policy.
@@ -293,8 +240,8 @@ func AdmittedOnly(p spec.Policy) (b Bucket, ok bool) {
 
 // LeastBurst returns the smallest burst, at least 1, under which h is not over-admitted.
 func (b Bucket) LeastBurst(h *history.History) int64 {
-	units, span := b.peak(h)
-	least := max(-history.FloorDiv(span*b.N-units*b.Per, b.Per), 1)
+	worst := b.peak(h, math.MaxInt64)
+	least := max(-history.FloorDiv(worst.span*b.N-worst.units*b.Per, b.Per), 1)
 	for i := range h.Admitted {
 		least = max(least, h.Admitted[i].Cost)
 	}
@@ -310,33 +257,43 @@ func (b Bucket) LongestPeriod(h *history.History, least, most int64) int64 {
 		return least - 1
 	}
 	for b.Per = most; b.Per >= least; {
-		units, span := b.peak(h)
-		if units*b.Per-span*b.N <= b.Burst*b.Per {
+		worst := b.peak(h, math.MaxInt64)
+		if worst.units*b.Per-worst.span*b.N <= b.Burst*b.Per {
 			break
 		}
-		b.Per = span * b.N / (units - b.Burst)
+		b.Per = worst.span * b.N / (worst.units - b.Burst)
 	}
 	return b.Per
 }
 
-// peak returns the span of h that admits the most, less what is refilled meanwhile: its units, and its length
-// in nanoseconds. Both are 0 where nothing was admitted.
-func (b Bucket) peak(h *history.History) (units, span int64) {
+// peak is a span of a history: its units, its length in nanoseconds, its end, and over: its units at the
+// scale of the bucket, less what is refilled meanwhile.
+type peak struct{ units, span, end, over int64 }
+
+// peak returns the span of h that admits the most, less what is refilled meanwhile. It returns the first span
+// whose excess is more than enough. units and span are 0 where nothing was admitted.
+//
+// A violated span begins at the start of an admission and ends at the end of one.
+func (b Bucket) peak(h *history.History, enough int64) peak {
 	c := candidatesFor(len(h.Admitted), b.N)
 	defer c.free()
-	next, worst := 0, int64(math.MinInt64)
+	next, worst := 0, peak{over: math.MinInt64}
 	for _, i := range h.AdmittedByEnd {
 		ev := &h.Admitted[i]
 		for ; next < len(h.Admitted) && h.Admitted[next].Start <= ev.End; next++ {
 			c.insert(h.Admitted[next].Start)
 		}
-		c.admit(ev.Start, ev.Cost*b.Per)
-		if over := c.top - ev.End*b.N; over > worst {
+		c.admit(ev.Start, b.units(ev)*b.Per)
+		y := b.end(ev)
+		if over := c.top - y*b.N; over > worst.over {
 			x := c.list[len(c.list)-1].x
-			worst, units, span = over, (c.top-x*b.N)/b.Per, ev.End-x
+			worst = peak{(c.top - x*b.N) / b.Per, y - x, y, over}
+			if over > enough {
+				break
+			}
 		}
 	}
-	return units, span
+	return worst
 }
 
 // tooDear returns the breach of the first admission that costs more than a full limiter admits, or nil.
@@ -405,13 +362,4 @@ func endedBy(span []history.Event, y int64, n int) []history.Event {
 		}
 	}
 	return out
-}
-
-// compact drops the first `used` elements of a list once they are half of it. It returns the list and how
-// many used elements are left in it.
-func compact[T any](list []T, used int) ([]T, int) {
-	if used > 0 && used*2 >= len(list) {
-		return append(list[:0], list[used:]...), 0
-	}
-	return list, used
 }

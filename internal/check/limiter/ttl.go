@@ -1,8 +1,6 @@
 package limiter
 
 import (
-	"slices"
-
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -49,9 +47,7 @@ func (x expiring) Over(h *history.History) *Breach {
 		one := h
 		if n < len(h.All) {
 			one = &history.History{All: h.All[k : k+n : k+n]}
-			if one.Split(); k == 0 {
-				one.Placed = h.Placed
-			}
+			one.Split()
 		}
 		if br := x.overBetween(one); br != nil {
 			return br
@@ -73,7 +69,7 @@ func (x expiring) overBetween(h *history.History) *Breach {
 		for ; begin < len(h.All) && max(latest, h.All[begin].End) < from; begin++ {
 			latest = max(latest, h.All[begin].End)
 		}
-		lively := &history.History{Placed: h.Placed}
+		lively := &history.History{}
 		for _, ev := range h.All[begin:] {
 			if ev.Start >= f.From {
 				break
@@ -241,120 +237,6 @@ func (t ttlModel) Forget(m State, lo int64) {
 	t.around.Forget(m, lo)
 }
 
-// expiringSweep is the sweep of a bucket that starts full. It begins anew after every silence that may have
-// been long enough.
-//
-//	the last one sent        it may be forgotten from here      until the next one is surely seen
-//	s ......................... s + ttl ........................... e
-//	admissions that end before are of the old sweep                 those sent after are of the new one
-//
-// Of the requests sent later, only the first that was surely seen ends a silence here. So a slow answer may
-// be taken for a silence. That accuses nobody.
-type expiringSweep struct {
-	expiring
-	sweep Sweep
-	// anew makes a sweep. linking: the sweep keeps requests that prove that nothing was forgotten.
-	anew    func() Sweep
-	linking bool
-	// silences are the silences that were not reached yet, ascending.
-	silences []history.Interval
-	// first is the first Start of the requests that no request is surely seen to follow. after is when the
-	// last silence ended. MinTime: there is none.
-	first, after int64
-	// links chooses, of the requests that were surely seen, those that prove that nothing was forgotten.
-	// linked are the chosen ones.
-	links  history.Cover
-	linked []history.Event
-}
-
-// Take implements Sweep.
-func (x *expiringSweep) Take(b Block) *Alarm {
-	for i := range b.Begun {
-		x.sent(&b.Begun[i])
-	}
-	for {
-		from, open := history.MaxTime, false
-		switch {
-		case len(x.silences) > 0:
-			from = x.silences[0].From
-		case x.first > history.MinTime && b.Horizon >= x.first+x.ttl: // this silence has not ended yet
-			from, open = x.first+x.ttl, true
-		}
-		n, m := 0, history.StartingBefore(b.Begun, from)
-		for n < len(b.ByEnd) && b.Ended[b.ByEnd[n]].End < from {
-			n++
-		}
-		old := Block{b.Begun[:m], b.Ended, x.lively(b.Ended, b.ByEnd[:n]), b.Oldest, b.Horizon}
-		if a := x.sweep.Take(old); a != nil {
-			a.Placing = x.witness(a)
-			return a
-		}
-		if b.Begun, b.ByEnd = b.Begun[m:], b.ByEnd[n:]; open || len(b.ByEnd) == 0 && len(b.Begun) == 0 {
-			return nil // what ends in an open silence was sent before it
-		}
-		x.sweep, x.after = x.anew(), max(x.after, x.silences[0].Ended(x.ttl))
-		x.silences = x.silences[1:]
-		x.linked = slices.DeleteFunc(x.linked, func(ev history.Event) bool { return ev.Start < x.after })
-	}
-}
-
-// sent notes the silence that a request ends.
-func (x *expiringSweep) sent(ev *history.Event) {
-	if ev.Outcome == timeline.Denied && ev.End == history.MaxTime { // it may be seen at any later time
-		return
-	}
-	sure := x.sure(*ev)
-	if from := x.first + x.ttl; sure && x.first > history.MinTime && ev.End >= from {
-		x.silences = append(x.silences, history.Interval{From: from, To: ev.End})
-	}
-	if sure || x.first == history.MinTime {
-		x.first = ev.Start
-	}
-	if x.linking && sure {
-		x.link(ev)
-	}
-}
-
-// link keeps a request, or the one before it, if no other kept request shows that the silence was too short.
-func (x *expiringSweep) link(ev *history.Event) {
-	if len(x.linked) == 0 {
-		x.links = history.NewCover(ev, x.ttl)
-		x.linked = append(x.linked, *ev)
-		return
-	}
-	if before, kept := x.links.Add(ev); kept && len(x.linked) < MostListed {
-		x.linked = append(x.linked, before)
-	}
-}
-
-// witness returns the requests that were counted, and those that show that nothing was forgotten; nil where
-// these are not kept.
-func (x *expiringSweep) witness(a *Alarm) []history.Event {
-	if !x.linking {
-		return nil
-	}
-	return slices.Concat(a.Placing, x.linked, []history.Event{x.links.Next})
-}
-
-// sweptLives is an expiring bound with a bucket that begins full in each life. Each life is swept.
-type sweptLives struct {
-	expiring
-	life Sweeping
-}
-
-func (x sweptLives) Sweep() Sweep {
-	return &expiringSweep{expiring: x.expiring, anew: x.life.Sweep, sweep: x.life.Sweep(),
-		first: history.MinTime, after: history.MinTime}
-}
-
-// lively returns the indices of the admissions that were sent after the last silence.
-func (x *expiringSweep) lively(ended []history.Event, these []int32) []int32 {
-	if x.after == history.MinTime {
-		return these
-	}
-	return slices.DeleteFunc(slices.Clone(these), func(i int32) bool { return ended[i].Start < x.after })
-}
-
 // lastAsked is the index of the time at which a ttlModel was last renewed.
 const lastAsked = ownTime
 
@@ -364,75 +246,4 @@ func asked(all []State) []State {
 		all[i].Zone.Set(lastAsked, zone.Now, 0)
 	}
 	return all
-}
-
-// PlacementAt returns what is known at the instant t of the windows that requests place. h has every request
-// that may have been decided until `until`. several: the policy is one of several. nil: the partition may
-// have been forgotten before.
-func PlacementAt(p spec.Policy, several bool, h *history.History, t, until int64) *history.Placement {
-	if p.TTL > 0 {
-		if h = reborn(p, h, t); ForgottenBy(p, h, t, until) {
-			return nil
-		}
-	}
-	out := &history.Placement{Since: t, Until: history.MinTime}
-	if p.Refreshes() {
-		refreshedUntil(out, p, h)
-		return out
-	}
-	f := NewFirst(p)
-	f.others = p.Count == spec.CountOwn || f.all && (several || Ranged(p)) // see SweepingWindows
-	out.Windows = f.Openings(h)
-	for n := len(out.Windows); n > 0 && out.Windows[n-1].From > until; n-- {
-		out.Windows = out.Windows[:n-1]
-	}
-	next := history.Opening{From: until + 1, To: history.MaxTime}
-	if n := len(out.Windows); n > 0 {
-		next.From = max(next.From, out.Windows[n-1].From+f.size)
-	}
-	for out.Windows = append(out.Windows, next); out.Windows[0].To < history.MaxTime &&
-		out.Windows[0].To+f.SizeTo <= t; {
-		out.Windows = out.Windows[1:]
-	}
-	if out.Windows = slices.Clone(out.Windows); len(out.Windows) > mostHanded {
-		// the first window that is not over
-		out.Windows = []history.Opening{{From: t - f.SizeTo + 1, To: history.MaxTime}}
-	}
-	return out
-}
-
-// reborn returns the history from the last request on that surely found nothing remembered. Every request
-// before it was decided before t.
-func reborn(p spec.Policy, h *history.History, t int64) *history.History {
-	f := forgettingOf(p)
-	k, last := 0, history.MinTime
-	for i := 0; i < len(h.All); {
-		n := f.life(h.All[i:])
-		last = max(last, history.LastEnd(h.All[i:i+n]))
-		if i += n; i == len(h.All) || last >= t {
-			break
-		}
-		k = i
-	}
-	if k == 0 {
-		return h
-	}
-	return h.From(k)
-}
-
-// ForgottenBy tells whether the partition may be forgotten after one of the requests that were decided before
-// t.
-func ForgottenBy(p spec.Policy, h *history.History, t, until int64) bool {
-	f := forgettingOf(p)
-	for _, silence := range f.silences(closed(h, until)) {
-		if silence.From < t+f.ttl {
-			return true
-		}
-	}
-	return false
-}
-
-// closed returns the events of h, followed by one that may come next.
-func closed(h *history.History, until int64) []history.Event {
-	return append(slices.Clone(h.All), history.Event{Start: until + 1, End: until + 1})
 }

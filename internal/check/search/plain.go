@@ -31,9 +31,6 @@ func (x *Exact) Dear(h *history.History) bool {
 // True: an explanation was found, so no search can refute h. False: not known. A request without an outcome
 // is taken never to have arrived. at are the phases of the policies, in nanoseconds. Cost: O(n log n).
 func Simply(h *history.History, limit spec.Limit, at []int64) bool {
-	if h.Level != nil || h.Placed != nil {
-		return false
-	}
 	if onlyPlaces(limit) {
 		x := places{limit: limit[0].Rate.N}
 		return plainly(h, x.explains)
