@@ -21,7 +21,7 @@ import (
 // Format names the form of a log.
 type Format string
 
-// The formats. Each is documented at its layout.
+// The formats. Each is a row of the table of servers, or two.
 const (
 	Nginx     Format = "nginx"
 	NginxJSON Format = "nginx-json"
@@ -30,10 +30,24 @@ const (
 	EnvoyJSON Format = "envoy-json"
 	Caddy     Format = "caddy"
 	ALB       Format = "alb"
+	Traefik   Format = "traefik"
+	Apache    Format = "apache"
+	// Cloudflare is the data set http_requests of Logpush.
+	Cloudflare Format = "cloudflare"
+	Kong       Format = "kong"
+	APISIX     Format = "apisix"
+	// JSON has the names of jsonNames, or those of Options.Columns.
+	JSON   Format = "json"
+	Vegeta Format = "vegeta"
+	K6     Format = "k6"
+	Oha    Format = "oha"
 )
 
-// Formats returns all formats.
-func Formats() []Format { return []Format{Nginx, NginxJSON, HAProxy, Envoy, EnvoyJSON, Caddy, ALB} }
+// Formats returns all formats, in the order in which they are guessed.
+func Formats() []Format {
+	return []Format{Nginx, NginxJSON, HAProxy, Envoy, EnvoyJSON, Caddy, ALB, Traefik, Apache, Cloudflare, Kong,
+		APISIX, Vegeta, K6, Oha, JSON}
+}
 
 // maxRequests is the most requests of one log that Read keeps. It holds them in memory, in 32 bytes each, to
 // sort them by their beginning.
@@ -43,7 +57,8 @@ const maxRequests = 100_000_000
 // tells clients apart by their address. It assumes nothing about what happened before and after the log.
 type Options struct {
 	Format Format
-	// Layout is the log_format of nginx or the format string of Envoy. Empty: the default layout.
+	// Layout is the log_format of nginx, the format string of Envoy or the LogFormat of Apache. Empty: the
+	// default layout.
 	Layout string
 	// Columns maps the names of values (request_time, status, ...) to other names that the log has for them.
 	// It is for logs in JSON, and for the name=value pairs of nginx.
@@ -54,8 +69,15 @@ type Options struct {
 	// Match are conditions, all of which a request must meet. Other requests are counted as Unmatched and
 	// left out.
 	Match []Match
-	// Outcome returns the outcome of a status. nil: StatusOutcome.
+	// Denied and Allowed are the limiter's own words: a request that meets one of the conditions was denied,
+	// or admitted, whatever its status. Those of Denied come first.
+	Denied, Allowed []Match
+	// Outcome returns the outcome of a status, of requests without such a word. nil: StatusOutcome.
 	Outcome func(status int) timeline.Outcome
+	// Within is the longest from the beginning of a request to the decision, if WithinSet. 0: it is as long
+	// as the request. Otherwise the time of the answer's header says it, if the log has that.
+	Within    time.Duration
+	WithinSet bool
 	// MaxDuration is longer than any request took. A log without durations needs it. Otherwise it matters
 	// only at the end of the log (Log.Header).
 	MaxDuration time.Duration
@@ -84,6 +106,8 @@ type Log struct {
 	// minute. If lines are not in the order of their ends, as when workers buffer them, both instants are
 	// nearer by twice the observed disorder.
 	Header timeline.Header
+	// Ends has, for each file, the number of its last line.
+	Ends []int
 	// Lines is the number of lines that are not blank. Each is an observation, or counted by one of the
 	// others. Foreign lines are no requests. Skipped lines cannot be read. Unmatched ones do not match.
 	// Keyless ones have no partition.
@@ -97,6 +121,18 @@ type Log struct {
 	ZoneUnknown bool
 	// Whole is how many answers were surely sent to their last byte. These have a Done.
 	Whole int
+	// Headed is how many intervals the time of the answer's header narrowed. Shadow is how many requests were
+	// denied by the limiter's word and answered all the same, as in a dry run.
+	Headed, Shadow int
+	// Respelled is how many addresses are other spellings of a client.
+	Respelled int
+	// Flaws say what is wrong with the log, each with its line and count.
+	Flaws []string
+	// Edges is how many of the skipped lines are the first or last ones of a file.
+	Edges int
+	// Copies counts requests whose lines are equal to an earlier one, FirstCopy is the first. If the log is
+	// read again, they are counted then.
+	Copies, FirstCopy int
 	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
 	Unnamed map[int]int
 
@@ -117,6 +153,8 @@ type Log struct {
 	zero    int64
 	order   survey
 	again   *again
+	copies  copies
+	eras    []era
 	// lone are the partitions all of whose requests are left out. left is the number of these requests.
 	lone []bool
 	left int
@@ -124,13 +162,14 @@ type Log struct {
 
 // record is what is kept of one request.
 type record struct {
-	from, to  int64
+	from, to int64
+	// done is when the answer had surely ended, 0 if that is not known.
+	done      int64
 	line      uint32
 	partition uint32
+	sum       uint32 // of the line
 	status    uint16
 	outcome   timeline.Outcome
-	// whole: the answer ended before to.
-	whole bool
 }
 
 // Len returns the number of requests.
@@ -159,11 +198,11 @@ func (l *Log) observation(i int, o *timeline.Observation) {
 	l.fill(o, rec, partitionOf(l.names, rec.partition))
 }
 
-// StatusOutcome returns what a status in a log says by itself: 2xx and 304 are Allowed, 429 is Denied, all
-// else is Unknown. Other redirections are not Allowed, as many are answered without asking the limiter.
+// StatusOutcome returns what a status in a log says by itself: 2xx, 304 and 101 are Allowed, 429 is Denied,
+// all else is Unknown. Other redirections are not Allowed, as many are answered without asking the limiter.
 func StatusOutcome(status int) timeline.Outcome {
 	switch {
-	case status >= 200 && status < 300, status == 304:
+	case status >= 200 && status < 300, status == 304, status == 101:
 		return timeline.Allowed
 	case status == 429:
 		return timeline.Denied
@@ -175,14 +214,57 @@ func StatusOutcome(status int) timeline.Outcome {
 // Read reads a log, plain, gzip or zstd. Error messages call it name. An error about its lines is of type
 // ndjson.Errors, with up to ten problems in their order. An error about the options is an *OptionError.
 func Read(r io.Reader, name string, o Options) (*Log, error) {
-	rd, err := newReader(name, o)
+	return ReadAll([]File{{name, r}}, o)
+}
+
+// File is one file of a log. Error messages call it Name.
+type File struct {
+	Name string
+	In   io.Reader
+}
+
+// ReadAll reads a log that is in several files, in their order. The first line of a file has the number after
+// that of the last line of the file before.
+func ReadAll(files []File, o Options) (*Log, error) {
+	rd, err := newReader(o)
 	if err != nil {
 		return nil, err
 	}
-	if err := rd.readAll(r); err != nil {
+	if err := rd.files(files); err != nil {
 		return nil, err
 	}
 	return rd.log(), nil
+}
+
+// Began returns when the first request of a file began, in nanoseconds since the Unix epoch. ok=false: no
+// request can be read.
+func Began(in io.Reader, o Options) (ns int64, ok bool) {
+	r, err := newReader(o)
+	if err != nil {
+		return 0, false
+	}
+	r.keep = func(rec record) bool {
+		ns, ok = rec.from, true
+		return false
+	}
+	_ = r.files([]File{{"", in}}) // what is wrong shows when it is read whole
+	return ns, ok
+}
+
+// files reads the files of a log.
+func (r *reader) files(files []File) error {
+	lines := 0
+	for _, f := range files {
+		r.problems.file, r.problems.before = f.Name, lines
+		n, err := r.readAll(f.In, lines)
+		if r.out.Ends = append(r.out.Ends, lines+n); err != nil {
+			return err
+		}
+		if lines += n; r.enough {
+			return nil
+		}
+	}
+	return r.finish(lines)
 }
 
 // OptionError is an option that does not fit the format.

@@ -64,7 +64,7 @@ var edgeCases = []struct {
 	{name: "nginx: a user that pretends to be a line",
 		line:  `10.0.0.1 - x [20/Nov/2026:10:00:01 +0000] GET / 200 [20/Nov/2026:10:00:07 +0000] "GET /a HTTP/1.1" 200 3 "-" "ua"`,
 		o:     Options{Format: Nginx, MaxDuration: time.Second},
-		wrong: `1: time "20/Nov/2026:10:00:01 +0000] GET`},
+		wrong: `1: time_local "20/Nov/2026:10:00:01 +0000] GET`},
 	{name: "nginx: a user with spaces", line: strings.Replace(combined, "- - [", "- john doe [", 1),
 		o:    Options{Format: Nginx, MaxDuration: time.Second, PartitionBy: "user"},
 		from: 6000, to: 8100, partition: "john doe", status: 200},
@@ -86,7 +86,7 @@ var edgeCases = []struct {
 		o:    Options{Format: Nginx, MaxDuration: time.Second},
 		from: 6000, to: 8100, partition: "10.0.0.1", status: 0},
 	{name: "nginx: a day that does not exist", line: strings.Replace(combined, "20/Nov", "31/Nov", 1),
-		o: Options{Format: Nginx, MaxDuration: 1}, wrong: `1: time "31/Nov/2026`},
+		o: Options{Format: Nginx, MaxDuration: 1}, wrong: `1: time_local "31/Nov/2026`},
 	{name: "nginx: a number that is too large", line: combined + " msec=99999999999999999999.000",
 		o: Options{Format: Nginx, MaxDuration: 1}, wrong: `1: msec "9999`},
 	{name: "nginx: other names", line: combined + " rt=0.250 ts=1795168807.900",
@@ -117,7 +117,7 @@ var edgeCases = []struct {
 		line: `{"msec":"1795168807.900","request_time":,"status":"200"}`, o: Options{Format: NginxJSON},
 		wrong: "1: line"},
 	{name: "nginx-json: a list", line: `[1]`, o: Options{Format: NginxJSON},
-		wrong: `1: line "[1]": a JSON object is needed`},
+		wrong: `there is nothing to judge`},
 	{name: "nginx-json: escapes",
 		line: `{"msec":"1795168807.900","request_time":"0.250","status":"200","http_x_api_key":"\u00e9\ud83d\ude00\"\\\/\n"}`, o: Options{Format: NginxJSON, PartitionBy: "X-Api-Key"},
 		from: 7650, to: 8001, partition: "é😀\"\\/\n", status: 200},
@@ -132,7 +132,7 @@ var edgeCases = []struct {
 	{name: "haproxy: a last timer of -1",
 		line:  `10.0.0.1:1 [20/Nov/2026:10:00:07.100] f f/<NOSRV> -1/-1/-1/-1/-1 400 0 - - CR-- 1/1/0/0/0 0/0 "<BADREQ>"`,
 		o:     Options{Format: HAProxy},
-		wrong: `1: last timer "-1": a number of milliseconds is needed (for -1 give --max-duration D, an upper bound of how long a request took)`},
+		wrong: `1: no duration: without it the start of a request is unknown (log Ta, or give --max-duration D`},
 	{name: "haproxy: a last timer of -1, with a longest duration",
 		line: `10.0.0.1:1 [20/Nov/2026:10:00:07.100] f f/<NOSRV> -1/-1/-1/-1/-1 400 0 - - CR-- 1/1/0/0/0 0/0 "<BADREQ>"`,
 		o:    Options{Format: HAProxy, MaxDuration: time.Second}, from: 7100, to: 7100 + 1 + 1000 + 2 + 1 +
@@ -176,7 +176,7 @@ var edgeCases = []struct {
 	{name: "envoy: a line that lost its beginning", line: `795168807.100 250 10.0.0.1:5 429`,
 		o: Options{Format: Envoy,
 			Layout: `%START_TIME(%s.%3f)% %DURATION% %DOWNSTREAM_REMOTE_ADDRESS% %RESPONSE_CODE%`},
-		wrong: `1: start time "795168807.100": it is before the year 2001`},
+		wrong: `1: START_TIME "795168807.100": it is before the year 2001`},
 	{name: "envoy-json: an address with a port",
 		line: `{"start_time":"2026-11-20T10:00:07.100Z","duration":"250","response_code":429,"downstream_remote_address":"[2001:db8::1]:99"}`,
 		o:    Options{Format: EnvoyJSON}, from: 7100, to: 7100 + 1 + 250 + 1 + .25 + 10,
@@ -205,7 +205,7 @@ var edgeCases = []struct {
 	{name: "caddy: a time in words, a duration in Go's form",
 		line: `{"ts":"2026-11-20T10:00:07.900Z","request":{"remote_ip":"a"},"duration":"250ms","status":200}`,
 		o:    Options{Format: Caddy, LagSet: true},
-		from: 7900 - 250 - .250 - .001, to: 7901.001, partition: "a", status: 200},
+		from: 7900 - 250 - 1 - .251 - .001, to: 7901.001, partition: "a", status: 200},
 	{name: "caddy: whole seconds are coarse",
 		line: `{"ts":1795168807,"request":{"remote_ip":"a"},"duration":0.000000001,"status":200}`,
 		o:    Options{Format: Caddy, LagSet: true},
@@ -217,10 +217,10 @@ var edgeCases = []struct {
 		partition: "/p", status: 429},
 	{name: "alb: an old line",
 		line: `http 2026-11-20T10:00:07.900000Z app/x 10.0.0.1:1 - 0 0 0 429 - 0 0 "GET http://h:80/p?q HTTP/1.1" "ua" - - - "r"`,
-		o:    Options{Format: ALB}, wrong: "has at least 22 fields"},
+		o:    Options{Format: ALB}, wrong: "1: line"},
 	{name: "alb: an answer before its request",
 		line: `http 2026-11-20T10:00:07.000000Z app/x 10.0.0.1:1 - 0 0 0 429 - 0 0 "GET / HTTP/1.1" "ua" - - - "r" "-" "-" 0 2026-11-20T10:00:07.100000Z`,
-		o:    Options{Format: ALB}, wrong: "the answer cannot have been generated before"},
+		o:    Options{Format: ALB}, wrong: "an answer cannot have been sent before"},
 	{name: "alb: a quote inside",
 		line: `http 2026-11-20T10:00:07.900000Z app/x 10.0.0.1:1 - 0 0 0 429 - 0 0 "GET / HTTP/1.1" "a "5" b" - - - "r" "-" "-" 0 2026-11-20T10:00:07.100000Z`,
 		o:    Options{Format: ALB}, wrong: `1: request_creation_time "0"`},
@@ -268,19 +268,19 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"a format that is none", Options{Format: "apache"},
-			`format "apache": it is one of [nginx nginx-json haproxy envoy envoy-json caddy alb]`},
+		{"a format that is none", Options{Format: "iis"},
+			`format "iis": it is one of [nginx nginx-json haproxy envoy envoy-json caddy alb traefik`},
 		{"a layout where there is one", Options{Format: HAProxy, Layout: "x"},
 			`layout "x": the form of haproxy is fixed`},
 		{"a log_format without a time", Options{Format: Nginx, Layout: "$remote_addr $status"},
-			`log_format: it has no $msec, $time_iso8601 or $time_local`},
+			`the format: it has no time of a request (log $msec, or $time_iso8601, or $time_local)`},
 		{"a log_format without a status", Options{Format: Nginx, Layout: "$remote_addr $msec"},
-			`field "status": the log_format does not have it`},
+			`field "status": the format does not have it`},
 		{"a log_format without the partition", Options{Format: Nginx, Layout: "$remote_addr $msec $status",
-			PartitionBy: "X-Api-Key"}, `field "X-Api-Key": the log_format does not have it`},
+			PartitionBy: "X-Api-Key"}, `field "X-Api-Key": the format does not have it`},
 		{"a log_format without a condition's field",
 			Options{Format: Nginx, Layout: "$remote_addr $msec $status", Match: []Match{{Field: "path"}}},
-			`field "path": the log_format does not have it`},
+			`field "path": the format does not have it`},
 		{"variables side by side", Options{Format: Nginx, Layout: "$remote_addr$msec $status"},
 			`"msec": nothing separates it from the variable before it`},
 		{"a dollar that begins no variable", Options{Format: Nginx, Layout: "$ $msec"},
@@ -288,13 +288,13 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 		{"an operator without an end", Options{Format: Envoy, Layout: "%START_TIME"},
 			`"%START_TIME": a second % ends the name of an operator`},
 		{"the address in the default format of Envoy", Options{Format: Envoy, Layout: envoyDefault},
-			`field "address": the format string does not have it`},
+			`field "address": the format does not have it`},
 		{"a header field in a log of HAProxy", Options{Format: HAProxy, PartitionBy: "X-Api-Key"},
 			`field "X-Api-Key": a log of haproxy does not have it (capture request header X-Api-Key`},
 		{"the host in a log of HAProxy", Options{Format: HAProxy, Match: []Match{{Field: "host"}}},
-			`field "host": a log of HAProxy does not have it`},
+			`field "host": the format does not have it (capture request header Host len 64`},
 		{"the user in a log of ALB", Options{Format: ALB, PartitionBy: "user"},
-			`field "user": an ALB log does not have it`},
+			`field "user": the format does not have it`},
 		{"a column that is none", Options{Format: NginxJSON, Columns: map[string]string{"latency": "l"}},
 			`column "latency": this format has host, http_host, msec,`},
 		{"a negative duration", Options{Format: ALB, Lag: -1},
@@ -315,15 +315,14 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestBadLines: all problems of a log are reported at once, up to ten. If they are only counted, the log
-// accuses no denial.
+// TestBadLines: each kind of problem of a log is reported once, with its first line and its count. If they are
+// only counted, the log accuses no denial.
 func TestBadLines(t *testing.T) {
 	good := combined + " request_time=0.001\n"
 	text := good + strings.Repeat("bad\n", 12) + good
 	_, err := Read(strings.NewReader(text), "x.log", Options{Format: Nginx})
 	var errs ndjson.Errors
-	if !errors.As(err, &errs) || len(errs) != 10 || errs[0].Line != 2 || errs[9].Line != 11 ||
-		errs[9].More != 2 {
+	if !errors.As(err, &errs) || len(errs) != 1 || errs[0].Line != 2 || errs[0].More != 11 {
 		t.Fatalf("got %v", err)
 	}
 	l, err := Read(strings.NewReader(text), "x.log", Options{Format: Nginx, SkipBad: true})
@@ -359,7 +358,7 @@ func TestBadLines(t *testing.T) {
 		"no status in JSON": {`{"msec":"1795168807.900","request_time":"0.250","code":"200","remote_addr":"10.0.0.1"}` + "\n", `x.log:1: no status: none of 1 lines has "status"`, Options{Format: NginxJSON}},
 		"no status in JSON of " +
 			"others": {`{"start_time":"2026-11-20T10:00:07.100Z","duration":"1","c":"200","downstream_remote_address":"a"}` + "\n", `x.log:1: no status: none of 1 lines has "response_code"`, Options{Format: EnvoyJSON}},
-		"a long line": {good + strings.Repeat("x", ndjson.MaxLine+1),
+		"a long line": {good + strings.Repeat("x", ndjson.MaxLine+1) + "\n" + good,
 			"x.log:2: line of more than 1048576 bytes: a line has at most 1 MiB", Options{Format: Nginx}},
 	} {
 		if _, err := Read(strings.NewReader(c.text), "x.log", c.o); err == nil ||

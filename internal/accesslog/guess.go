@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Guess returns the format whose default layout reads the first line of a log. begin has that line whole.
-// Empty: no format reads it, or the log has another layout.
+// Guess returns the format whose default layout reads the beginning of a log. Empty: no format reads it, or
+// the log has another layout.
 func Guess(begin []byte) Format {
-	line := begin[:bytes.IndexByte(begin, '\n')+1]
+	lines := begin[:bytes.LastIndexByte(begin, '\n')+1]
 	for _, f := range Formats() {
-		l, err := Read(bytes.NewReader(line), "", Options{Format: f, PartitionBy: "none",
+		l, err := Read(bytes.NewReader(lines), "", Options{Format: f, PartitionBy: "none",
 			MaxDuration: time.Minute})
-		if err == nil && l.Len() == 1 {
+		if err == nil && l.Len() > 0 && l.Skipped == 0 {
 			return f
 		}
 	}

@@ -10,70 +10,18 @@ import (
 
 // object reads lines that are one JSON object each. The value of a member inside other members has their
 // names with dots between them. The element of a list has its number: request.headers.X-Api-Key.0. Of two
-// members with one name the first counts. The times of each format say what the members mean.
+// members with one name the first counts.
 type object struct {
-	times
-	t      *table
-	format Format
+	row *server
+	t   *table
 	// key is the name of the member that is being read. text holds decoded strings.
 	key  []byte
 	text []byte
 }
 
-// times are what the times of a format mean.
-type times interface {
-	span(v values) (span, flaw)
-}
-
-func newJSON(o Options, names map[string]slot, by times) (layout, *table, error) {
-	t, err := newTable(names, o.Columns)
-	return &object{times: by, t: t, format: o.Format}, t, err
-}
-
-// own: a header field X-Api-Key is request.headers.X-Api-Key.0 for Caddy, http_x_api_key for nginx, and
-// x_api_key for Envoy, unless the log has a member of that very name.
-func (j *object) own(name string) (string, bool) {
-	_, known := j.t.slots[name]
-	switch {
-	case known || !headerLike(name):
-	case j.format == Caddy:
-		return "request.headers." + canonical(name) + ".0", true
-	case j.format == EnvoyJSON:
-		return snake(name), true
-	default:
-		return "http_" + snake(name), true
-	}
-	return name, true
-}
-
-// canonical returns the name of a header field in Go's form: X-Api-Key.
-func canonical(name string) string {
-	b := []byte(strings.ToLower(name))
-	for i := range b {
-		if (i == 0 || b[i-1] == '-') && b[i] >= 'a' && b[i] <= 'z' {
-			b[i] -= 'a' - 'A'
-		}
-	}
-	return string(b)
-}
-
 func (j *object) ready([]field) error { return nil }
 
-// lost: Caddy writes REDACTED for the value of a header field that identifies somebody.
-func (j *object) lost(f field, value []byte) flaw {
-	if j.format != Caddy || string(value) != "REDACTED" {
-		return flaw{}
-	}
-	for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie"} {
-		if own, _ := j.own(name); f.name == own || strings.EqualFold(f.name, name) {
-			return flaw{what: name + " " + quote(value),
-				why:   "Caddy leaves it out of its log, so all clients would count as one",
-				mend:  "set log_credentials under servers, or tell clients apart by another field",
-				final: true}
-		}
-	}
-	return flaw{}
-}
+func (j *object) lost(field) int { return 0 }
 
 func (j *object) split(line []byte, v values) flaw {
 	if !json.Valid(line) {
@@ -90,11 +38,14 @@ func (j *object) split(line []byte, v values) flaw {
 			v[s] = nil
 		}
 	}
-	if l := v[slotLogger]; j.format == Caddy && l != nil && !bytes.HasPrefix(l, []byte("http.log.access")) {
+	if j.row.foreign != nil && j.row.foreign(v) {
 		return flaw{foreign: true}
 	}
-	if v[slotAddress] != nil {
-		v[slotAddress] = withoutPort(v[slotAddress])
+	if v[slotAddress] != nil && j.row.port != nil {
+		v[slotAddress] = j.row.port(v[slotAddress])
+	}
+	if noAddress(v[slotAddress]) {
+		return badAddress(v[slotAddress])
 	}
 	return flaw{}
 }

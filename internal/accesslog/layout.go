@@ -6,68 +6,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
-// layout is the form of the lines of one format, and what their times mean.
+// layout is the form of the lines of a log. There are two: patterns and JSON (object).
 type layout interface {
 	// split puts the values of a line into v, which is all nil. They are valid until the next call.
 	split(line []byte, v values) flaw
-	// span returns when the request of a line may have been decided.
-	span(v values) (span, flaw)
-	// own returns the format's name of a field that is not one of the shared names. ok=false: the format has
-	// no such field.
-	own(name string) (own string, ok bool)
 	// ready is called once, before split, with the fields that are needed. Its error names those that no line
 	// can have.
 	ready(fields []field) error
-}
-
-// partial is a layout that may have only a part of a value that the client sent. Two clients may then look
-// like one.
-type partial interface {
-	// lost returns what is wrong with the value of a field as a partition. Nothing is wrong if it is whole.
-	lost(f field, value []byte) flaw
-}
-
-// field is a value that partitions or conditions read.
-type field struct {
-	name string
-	slot slot
-	// path: only the path of the value is meant.
-	path bool
-}
-
-// sharedNames are the fields that have the same names for users in every format.
-var sharedNames = map[string]field{
-	"address": {"address", slotAddress, false}, "user": {"user", slotUser, false},
-	"host": {"host", slotHost, false},
-	"path": {"path", slotTarget, true}, "method": {"method", slotMethod, false},
-	"status": {"status", slotStatus, false},
-}
-
-// find returns the field with a user's name.
-func find(name string, l layout, t *table) (field, bool) {
-	if f, ok := sharedNames[name]; ok {
-		return f, true
-	}
-	own, ok := l.own(name)
-	if !ok {
-		return field{}, false
-	}
-	return field{name, t.add(own), false}, true
-}
-
-// span is a time in nanoseconds since the Unix epoch.
-type span struct {
-	// The request was decided in the closed interval [from, to].
-	from, to int64
-	// end is when the request ended, or an earlier instant.
-	end int64
-	// local: the logged time has no zone.
-	local bool
-	// whole: the answer was sent to its last byte, and not after to.
-	whole bool
+	// lost tells how many bytes a log keeps of a value, 0: all. Two longer values may look like one.
+	lost(f field) int
 }
 
 // flaw says what is wrong with a line. Nothing is wrong if what is empty and foreign is false.
@@ -75,6 +24,8 @@ type flaw struct {
 	what, why, mend string
 	// foreign: the line is sound, and is no request.
 	foreign bool
+	// soft: the line is left out and counted, and the others are read.
+	soft bool
 	// final: the same is wrong with all lines.
 	final bool
 }
@@ -87,8 +38,8 @@ type values [][]byte
 // slot is the place of a value.
 type slot int
 
-// The slots that all formats share. The format decides which of the times a line has. The fields of
-// Options.PartitionBy and Options.Match get further slots.
+// The slots that all servers share. The fields of Options get further slots. Of the times of one kind, the
+// first that a line has counts.
 const (
 	slotStatus slot = iota
 	slotMethod
@@ -98,15 +49,57 @@ const (
 	slotAddress
 	slotRemote // the address if slotAddress is absent
 	slotUser
-	slotMsec // seconds since the Unix epoch, a decimal
-	slotISO  // a time as in ISO 8601
-	slotCLF  // a time as in the common log format
-	slotEnd
-	slotDuration
-	slotLogger
+	slotStart       // when the request began
+	slotStartCoarse // the same
+	slotEnd         // when it ended
+	slotEndISO      // the same
+	slotEndCLF      // the same
+	slotTime        // when it began, or ended, or any time between
+	slotNanos       // how long it took, in nanoseconds
+	slotMicros
+	slotMillis
+	slotSeconds
+	slotDuration   // the same, in the unit of the server
+	slotHeader     // from the beginning to the answer's header, in the unit of the server
+	slotHeader2    // to be added to it
+	slotHeader3    // to be added to it
+	slotHeader4    // to be added to it
+	slotKind       // tells requests from other lines
 	slotCompletion // how the request ended
+	slotRest       // what server.after reads
 	sharedSlots
 )
+
+// unwanted is the slot of a value that is not needed.
+const unwanted slot = -1
+
+// field is a value that partitions or conditions read.
+type field struct {
+	name string
+	slot slot
+	// other is the slot of another spelling of the name, unwanted if there is none.
+	other slot
+	// path: only the path of the value is meant.
+	path bool
+	// bits says how much of an address is meant: the first so many of IPv4 and of IPv6. 0: all.
+	bits [2]int
+}
+
+// sharedNames are the fields that have the same names for users in every format.
+var sharedNames = map[string]slot{"address": slotAddress, "user": slotUser, "host": slotHost,
+	"path": slotTarget, "method": slotMethod, "status": slotStatus}
+
+// get returns the value of a field, or nil if the line does not have it.
+func (v values) get(f field) []byte {
+	b := v[f.slot]
+	if b == nil && f.other >= 0 {
+		b = v[f.other]
+	}
+	if f.path && b != nil {
+		return path(b)
+	}
+	return b
+}
 
 // table gives slots to the names of a format.
 type table struct {
@@ -114,18 +107,22 @@ type table struct {
 	n     slot
 }
 
+// units are the endings of a column's name that say in which unit a duration is.
+var units = map[string]slot{":ns": slotNanos, ":us": slotMicros, ":ms": slotMillis, ":s": slotSeconds}
+
 func newTable(names map[string]slot, columns map[string]string) (*table, error) {
 	t := &table{map[string]slot{}, sharedSlots}
 	for name, s := range names {
-		if _, moved := columns[name]; !moved {
+		if _, moved := columns[name]; !moved && s < sharedSlots {
 			t.slots[name] = s
 		}
 	}
 	given := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
 		s, known := names[name]
-		if !known {
-			continue
+		if !known || s == sharedSlots {
+			return nil, &OptionError{"Columns", fmt.Sprintf("column %q", name),
+				"this format has " + strings.Join(slices.Sorted(maps.Keys(names)), ", "), ""}
 		}
 		theirs := columns[name]
 		if other, twice := given[theirs]; twice && names[other] != s {
@@ -133,19 +130,15 @@ func newTable(names map[string]slot, columns map[string]string) (*table, error) 
 				fmt.Sprintf("two names (%s and %s) cannot map to one value", other, name), ""}
 		}
 		given[theirs] = name
+		if s >= slotNanos && s <= slotDuration {
+			for end, unit := range units {
+				if short, ok := strings.CutSuffix(theirs, end); ok {
+					theirs, s = short, unit
+				}
+			}
+		}
 		// The user's name counts, even if the format has such a name too.
 		t.slots[theirs] = s
-	}
-	for name := range columns {
-		if _, ok := names[name]; !ok {
-			known := make([]string, 0, len(names))
-			for n := range names {
-				known = append(known, n)
-			}
-			slices.Sort(known)
-			return nil, &OptionError{"Columns", fmt.Sprintf("column %q", name),
-				"this format has " + strings.Join(known, ", "), ""}
-		}
 	}
 	return t, nil
 }
@@ -171,63 +164,54 @@ func (t *table) name(s slot) string {
 	return ""
 }
 
-// newLayout returns the layout of a format.
-func newLayout(o Options) (layout, *table, error) {
-	if o.Layout != "" && o.Format != Nginx && o.Format != Envoy {
-		return nil, nil, &OptionError{"Layout", "layout " + quote(o.Layout),
-			fmt.Sprintf("the form of %s is fixed", o.Format), ""}
+// find returns the field with a user's name, and false if no line can have it.
+func (t *table) find(name string, row *server) (field, bool) {
+	f := field{name: name, other: unwanted}
+	name, f.bits = prefixBits(name)
+	if s, ok := sharedNames[name]; ok {
+		f.slot, f.path = s, name == "path"
+		return f, true
 	}
-	w := widths{max: o.MaxDuration, lag: o.Lag, lagSet: o.LagSet}
-	switch o.Format {
-	case Nginx:
-		return newNginx(o, w)
-	case NginxJSON:
-		return newJSON(o, nginxNames, nginxTimes{w})
-	case HAProxy:
-		return newHAProxy(o, w)
-	case Envoy:
-		return newEnvoy(o, w)
-	case EnvoyJSON:
-		return newJSON(o, envoyNames, envoyTimes{w})
-	case Caddy:
-		return newJSON(o, caddyNames, caddyTimes{w, o.Zone})
-	case ALB:
-		return newALB(o, w)
+	if _, known := row.names[name]; !known && row.fixed {
+		if _, captured := capture(name); !captured || row.format != HAProxy {
+			return f, false
+		}
 	}
-	return nil, nil, &OptionError{"Format", fmt.Sprintf("format %q", o.Format),
-		fmt.Sprintf("it is one of %v", Formats()), ""}
+	if row.variable != nil {
+		name = row.variable(name)
+	}
+	_, known := t.slots[name]
+	f.slot = t.add(name)
+	if row.header != nil && !known && headerLike(name) {
+		f.other = t.add(row.header(name))
+	}
+	return f, true
 }
 
-// widths say by how much intervals are widened.
-type widths struct {
-	max    time.Duration
-	lag    time.Duration
-	lagSet bool
+// headerLike tells whether a name looks like that of a header field: it has a capital letter or a dash, and
+// no dot or underscore.
+func headerLike(name string) bool {
+	return strings.ToLower(name) != name && !strings.ContainsAny(name, "._") || strings.Contains(name, "-")
 }
 
-// or returns the lag that the user gave, or else usual.
-func (w widths) or(usual time.Duration) int64 {
-	if w.lagSet {
-		return int64(w.lag)
+func snake(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
+
+// canonical returns the name of a header field in Go's form: X-Api-Key.
+func canonical(name string) string {
+	b := []byte(strings.ToLower(name))
+	for i := range b {
+		if (i == 0 || b[i-1] == '-') && b[i] >= 'a' && b[i] <= 'z' {
+			b[i] -= 'a' - 'A'
+		}
 	}
-	return int64(usual)
-}
-
-// drift returns how far a duration on a monotonic clock and one on the wall clock, which is slewed, may
-// differ. NTP slews by at most 500 millionths.
-func drift(duration int64) int64 { return duration / 1000 }
-
-// missingDuration returns the flaw of a log without durations.
-func missingDuration(mend string) flaw {
-	return flaw{what: "no duration", why: "without it the start of a request is unknown", mend: mend,
-		final: true}
+	return string(b)
 }
 
 // none tells whether a value is missing: nil, empty, or the dash that servers write for nothing.
 func none(v []byte) bool { return len(v) == 0 || len(v) == 1 && v[0] == '-' }
 
 // fill completes the values that follow from others: the method and target from the request line, and the
-// address.
+// address, without its port.
 func (v values) fill() {
 	if v[slotAddress] == nil {
 		v[slotAddress] = withoutPort(v[slotRemote])
@@ -272,25 +256,6 @@ func cutLast(b []byte, sep byte) (before, after []byte, ok bool) {
 		return b[:i], b[i+1:], true
 	}
 	return b, nil, false
-}
-
-// withoutPort returns the address of address:port or [address]:port. Text without a port stays as it is.
-func withoutPort(b []byte) []byte {
-	if bytes.Count(b, []byte(":")) == 1 || len(b) > 0 && b[0] == '[' {
-		return cutPort(b)
-	}
-	return b
-}
-
-// cutPort returns the address of a text with a port: 10.0.0.1:80, ::1:80 or [::1]:80.
-func cutPort(b []byte) []byte {
-	if addr, port, ok := cutLast(b, ':'); ok && digits(port) {
-		b = addr
-	}
-	if len(b) > 1 && b[0] == '[' && b[len(b)-1] == ']' {
-		b = b[1 : len(b)-1]
-	}
-	return b
 }
 
 func digits(b []byte) bool {

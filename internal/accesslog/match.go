@@ -42,10 +42,16 @@ func (m Match) meets(value []byte) bool {
 // may have another spelling, such as //api/a for /api/a. Then it depends on the limiter which one it reads.
 func (r *reader) meets() (meets, sure bool) {
 	written, plain := true, true
+	for _, f := range r.denied {
+		r.met[f.name] = r.met[f.name] || r.v.get(f) != nil
+	}
+	for _, f := range r.allowed {
+		r.met[f.name] = r.met[f.name] || r.v.get(f) != nil
+	}
 	for i, m := range r.o.Match {
 		f := r.match[i]
 		value := r.v.get(f)
-		r.met[i] = r.met[i] || value != nil
+		r.met[f.name] = r.met[f.name] || value != nil
 		written = written && m.meets(value)
 		switch {
 		case value == nil:

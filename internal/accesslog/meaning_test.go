@@ -56,7 +56,7 @@ var writers = map[string]struct {
 			accepted := r.began.Add(-idle)
 			shown := accepted.Add(idle.Truncate(time.Millisecond)).Truncate(time.Millisecond)
 			active := r.ended.Sub(accepted).Milliseconds() - idle.Milliseconds()
-			return fmt.Sprintf(`10.0.0.1:5 [%s] f b/s 0/0/0/0/%d %d 0 - - ---- 1/1/1/1/0 0/0 {%s} {} "GET / HTTP/1.1"`,
+			return fmt.Sprintf(`10.0.0.1:5 [%s] f b/s 0/0/0/%d/%[2]d %d 0 - - ---- 1/1/1/1/0 0/0 {%s} {} "GET / HTTP/1.1"`,
 				shown.Format("02/Jan/2006:15:04:05.000"), active, r.status, haproxyEscape(r.key))
 		}},
 	"envoy": {Options{Format: Envoy, PartitionBy: "X-Forwarded-For"}, func(r request, rng *rand.Rand) string {
@@ -79,7 +79,7 @@ var writers = map[string]struct {
 			strconv.FormatFloat(r.ended.Sub(r.began).Seconds(), 'f', -1, 64), r.status)
 	}},
 	"alb": {Options{Format: ALB, PartitionBy: "path"}, func(r request, rng *rand.Rand) string {
-		node := time.Duration(rng.Int64N(int64(2*albLag))) - albLag
+		node := time.Duration(rng.Int64N(int64(2*readingsApart))) - readingsApart
 		const form = "2006-01-02T15:04:05.000000Z"
 		return fmt.Sprintf(`https %s app/lb 10.0.0.1:99 10.0.0.2:80 0.000 0.001 0.000 %d %d 0 0 "GET https://h:443/%s?q HTTP/1.1" "u a" - - - "r" "-" "-" 0 %s "-" "-"`,
 			r.ended.Add(node).Format(form), r.status, r.status, pathOf(r.key), r.began.Add(node).Format(form))

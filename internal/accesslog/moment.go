@@ -23,13 +23,6 @@ const (
 // at its beginning: it stands in the first line of a log that was cut by its size.
 const earliest = 1_000_000_000 * second
 
-// earlyFlaw returns the flaw of a time before earliest.
-func earlyFlaw(name string, b []byte) flaw {
-	return flaw{what: name + " " + quote(b),
-		why:  "it is before the year 2001: the start of the line is cut, or the clock was not set",
-		mend: "leave the line out"}
-}
-
 // decimal reads a number of units of the given length: 1700000000.123 for a unit of a second. It is not
 // negative.
 func decimal(b []byte, unit int64) (moment, bool) {
@@ -55,19 +48,63 @@ func decimal(b []byte, unit int64) (moment, bool) {
 	return m, true
 }
 
-// longest reads a duration and returns the longest that may be meant. It is in seconds, as a decimal or with
-// an exponent, or in Go's form (1.5ms).
-func longest(b []byte) (ns int64, ok bool) {
-	if m, ok := decimal(b, second); ok {
-		return m.ns + m.step, true
+// duration reads a duration: a number of units, as a decimal or with an exponent, or text with its own units
+// (8ms, 1.5s, 6m0s). It is not negative.
+func duration(b []byte, unit int64) (moment, bool) {
+	if m, ok := decimal(b, unit); ok {
+		return m, true
 	}
-	if f, err := strconv.ParseFloat(string(b), 64); err == nil && f >= 0 && f < 1e9 {
-		return int64(math.Ceil(f * 1e9)), true
+	if f, err := strconv.ParseFloat(string(b), 64); err == nil {
+		ns := math.Ceil(f * float64(unit))
+		return moment{int64(ns), 1}, f >= 0 && ns < float64(farthest)
 	}
-	if d, err := time.ParseDuration(string(b)); err == nil && d >= 0 && int64(d) < farthest {
-		return int64(d), true
+	number := bytes.TrimRight(b, "nuµms")
+	for text, unit := range map[string]int64{"ns": 1, "us": microsecond, "µs": microsecond, "ms": millisecond,
+		"s": second} {
+		if string(b[len(number):]) == text {
+			if m, ok := decimal(number, unit); ok {
+				return m, true
+			}
+		}
 	}
-	return 0, false
+	d, err := time.ParseDuration(string(b))
+	return moment{int64(d), 1}, err == nil && d >= 0 && int64(d) < farthest
+}
+
+// instant reads a time: as in ISO 8601 or the common log format, or seconds, milliseconds, microseconds or
+// nanoseconds since the epoch, which it tells by their size. unzoned: it has no zone, and is in the given one.
+func instant(b []byte, zone *time.Location) (m moment, unzoned, ok bool) {
+	const milliseconds, microseconds, nanoseconds = 12, 15, 18 // digits of the present, less one
+	b = bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("[")), []byte("]"))
+	whole := 0
+	for whole < len(b) && b[whole] >= '0' && b[whole] <= '9' {
+		whole++
+	}
+	if whole < len(b) && b[whole] != '.' {
+		for _, zone := range []*time.Location{nil, zone} {
+			if m, ok = iso(b, zone); !ok {
+				m, ok = commonLog(b, zone)
+			}
+			if ok {
+				return m, zone != nil, true
+			}
+		}
+		if f, err := strconv.ParseFloat(string(b), 64); err == nil && f >= 0 && f < 7e9 { // 1.7e9
+			return moment{int64(f * 1e9), microsecond}, false, true
+		}
+		return m, false, false
+	}
+	unit := second
+	switch {
+	case whole > nanoseconds:
+		unit = 1
+	case whole > microseconds:
+		unit = microsecond
+	case whole > milliseconds:
+		unit = millisecond
+	}
+	m, ok = decimal(b, unit)
+	return m, false, ok
 }
 
 // iso reads a time as in ISO 8601: 2006-01-02T15:04:05.999Z, with or without a fraction, or with an offset

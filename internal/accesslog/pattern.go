@@ -9,94 +9,283 @@ import (
 
 // pattern is a log format as a sequence of values with text between them. A value ends at the first
 // occurrence of the text after it.
-type pattern struct {
-	pieces []piece
-	// closed: no value can have the text that ends it, so there is only one way to read a line. name=value
-	// pairs may then follow the last piece.
-	closed bool
-}
+type pattern []piece
 
 // piece is a value and the text before it. A negative slot means that the value is not needed.
 type piece struct {
 	before string
 	slot   slot
+	// all: the value is the rest of the line.
+	all bool
 }
 
-// unwanted is the slot of a value that is not needed.
-const unwanted slot = -1
+// patterns reads lines of text, which have one of several forms. Most have the form of the line before.
+type patterns struct {
+	row  *server
+	t    *table
+	own  string // the user's format, or empty
+	all  []pattern
+	last int
+	// has are the slots of all values of all forms. most is to how many bytes a value is cut.
+	has  map[slot]bool
+	most map[slot]int
+	// captures has the slot of each captured field of HAProxy that is needed. title is the first line of a
+	// file whose first line names the values.
+	captures []slot
+	title    string
+}
 
-// variable finds the first variable of a format. It returns its name, and the text before and after it.
-type variable func(format string) (before, name, after string, found bool, err error)
+func newPatterns(row *server, t *table, own string) *patterns {
+	return &patterns{row: row, t: t, own: own, has: map[slot]bool{}, most: map[slot]int{}}
+}
 
-// compile makes a pattern of a format. wanted returns the slot of each variable.
-func compile(format string, next variable, wanted func(name string) slot) (*pattern, error) {
-	p := &pattern{}
-	rest := strings.TrimRight(format, "\r\n")
-	for {
-		before, name, after, found, err := next(rest)
+func (p *patterns) lost(f field) int { return p.most[f.slot] }
+
+func (p *patterns) ready(fields []field) error {
+	formats, next := p.row.text, p.row.next
+	if p.own != "" {
+		formats = []string{strings.TrimSuffix(strings.TrimRight(p.own, "\r\n"), `\n`)}
+	}
+	if next == nil {
+		next = dollar
+	}
+	for _, f := range fields {
+		if n, ok := capture(f.name); ok && p.row.fixed {
+			for len(p.captures) < n {
+				p.captures = append(p.captures, unwanted)
+			}
+			p.captures[n-1], p.has[f.slot] = f.slot, true
+		}
+	}
+	for _, format := range formats {
+		if err := p.add(format, next); err != nil {
+			return err
+		}
+	}
+	if p.own == "" && p.row.closed || p.row.titled {
+		return nil // pairs may have everything, and the first line says what there is
+	}
+	timed := false
+	for s := slotStart; s <= slotTime; s++ {
+		timed = timed || p.has[s]
+	}
+	if !timed {
+		return &OptionError{"Layout", "the format", "it has no time of a request", p.timeMend()}
+	}
+	return p.lacks(append(fields, field{"status", slotStatus, unwanted, false, [2]int{}}))
+}
+
+// timeMend names the times that the server can log.
+func (p *patterns) timeMend() string {
+	var names []string
+	for _, name := range []string{"msec", "time_iso8601", "time_local", "START_TIME", "t"} {
+		if _, ok := p.row.names[name]; ok {
+			names = append(names, strings.Replace(p.row.mark, "%s", name, 1))
+		}
+	}
+	return "log " + strings.ReplaceAll(strings.Join(names, ", or "), "%%", "%")
+}
+
+// add adds a form.
+func (p *patterns) add(format string, next finder) error {
+	var one pattern
+	for rest := format; ; {
+		before, name, after, most, found, err := next(rest)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !found {
-			p.pieces = append(p.pieces, piece{before, unwanted})
-			return p, nil
+			p.all = append(p.all, append(one, piece{before: before, slot: unwanted}))
+			return nil
 		}
-		if before == "" && len(p.pieces) > 0 {
-			return nil, &OptionError{"Layout", strconv.Quote(name),
-				"nothing separates it from the variable before it",
-				""}
+		if before == "" && len(one) > 0 {
+			return &OptionError{"Layout", strconv.Quote(name),
+				"nothing separates it from the variable before it", ""}
 		}
-		s := wanted(name)
-		if slices.ContainsFunc(p.pieces, func(other piece) bool { return other.slot == s }) {
+		s, ok := p.t.slots[name]
+		if !ok || slices.ContainsFunc(one, func(other piece) bool { return other.slot == s }) {
 			s = unwanted // of two values for one slot the first counts
+		} else if most > 0 {
+			p.most[s] = most
 		}
-		p.pieces = append(p.pieces, piece{before, s})
+		p.has[s] = true
+		one = append(one, piece{before, s, name == "rest"})
 		rest = after
 	}
 }
 
-// split puts the values of a line into v. The last piece is the text at the end.
-func (p *pattern) split(line []byte, v values, pairs map[string]slot) bool {
-	last, whole := len(p.pieces)-1, line
-	if !bytes.HasPrefix(line, []byte(p.pieces[0].before)) {
+// lacks returns an error for the fields that no form has.
+func (p *patterns) lacks(fields []field) error {
+	for _, f := range fields {
+		if p.has[f.slot] || f.other >= 0 && p.has[f.other] ||
+			p.has[slotRequest] && (f.slot == slotMethod || f.slot == slotTarget) ||
+			p.has[slotRest] && (f.slot == slotMethod || f.slot == slotTarget || f.slot == slotRequest) {
+			continue
+		}
+		mend := "log it, and give the format as --log-format"
+		switch {
+		case p.row.format == HAProxy:
+			mend = "capture request header " + canonical(f.name) + " len 64, and write capture1"
+		case p.row.fixed:
+			mend = ""
+		case f.slot == slotAddress:
+			mend = "write --partition-by X-Forwarded-For, or another field that the log has"
+		}
+		return &OptionError{"Layout", "field " + strconv.Quote(f.name), "the format does not have it", mend}
+	}
+	return nil
+}
+
+func (p *patterns) split(line []byte, v values) flaw {
+	if p.row.titled && (p.title == "" || p.title == string(line)) {
+		if p.title == "" {
+			p.title = string(line)
+			if err := p.add("${"+strings.ReplaceAll(p.title, ",", "},${")+"}", dollar); err != nil {
+				return flaw{what: "line " + quote(line), why: err.Error(), final: true}
+			}
+		}
+		return flaw{foreign: true}
+	}
+	if !p.reads(line, v) {
+		f := flaw{what: "line " + quote(line),
+			why: "it does not have the form of the log_format, or can be read in two ways"}
+		if p.own == "" && p.row.next != nil {
+			f.mend = "give the log_format of this log as --log-format"
+		}
+		return f
+	}
+	for s := range v {
+		if slot(s) != slotRequest && none(v[s]) {
+			v[s] = nil
+		} else if p.row.escape != "" && slot(s) != slotRest {
+			v[s] = unescape(v[s], p.row.escape)
+		}
+	}
+	if p.row.after != nil {
+		if f := p.row.after(v, p.captures); f.found() {
+			return f
+		}
+	}
+	if p.row.port != nil && v[slotAddress] != nil {
+		v[slotAddress] = p.row.port(v[slotAddress])
+	}
+	if noAddress(v[slotAddress]) {
+		return badAddress(v[slotAddress])
+	}
+	if p.row.foreign != nil && p.row.foreign(v) {
+		return flaw{foreign: true}
+	}
+	return flaw{}
+}
+
+// badAddress returns the flaw of an address that is none.
+func badAddress(b []byte) flaw {
+	return flaw{what: "address " + quote(b), soft: true,
+		why: "it has a space, a quote or a control character: something stands before the line"}
+}
+
+// reads puts the values of a line into v, by the form of the line before or by another.
+func (p *patterns) reads(line []byte, v values) bool {
+	if p.last < len(p.all) && p.one(p.all[p.last], line, v) {
+		return true
+	}
+	for i := range p.all {
+		clear(v)
+		if i != p.last && p.one(p.all[i], line, v) {
+			p.last = i
+			return true
+		}
+	}
+	return false
+}
+
+// one puts the values of a line into v. The last piece is the text at the end.
+func (p *patterns) one(pieces pattern, line []byte, v values) bool {
+	last, whole := len(pieces)-1, line
+	if !bytes.HasPrefix(line, []byte(pieces[0].before)) {
 		return false
 	}
-	line = line[len(p.pieces[0].before):]
+	line = line[len(pieces[0].before):]
 	for i := range last {
-		end := p.pieces[i+1].before
-		n := bytes.Index(line, []byte(end))
+		end := pieces[i+1].before
+		value, rest, ok := p.cut(line, end)
 		switch {
-		case n < 0:
+		case p.row.words && len(rest) == 0: // what follows may be absent
+			if s := pieces[i].slot; s >= 0 && v[s] == nil {
+				v[s] = value
+			}
+			return ok && i+1 >= p.row.least
+		case !ok:
 			return false
+		case end == "" && p.own == "" && p.row.closed && !pieces[i].all: // pairs may follow
+			n := bytes.IndexByte(line, ' ')
+			if n < 0 {
+				n = len(line)
+			}
+			value, rest = line[:n], line[n:]
 		case end == "": // the last value is not delimited
-			n = len(line)
+			value, rest = line, nil
 		}
-		if s := p.pieces[i].slot; s >= 0 && v[s] == nil {
-			v[s] = line[:n:n]
+		if s := pieces[i].slot; s >= 0 && v[s] == nil {
+			v[s] = value[:len(value):len(value)]
 		}
-		line = line[n+len(end):]
+		line = rest
 	}
-	if p.closed {
-		return splitPairs(line, v, pairs)
+	switch {
+	case p.row.words:
+		return true // newer versions add fields
+	case p.own == "" && p.row.closed:
+		return splitPairs(line, v, p.t.slots)
+	case p.own == "" && p.row.fixed:
+		return len(line) == 0
 	}
-	return len(line) == 0 && p.same(whole, v)
+	return len(line) == 0 && same(pieces, whole, v)
+}
+
+// cut cuts a line at the text that ends its first value. rest is empty if the value ends the line.
+func (p *patterns) cut(line []byte, end string) (value, rest []byte, ok bool) {
+	switch {
+	case p.row.words && len(line) > 0 && line[0] == '"':
+		if end == "" {
+			end = " "
+		}
+		if i := bytes.Index(line[1:], []byte(`"`+end)); i >= 0 {
+			return line[1 : i+1], line[i+2+len(end):], true
+		}
+		return line[1:max(len(line)-1, 1)], nil, len(line) > 1 && line[len(line)-1] == '"'
+	case p.row.words && end == "" || p.row.words && !bytes.Contains(line, []byte(end)):
+		return line, nil, true
+	case !p.row.backslash || !strings.HasPrefix(end, `"`):
+		return bytes.Cut(line, []byte(end))
+	}
+	for from := 0; ; {
+		i := bytes.Index(line[from:], []byte(end))
+		if i < 0 {
+			return nil, nil, false
+		}
+		at := from + i
+		if n := at - len(bytes.TrimRight(line[:at], `\`)); n%2 == 0 {
+			return line[:at], line[at+len(end):], true
+		}
+		from = at + 1
+	}
 }
 
 // same tells whether reading a line from its end finds the same values. Otherwise a client that sends the
 // text between two values could choose what is read.
-func (p *pattern) same(line []byte, v values) bool {
-	last := len(p.pieces) - 1
-	line = bytes.TrimSuffix(line, []byte(p.pieces[last].before))
+func same(pieces pattern, line []byte, v values) bool {
+	last := len(pieces) - 1
+	line = bytes.TrimSuffix(line, []byte(pieces[last].before))
 	for i := last - 1; i >= 0; i-- {
-		at := bytes.LastIndex(line, []byte(p.pieces[i].before))
+		at := bytes.LastIndex(line, []byte(pieces[i].before))
 		if i == 0 {
 			at = 0
 		}
 		if at < 0 {
 			return false
 		}
-		value := line[at+len(p.pieces[i].before):]
-		if s := p.pieces[i].slot; s >= 0 && !bytes.Equal(value, v[s]) {
+		value := line[at+len(pieces[i].before):]
+		if s := pieces[i].slot; s >= 0 && !bytes.Equal(value, v[s]) {
 			return false
 		}
 		line = line[:at]
@@ -133,61 +322,6 @@ func splitPairs(line []byte, v values, slots map[string]slot) bool {
 	return true
 }
 
-// patterns are the forms that the lines of one log may have. Most lines have the form of the line before.
-type patterns struct {
-	all  []*pattern
-	last int
-	// has are the slots of all values of all forms.
-	has map[slot]bool
-}
-
-// add adds a form.
-func (p *patterns) add(format string, next variable, t *table) error {
-	if p.has == nil {
-		p.has = map[slot]bool{}
-	}
-	one, err := compile(format, next, func(name string) slot {
-		s, ok := t.slots[name]
-		if !ok {
-			s = unwanted
-		}
-		p.has[s] = true
-		return s
-	})
-	p.all = append(p.all, one)
-	return err
-}
-
-// lacks returns an error for the fields that no form has.
-func (p *patterns) lacks(what string, fields []field) error {
-	for _, f := range fields {
-		if p.has[f.slot] || p.has[slotRequest] && (f.slot == slotMethod || f.slot == slotTarget) {
-			continue
-		}
-		mend := "log it, and give the format as --log-format"
-		if f.slot == slotAddress {
-			mend = "write --partition-by X-Forwarded-For, or another field that the log has"
-		}
-		return &OptionError{"Layout", "field " + strconv.Quote(f.name), "the " + what + " does not have it",
-			mend}
-	}
-	return nil
-}
-
-func (p *patterns) split(line []byte, v values, pairs map[string]slot) bool {
-	if p.all[p.last].split(line, v, pairs) {
-		return true
-	}
-	for i, one := range p.all {
-		clear(v)
-		if i != p.last && one.split(line, v, pairs) {
-			p.last = i
-			return true
-		}
-	}
-	return false
-}
-
 // quote quotes text for a message, at most its first 60 bytes or so.
 func quote[T ~string | ~[]byte](text T) string {
 	const most = 60
@@ -195,4 +329,37 @@ func quote[T ~string | ~[]byte](text T) string {
 		return strconv.Quote(string(text))
 	}
 	return strconv.Quote(strings.ToValidUTF8(string(text[:most]), "")) + "..."
+}
+
+// unescape decodes bytes that are written as mark and two hexadecimal digits and, if mark begins with a
+// backslash, a quote or a backslash after a backslash. It returns b itself if there are none.
+func unescape(b []byte, mark string) []byte {
+	if bytes.IndexByte(b, mark[0]) < 0 {
+		return b
+	}
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		j := i + len(mark)
+		if j+2 <= len(b) && string(b[i:j]) == mark && hex(b[j]) < 16 && hex(b[j+1]) < 16 {
+			out = append(out, hex(b[j])<<4|hex(b[j+1]))
+			i = j + 1
+			continue
+		}
+		if b[i] == '\\' && mark[0] == '\\' && i+1 < len(b) && (b[i+1] == '"' || b[i+1] == '\\') {
+			i++
+		}
+		out = append(out, b[i])
+	}
+	return out
+}
+
+func hex(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return c | 0x20 - 'a' + 10
+	default:
+		return 16
+	}
 }

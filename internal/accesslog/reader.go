@@ -5,34 +5,41 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// reader reads one log.
+// reader reads one log, which may be in several files.
 type reader struct {
 	o      Options
+	row    *server // nil until the first line shows whether it is in JSON
+	t      *table
 	layout layout
 	v      values
 	// by is the field of the partition. whole: there is only one partition.
 	by    field
 	whole bool
 	match []field
+	// denied and allowed are the fields of the limiter's own words.
+	denied, allowed []field
 	// plain are the patterns of conditions on a path, for paths in plain form.
 	plain []string
-	// met says of each condition whether any line had its field. stated: a line had a status.
-	met    []bool
+	// met has the fields of conditions that any line had. stated: a line had a status.
+	met    map[string]bool
 	stated bool
 	doubts []doubts // by partition
 
 	out     Log
-	numbers map[string]uint32
+	numbers map[string]uint32 // by value
+	clients map[string]uint32 // by name
 	cache   cacheTold
 	order   survey
 	unnamed map[int]int
@@ -40,8 +47,13 @@ type reader struct {
 	keep     func(rec record) bool
 	enough   bool
 	problems problems
-	// cut: the last line is not whole.
-	cut bool
+	hygiene
+	joiner
+	wraps []wrap
+	part  []byte
+	last  int // the number of the last record
+	// unzoned: the time that was read last had no zone.
+	unzoned bool
 	// firstTo is the earliest end of an interval, lastEnd the latest end of a request, and longest the
 	// longest interval.
 	firstTo, lastEnd, longest int64
@@ -55,16 +67,12 @@ type reader struct {
 const widest = 3650 * 24 * time.Hour
 
 // newReader checks the options.
-func newReader(name string, o Options) (*reader, error) {
-	l, t, err := newLayout(o)
-	if err != nil {
-		return nil, err
-	}
+func newReader(o Options) (*reader, error) {
 	for _, x := range []struct {
 		option, what string
 		d            time.Duration
 	}{{"MaxDuration", "the longest duration", o.MaxDuration}, {"Lag", "a lag", o.Lag},
-		{"WallError", "an error of the clock", o.WallError}} {
+		{"WallError", "an error of the clock", o.WallError}, {"Within", "the time to a decision", o.Within}} {
 		if x.d < 0 || x.d > widest {
 			return nil, &OptionError{x.option, fmt.Sprintf("%s of %s", x.what, x.d),
 				fmt.Sprintf("it may not be negative, and is at most %s", widest), ""}
@@ -73,106 +81,178 @@ func newReader(name string, o Options) (*reader, error) {
 	if o.Outcome == nil {
 		o.Outcome = StatusOutcome
 	}
-	r := &reader{o: o, layout: l, numbers: map[string]uint32{}, unnamed: map[int]int{},
-		problems: problems{file: name}, firstTo: math.MaxInt64, lastEnd: math.MinInt64}
-	r.cache = newCacheTold(o.Format, t)
-	fields, err := r.fields(t)
-	if err != nil {
-		return nil, err
+	r := &reader{o: o, numbers: map[string]uint32{}, clients: map[string]uint32{}, unnamed: map[int]int{},
+		met: map[string]bool{}, firstTo: math.MaxInt64,
+		lastEnd: math.MinInt64}
+	found, both := row(o.Format, false)
+	if found == nil {
+		return nil, &OptionError{"Format", fmt.Sprintf("format %q", o.Format),
+			fmt.Sprintf("it is one of %v", Formats()), ""}
 	}
-	if err := l.ready(fields); err != nil {
-		return nil, err
+	if both {
+		return r, nil // the first line says more
+	}
+	return r, r.begin(found)
+}
+
+// begin prepares to read the lines of a server.
+func (r *reader) begin(row *server) error {
+	if r.o.Layout != "" && row.next == nil {
+		return &OptionError{"Layout", "layout " + quote(r.o.Layout),
+			fmt.Sprintf("the form of %s is fixed", r.o.Format), ""}
+	}
+	if len(r.o.Columns) > 0 && !row.inJSON() && !row.closed {
+		return &OptionError{"Columns", "columns", fmt.Sprintf("text of %s has none", r.o.Format),
+			"give the format as --log-format"}
+	}
+	t, err := newTable(row.names, r.o.Columns)
+	if err != nil {
+		return err
+	}
+	r.row, r.t, r.cache = row, t, newCacheTold(row, t)
+	fields, err := r.fields()
+	if err != nil {
+		return err
+	}
+	r.layout = &object{row: row, t: t}
+	if !row.inJSON() {
+		r.layout = newPatterns(row, t, r.o.Layout)
 	}
 	r.v = make(values, t.n)
-	return r, nil
+	return r.layout.ready(fields)
 }
 
 // fields finds the fields that the options name.
-func (r *reader) fields(t *table) ([]field, error) {
-	var all []field
-	get := func(option, name string) (field, error) {
-		f, ok := find(name, r.layout, t)
-		if !ok {
+func (r *reader) fields() (all []field, err error) {
+	get := func(option, name string) field {
+		f, ok := r.t.find(name, r.row)
+		if !ok && err == nil {
 			mend := ""
 			if r.o.Format == HAProxy {
 				mend = "capture request header " + name +
 					" len 64, and write capture1 for the first of the captures"
 			}
-			return f, &OptionError{option, "field " + quote(name),
+			err = &OptionError{option, "field " + quote(name),
 				fmt.Sprintf("a log of %s does not have it", r.o.Format), mend}
 		}
 		all = append(all, f)
-		return f, nil
+		return f
 	}
-	var err error
-	switch r.o.PartitionBy {
-	case "none":
+	switch by := r.o.PartitionBy; {
+	case by == "none", by == "" && r.row.client:
 		r.whole = true
-	case "":
-		r.by, err = get("PartitionBy", "address")
 	default:
-		r.by, err = get("PartitionBy", r.o.PartitionBy)
-	}
-	if err != nil {
-		return nil, err
+		r.by = get("PartitionBy", cmp.Or(by, "address"))
 	}
 	for _, m := range r.o.Match {
-		f, err := get("Match", m.Field)
-		if err != nil {
-			return nil, err
-		}
-		r.match = append(r.match, f)
+		r.match = append(r.match, get("Match", m.Field))
 		r.plain = append(r.plain, string(plainPath([]byte(m.Glob))))
 	}
-	r.met = make([]bool, len(r.match))
-	return all, nil
+	for _, m := range r.o.Denied {
+		r.denied = append(r.denied, get("Denied", m.Field))
+	}
+	for _, m := range r.o.Allowed {
+		r.allowed = append(r.allowed, get("Allowed", m.Field))
+	}
+	return all, err
 }
 
-// readAll reads the lines. The error is of type ndjson.Errors.
-func (r *reader) readAll(in io.Reader) error {
+// readAll reads the lines of a file, which follow the first base lines of the log. It returns how many lines
+// it has. The error is of type ndjson.Errors, or an *OptionError.
+func (r *reader) readAll(in io.Reader, base int) (int, error) {
 	lines := ndjson.NewLines(in)
+	r.hygiene.open()
 	for {
 		line, number, ended, err := lines.Next()
 		switch {
 		case err == io.EOF:
-			return r.finish(number)
+			if rest := r.joiner.over(); len(rest) > 0 {
+				r.one(rest, r.joiner.first, true)
+			}
+			r.hygiene.close(r)
+			return number, r.problems.err()
 		case errors.Is(err, ndjson.ErrLongLine):
 			r.out.Lines++
-			r.bad(number, flaw{what: fmt.Sprintf("line of more than %d bytes", ndjson.MaxLine),
+			r.judge(base+number, flaw{what: fmt.Sprintf("line of more than %d bytes", ndjson.MaxLine),
 				why: "a line has at most 1 MiB"})
 			continue
 		case err != nil:
 			what, why, mend := ndjson.ReadFlaw(err)
-			r.problems.add(ndjson.ParseError{Line: number, What: what, Why: why, Mend: mend, Err: err})
-			return r.problems.list
+			r.problems.add(ndjson.ParseError{Line: base + number, What: what, Why: why, Mend: mend, Err: err})
+			return number, r.problems.list
+		}
+		if n := len(line) - len(bytes.TrimLeft(line, "\x00")); n > 0 {
+			r.hole(base+number, n)
+			line = line[n:]
 		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		r.out.Lines++
-		var f flaw
-		if ended || sealed(line) {
-			f = r.take(line, number)
-		} else {
-			f.what = "line " + quote(line)
+		if err := r.line(line, base+number, ended); err != nil {
+			return number, err
 		}
-		if r.enough {
-			return nil
+		if r.enough || r.problems.final {
+			return number, r.problems.err()
 		}
-		if f.foreign {
-			r.out.Foreign++
-		} else if f.found() {
-			if !ended && !f.final {
-				r.cut = true
-				f.why, f.mend = "it is the last line and has no end: the log was being written, or is "+
-					"cut",
-					"leave the line out, or end it if it is complete"
-			}
-			r.bad(number, f)
-			if f.final {
-				return r.problems.list
-			}
+	}
+}
+
+// line reads a line. The error is an *OptionError.
+func (r *reader) line(line []byte, number int, ended bool) error {
+	if r.row == nil {
+		r.wraps = unwrapped(line, false, r.wraps)
+		first := bytes.TrimSpace(r.wraps[len(r.wraps)-1].line)
+		found, _ := row(r.o.Format, len(first) > 0 && (first[0] == '{' || first[0] == '['))
+		if err := r.begin(found); err != nil {
+			return err
 		}
+	}
+	if !r.row.inJSON() {
+		r.one(line, number, ended)
+		return nil
+	}
+	record, first, cut := r.joiner.next(line, number)
+	if len(record) > 0 && record[0] == '[' {
+		for _, element := range elements(record) {
+			r.one(element, number, ended)
+		}
+		return nil
+	}
+	if len(record) > 0 {
+		r.one(record, first, ended || !cut)
+	}
+	if cut {
+		return r.line(line, number, ended)
+	}
+	return nil
+}
+
+// one reads one record.
+func (r *reader) one(line []byte, number int, ended bool) {
+	number = max(number, r.last+1) // the records of a list in one line have a number each
+	r.last = number
+	r.out.Lines++
+	f := flaw{what: "line " + quote(line)}
+	if ended || sealed(line) {
+		f = r.take(line, number)
+	}
+	if f.found() && !f.foreign && !ended && !f.final {
+		f.why, f.mend = "it is the last line and has no end: the log was being written, or is cut",
+			"leave the line out, or end it if it is complete"
+		f.soft = false
+	}
+	r.judge(number, f)
+}
+
+// judge counts a line, by what is wrong with it.
+func (r *reader) judge(number int, f flaw) {
+	switch {
+	case f.foreign:
+		r.out.Foreign++
+	case f.final:
+		r.bad(number, f)
+	default:
+		r.seen(r, number, f)
 	}
 }
 
@@ -185,20 +265,59 @@ func sealed(line []byte) bool {
 
 // bad notes a line that cannot be read.
 func (r *reader) bad(number int, f flaw) {
-	e := ndjson.ParseError{File: r.problems.file, Line: number, What: f.what, Why: f.why, Mend: f.mend}
-	if !r.o.SkipBad || f.final {
-		r.problems.add(e)
+	e := ndjson.ParseError{Line: number, What: f.what, Why: f.why, Mend: f.mend}
+	if r.o.SkipBad && !f.final || f.soft {
+		r.skip(e)
+		r.out.Lossy = true
 		return
 	}
+	r.problems.final = r.problems.final || f.final
+	r.problems.add(e)
+}
+
+// skip leaves a line out.
+func (r *reader) skip(e ndjson.ParseError) {
 	if r.out.Skipped++; r.out.FirstSkipped == nil {
 		r.out.FirstSkipped = &e
 	}
 }
 
+// split reads the values of a line, or of the line that a wrapper holds. part: it goes on in the next line.
+func (r *reader) split(line []byte) (inner []byte, f flaw, part bool) {
+	r.wraps = unwrapped(line, r.row.inJSON(), r.wraps)
+	errorsOut := false
+	for i := len(r.wraps) - 1; i >= 0; i-- {
+		w := r.wraps[i]
+		errorsOut = errorsOut || w.errors
+		if w.part {
+			r.part = append(r.part, w.line...)
+			return nil, flaw{}, true
+		}
+		if inner = w.line; i > 0 && len(r.part) > 0 {
+			inner = append(r.part, inner...)
+			r.part = nil
+		}
+		clear(r.v)
+		if f = r.layout.split(inner, r.v); !f.found() {
+			if w.by != "" && !f.foreign {
+				r.wrapped(w.by)
+			}
+			return inner, f, false
+		}
+	}
+	if len(r.wraps) > 1 && (errorsOut || otherLine(r.wraps[1].line)) || otherLine(line) {
+		f = flaw{foreign: true}
+	}
+	return line, f, false
+}
+
 // take reads one line.
 func (r *reader) take(line []byte, number int) flaw {
-	clear(r.v)
-	if f := r.layout.split(line, r.v); f.foreign || f.found() {
+	inner, f, part := r.split(line)
+	if part {
+		r.out.Lines--
+	}
+	if f.foreign || f.found() || part {
 		return f
 	}
 	status, ok := statusOf(r.v[slotStatus])
@@ -206,11 +325,11 @@ func (r *reader) take(line []byte, number int) flaw {
 		return flaw{what: "status " + quote(r.v[slotStatus]), why: "a status of three digits is needed"}
 	}
 	r.stated = r.stated || r.v[slotStatus] != nil
-	s, f := r.layout.span(r.v)
+	s, f := r.span()
 	if f.found() {
 		return f
 	}
-	if f := r.follow(s); f.found() {
+	if f := r.follow(s, number); f.found() {
 		return f
 	}
 	r.v.fill()
@@ -228,19 +347,27 @@ func (r *reader) take(line []byte, number int) flaw {
 	}
 	hits := r.out.Caches.Hits
 	rec := r.record(s, status, sure, uint32(number))
+	sum := maphash.Bytes(hashSeed, inner)
+	rec.sum, r.parity = uint32(sum), r.parity^sum
 	if r.o.WithoutCached && r.out.Caches.Hits > hits {
 		return flaw{}
 	}
-	return r.add(rec)
+	r.add(rec)
+	return flaw{}
 }
 
 // record returns the request of a line, without its partition. sure: the request surely meets the conditions.
 func (r *reader) record(s span, status int, sure bool, line uint32) record {
 	judged := status > 0 && sure
-	rec := record{from: s.from, to: max(s.to, s.from), line: line, status: uint16(status), whole: s.whole &&
-		judged}
+	rec := record{from: s.from, to: max(s.to, s.from), line: line, status: uint16(status)}
+	if s.whole && judged {
+		rec.done = max(s.done, rec.to)
+	}
+	if s.headed {
+		r.out.Headed++
+	}
 	if judged {
-		rec.outcome = r.o.Outcome(status)
+		rec.outcome = r.outcome(status)
 		if r.out.Caches.Gave(int(line), r.cache.get(r.v)) {
 			rec.outcome = timeline.Unknown
 		} else if rec.outcome == timeline.Unknown {
@@ -254,9 +381,27 @@ func (r *reader) record(s span, status int, sure bool, line uint32) record {
 	return rec
 }
 
+// outcome returns what a request became: by the word of the limiter, or by its status.
+func (r *reader) outcome(status int) timeline.Outcome {
+	for i, m := range r.o.Denied {
+		if m.meets(r.v.get(r.denied[i])) {
+			if status >= 100 && status < 400 {
+				r.out.Shadow++
+			}
+			return timeline.Denied
+		}
+	}
+	for i, m := range r.o.Allowed {
+		if m.meets(r.v.get(r.allowed[i])) {
+			return timeline.Allowed
+		}
+	}
+	return r.o.Outcome(status)
+}
+
 // add keeps a request.
-func (r *reader) add(rec record) flaw {
-	if rec.whole {
+func (r *reader) add(rec record) {
+	if rec.done != 0 {
 		r.out.Whole++
 	}
 	r.order.add(rec.from)
@@ -265,7 +410,6 @@ func (r *reader) add(rec record) flaw {
 	} else if !r.keep(rec) {
 		r.enough = true
 	}
-	return flaw{}
 }
 
 // client tells whether it is known whose request the line is, and what is wrong with that name. It counts a
@@ -275,23 +419,22 @@ func (r *reader) client() (known bool, f flaw) {
 		return true, flaw{}
 	}
 	name := r.v.get(r.by)
-	if name == nil {
+	most := r.layout.lost(r.by)
+	switch {
+	case name == nil:
 		r.out.Keyless++
 		return false, flaw{}
+	case string(name) == "REDACTED":
+		return true, flaw{what: r.by.name + " " + quote(name),
+			why: "the server leaves it out of its log, so all clients would count as one",
+			mend: "let it log the value (log_credentials of Caddy, headers.names of Traefik), or tell " +
+				"clients apart by another field", final: true}
+	case most > 0 && len(name) >= most:
+		return true, flaw{what: r.by.name + " " + quote(name),
+			why:  fmt.Sprintf("the format keeps only its first %d bytes, which other values may share", most),
+			mend: fmt.Sprintf("log it without :%d", most)}
 	}
-	if l, ok := r.layout.(partial); ok {
-		f = l.lost(r.by, name)
-	}
-	return true, f
-}
-
-// get returns the value of a field, or nil if the line does not have it.
-func (v values) get(f field) []byte {
-	b := v[f.slot]
-	if f.path && b != nil {
-		return path(b)
-	}
-	return b
+	return true, flaw{}
 }
 
 // statusOf reads a status; 0: none was sent.
@@ -310,13 +453,26 @@ func statusOf(b []byte) (int, bool) {
 }
 
 // number returns the number of a partition.
-func (r *reader) number(name []byte) uint32 {
-	k, known := r.numbers[string(name)]
+func (r *reader) number(value []byte) uint32 {
+	if k, known := r.numbers[string(value)]; known {
+		return k
+	}
+	name := value
+	if r.by.slot == slotAddress || r.by.bits != [2]int{} {
+		name = client(value, r.by.bits)
+	}
+	k, known := r.clients[string(name)]
 	if !known {
 		k = uint32(len(r.out.names))
 		r.out.names = append(r.out.names, partitionName(name))
-		r.numbers[string(name)] = k
+		r.clients[r.out.names[k]] = k
+		if r.out.names[k] != string(name) {
+			r.clients[string(name)] = k
+		}
+	} else if !bytes.Equal(name, value) {
+		r.out.Respelled++
 	}
+	r.numbers[string(value)] = k
 	return k
 }
 
@@ -325,7 +481,7 @@ func (r *reader) number(name []byte) uint32 {
 const backwards = int64(25 * time.Minute)
 
 // follow notes the time of a line.
-func (r *reader) follow(s span) flaw {
+func (r *reader) follow(s span, number int) flaw {
 	if s.local && r.lastEnd != math.MinInt64 {
 		leap := s.end - r.lastEnd
 		switch {
@@ -341,30 +497,35 @@ func (r *reader) follow(s span) flaw {
 		}
 	}
 	r.out.ZoneUnknown = r.out.ZoneUnknown || s.local && r.o.Zone == nil
+	r.fine = max(r.fine, s.step)
+	if r.row.ordered {
+		r.stepped(s, number)
+	}
 	if r.lastEnd == math.MinInt64 {
-		r.begunTo = s.to
+		r.begunTo = s.done
 	} else {
 		r.late = max(r.late, r.lastEnd-s.end)
 	}
-	r.firstTo = min(r.firstTo, s.to)
+	r.firstTo = min(r.firstTo, s.done)
 	r.lastEnd = max(r.lastEnd, s.end)
-	r.longest = max(r.longest, s.to-s.from)
+	r.longest = max(r.longest, s.done-s.from)
 	return flaw{}
 }
 
 // finish returns what is wrong with the whole log.
 func (r *reader) finish(last int) error {
-	nothing := ndjson.ParseError{Line: last, What: "no request", Why: "there is nothing to judge"}
-	j, isJSON := r.layout.(*object)
+	nothing := ndjson.ParseError{Line: max(last, 1), What: "no request", Why: "there is nothing to judge"}
 	_, lone := r.lone()
 	switch n := r.out.Lines; {
 	case r.problems.count > 0:
-	case r.order.n > lone && isJSON && !r.stated: // the other formats have a place for it
-		name := j.t.name(slotStatus)
+	case r.order.n > lone && !r.stated:
 		r.problems.add(ndjson.ParseError{Line: last, What: "no status",
-			Why:  fmt.Sprintf("none of %d lines has %q, so no outcome is known", n, name),
+			Why:  fmt.Sprintf("none of %d lines has %q, so no outcome is known", n, r.t.name(slotStatus)),
 			Mend: "log it, or name the member that has it with --columns"})
 	case r.order.n > lone:
+	case n > 0 && r.out.Skipped == n && !r.o.SkipBad:
+		r.problems.add(*r.out.FirstSkipped)
+		r.problems.list[0].More = n - 1
 	case n > 0 && r.out.Skipped == n:
 		nothing.Why = fmt.Sprintf("none of %d lines can be read; line %d has %s: %s", n,
 			r.out.FirstSkipped.Line, r.out.FirstSkipped.What, r.out.FirstSkipped.Why)
@@ -383,17 +544,14 @@ func (r *reader) finish(last int) error {
 	default:
 		r.problems.add(nothing)
 	}
-	if r.problems.count > 0 {
-		return r.problems.list
-	}
-	return nil
+	return r.problems.err()
 }
 
 // absent returns the fields of conditions that no request had.
 func (r *reader) absent() []string {
 	var out []string
-	for i, f := range r.match {
-		if !r.met[i] {
+	for _, f := range slices.Concat(r.match, r.denied, r.allowed) {
+		if !r.met[f.name] && !slices.Contains(out, f.name) {
 			out = append(out, f.name)
 		}
 	}
@@ -423,42 +581,99 @@ func (r *reader) log() *Log {
 	}
 	l.zero = time.Unix(0, l.order.first).Unix() * second // the whole second before it
 	l.Header = timeline.Header{Started: time.Unix(0, l.zero).UTC(), WallError: r.o.WallError}
+	if r.row.relative {
+		l.Header.Started = time.Time{}
+	}
 	if r.whole {
 		l.names = []string{""}
 	}
-	if !r.o.Complete {
+	if l.flaws(r); !r.o.Complete {
 		took := max(usualLongest, r.longest, int64(r.o.MaxDuration)) + second // a second for lags
 		from := r.firstTo
 		if r.late > 0 {
 			from = r.begunTo + unseenLate*r.late
 		}
 		l.Header.CompleteFrom = time.Duration(max(from-l.zero, 1))
-		l.Header.CompleteUntil = time.Duration(max(r.lastEnd-unseenLate*r.late-took-l.zero, 1))
+		if !r.row.client { // which waits for its answers
+			l.Header.CompleteUntil = time.Duration(max(r.lastEnd-unseenLate*r.late-took-l.zero, 1))
+		}
 	}
-	midst := l.Skipped
-	if r.cut {
-		midst--
+	l.Lossy = !r.o.Complete && (l.Lossy || r.row.lossy) || len(l.eras) > 0
+	marks := l.copies
+	for i := range l.records {
+		marks.mark(l, &l.records[i])
 	}
-	l.Lossy = !r.o.Complete && (midst > 0 || r.o.Format == ALB)
 	return l
 }
 
 // problems collects what is wrong with one log.
 type problems struct {
-	file  string
-	list  ndjson.Errors
-	count int
+	// file is the name of the file that is being read, and before is how many lines are before it.
+	file   string
+	before int
+	list   ndjson.Errors
+	count  int
+	// final: nothing more can be read.
+	final bool
 }
 
-// mostProblems is how many problems of a log are reported. The others are counted.
+// mostProblems is how many kinds of problems of a log are reported. The others are counted.
 const mostProblems = 10
 
+// add adds a problem. Those of one kind are counted with the first.
 func (p *problems) add(e ndjson.ParseError) {
 	p.count++
+	for i := range p.list {
+		if p.list[i].Why == e.Why {
+			p.list[i].More++
+			return
+		}
+	}
 	if len(p.list) == mostProblems {
 		p.list[mostProblems-1].More++
 		return
 	}
-	e.File = p.file
+	e.File, e.Line = p.file, max(e.Line-p.before, 1)
 	p.list = append(p.list, e)
+}
+
+func (p *problems) err() error {
+	if p.count > 0 {
+		return p.list
+	}
+	return nil
+}
+
+// cacheTold finds in a log what package headers reads of an answer. It reads the values that were sent to the
+// client and, for nginx, $upstream_cache_status, which says the same of its own cache.
+type cacheTold struct{ slots map[string][]slot }
+
+// newCacheTold gives slots to the fields in the names of a server. Of a log without them nothing is known.
+func newCacheTold(row *server, t *table) cacheTold {
+	c := cacheTold{map[string][]slot{}}
+	if row.answered == nil {
+		return c
+	}
+	for _, name := range headers.CacheFields() {
+		own := []string{row.answered(name)}
+		if own[0] == "sent_http_x_cache_status" {
+			own = append(own, "upstream_cache_status")
+		}
+		for _, one := range own {
+			c.slots[name] = append(c.slots[name], t.add(one))
+		}
+	}
+	return c
+}
+
+// get returns the value of a field of the answer in a line, and whether the line has it.
+func (c cacheTold) get(v values) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, s := range c.slots[name] {
+			if v[s] != nil {
+				return string(v[s]), true
+			}
+		}
+		return "", false
+	}
 }

@@ -27,25 +27,29 @@ func (s *survey) add(from int64) {
 	s.n++
 }
 
-// Survey reads a log as Read does, but keeps no request; Each reads it again. Its memory follows the number
+// Survey reads a log as ReadAll does, from files that can seek, but keeps no request; Each reads it again. Its memory follows the number
 // of partitions and the requests in flight, as a line is written when its request ends. It leaves out what is
 // appended to the log meanwhile.
-func Survey(in io.ReadSeeker, name string, o Options) (*Log, error) {
-	begin, err := in.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return nil, err
-	}
-	r, err := newReader(name, o)
+func Survey(files []File, o Options) (*Log, error) {
+	r, err := newReader(o)
 	if err != nil {
 		return nil, err
 	}
 	r.keep = func(record) bool { return true }
-	read := &counted{r: in}
-	if err := r.readAll(read); err != nil {
+	a := &again{files: files, begin: make([]int64, len(files)), o: o}
+	var read []File
+	for i, f := range files {
+		if a.begin[i], err = f.In.(io.Seeker).Seek(0, io.SeekCurrent); err != nil {
+			return nil, err
+		}
+		a.read = append(a.read, &counted{r: f.In})
+		read = append(read, File{f.Name, a.read[i]})
+	}
+	if err := r.files(read); err != nil {
 		return nil, err
 	}
 	l := r.log()
-	l.again = &again{in, begin, read.n, name, o}
+	l.again = a
 	return l, nil
 }
 
@@ -61,12 +65,24 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// again says where a log can be read again, how many bytes, and how.
+// again says where the files of a log can be read again, how many bytes, and how.
 type again struct {
-	in          io.ReadSeeker
-	begin, size int64
-	name        string
-	o           Options
+	files []File
+	begin []int64
+	read  []*counted
+	o     Options
+}
+
+// rewound returns the files as they were.
+func (a *again) rewound() ([]File, error) {
+	var out []File
+	for i, f := range a.files {
+		if _, err := f.In.(io.Seeker).Seek(a.begin[i], io.SeekStart); err != nil {
+			return nil, err
+		}
+		out = append(out, File{f.Name, io.LimitReader(f.In, a.read[i].n)})
+	}
+	return out, nil
 }
 
 // errChanged: a log differed when it was read again.
@@ -84,19 +100,23 @@ func (l *Log) Each(take func(o *timeline.Observation) bool) error {
 		}
 		return nil
 	}
-	r, err := newReader(l.again.name, l.again.o)
+	r, err := newReader(l.again.o)
 	if err != nil {
 		return err
 	}
-	if _, err := l.again.in.Seek(l.again.begin, io.SeekStart); err != nil {
+	files, err := l.again.rewound()
+	if err != nil {
 		return err
 	}
+	marks := l.copies
+	l.Copies = 0
 	q := &inFlight{disorder: l.order.disorder, last: l.order.first}
 	var o timeline.Observation
 	on := true
 	give := func(until int64) bool {
 		for on && len(q.heap) > 0 && q.heap[0].from <= until {
 			rec := q.pop()
+			marks.mark(l, &rec)
 			l.fill(&o, &rec, partitionOf(r.out.names, rec.partition))
 			on = take(&o)
 		}
@@ -112,13 +132,13 @@ func (l *Log) Each(take func(o *timeline.Observation) bool) error {
 		}
 		return give(q.last - q.disorder)
 	}
-	if err := r.readAll(io.LimitReader(l.again.in, l.again.size)); err != nil {
+	if err := r.files(files); err != nil {
 		return err
 	}
 	if give(q.last); on && r.order == l.order || !on && !q.late {
 		return nil
 	}
-	return ndjson.Errors{{File: l.again.name, Line: 1, What: "the log changed while it was read",
+	return ndjson.Errors{{File: l.again.files[0].Name, Line: 1, What: "the log changed while it was read",
 		Why:  errChanged.Error(),
 		Mend: "copy it, and judge the copy", Err: errChanged}}
 }
@@ -190,8 +210,11 @@ func (l *Log) fill(o *timeline.Observation, rec *record, partition string) {
 		Cost: 1},
 		Sent: sent, FirstByte: time.Duration(rec.to - l.zero), Answered: rec.status > 0,
 		Status: int(rec.status), Outcome: rec.outcome}
-	if rec.whole {
-		o.Done = o.FirstByte
+	if rec.done != 0 {
+		o.Done = time.Duration(rec.done - l.zero)
+	}
+	if len(l.eras) > 0 {
+		o.Partition = l.named(partition, rec.line)
 	}
 	if !o.Answered {
 		o.Error = "unanswered"

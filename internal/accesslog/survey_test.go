@@ -20,7 +20,7 @@ import (
 // surveyed reads a log in two passes.
 func surveyed(t testing.TB, text []byte, o Options) (*Log, []timeline.Observation, error) {
 	t.Helper()
-	l, err := Survey(bytes.NewReader(text), "x", o)
+	l, err := Survey([]File{{"x", bytes.NewReader(text)}}, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -119,7 +119,7 @@ func TestALogThatChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := Survey(file, name, jsonOptions)
+		l, err := Survey([]File{{name, file}}, jsonOptions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestALogThatChanges(t *testing.T) {
 		}
 		file.Close()
 	}
-	l, err := Survey(bytes.NewReader([]byte(lines)), "x", jsonOptions)
+	l, err := Survey([]File{{"x", bytes.NewReader([]byte(lines))}}, jsonOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestInFlightHoldsNoMore(t *testing.T) {
 	for i := range n {
 		text.WriteString(logLine(i*10, i*37%500)) // up to fifty in flight
 	}
-	l, err := Survey(bytes.NewReader(text.Bytes()), "x", jsonOptions)
+	l, err := Survey([]File{{"x", bytes.NewReader(text.Bytes())}}, jsonOptions)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,8 +79,8 @@ var wholeWriters = map[string]struct {
 			if gone {
 				how = "CD--"
 			}
-			return fmt.Sprintf(`10.0.0.1:5 [%s] f b/s 0/0/0/0/%d %d 0 - - %s 1/1/1/1/0 0/0 {k} {} "GET / HTTP/1.1"`,
-				r.began.Format("02/Jan/2006:15:04:05.000"), r.ended.Sub(r.began).Milliseconds(), r.status,
+			return fmt.Sprintf(`10.0.0.1:5 [%s] f b/s 0/0/0/%d/%d %d 0 - - %s 1/1/1/1/0 0/0 {k} {} "GET / HTTP/1.1"`,
+				r.began.Format("02/Jan/2006:15:04:05.000"), r.decided.Sub(r.began).Milliseconds(), r.ended.Sub(r.began).Milliseconds(), r.status,
 				how)
 		}},
 }
@@ -118,7 +118,7 @@ func TestWholeAnswersShowHowManyAreInFlight(t *testing.T) {
 					refuted++
 				}
 				for k := range l.records {
-					l.records[k].whole = false
+					l.records[k].done = 0
 				}
 				if mustJudge(t, l, wrong).Verdict == verdict.Fail {
 					blind++
@@ -136,7 +136,7 @@ func TestWholeAnswersShowHowManyAreInFlight(t *testing.T) {
 // TestWhole: what the server says about the end counts. What it leaves open does not.
 func TestWhole(t *testing.T) {
 	const nginx = `10.0.0.1 - - [20/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 0 "-" "-" msec=1795168800.000 request_time=0.300`
-	const proxy = `10.0.0.1:5 [20/Nov/2026:10:00:00.000] f b/s 0/0/0/0/%s 200 0 - - %s 1/1/1/1/0 0/0 "GET / HTTP/1.1"`
+	const proxy = `10.0.0.1:5 [20/Nov/2026:10:00:00.000] f b/s 0/0/0/109/%s 200 0 - - %s 1/1/1/1/0 0/0 "GET / HTTP/1.1"`
 	for _, c := range []struct {
 		format Format
 		line   string

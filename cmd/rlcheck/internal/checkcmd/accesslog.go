@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -22,9 +23,12 @@ import (
 // LogFlags are the flags of `rlcheck check` that only matter to access logs.
 type LogFlags struct {
 	layout, partitionBy, zone   string
-	match, allowed              []string
+	match, allowed, wouldDeny   []string
 	maxDuration, lag, wallError time.Duration
-	skipBad, Complete           bool
+	within                      time.Duration
+	// words are the limiter's own words for a denial, and for an admission.
+	denials, admissions []accesslog.Match
+	skipBad, Complete   bool
 	// WithoutCached leaves out the requests that a cache answered.
 	WithoutCached bool
 }
@@ -34,7 +38,14 @@ func (f *LogFlags) Add(cmd *cobra.Command) {
 	f.AddReading(cmd)
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.allowed, "allowed", nil,
-		"statuses that are admissions, such as 2xx,304,404 (default 2xx,304 for a log, else 2xx,3xx)")
+		"statuses that are admissions, such as 2xx,304,404 (default 2xx,304,101 for a log, else 2xx,3xx); in a "+
+			"log also FIELD=VALUE")
+	fl.StringArrayVar(&f.wouldDeny, "would-deny", nil,
+		"for the log of a dry run: FIELD=VALUE of a request that would be denied, such as "+
+			"limit_req_status=REJECTED_DRY_RUN; repeatable")
+	fl.DurationVar(&f.within, "decided-within", 0,
+		"for a log: how long after its beginning a request was decided at most; 0: as long as it took "+
+			"(default the time of the answer's header, if the log has it)")
 	fl.DurationVar(&f.lag, "lag", 0,
 		"for a log: how far outside the logged times a decision may lie (default depends on the format)")
 	fl.DurationVar(&f.wallError, "wall-error", 0,
@@ -48,10 +59,10 @@ func (f *LogFlags) Add(cmd *cobra.Command) {
 func (f *LogFlags) AddReading(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.layout, "log-format", "",
-		"for a log: the log_format of nginx, or the format string of Envoy")
+		"for a log: the log_format of nginx, the format string of Envoy or the LogFormat of Apache")
 	fl.StringVar(&f.partitionBy, "partition-by", "address",
-		"for a log: what identifies a client: address, user, host, path, method, none, a header field "+
-			"of the log, or a field of the log by its own name")
+		"for a log: what identifies a client: address, address/64 (networks of IPv6), user, host, path, "+
+			"method, none, a header field of the log, or a field of the log by its own name")
 	fl.StringArrayVar(&f.match, "match", nil,
 		"for a log: only requests that match, such as path=/api/* or method!=OPTIONS; repeatable")
 	fl.DurationVar(&f.maxDuration, "max-duration", 0,
@@ -65,11 +76,52 @@ func (f *LogFlags) AddReading(cmd *cobra.Command) {
 // logOnly refuses a flag of logs that was given by hand with a recording, which does not use it.
 func (f *Flags) logOnly() error {
 	for _, name := range []string{"log-format", "partition-by", "match", "max-duration", "lag", "wall-error",
-		"zone", "skip-bad", "complete"} {
+		"zone", "skip-bad", "complete", "would-deny", "decided-within"} {
 		// A flag that is set for all runs by the environment may be of no use here.
 		if f.Typed(name) {
 			return cli.Usagef("--%s: the flag is for access logs, but --format is %s (name the server: "+
 				"--format nginx)", name, f.Format)
+		}
+	}
+	if len(f.Log.denials)+len(f.Log.admissions) > 0 {
+		return cli.Usagef("--denied, --allowed: FIELD=VALUE is for access logs, but --format is %s", f.Format)
+	}
+	return nil
+}
+
+// logFormats lists the formats of access logs.
+func logFormats() string {
+	var names []string
+	for _, f := range accesslog.Formats() {
+		names = append(names, string(f))
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// readDenied reads --denied, --allowed and --would-deny. The limiter's own word takes the place of 429.
+func (f *Flags) readDenied() error {
+	var statuses []string
+	for _, text := range append(slices.Clone(f.denied), f.Log.wouldDeny...) {
+		if !strings.Contains(text, "=") {
+			statuses = append(statuses, text)
+			continue
+		}
+		m, err := accesslog.ParseMatch(text)
+		if err != nil {
+			return cli.Usagef("--denied: %w", err)
+		}
+		f.Log.denials = append(f.Log.denials, m)
+	}
+	if len(f.Log.denials) > 0 && !f.Changed("denied") {
+		statuses = nil
+	}
+	set, err := accesslog.ParseStatuses(statuses)
+	if err != nil {
+		return cli.Usagef("--denied: %w", err)
+	}
+	for status := range 1000 {
+		if set.Has(status) {
+			f.Denied = append(f.Denied, status)
 		}
 	}
 	return nil
@@ -78,18 +130,27 @@ func (f *Flags) logOnly() error {
 // AccessLog reads an access log.
 func AccessLog(e *cli.Env, in io.Reader, name string, f *Flags, limit spec.Limit) (*accesslog.Log,
 	error) {
+	return f.accessLog(e, []accesslog.File{{Name: name, In: in}}, limit)
+}
+
+// logOptions returns what the flags say about reading a log.
+func (f *Flags) logOptions() (accesslog.Options, error) {
 	o := accesslog.Options{Format: accesslog.Format(f.Format), Layout: f.Log.layout, Columns: f.Columns,
 		PartitionBy: f.Log.partitionBy,
 		MaxDuration: f.Log.maxDuration, Lag: f.Log.lag, LagSet: f.Changed("lag"), WallError: f.Log.wallError,
 		SkipBad:  f.Log.skipBad,
-		Complete: f.Log.Complete, WithoutCached: f.Log.WithoutCached}
-	if o.Format == accesslog.ALB && !f.Changed("wall-error") {
-		o.WallError = time.Second // the limiter is on another machine
+		Complete: f.Log.Complete, WithoutCached: f.Log.WithoutCached, Denied: f.Log.denials,
+		Within: f.Log.within, WithinSet: f.Changed("decided-within")}
+	if !f.Changed("partition-by") {
+		o.PartitionBy = "" // as the format has it
+	}
+	if !f.Changed("wall-error") {
+		o.WallError = accesslog.WallError(o.Format)
 	}
 	if f.Log.zone != "" {
 		zone, err := accesslog.Zone(f.Log.zone)
 		if err != nil {
-			return nil, cli.Usagef("--zone %q: there is no such time zone (write UTC or Europe/Berlin)",
+			return o, cli.Usagef("--zone %q: there is no such time zone (write UTC or Europe/Berlin)",
 				f.Log.zone)
 		}
 		o.Zone = zone
@@ -97,16 +158,23 @@ func AccessLog(e *cli.Env, in io.Reader, name string, f *Flags, limit spec.Limit
 	for _, text := range f.Log.match {
 		m, err := accesslog.ParseMatch(text)
 		if err != nil {
-			return nil, err
+			return o, err
 		}
 		o.Match = append(o.Match, m)
 	}
-	outcome, err := f.outcome(accesslog.StatusOutcome)
+	var err error
+	o.Outcome, err = f.outcome(accesslog.StatusOutcome)
+	o.Allowed = f.Log.admissions
+	return o, err
+}
+
+// accessLog reads an access log, which may be in several files.
+func (f *Flags) accessLog(e *cli.Env, files []accesslog.File, limit spec.Limit) (*accesslog.Log, error) {
+	o, err := f.logOptions()
 	if err != nil {
 		return nil, err
 	}
-	o.Outcome = outcome
-	l, err := readLog(in, name, o)
+	l, err := readLog(files, o)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +194,7 @@ func AccessLog(e *cli.Env, in io.Reader, name string, f *Flags, limit spec.Limit
 		}
 		remark(e, f, true, endless(lack, mend))
 	}
-	logNotes(e, l, name, f)
+	logNotes(e, l, files, f)
 	return l, nil
 }
 
@@ -135,19 +203,29 @@ func AccessLog(e *cli.Env, in io.Reader, name string, f *Flags, limit spec.Limit
 const heldLog = 16 << 20
 
 // readLog reads a log. It does not keep a large one if its file can be read again.
-func readLog(in io.Reader, name string, o accesslog.Options) (*accesslog.Log, error) {
-	if file, ok := in.(io.ReadSeeker); ok {
-		if at, err := file.Seek(0, io.SeekCurrent); err == nil { // otherwise it is a pipe
-			end, err := file.Seek(0, io.SeekEnd)
-			if _, back := file.Seek(at, io.SeekStart); err != nil || back != nil {
-				return nil, errors.Join(err, back)
-			}
-			if end-at > heldLog {
-				return accesslog.Survey(file, name, o)
-			}
+func readLog(files []accesslog.File, o accesslog.Options) (*accesslog.Log, error) {
+	size, name := int64(0), files[0].Name
+	for _, f := range files {
+		file, ok := f.In.(io.ReadSeeker)
+		if !ok {
+			size = math.MinInt64
+			break
 		}
+		at, err := file.Seek(0, io.SeekCurrent)
+		if err != nil { // it is a pipe
+			size = math.MinInt64
+			break
+		}
+		end, err := file.Seek(0, io.SeekEnd)
+		if _, back := file.Seek(at, io.SeekStart); err != nil || back != nil {
+			return nil, errors.Join(err, back)
+		}
+		size += end - at
 	}
-	l, err := accesslog.Read(in, name, o)
+	if size > heldLog {
+		return accesslog.Survey(files, o)
+	}
+	l, err := accesslog.ReadAll(files, o)
 	var problems ndjson.Errors
 	if !errors.As(err, &problems) || problems[0].Line != 1 {
 		return l, err
@@ -160,7 +238,16 @@ func readLog(in io.Reader, name string, o accesslog.Options) (*accesslog.Log, er
 
 // outcome returns the function from a status to its outcome. byItself says what a status means without flags.
 func (f *Flags) outcome(byItself func(int) timeline.Outcome) (func(int) timeline.Outcome, error) {
-	allowed, err := accesslog.ParseStatuses(f.Log.allowed)
+	var statuses []string
+	f.Log.admissions = nil
+	for _, text := range f.Log.allowed {
+		if m, err := accesslog.ParseMatch(text); err == nil {
+			f.Log.admissions = append(f.Log.admissions, m)
+		} else {
+			statuses = append(statuses, text)
+		}
+	}
+	allowed, err := accesslog.ParseStatuses(statuses)
 	if err != nil {
 		return nil, cli.Usagef("--allowed: %w", err)
 	}
@@ -189,9 +276,9 @@ func anyZone(limit spec.Limit) bool {
 }
 
 // logNotes says which requests of a log are judged and which are not.
-func logNotes(e *cli.Env, l *accesslog.Log, name string, f *Flags) {
+func logNotes(e *cli.Env, l *accesslog.Log, files []accesslog.File, f *Flags) {
 	h := l.Header
-	note := fmt.Sprintf("%s: %s: %s", name, quantity.Plural(l.Lines, "line"),
+	note := fmt.Sprintf("%s: %s: %s", files[0].Name, quantity.Plural(l.Lines, "line"),
 		quantity.Plural(l.Len(), "request"))
 	for _, part := range []struct {
 		n    int
@@ -202,8 +289,30 @@ func logNotes(e *cli.Env, l *accesslog.Log, name string, f *Flags) {
 			note += fmt.Sprintf(", %d %s", part.n, part.text)
 		}
 	}
-	remark(e, f, false, note+" (#N is line N)")
-	if l.Skipped > 0 { // not even -q hides it
+	if remark(e, f, false, note+" (#N is line N)"); len(files) > 1 {
+		note, from := "one recording of "+quantity.Plural(len(files), "file"), 1
+		for i, end := range l.Ends {
+			note += fmt.Sprintf("; #%d to #%d are of %s", from, end, files[i].Name)
+			from = end + 1
+		}
+		remark(e, f, false, note)
+	}
+	for _, text := range l.Flaws {
+		remark(e, f, true, files[0].Name+": "+text)
+	}
+	if copyNote(e, l, f); l.Respelled > 0 {
+		remark(e, f, false, quantity.Plural(l.Respelled, "address")+" are other spellings of a client, or of "+
+			"its network: each counts for that client")
+	}
+	if l.Headed > 0 {
+		remark(e, f, false, quantity.Plural(l.Headed, "request")+" were decided before the header of their "+
+			"answer was sent, as the log says (--decided-within 0 takes the whole time of the request)")
+	}
+	if l.Shadow > 0 {
+		remark(e, f, false, "dry run: "+quantity.Plural(l.Shadow, "request")+" that the limiter denies "+
+			"by its word were answered all the same; they are judged as denied")
+	}
+	if l.Skipped > l.Edges { // not even -q hides it
 		remark(e, f, true, fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s",
 			quantity.Plural(l.Skipped, "line"), l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
 	}
@@ -244,4 +353,15 @@ func unnamed(l *accesslog.Log) string {
 		out = append(out, fmt.Sprintf("%d (%d)", s, counts[s]))
 	}
 	return strings.Join(out, ", ")
+}
+
+// copyNote says how many requests may be copies of others, once that is known.
+func copyNote(e *cli.Env, l *accesslog.Log, f *Flags) {
+	if l.Copies == 0 || f.copied {
+		return
+	}
+	f.copied = true
+	remark(e, f, true, fmt.Sprintf("line %d: %s equal an earlier line to the byte, and may be copies of it: they "+
+		"count as unknown (log the id of each request, such as $request_id, to tell them apart)", l.FirstCopy,
+		quantity.Plural(l.Copies, "line")))
 }

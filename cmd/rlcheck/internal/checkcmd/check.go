@@ -36,19 +36,23 @@ type Flags struct {
 	Limit, Format, conformance string
 	outputs                    []string
 	Columns                    map[string]string
-	Denied                     []int
-	shared, exactBurst         bool
-	burst, rate                float64
-	tick, clockError           time.Duration
-	drift                      int64
-	Log                        LogFlags
-	clients                    clientFlags
+	// Denied are the statuses of denials. denied are they and the words of the limiter, as they are written.
+	Denied             []int
+	denied             []string
+	shared, exactBurst bool
+	burst, rate        float64
+	tick, clockError   time.Duration
+	drift              int64
+	Log                LogFlags
+	clients            clientFlags
 	// Changed tells whether a flag was given, also by the environment. Typed tells whether it was given by
 	// hand.
 	Changed, Typed func(flag string) bool
 	// ends: the end of an answer was recorded. timeless counts the outcomes without the time of an answer.
 	ends     bool
 	timeless int
+	// copied: it was said that the log has copies.
+	copied bool
 	// caches counts the answers that a cache gave.
 	caches headers.Caches
 	// only names the partitions to judge. Empty: all. found are those of them that were read. others are some
@@ -60,7 +64,7 @@ type Flags struct {
 	// kept has what reports show beside the verdict.
 	kept keeper
 	// replay returns the words of the command that judges a recording again.
-	replay func(name string) []string
+	replay func(names []string) []string
 }
 
 // Command is `rlcheck check`.
@@ -69,9 +73,9 @@ func Command(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check TIMELINE... [--limit SPEC]",
 		Short: "Judge a recording or an access log; sends nothing",
-		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (nginx, nginx-json, haproxy,
-envoy, envoy-json, caddy, alb) against a declared limit. Files may be gzip or zstd. - is standard input.
+		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (see --format) against a declared limit. Files may be gzip or zstd. - is standard input.
 
+Rotated files of one log (a.log.2.gz a.log.1 a.log) are one recording, in the order of their times.
 The verdict is FAIL only if no decision times, no order and no hidden start of windows explain the recording.
 Several recordings of one limiter are judged one by one; after a FAIL, one hint explains all of them.
 
@@ -83,7 +87,7 @@ With --client, check judges the clients in a recording of rlcheck serve: whether
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Changed = cmd.Flags().Changed
 			f.Typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
-			f.replay = func(name string) []string { return replayWords(cmd, name) }
+			f.replay = func(names []string) []string { return replayWords(cmd, names) }
 			if f.clients.on {
 				if len(args) > 1 {
 					return cli.Usagef("check: %q: --client judges one recording at a time", args[1])
@@ -102,10 +106,11 @@ With --client, check judges the clients in a recording of rlcheck serve: whether
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(Formats(), ", ")+
 		" (repeatable; default text; json is rlcheck.verdict/v1)")
 	fl.StringVar(&f.Format, "format", "ndjson",
-		"format of the file: ndjson, csv, nginx, nginx-json, haproxy, envoy, envoy-json, caddy or alb")
+		"format of the file: ndjson, csv, or that of a log: "+logFormats())
 	fl.StringToStringVar(&f.Columns, "columns", nil,
 		"names that the file uses instead: sent_ns=start,...; partition= if no column is the partition")
-	fl.IntSliceVar(&f.Denied, "denied", []int{429}, "statuses that are denials if a line has no outcome")
+	fl.StringSliceVar(&f.denied, "denied", []string{"429"}, "statuses that are denials if a line has no "+
+		"outcome; in a log also FIELD=VALUE, the limiter's own word, such as response_flags=RL")
 	fl.StringVar(&f.conformance, "conformance", "exact", "exact, upper-bound or lower-bound")
 	fl.StringArrayVar(&f.only, "partition", nil, "judge only this partition (repeatable)")
 	fl.BoolVar(&f.shared, "shared", false,
@@ -146,14 +151,16 @@ func checkAll(e *cli.Env, names []string, f Flags) error {
 	f.kept.Whole = slices.ContainsFunc(outs, output.Output.Whole)
 	r := &result.Run{ID: rundir.ID(began), Started: began, Version: e.Version, Host: cli.ThisHost(),
 		Command: append([]string{"rlcheck"}, e.Args...)}
-	all := make([]*check.Panel, len(names))
-	for i, name := range names {
-		one := f
-		j, counts, err := judgeFile(e, name, &one)
+	groups := f.oneLog(names)
+	several = len(groups) > 1
+	all := make([]*check.Panel, len(groups))
+	for i, group := range groups {
+		one, name := f, group[0]
+		j, counts, err := judgeFile(e, group, &one)
 		if err != nil {
 			return err
 		}
-		one.kept.replay, all[i], worst = f.replay(name), one.judges, verdict.Worst(worst, j.Verdict)
+		one.kept.replay, all[i], worst = f.replay(group), one.judges, verdict.Worst(worst, j.Verdict)
 		r.Scenarios = append(r.Scenarios, one.kept.scenario(name, one.judges, j, counts))
 		if several {
 			one.asJudged(&r.Scenarios[i], name)
@@ -244,10 +251,8 @@ func (f *Flags) sound() error {
 		return cli.Usagef("--conformance %q: the values are exact, upper-bound and lower-bound",
 			f.conformance)
 	}
-	for _, status := range f.Denied {
-		if status < 100 || status > 999 {
-			return cli.Usagef("--denied %d: a status has three digits", status)
-		}
+	if err := f.readDenied(); err != nil {
+		return err
 	}
 	switch {
 	case f.tick < 0 || f.clockError < 0:

@@ -29,8 +29,18 @@ import (
 )
 
 // judgeFile reads and judges a file or standard input.
-func judgeFile(e *cli.Env, name string, f *Flags) (*verdict.Judgement, timeline.Counts, error) {
-	in := e.In
+// Several names are those of the files of one log.
+func judgeFile(e *cli.Env, names []string, f *Flags) (*verdict.Judgement, timeline.Counts, error) {
+	f.found, f.others = map[string]bool{}, map[string]bool{}
+	if len(names) > 1 {
+		files, shut, err := f.openAll(names)
+		defer shut()
+		if err != nil {
+			return nil, timeline.Counts{}, err
+		}
+		return judgeLog(e, files, f)
+	}
+	name, in := names[0], e.In
 	if name != "-" {
 		file, err := OpenTimeline(name)
 		if err != nil {
@@ -41,7 +51,6 @@ func judgeFile(e *cli.Env, name string, f *Flags) (*verdict.Judgement, timeline.
 	} else {
 		name = "stdin"
 	}
-	f.found, f.others = map[string]bool{}, map[string]bool{}
 	if f.Format != "ndjson" && ours(in) {
 		return nil, timeline.Counts{},
 			cli.Usagef("%s: the file is a recording of rlcheck, but --format is %s (leave --format out)",
@@ -53,15 +62,14 @@ func judgeFile(e *cli.Env, name string, f *Flags) (*verdict.Judgement, timeline.
 	}
 	switch {
 	case slices.Contains(accesslog.Formats(), accesslog.Format(f.Format)):
-		return judgeLog(e, in, name, f)
+		return judgeLog(e, []accesslog.File{{Name: name, In: in}}, f)
 	case f.Format == "csv":
 		return judgeTimeline(e, in, name, f, ndjson.NewCSVReader)
 	case f.Format == "ndjson":
 		return judgeTimeline(e, in, name, f, ndjson.NewReader)
 	}
 	return nil, timeline.Counts{},
-		cli.Usagef("--format %q: the formats are ndjson, csv, nginx, nginx-json, haproxy, envoy, "+
-			"envoy-json, caddy and alb", f.Format)
+		cli.Usagef("--format %q: the formats are ndjson, csv, %s", f.Format, logFormats())
 }
 
 // Opener opens a recording of one format.
@@ -234,15 +242,16 @@ func refused(name string, line int, err error) error {
 
 // judgeLog judges an access log. It is read whole before, since its lines are in the order of their ends, and
 // its own end is known only at the end.
-func judgeLog(e *cli.Env, in io.Reader, name string, f *Flags) (*verdict.Judgement, timeline.Counts,
+func judgeLog(e *cli.Env, files []accesslog.File, f *Flags) (*verdict.Judgement, timeline.Counts,
 	error) {
+	name := files[0].Name
 	var garbage recording.Garbage
 	defer garbage.Over()
 	limit, err := spec.Parse(f.Limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	l, err := AccessLog(e, in, name, f, limit)
+	l, err := f.accessLog(e, files, limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
@@ -272,6 +281,7 @@ func judgeLog(e *cli.Env, in io.Reader, name string, f *Flags) (*verdict.Judgeme
 	garbage.Judging()
 	j, err := f.judges.Finish()
 	if err == nil {
+		copyNote(e, l, f)            // a large log is read again by now
 		_ = f.kept.Around(j, l.Each) // a report without pictures says so
 		if j.Verdict == verdict.Fail && !f.Changed("partition-by") {
 			remark(e, f, true, "clients were told apart by address: if the limiter has another key, such as "+

@@ -85,8 +85,8 @@ func remark(e *cli.Env, f *Flags, must bool, text string) {
 
 // replayWords returns the words of the command that judges a recording again: the flags that matter to the
 // verdict, also those of the environment.
-func replayWords(cmd *cobra.Command, name string) []string {
-	words := []string{"rlcheck", "check", name}
+func replayWords(cmd *cobra.Command, names []string) []string {
+	words := append([]string{"rlcheck", "check"}, names...)
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if !f.Changed || f.Name == "output" {
 			return

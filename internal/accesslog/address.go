@@ -1,0 +1,86 @@
+package accesslog
+
+import (
+	"bytes"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// withoutPort returns the address of address:port or [address]:port. Text without a port stays as it is.
+func withoutPort(b []byte) []byte {
+	if bytes.Count(b, []byte(":")) == 1 || len(b) > 0 && b[0] == '[' {
+		return cutPort(b)
+	}
+	return b
+}
+
+// cutPort returns the address of a text with a port: 10.0.0.1:80, ::1:80 or [::1]:80.
+func cutPort(b []byte) []byte {
+	if addr, port, ok := cutLast(b, ':'); ok && digits(port) {
+		b = addr
+	}
+	if len(b) > 1 && b[0] == '[' && b[len(b)-1] == ']' {
+		b = b[1 : len(b)-1]
+	}
+	return b
+}
+
+// noAddress tells whether a value cannot be an address or the name of a host: it has a space, a quote or a
+// control character. A wrapper of the line may have got into it, or a hole in the file.
+func noAddress(b []byte) bool {
+	for _, c := range b {
+		if c <= ' ' || c == '"' || c == 0x7f {
+			return true
+		}
+	}
+	return false
+}
+
+// prefixBits cuts /64, or /24/64, off the name of a field. One number up to 32 is of IPv4 addresses, and a
+// larger one of IPv6.
+func prefixBits(name string) (string, [2]int) {
+	rest, last, ok := cutNumber(name)
+	switch before, first, both := cutNumber(rest); {
+	case !ok || last > 128:
+		return name, [2]int{}
+	case both && first <= 32:
+		return before, [2]int{first, last}
+	case last <= 32:
+		return rest, [2]int{last, 0}
+	}
+	return rest, [2]int{0, last}
+}
+
+func cutNumber(name string) (string, int, bool) {
+	i := strings.LastIndexByte(name, '/')
+	if i <= 0 {
+		return name, 0, false
+	}
+	n, err := strconv.Atoi(name[i+1:])
+	return name[:i], n, err == nil && n > 0
+}
+
+// client returns the name of the client that an address stands for: IPv6 in the form of RFC 5952, so that all
+// spellings are one client, or the network of bits. Text that is no address stays as it is.
+func client(b []byte, bits [2]int) []byte {
+	if bits == [2]int{} && bytes.IndexByte(b, ':') < 0 {
+		return b
+	}
+	addr, err := netip.ParseAddr(string(b))
+	if err != nil {
+		return b
+	}
+	n := bits[1]
+	if addr.Is4() {
+		n = bits[0]
+	}
+	if n == 0 {
+		return addr.AppendTo(nil)
+	}
+	network, err := addr.WithZone("").Prefix(n)
+	if err != nil {
+		return b
+	}
+	return network.AppendTo(nil)
+}

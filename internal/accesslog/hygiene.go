@@ -1,0 +1,207 @@
+package accesslog
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// hygiene watches for flaws that a log gets on its way: holes, copies, cut lines, and a clock that was set
+// back. Each takes power away from the log. None may add to a finding.
+type hygiene struct {
+	// held is a line that could not be read, the last so far of its file. heldLine is 0 if there is none.
+	// heldFirst: no line of the file could be read before it.
+	held      flaw
+	heldLine  int
+	heldFirst bool
+	// read: a line of the file could be read. cut counts the first and last lines that are left out, and
+	// cutLine is the first of them.
+	read         bool
+	cut, cutLine int
+	// holes counts zero bytes, and holeLine is the first line with some.
+	holes, holeLine int
+	// wrapper names what stood around the lines.
+	wrapper string
+	// fine is the coarsest step of the times.
+	fine int64
+	// lastLine is the end of the request in the line before. jumps counts the lines that ended long before
+	// it, and eras has the first few of these.
+	lastLine int64
+	jumps    int
+	eras     []era
+	// parity is the exclusive or of the hashes of all lines. It is 0 if each stands an even number of times.
+	parity uint64
+}
+
+// era begins with a line whose clock is by so much behind that of the line before.
+type era struct {
+	line uint32
+	back int64
+}
+
+// mostEras is how many steps of the clock are believed. More steps back are those of workers that write their
+// lines together, or of a log that was shuffled, whose times are right.
+const mostEras = 3
+
+var hashSeed = maphash.MakeSeed()
+
+// open begins a file.
+func (h *hygiene) open() { h.heldLine, h.heldFirst, h.read = 0, false, false }
+
+// seen takes note of a line of a file, and of what is wrong with it. A line that cannot be read is held back
+// until it is known whether it is the first or the last one that can be read: then it was cut with the file,
+// as traffic before and after it was.
+func (h *hygiene) seen(r *reader, number int, f flaw) {
+	if h.heldLine > 0 {
+		if h.heldFirst && !f.found() {
+			h.edge(r)
+		} else {
+			r.bad(h.heldLine, h.held)
+		}
+		h.heldLine = 0
+	}
+	switch {
+	case f.found() && f.soft:
+		r.bad(number, f)
+	case f.found():
+		h.held, h.heldLine, h.heldFirst = f, number, !h.read && r.problems.count == 0
+	default:
+		h.read = true
+	}
+}
+
+// close ends a file.
+func (h *hygiene) close(r *reader) {
+	if h.heldLine > 0 && h.read {
+		h.edge(r)
+	} else if h.heldLine > 0 {
+		r.bad(h.heldLine, h.held)
+	}
+}
+
+// edge leaves out the line that is held.
+func (h *hygiene) edge(r *reader) {
+	if h.cut++; h.cut == 1 {
+		h.cutLine = h.heldLine
+	}
+	r.skip(ndjson.ParseError{Line: h.heldLine, What: h.held.what, Why: h.held.why})
+}
+
+// hole notes zero bytes before a line. Behind the beginning of a file, lines may be missing there.
+func (h *hygiene) hole(number, n int) {
+	if h.holes += n; h.holeLine == 0 {
+		h.holeLine = number
+	}
+}
+
+func (h *hygiene) wrapped(by string) {
+	if h.wrapper == "" {
+		h.wrapper = by
+	}
+}
+
+// stepped notes a request that ended long before that of the line before, in a log whose lines are in the
+// order of their ends.
+func (h *hygiene) stepped(s span, number int) {
+	back := h.lastLine - s.end
+	if h.lastLine != 0 && back > int64(usualLag)+s.step {
+		if h.jumps++; h.jumps <= mostEras {
+			h.eras = append(h.eras, era{uint32(number), back})
+		}
+	}
+	h.lastLine = s.end
+}
+
+// flaws says what is wrong with a log that was read.
+func (l *Log) flaws(r *reader) {
+	h := &r.hygiene
+	say := func(line int, format string, a ...any) {
+		text := fmt.Sprintf(format, a...)
+		if line > 0 {
+			text = fmt.Sprintf("line %d: ", line) + text
+		}
+		l.Flaws = append(l.Flaws, text)
+	}
+	if h.wrapper != "" {
+		say(0, "the lines are wrapped by %s, which is taken off", h.wrapper)
+	}
+	if h.holes > 0 {
+		say(h.holeLine, "%s are left out, as a rotation of the file leaves them: requests may be missing there",
+			quantity.Plural(h.holes, "zero byte"))
+		l.Lossy = l.Lossy || h.holeLine > 1
+	}
+	if h.cut > 0 {
+		say(h.cutLine, "%s, at the beginning or the end, cannot be read and is left out as cut",
+			quantity.Plural(h.cut, "line"))
+	}
+	l.Edges = h.cut
+	if h.jumps > mostEras {
+		say(int(h.eras[0].line), "the lines are out of order %s, by up to %s; their times are believed",
+			quantity.Plural(h.jumps, "time"), time.Duration(r.late).Round(time.Millisecond))
+	} else {
+		l.eras = h.eras
+	}
+	for _, e := range l.eras {
+		say(int(e.line), "its request ended %s before that of the line before: the clock was set back, or "+
+			"lines are out of order; what comes before is not counted with what comes after",
+			time.Duration(e.back).Round(time.Millisecond))
+	}
+	l.copies = copies{fine: h.fine <= millisecond || r.row.unique, doubled: h.parity == 0 && l.order.n > 3}
+	if l.order.n > 3 && r.lastEnd > math.MinInt64 && r.longest > 10*max(r.lastEnd-r.firstTo, second) &&
+		r.o.MaxDuration == 0 {
+		say(0, "a request took up to %s in a log of %s: if its unit is another, name it (--columns "+
+			"NAME=FIELD:ms)", time.Duration(r.longest).Round(time.Millisecond),
+			time.Duration(r.lastEnd-r.firstTo).Round(time.Millisecond))
+	}
+}
+
+// named returns the name of a partition in the era of a line.
+func (l *Log) named(partition string, line uint32) string {
+	for i := len(l.eras) - 1; i >= 0; i-- {
+		if line >= l.eras[i].line {
+			return fmt.Sprintf("%s (from line %d)", partition, l.eras[i].line)
+		}
+	}
+	return partition
+}
+
+// copies marks requests whose lines are equal to the byte. One may be a copy of the other, so only the first is
+// known to be a request, and the outcome of the others is unknown. In a log of whole seconds, different
+// requests have equal lines; there a copy is known only if all lines stand an even number of times.
+type copies struct {
+	fine, doubled bool
+	from          int64
+	last          record
+	sums          map[uint32]bool
+}
+
+// mark takes the next request in the order of their beginnings.
+func (c *copies) mark(l *Log, rec *record) {
+	if !c.fine && !c.doubled {
+		return
+	}
+	if c.last.line == 0 || rec.from != c.from {
+		c.from, c.last = rec.from, *rec
+		clear(c.sums)
+		return
+	}
+	if c.sums == nil {
+		c.sums = map[uint32]bool{}
+	}
+	if len(c.sums) == 0 {
+		c.sums[c.last.sum] = true
+	}
+	original := c.sums[rec.sum]
+	c.sums[rec.sum] = c.fine || !original
+	if original {
+		if l.Copies++; l.Copies == 1 {
+			l.FirstCopy = int(rec.line)
+		}
+		rec.outcome, rec.done = timeline.Unknown, 0
+	}
+}

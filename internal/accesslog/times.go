@@ -1,0 +1,253 @@
+package accesslog
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+)
+
+// times say what the times of a server mean. Its row says where that is documented.
+type times struct {
+	// unit is the unit of a bare number as a duration. 0: a second.
+	unit int64
+	// early and late are how far before its logged beginning and after its logged end a request may have been
+	// decided. Options.Lag replaces those that are not 0, or both if they are. earlyError replaces early for
+	// a status from 400 on.
+	early, earlyError, late time.Duration
+	// slack is added at both ends for roundings. cutOff is the most that was cut off a duration, if that is
+	// more than a step of its last digit.
+	slack, cutOff int64
+	// oneClock: duration and end are readings of one clock, of which nothing else was cut off.
+	oneClock bool
+	// utc: a time without a zone is UTC. Otherwise it is the local time of the server.
+	utc bool
+	// relative: times count from the beginning of the recording.
+	relative bool
+	// headers is how many values add up to the time from the beginning to the answer's header.
+	headers int
+}
+
+const (
+	// usualLag is how much later than its clock says a busy event loop may decide.
+	usualLag = 100 * time.Millisecond
+	// readingsApart is how long a thread may stand still between two readings of clocks.
+	readingsApart = 10 * time.Millisecond
+	// upgradedWithin is how long after its beginning a request was decided that became a WebSocket.
+	upgradedWithin = time.Second
+)
+
+// span is a time in nanoseconds since the Unix epoch.
+type span struct {
+	// The request was decided in the closed interval [from, to].
+	from, to int64
+	// end is when the request ended, or an earlier instant. done is when it surely had ended.
+	end, done int64
+	// step is how coarse the times are.
+	step int64
+	// local: the logged time has no zone.
+	local bool
+	// whole: the answer was sent to its last byte, and not after done.
+	whole bool
+	// headed: the time of the answer's header narrowed the interval.
+	headed bool
+}
+
+// drift returns how far a duration on a monotonic clock and one on the wall clock, which is slewed, may
+// differ. NTP slews by at most 500 millionths.
+func drift(duration int64) int64 { return duration / 1000 }
+
+// lags returns how far a decision may lie outside the logged times.
+func (r *reader) lags() (early, late int64) {
+	t := &r.row.times
+	early, late = int64(t.early), int64(t.late)
+	if s := r.v[slotStatus]; t.earlyError > 0 && len(s) == 3 && s[0] >= '4' {
+		early = int64(t.earlyError)
+	}
+	if r.o.LagSet {
+		both := early == 0 && late == 0
+		if early > 0 || both {
+			early = int64(r.o.Lag)
+		}
+		if late > 0 || both {
+			late = int64(r.o.Lag)
+		}
+	}
+	return early, late
+}
+
+// span returns when the request of a line may have been decided. begun is the latest instant at which it may
+// have begun, which bounds the decision if that was made early in a long request.
+func (r *reader) span() (s span, f flaw) {
+	start, began, f := r.moment(slotStart, slotStartCoarse)
+	if f.found() {
+		return s, f
+	}
+	end, ended, f := r.moment(slotEnd, slotEndISO, slotEndCLF)
+	if f.found() {
+		return s, f
+	}
+	if !began && !ended {
+		if end, ended, f = r.moment(slotTime); f.found() {
+			return s, f
+		}
+	}
+	took, known, f := r.duration(began && ended)
+	if f.found() {
+		return s, f
+	}
+	t := &r.row.times
+	early, late := r.lags()
+	early, late = early+t.slack, late+t.slack
+	begun := start.ns + start.step + late
+	switch {
+	case !began && !ended:
+		return s, flaw{what: "no time", why: "a line has the time when its request began, or ended",
+			mend: r.timeMend()}
+	case began && ended:
+		if end.ns < start.ns {
+			return s, flaw{what: r.t.name(slotEnd) + " " + quote(r.v[slotEnd]),
+				why: "an answer cannot have been sent before its request was received"}
+		}
+		s.from, s.to, s.end = start.ns-early, end.ns+end.step+late, end.ns
+	case began:
+		s.end = start.ns + took.ns
+		s.from, s.to = start.ns-early, s.end+start.step+max(took.step, t.cutOff)+drift(took.ns)+late
+	default:
+		begun = end.ns + end.step - took.ns + late
+		s.from, s.to, s.end = end.ns-took.ns-early, end.ns+end.step+late, end.ns-t.slack
+		if !t.oneClock {
+			s.from -= took.step + drift(took.ns+took.step)
+		} else if took.step > millisecond {
+			s.from -= took.step // something cut its digits off
+		}
+	}
+	if r.v[slotTime] != nil && !began && r.v[slotEnd] == nil && r.v[slotEndISO] == nil &&
+		r.v[slotEndCLF] == nil {
+		s.to += took.ns + took.step // it may be the beginning
+		known = false
+	}
+	s.step, s.done = max(start.step, end.step), s.to
+	s.local = r.unzoned && !t.utc
+	s.whole = known && r.whollySent()
+	if known || began {
+		r.narrow(&s, begun)
+	}
+	return s, flaw{}
+}
+
+// narrow bounds the decision by the time that it took at most, as the user said, or as the log says. begun is
+// the latest instant at which the request may have begun.
+func (r *reader) narrow(s *span, begun int64) {
+	within := int64(-1)
+	if string(r.v[slotStatus]) == "101" {
+		within = int64(upgradedWithin)
+	}
+	if r.o.WithinSet {
+		if r.o.Within > 0 {
+			within = int64(r.o.Within)
+		}
+	} else if h, ok := r.headed(); ok {
+		within, s.headed = h, begun+h < s.to
+	}
+	if within >= 0 {
+		s.to = max(min(s.to, begun+within), s.from)
+	}
+}
+
+// headed returns the time from the beginning of a request to the header of its answer, at most.
+func (r *reader) headed() (ns int64, ok bool) {
+	for i := range r.row.headers {
+		// Of several upstream servers that were tried, the first one counts.
+		first, _, _ := bytes.Cut(r.v[slotHeader+slot(i)], []byte(","))
+		m, ok := duration(first, r.row.durationUnit())
+		if !ok {
+			return 0, false
+		}
+		ns += m.ns + m.step
+	}
+	return ns + drift(ns), r.row.headers > 0
+}
+
+// whollySent: nginx writes OK, and HAProxy a state that begins with --, if the last byte was sent.
+func (r *reader) whollySent() bool {
+	b := r.v[slotCompletion]
+	return string(b) == "OK" || bytes.HasPrefix(b, []byte("--"))
+}
+
+func (t *times) durationUnit() int64 {
+	if t.unit == 0 {
+		return second
+	}
+	return t.unit
+}
+
+// moment reads the first of several times that a line has.
+func (r *reader) moment(slots ...slot) (m moment, ok bool, f flaw) {
+	for _, s := range slots {
+		b := r.v[s]
+		if b == nil {
+			continue
+		}
+		zone := time.UTC
+		if r.o.Zone != nil && !r.row.utc {
+			zone = r.o.Zone
+		}
+		m, r.unzoned, ok = instant(b, zone)
+		switch {
+		case !ok:
+			return m, false, flaw{what: r.t.name(s) + " " + quote(b),
+				why: "a time such as 2026-11-20T10:00:00.000Z, or seconds since 1970, is needed"}
+		case m.ns < earliest && !r.row.relative:
+			return m, false, flaw{what: r.t.name(s) + " " + quote(b),
+				why: "it is before the year 2001: the start of the line is cut, or the clock was not " +
+					"set", mend: "leave the line out"}
+		}
+		return m, true, flaw{}
+	}
+	return m, false, flaw{}
+}
+
+// duration reads how long a request took. known=false: it is the longest that the user allows for.
+func (r *reader) duration(needless bool) (m moment, known bool, f flaw) {
+	for i, unit := range []int64{1, microsecond, millisecond, second, r.row.durationUnit()} {
+		s := slotNanos + slot(i)
+		b := r.v[s]
+		if none(b) || string(b) == "-1" {
+			continue
+		}
+		m, ok := duration(b, unit)
+		if !ok {
+			return m, false, flaw{what: r.t.name(s) + " " + quote(b),
+				why: "a duration is a number, or text such as 8ms"}
+		}
+		return m, true, flaw{}
+	}
+	switch {
+	case needless:
+		return m, true, flaw{}
+	case r.o.MaxDuration > 0:
+		return moment{ns: int64(r.o.MaxDuration)}, false, flaw{}
+	}
+	return m, false, flaw{what: "no duration", soft: true,
+		why: "without it the start of a request is unknown",
+		mend: fmt.Sprintf("log %s, or give --max-duration D, an upper bound of how long a request took",
+			r.logged(slotDuration))}
+}
+
+// logged returns the name under which the server logs a value, as its log_format has it.
+func (r *reader) logged(s slot) string {
+	if r.row.mark == "" {
+		return r.t.name(s)
+	}
+	return fmt.Sprintf(r.row.mark, r.t.name(s))
+}
+
+// timeMend names the times that the server can log.
+func (r *reader) timeMend() string {
+	for _, s := range []slot{slotEnd, slotStart, slotTime} {
+		if r.t.name(s) != "" {
+			return "log " + r.logged(s)
+		}
+	}
+	return ""
+}
