@@ -45,8 +45,8 @@ const (
 
 // Formats returns all formats, in the order in which they are guessed.
 func Formats() []Format {
-	return []Format{Nginx, NginxJSON, HAProxy, Envoy, EnvoyJSON, Caddy, ALB, Traefik, Apache, Cloudflare, Kong,
-		APISIX, Vegeta, K6, Oha, JSON}
+	return []Format{Nginx, NginxJSON, HAProxy, Envoy, EnvoyJSON, Caddy, ALB, Traefik, Apache, Cloudflare,
+		Kong, APISIX, Vegeta, K6, Oha, JSON}
 }
 
 // maxRequests is the most requests of one log that Read keeps. It holds them in memory, in 32 bytes each, to

@@ -269,7 +269,7 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 		want string
 	}{
 		{"a format that is none", Options{Format: "iis"},
-			`format "iis": it is one of [nginx nginx-json haproxy envoy envoy-json caddy alb traefik`},
+			`format "iis": it is one of [nginx nginx-json haproxy`},
 		{"a layout where there is one", Options{Format: HAProxy, Layout: "x"},
 			`layout "x": the form of haproxy is fixed`},
 		{"a log_format without a time", Options{Format: Nginx, Layout: "$remote_addr $status"},
@@ -315,8 +315,8 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestBadLines: each kind of problem of a log is reported once, with its first line and its count. If they are
-// only counted, the log accuses no denial.
+// TestBadLines: each kind of problem of a log is reported once, with its first line and its count. If they
+// are only counted, the log accuses no denial.
 func TestBadLines(t *testing.T) {
 	good := combined + " request_time=0.001\n"
 	text := good + strings.Repeat("bad\n", 12) + good

@@ -131,7 +131,7 @@ func (l *Log) flaws(r *reader) {
 		say(0, "the lines are wrapped by %s, which is taken off", h.wrapper)
 	}
 	if h.holes > 0 {
-		say(h.holeLine, "%s are left out, as a rotation of the file leaves them: requests may be missing there",
+		say(h.holeLine, "%s left out, as a rotation of the file leaves them: requests may be missing there",
 			quantity.Plural(h.holes, "zero byte"))
 		l.Lossy = l.Lossy || h.holeLine > 1
 	}
@@ -170,8 +170,8 @@ func (l *Log) named(partition string, line uint32) string {
 	return partition
 }
 
-// copies marks requests whose lines are equal to the byte. One may be a copy of the other, so only the first is
-// known to be a request, and the outcome of the others is unknown. In a log of whole seconds, different
+// copies marks requests whose lines are equal to the byte. One may be a copy of the other, so only the first
+// is known to be a request, and the outcome of the others is unknown. In a log of whole seconds, different
 // requests have equal lines; there a copy is known only if all lines stand an even number of times.
 type copies struct {
 	fine, doubled bool

@@ -14,9 +14,8 @@ import (
 type object struct {
 	row *server
 	t   *table
-	// key is the name of the member that is being read. text holds decoded strings.
-	key  []byte
-	text []byte
+	// key is the name of the member that is being read.
+	key []byte
 }
 
 func (j *object) ready([]field) error { return nil }
@@ -31,21 +30,12 @@ func (j *object) split(line []byte, v values) flaw {
 	if line[skipSpace(line, 0)] != '{' {
 		return flaw{what: "line " + quote(line), why: "a JSON object is needed"}
 	}
-	j.key, j.text = j.key[:0], j.text[:0]
+	j.key = j.key[:0]
 	j.walk(line, skipSpace(line, 0), v)
 	for s := range v {
 		if none(v[s]) {
 			v[s] = nil
 		}
-	}
-	if j.row.foreign != nil && j.row.foreign(v) {
-		return flaw{foreign: true}
-	}
-	if v[slotAddress] != nil && j.row.port != nil {
-		v[slotAddress] = j.row.port(v[slotAddress])
-	}
-	if noAddress(v[slotAddress]) {
-		return badAddress(v[slotAddress])
 	}
 	return flaw{}
 }
@@ -59,7 +49,7 @@ func (j *object) walk(line []byte, i int, v values) int {
 		return j.elements(line, i+1, v)
 	case '"':
 		end := endOfString(line, i+1)
-		j.put(line[i+1:end], true, v)
+		j.put(line[i:end+1], true, v)
 		return end + 1
 	}
 	end := i
@@ -110,65 +100,17 @@ func (j *object) put(value []byte, quoted bool, v values) {
 	if !ok || v[s] != nil {
 		return
 	}
-	v[s] = value[:len(value):len(value)]
-	if quoted && bytes.IndexByte(value, '\\') >= 0 {
-		from := len(j.text)
-		j.text = appendString(j.text, value)
-		v[s] = j.text[from:len(j.text):len(j.text)]
+	text := value
+	if quoted {
+		text = value[1 : len(value)-1]
 	}
-	if v[s] == nil {
-		v[s] = []byte{}
+	v[s] = text[:len(text):len(text)]
+	// Bytes that are no UTF-8 stay as they are, or they would become one byte.
+	if quoted && bytes.IndexByte(value, '\\') >= 0 && utf8.Valid(value) {
+		var decoded string
+		_ = json.Unmarshal(value, &decoded) // the line is valid
+		v[s] = []byte(decoded)
 	}
-}
-
-// appendString appends a decoded JSON string without its quotes. Bytes that are no UTF-8 stay as they are.
-func appendString(b, s []byte) []byte {
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' {
-			b = append(b, s[i])
-			continue
-		}
-		i++
-		switch c := s[i]; c {
-		case 'n':
-			b = append(b, '\n')
-		case 't':
-			b = append(b, '\t')
-		case 'r':
-			b = append(b, '\r')
-		case 'b':
-			b = append(b, '\b')
-		case 'f':
-			b = append(b, '\f')
-		case 'u':
-			var r rune
-			r, i = unicode(s, i+1)
-			b = utf8.AppendRune(b, r)
-		default:
-			b = append(b, c)
-		}
-	}
-	return b
-}
-
-// unicode decodes the four digits at s[i:], and the second half of a surrogate pair after them. It returns
-// the index of the last digit.
-func unicode(s []byte, i int) (rune, int) {
-	r := four(s[i:])
-	if r >= 0xd800 && r < 0xdc00 && i+10 <= len(s) && s[i+4] == '\\' && s[i+5] == 'u' {
-		if low := four(s[i+6:]); low >= 0xdc00 && low < 0xe000 {
-			return (r-0xd800)<<10 + low - 0xdc00 + 0x10000, i + 9
-		}
-	}
-	return r, i + 3
-}
-
-func four(s []byte) rune {
-	var r rune
-	for _, c := range s[:4] {
-		r = r<<4 | rune(hex(c))
-	}
-	return r
 }
 
 func skipSpace(line []byte, i int) int {

@@ -46,7 +46,7 @@ func TestALastLineWithoutEnd(t *testing.T) {
 	for _, o.SkipBad = range []bool{false, true} {
 		l, err := Read(strings.NewReader(text), "x", o)
 		if err != nil || l.Len() != 1 || l.Skipped != 1 || l.Edges != 1 || l.Lossy {
-			t.Errorf("got %+v, %v, want one request, one line left out, and none missing in the midst", l, err)
+			t.Errorf("got %+v, %v, want one request, one line left out, none missing", l, err)
 		}
 	}
 	o = Options{Format: Nginx, Layout: `$msec $request_time $status "$http_x_api_key"`,

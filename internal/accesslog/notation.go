@@ -77,8 +77,8 @@ func envoyVariable(name string) string {
 
 func envoyAnswered(name string) string { return "RESP(" + strings.ToUpper(name) + ")" }
 
-// apache finds %h, %>s, %{Name}i or %400,501{Name}i, as in a LogFormat. The parts of a time that stand side by
-// side, %{sec}t.%{usec_frac}t, are one value.
+// apache finds %h, %>s, %{Name}i or %400,501{Name}i, as in a LogFormat. The parts of a time that stand side
+// by side, %{sec}t.%{usec_frac}t, are one value.
 func apache(format string) (before, name, after string, most int, found bool, err error) {
 	for _, fraction := range []string{"msec_frac", "usec_frac"} {
 		format = strings.ReplaceAll(format, "%{sec}t.%{"+fraction+"}t", "%{epoch}")
@@ -112,7 +112,8 @@ func apache(format string) (before, name, after string, most int, found bool, er
 
 // apacheVariable: the header field X-Api-Key is %{X-Api-Key}i.
 func apacheVariable(name string) string {
-	if name = strings.TrimLeft(name, "%<>"); headerLike(name) && !strings.HasPrefix(name, "{") && len(name) > 1 {
+	name = strings.TrimLeft(name, "%<>")
+	if headerLike(name) && !strings.HasPrefix(name, "{") && len(name) > 1 {
 		return "{" + strings.ToLower(name) + "}i"
 	}
 	return name

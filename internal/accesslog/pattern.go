@@ -162,26 +162,9 @@ func (p *patterns) split(line []byte, v values) flaw {
 		}
 	}
 	if p.row.after != nil {
-		if f := p.row.after(v, p.captures); f.found() {
-			return f
-		}
-	}
-	if p.row.port != nil && v[slotAddress] != nil {
-		v[slotAddress] = p.row.port(v[slotAddress])
-	}
-	if noAddress(v[slotAddress]) {
-		return badAddress(v[slotAddress])
-	}
-	if p.row.foreign != nil && p.row.foreign(v) {
-		return flaw{foreign: true}
+		return p.row.after(v, p.captures)
 	}
 	return flaw{}
-}
-
-// badAddress returns the flaw of an address that is none.
-func badAddress(b []byte) flaw {
-	return flaw{what: "address " + quote(b), soft: true,
-		why: "it has a space, a quote or a control character: something stands before the line"}
 }
 
 // reads puts the values of a line into v, by the form of the line before or by another.
@@ -201,73 +184,91 @@ func (p *patterns) reads(line []byte, v values) bool {
 
 // one puts the values of a line into v. The last piece is the text at the end.
 func (p *patterns) one(pieces pattern, line []byte, v values) bool {
-	last, whole := len(pieces)-1, line
-	if !bytes.HasPrefix(line, []byte(pieces[0].before)) {
+	if p.row.words {
+		return p.words(pieces, line, v)
+	}
+	last, whole, ok := len(pieces)-1, line, true
+	if line, ok = bytes.CutPrefix(line, []byte(pieces[0].before)); !ok {
 		return false
 	}
-	line = line[len(pieces[0].before):]
+	pairs := p.own == "" && p.row.closed // name=value may follow
 	for i := range last {
+		var value []byte
 		end := pieces[i+1].before
-		value, rest, ok := p.cut(line, end)
 		switch {
-		case p.row.words && len(rest) == 0: // what follows may be absent
-			if s := pieces[i].slot; s >= 0 && v[s] == nil {
-				v[s] = value
+		case end == "" && pairs && !pieces[i].all:
+			n := len(line)
+			if at := bytes.IndexByte(line, ' '); at >= 0 {
+				n = at
 			}
-			return ok && i+1 >= p.row.least
-		case !ok:
-			return false
-		case end == "" && p.own == "" && p.row.closed && !pieces[i].all: // pairs may follow
-			n := bytes.IndexByte(line, ' ')
-			if n < 0 {
-				n = len(line)
-			}
-			value, rest = line[:n], line[n:]
+			value, line = line[:n], line[n:]
 		case end == "": // the last value is not delimited
-			value, rest = line, nil
+			value, line = line, nil
+		default:
+			value, line, ok = p.cut(line, end)
 		}
-		if s := pieces[i].slot; s >= 0 && v[s] == nil {
-			v[s] = value[:len(value):len(value)]
+		if !ok {
+			return false
+		}
+		v.put(pieces[i].slot, value)
+	}
+	if pairs {
+		return splitPairs(line, v, p.t.slots)
+	}
+	return len(line) == 0 && (p.row.fixed || same(pieces, whole, v))
+}
+
+// put keeps a value that is needed, unless the line had it before.
+func (v values) put(s slot, value []byte) {
+	if s >= 0 && v[s] == nil {
+		v[s] = value[:len(value):len(value)]
+	}
+}
+
+// words puts the values of a line into v that stand between separators. The last ones may be absent, and
+// newer versions add some.
+func (p *patterns) words(pieces pattern, line []byte, v values) bool {
+	for i := range len(pieces) - 1 {
+		value, rest, ok := word(line, pieces[1].before)
+		if !ok {
+			return false
+		}
+		if v.put(pieces[i].slot, value); len(rest) == 0 {
+			return i+1 >= p.row.least
 		}
 		line = rest
 	}
-	switch {
-	case p.row.words:
-		return true // newer versions add fields
-	case p.own == "" && p.row.closed:
-		return splitPairs(line, v, p.t.slots)
-	case p.own == "" && p.row.fixed:
-		return len(line) == 0
-	}
-	return len(line) == 0 && same(pieces, whole, v)
+	return true
 }
 
-// cut cuts a line at the text that ends its first value. rest is empty if the value ends the line.
+// word cuts the first value of a line, which ends at sep and may be in quotes. The last quote stands before
+// sep or the end.
+func word(line []byte, sep string) (value, rest []byte, ok bool) {
+	if len(line) == 0 || line[0] != '"' {
+		value, rest, _ = bytes.Cut(line, []byte(sep))
+		return value, rest, true
+	}
+	if i := bytes.Index(line[1:], []byte(`"`+sep)); i >= 0 {
+		return line[1 : i+1], line[i+2+len(sep):], true
+	}
+	return line[1:max(len(line)-1, 1)], nil, len(line) > 1 && line[len(line)-1] == '"'
+}
+
+// cut cuts a line at the text that ends its first value. A quote behind a backslash is none if the server
+// escapes quotes so.
 func (p *patterns) cut(line []byte, end string) (value, rest []byte, ok bool) {
-	switch {
-	case p.row.words && len(line) > 0 && line[0] == '"':
-		if end == "" {
-			end = " "
-		}
-		if i := bytes.Index(line[1:], []byte(`"`+end)); i >= 0 {
-			return line[1 : i+1], line[i+2+len(end):], true
-		}
-		return line[1:max(len(line)-1, 1)], nil, len(line) > 1 && line[len(line)-1] == '"'
-	case p.row.words && end == "" || p.row.words && !bytes.Contains(line, []byte(end)):
-		return line, nil, true
-	case !p.row.backslash || !strings.HasPrefix(end, `"`):
+	if !p.row.backslash || end[0] != '"' {
 		return bytes.Cut(line, []byte(end))
 	}
-	for from := 0; ; {
-		i := bytes.Index(line[from:], []byte(end))
+	for at := 0; ; at++ {
+		i := bytes.Index(line[at:], []byte(end))
 		if i < 0 {
 			return nil, nil, false
 		}
-		at := from + i
+		at += i
 		if n := at - len(bytes.TrimRight(line[:at], `\`)); n%2 == 0 {
 			return line[:at], line[at+len(end):], true
 		}
-		from = at + 1
 	}
 }
 
@@ -315,8 +316,8 @@ func splitPairs(line []byte, v values, slots map[string]slot) bool {
 			}
 			value, line = rest[:n:n], rest[n:]
 		}
-		if s, ok := slots[string(name)]; ok && v[s] == nil {
-			v[s] = value
+		if s, ok := slots[string(name)]; ok {
+			v.put(s, value)
 		}
 	}
 	return true

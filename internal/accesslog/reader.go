@@ -299,6 +299,9 @@ func (r *reader) split(line []byte) (inner []byte, f flaw, part bool) {
 		}
 		clear(r.v)
 		if f = r.layout.split(inner, r.v); !f.found() {
+			f = r.complete(f)
+		}
+		if !f.found() {
 			if w.by != "" && !f.foreign {
 				r.wrapped(w.by)
 			}
@@ -309,6 +312,22 @@ func (r *reader) split(line []byte) (inner []byte, f flaw, part bool) {
 		f = flaw{foreign: true}
 	}
 	return line, f, false
+}
+
+// complete brings the address of a line into shape, and tells whether the line is a request.
+func (r *reader) complete(f flaw) flaw {
+	v := r.v
+	if r.row.foreign != nil && r.row.foreign(v) {
+		return flaw{foreign: true}
+	}
+	if r.row.port != nil && v[slotAddress] != nil {
+		v[slotAddress] = r.row.port(v[slotAddress])
+	}
+	if noAddress(v[slotAddress]) {
+		return flaw{what: "address " + quote(v[slotAddress]), soft: true,
+			why: "it has a space, a quote or a control character: something stands before the line"}
+	}
+	return f
 }
 
 // take reads one line.

@@ -10,7 +10,7 @@ import (
 // server is a row of the table of servers: how one writes its access log.
 type server struct {
 	format Format
-	// text are its known formats, in its own notation. nil: its logs are in JSON, or in the user's own format.
+	// text are its known formats, in its own notation. nil: its logs are in JSON.
 	text []string
 	// next finds the values in a format. nil: the format is fixed, in the notation of nginx.
 	next finder
@@ -52,30 +52,30 @@ type server struct {
 // The rows. A format may have two: one for text and one for JSON.
 //
 // nginx (nginx.org, ngx_http_log_module): msec, time_iso8601 and time_local are the time of the log write,
-// after the last byte was sent. request_time is the time from the first byte that was read of the request. All
-// are cut off, not rounded, and come from the clock that nginx reads once a turn of its event loop
-// (ngx_time_update). So msec - request_time is exactly the reading at the beginning, and the true time is not
-// before it. A busy worker decides later than its clock says, by usualLag. If the clock of the machine was set
-// back during a request, its request_time is logged as 0. Kong, APISIX and ingress-nginx are nginx.
+// after the last byte was sent. request_time is the time from the first byte that was read of the request.
+// All are cut off, not rounded, and come from the clock that nginx reads once a turn of its event loop
+// (ngx_time_update). So msec - request_time is exactly the reading at the beginning, and the true time is
+// not before it. A busy worker decides later than its clock says, by usualLag. If the clock of the machine
+// was set back during a request, its request_time is logged as 0. Kong, APISIX and ingress-nginx are nginx.
 //
-// HAProxy (configuration manual, 8.2.3 and 8.4): the date is when the first byte of the request was received,
-// in local time. The last timer is the time from there to the last byte of the answer, or with a + to the log
-// line. Both are sums of numbers that were cut off, so the end may be 2 ms later.
+// HAProxy (configuration manual, 8.2.3 and 8.4): the date is when the first byte of the request was
+// received, in local time. The last timer is the time from there to the last byte of the answer, or with a +
+// to the log line. Both are sums of numbers that were cut off, so the end may be 2 ms later.
 //
-// Envoy (envoyproxy.io, access logging): START_TIME is a reading of the wall clock, DURATION is of a monotonic
-// one that is read right after it, and ends with the last byte out.
+// Envoy (envoyproxy.io, access logging): START_TIME is a reading of the wall clock, DURATION is of a
+// monotonic one that is read right after it, and ends with the last byte out.
 //
-// Caddy (modules/caddyhttp/server.go): ts is when the line was written. duration ends before that, and before
-// a route of handle_errors is run, which is how a rate limiter's denial is answered.
+// Caddy (modules/caddyhttp/server.go): ts is when the line was written. duration ends before that, and
+// before a route of handle_errors is run, which is how a rate limiter's denial is answered.
 //
-// Traefik (pkg/middlewares/accesslog): StartUTC, and Duration in nanoseconds; the text has the start, in whole
-// seconds, and a duration of milliseconds.
+// Traefik (pkg/middlewares/accesslog): StartUTC, and Duration in nanoseconds; the text has the start, in
+// whole seconds, and a duration of milliseconds.
 //
 // Apache (mod_log_config): %t is when the request was received, %D and %T how long it took.
 //
-// ALB (AWS, access log entries): time is when the answer was generated, request_creation_time when the request
-// was received. Nodes have a clock each. "Elastic Load Balancing logs requests on a best-effort basis."
-// Cloudflare Logpush (http_requests) is alike.
+// ALB (AWS, access log entries): time is when the answer was generated, request_creation_time when the
+// request was received. Nodes have a clock each. "Elastic Load Balancing logs requests on a best-effort
+// basis." Cloudflare Logpush (http_requests) is alike.
 //
 // vegeta, k6 and oha are clients: the interval is what they measured.
 var servers = []server{
@@ -107,8 +107,8 @@ var servers = []server{
 		times:   times{unit: 1, late: readingsApart}},
 	{format: Traefik, text: []string{traefikText}, names: traefikTextNames, fixed: true, ordered: true,
 		times: times{unit: millisecond, late: readingsApart}},
-	{format: Apache, text: []string{apacheCombined, apacheCommon}, next: apache, mark: "%%%s", names: apacheNames,
-		variable: apacheVariable, answered: apacheAnswered, escape: `\x`, closed: true, backslash: true, port: withoutPort,
+	{format: Apache, text: []string{apacheCombined, apacheCommon}, next: apache, mark: "%%%s",
+		names: apacheNames, variable: apacheVariable, answered: apacheAnswered, escape: `\x`, closed: true, backslash: true, port: withoutPort,
 		ordered: true, times: times{late: readingsApart}},
 	{format: Cloudflare, names: cloudflareNames, header: lowered("RequestHeaders."),
 		answered: lowered("ResponseHeaders."), unique: true, lossy: true, remote: true,
@@ -191,8 +191,8 @@ var (
 		"DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT": slotAddress}
 	// envoyNames are those of Istio and of Envoy Gateway.
 	envoyNames = map[string]slot{"start_time": slotStart, "duration": slotDuration,
-		"response_duration": slotHeader, "response_code": slotStatus, "method": slotMethod, "path": slotTarget,
-		"x-envoy-origin-path": slotTarget, "authority": slotHost, ":authority": slotHost,
+		"response_duration": slotHeader, "response_code": slotStatus, "method": slotMethod,
+		"path": slotTarget, "x-envoy-origin-path": slotTarget, "authority": slotHost, ":authority": slotHost,
 		"downstream_remote_address": slotAddress}
 	caddyNames = map[string]slot{"logger": slotKind, "ts": slotEnd, "duration": slotDuration,
 		"status": slotStatus, "request.method": slotMethod, "request.uri": slotTarget,
@@ -311,7 +311,7 @@ func haproxyRest(v values, captures []slot) flaw {
 		}
 	}
 	if len(rest) < 2 || rest[0] != '"' {
-		return flaw{what: "line", why: "the request in quotes is missing: the line is cut, or not a line of " +
+		return flaw{what: "line", why: "the request in quotes is missing: the line is cut, or not one of " +
 			"option httplog"}
 	}
 	request, _, ok := bytes.Cut(rest[1:], []byte(`"`))

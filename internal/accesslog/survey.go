@@ -27,9 +27,9 @@ func (s *survey) add(from int64) {
 	s.n++
 }
 
-// Survey reads a log as ReadAll does, from files that can seek, but keeps no request; Each reads it again. Its memory follows the number
-// of partitions and the requests in flight, as a line is written when its request ends. It leaves out what is
-// appended to the log meanwhile.
+// Survey reads a log as ReadAll does, from files that can seek, but keeps no request; Each reads it again.
+// Its memory follows the number of partitions and the requests in flight, as a line is written when its
+// request ends. It leaves out what is appended to the log meanwhile.
 func Survey(files []File, o Options) (*Log, error) {
 	r, err := newReader(o)
 	if err != nil {

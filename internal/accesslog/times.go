@@ -75,62 +75,47 @@ func (r *reader) lags() (early, late int64) {
 	return early, late
 }
 
-// span returns when the request of a line may have been decided. begun is the latest instant at which it may
-// have begun, which bounds the decision if that was made early in a long request.
+// span returns when the request of a line may have been decided.
 func (r *reader) span() (s span, f flaw) {
-	start, began, f := r.moment(slotStart, slotStartCoarse)
-	if f.found() {
-		return s, f
-	}
-	end, ended, f := r.moment(slotEnd, slotEndISO, slotEndCLF)
-	if f.found() {
-		return s, f
-	}
-	if !began && !ended {
-		if end, ended, f = r.moment(slotTime); f.found() {
+	t := &r.row.times
+	start, began, f1 := r.moment(slotStart, slotStartCoarse)
+	end, ended, f2 := r.moment(slotEnd, slotEndISO, slotEndCLF)
+	either, some, f3 := r.moment(slotTime)
+	took, known, f4 := r.duration(began && ended)
+	for _, f := range []flaw{f1, f2, f3, f4} {
+		if f.found() {
 			return s, f
 		}
 	}
-	took, known, f := r.duration(began && ended)
-	if f.found() {
-		return s, f
-	}
-	t := &r.row.times
-	early, late := r.lags()
-	early, late = early+t.slack, late+t.slack
-	begun := start.ns + start.step + late
+	most := took.ns + max(took.step, t.cutOff)
+	begun, over := start.ns+start.step, end.ns+end.step // at the latest
 	switch {
-	case !began && !ended:
+	case began && !ended:
+		end.ns, over = start.ns+took.ns, begun+most+drift(took.ns)
+	case ended && !began:
+		start.ns, begun = end.ns-most-drift(most), over-took.ns
+		if t.oneClock && took.step <= millisecond { // otherwise something cut its digits off
+			start.ns = end.ns - took.ns
+		} else if t.oneClock {
+			start.ns = end.ns - most
+		}
+		end.ns -= t.slack
+	case some && !began:
+		start.ns, end.ns = either.ns-most-drift(most), either.ns-t.slack
+		begun, over = either.ns+either.step, either.ns+either.step+most
+	case !began:
 		return s, flaw{what: "no time", why: "a line has the time when its request began, or ended",
 			mend: r.timeMend()}
-	case began && ended:
-		if end.ns < start.ns {
-			return s, flaw{what: r.t.name(slotEnd) + " " + quote(r.v[slotEnd]),
-				why: "an answer cannot have been sent before its request was received"}
-		}
-		s.from, s.to, s.end = start.ns-early, end.ns+end.step+late, end.ns
-	case began:
-		s.end = start.ns + took.ns
-		s.from, s.to = start.ns-early, s.end+start.step+max(took.step, t.cutOff)+drift(took.ns)+late
-	default:
-		begun = end.ns + end.step - took.ns + late
-		s.from, s.to, s.end = end.ns-took.ns-early, end.ns+end.step+late, end.ns-t.slack
-		if !t.oneClock {
-			s.from -= took.step + drift(took.ns+took.step)
-		} else if took.step > millisecond {
-			s.from -= took.step // something cut its digits off
-		}
+	case end.ns < start.ns:
+		return s, flaw{what: r.t.name(slotEnd) + " " + quote(r.v[slotEnd]),
+			why: "an answer cannot have been sent before its request was received"}
 	}
-	if r.v[slotTime] != nil && !began && r.v[slotEnd] == nil && r.v[slotEndISO] == nil &&
-		r.v[slotEndCLF] == nil {
-		s.to += took.ns + took.step // it may be the beginning
-		known = false
-	}
-	s.step, s.done = max(start.step, end.step), s.to
-	s.local = r.unzoned && !t.utc
+	early, late := r.lags()
+	s.from, s.to, s.end = start.ns-early-t.slack, over+late+t.slack, end.ns
+	s.step, s.done, s.local = max(start.step, end.step, either.step), s.to, r.unzoned && !t.utc
 	s.whole = known && r.whollySent()
 	if known || began {
-		r.narrow(&s, begun)
+		r.narrow(&s, begun+late+t.slack)
 	}
 	return s, flaw{}
 }

@@ -80,8 +80,8 @@ var wholeWriters = map[string]struct {
 				how = "CD--"
 			}
 			return fmt.Sprintf(`10.0.0.1:5 [%s] f b/s 0/0/0/%d/%d %d 0 - - %s 1/1/1/1/0 0/0 {k} {} "GET / HTTP/1.1"`,
-				r.began.Format("02/Jan/2006:15:04:05.000"), r.decided.Sub(r.began).Milliseconds(), r.ended.Sub(r.began).Milliseconds(), r.status,
-				how)
+				r.began.Format("02/Jan/2006:15:04:05.000"), r.decided.Sub(r.began).Milliseconds(),
+				r.ended.Sub(r.began).Milliseconds(), r.status, how)
 		}},
 }
 

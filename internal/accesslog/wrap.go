@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"encoding/json"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 )
@@ -71,7 +72,7 @@ func unwrapTimed(line []byte) wrap {
 	if !ok {
 		return wrap{}
 	}
-	if _, _, ok := instant(at, nil); !ok {
+	if _, _, ok := instant(at, time.UTC); !ok {
 		return wrap{}
 	}
 	for _, stream := range []string{"stdout ", "stderr "} {
@@ -102,7 +103,7 @@ func unwrapSyslog(line []byte) wrap {
 		}
 		line = rest
 	}
-	if len(line) < 16 || monthOf(line[:3]) == 0 || line[9] != ':' || line[12] != ':' {
+	if len(line) < 16 || line[9] != ':' || line[12] != ':' {
 		return wrap{}
 	}
 	_, rest, _ := bytes.Cut(line[15:], []byte(" ")) // a fraction of the second may stand before it
@@ -152,8 +153,8 @@ func otherLine(b []byte) bool {
 	if len(b) > 25 && b[4] == '/' && b[7] == '/' && b[13] == ':' && b[20] == '[' {
 		return true
 	}
-	return len(b) > 30 && bytes.IndexByte([]byte("IWEF"), b[0]) >= 0 && digits(b[1:5]) && b[5] == ' ' && b[8] == ':' &&
-		bytes.Contains(b, []byte("] "))
+	return len(b) > 30 && bytes.IndexByte([]byte("IWEF"), b[0]) >= 0 && digits(b[1:5]) && b[5] == ' ' &&
+		b[8] == ':' && bytes.Contains(b, []byte("] "))
 }
 
 // joiner puts records in JSON together: those that stand over several lines, and those of a list.

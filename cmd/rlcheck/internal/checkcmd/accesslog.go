@@ -38,8 +38,8 @@ func (f *LogFlags) Add(cmd *cobra.Command) {
 	f.AddReading(cmd)
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.allowed, "allowed", nil,
-		"statuses that are admissions, such as 2xx,304,404 (default 2xx,304,101 for a log, else 2xx,3xx); in a "+
-			"log also FIELD=VALUE")
+		"statuses that are admissions, such as 2xx,304,404 (default 2xx,304,101 for a log, else "+
+			"2xx,3xx); in a log also FIELD=VALUE")
 	fl.StringArrayVar(&f.wouldDeny, "would-deny", nil,
 		"for the log of a dry run: FIELD=VALUE of a request that would be denied, such as "+
 			"limit_req_status=REJECTED_DRY_RUN; repeatable")
@@ -117,7 +117,7 @@ func (f *Flags) readDenied() error {
 	}
 	set, err := accesslog.ParseStatuses(statuses)
 	if err != nil {
-		return cli.Usagef("--denied: %w", err)
+		return cli.Usagef("--denied %s: a status has three digits", strings.Join(statuses, ","))
 	}
 	for status := range 1000 {
 		if set.Has(status) {
@@ -301,16 +301,16 @@ func logNotes(e *cli.Env, l *accesslog.Log, files []accesslog.File, f *Flags) {
 		remark(e, f, true, files[0].Name+": "+text)
 	}
 	if copyNote(e, l, f); l.Respelled > 0 {
-		remark(e, f, false, quantity.Plural(l.Respelled, "address")+" are other spellings of a client, or of "+
-			"its network: each counts for that client")
+		remark(e, f, false, quantity.Plural(l.Respelled, "spelling")+" of addresses stand for a client that "+
+			"has another one, or for its network")
 	}
 	if l.Headed > 0 {
 		remark(e, f, false, quantity.Plural(l.Headed, "request")+" were decided before the header of their "+
 			"answer was sent, as the log says (--decided-within 0 takes the whole time of the request)")
 	}
 	if l.Shadow > 0 {
-		remark(e, f, false, "dry run: "+quantity.Plural(l.Shadow, "request")+" that the limiter denies "+
-			"by its word were answered all the same; they are judged as denied")
+		remark(e, f, false, "dry run: "+quantity.Plural(l.Shadow, "request")+" answered although "+
+			"denied by the word of the limiter: judged as denied")
 	}
 	if l.Skipped > l.Edges { // not even -q hides it
 		remark(e, f, true, fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s",
@@ -361,7 +361,7 @@ func copyNote(e *cli.Env, l *accesslog.Log, f *Flags) {
 		return
 	}
 	f.copied = true
-	remark(e, f, true, fmt.Sprintf("line %d: %s equal an earlier line to the byte, and may be copies of it: they "+
-		"count as unknown (log the id of each request, such as $request_id, to tell them apart)", l.FirstCopy,
-		quantity.Plural(l.Copies, "line")))
+	remark(e, f, true, fmt.Sprintf("line %d: %s equal to an earlier one to the byte, perhaps a copy: "+
+		"unknown outcomes (log the id of each request, such as $request_id, to tell them apart)",
+		l.FirstCopy, quantity.Plural(l.Copies, "line")))
 }

@@ -73,7 +73,8 @@ func Command(e *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check TIMELINE... [--limit SPEC]",
 		Short: "Judge a recording or an access log; sends nothing",
-		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (see --format) against a declared limit. Files may be gzip or zstd. - is standard input.
+		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (see --format) against a declared limit.
+Files may be gzip or zstd. - is standard input.
 
 Rotated files of one log (a.log.2.gz a.log.1 a.log) are one recording, in the order of their times.
 The verdict is FAIL only if no decision times, no order and no hidden start of windows explain the recording.

@@ -11,7 +11,8 @@ import (
 )
 
 // stamps are what rotations add to the name of a log: a number, or a date with or without a time.
-var stamps = regexp.MustCompile(`([._-](\d{4}-?\d{2}-?\d{2}([T_.-]?\d{2}[-:]?\d{2}([-:]?\d{2})?Z?)?|\d{1,3}))+$`)
+var stamps = regexp.MustCompile(`([._-](` +
+	`\d{4}-?\d{2}-?\d{2}([T_.-]?\d{2}[-:]?\d{2}([-:]?\d{2})?Z?)?|\d{1,3}))+$`)
 
 // unrotated returns the name of a log without what a rotation added: a.log for a.log.2.gz and a-20261126.log.
 func unrotated(name string) string {
@@ -26,8 +27,8 @@ func unrotated(name string) string {
 	return bare
 }
 
-// oneLog groups the files of each log: those of one name but for its rotations, and all parts of a log that is
-// delivered in parts. Recordings are groups of one.
+// oneLog groups the files of each log: those of one name but for its rotations, and all parts of a log that
+// is delivered in parts. Recordings are groups of one.
 func (f *Flags) oneLog(names []string) [][]string {
 	var groups [][]string
 	format := accesslog.Format(f.Format)
