@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -110,21 +111,47 @@ func soFar(t *testing.T, tl, so *timeline.Timeline) (waited int) {
 	return waited
 }
 
-// full is a device without free space.
-type full struct{}
+// full is a device with little free space.
+type full struct{ left int }
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+func (f *full) Write(p []byte) (int, error) {
+	if f.left -= len(p); f.left < 0 {
+		return 0, errors.New("no space left on device")
+	}
+	return len(p), nil
+}
 
-func TestJournalThatCannotBeWrittenCostsNoRecording(t *testing.T) {
-	virtual(t, func(http.ResponseWriter, *http.Request) {}, func(t *testing.T, o Options) {
-		o.Journal = ndjson.NewJournal(full{}, nil)
-		evenly := each(20, 100*time.Millisecond, "k", 0)
-		tl := must(Record(context.Background(), schedule(
-			timeline.Phase{Name: "a", Shape: timeline.Constant, Arrivals: evenly}), o))
+func (*full) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
+func (*full) Close() error                      { return nil }
+
+// TestWhatCannotBeKeptIsNotSent: when the journal cannot be written any more, or the file of a long
+// recording, the load stops and the recording says why.
+func TestWhatCannotBeKeptIsNotSent(t *testing.T) {
+	slow := func(http.ResponseWriter, *http.Request) { time.Sleep(time.Millisecond) }
+	stopped := func(t *testing.T, tl *timeline.Timeline, planned int) {
+		t.Helper()
 		notes := strings.Join(tl.Header.Notes, "\n")
-		if c := tl.Counts(); c.Allowed != 20 || !strings.Contains(notes, "no space left") {
-			t.Errorf("got %+v, notes %q", c, notes)
+		sent := tl.Sent()
+		if tl.Spool != nil {
+			sent = tl.Spool.N
 		}
+		if sent == 0 || sent > planned/2 || tl.Header.Unsent == 0 ||
+			!strings.Contains(notes, "stopped: the recording cannot be kept: no space left") {
+			t.Errorf("got %d sent, %d unsent, notes %q", sent, tl.Header.Unsent, notes)
+		}
+	}
+	virtual(t, slow, func(t *testing.T, o Options) {
+		o.Journal = ndjson.NewJournal(&full{left: 1000}, nil)
+		evenly := each(20, 100*time.Millisecond, "k", 0)
+		stopped(t, mustRecord(t, schedule(
+			timeline.Phase{Name: "a", Shape: timeline.Constant, Arrivals: evenly}), o), 20)
+	})
+	virtual(t, slow, func(t *testing.T, o Options) {
+		o.Spill = func() (timeline.Spill, error) { return &full{}, nil }
+		tl := mustRecord(t, schedule(timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 50,
+			Requests: LongRecording + 1, Partitions: []string{"a"}}), o)
+		defer tl.Close()
+		stopped(t, tl, LongRecording)
 	})
 }
 

@@ -219,5 +219,5 @@ func (r *recorder) News() (spreads []timeline.Spread, stalls []timeline.Stall, n
 	return r.spreads, r.stalls.All(), r.net.Notes()
 }
 
-// Note adds a sentence to the header of the timeline.
-func (r *recorder) Note(format string, args ...any) { r.net.Note(format, args...) }
+// Halt ends the sending, and adds a sentence to the header of the timeline.
+func (r *recorder) Halt(why string) { r.net.Halt(why) }

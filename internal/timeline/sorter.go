@@ -118,6 +118,14 @@ func (s *Sorter) Add(o *Observation) {
 	}
 }
 
+// Err returns the first error of a file, or nil. s may be nil.
+func (s *Sorter) Err() error {
+	if s == nil || len(s.runs) == 0 {
+		return nil
+	}
+	return s.runs[len(s.runs)-1].Err()
+}
+
 // Await says that every later observation was sent at floor or later. Observations sent after floor are then
 // held longer.
 func (s *Sorter) Await(floor time.Duration) { s.floor = floor }
@@ -193,8 +201,10 @@ func (s *Sorter) merge() *Spool {
 			first.pop()
 		}
 	}
+	out.N = 0
 	for _, run := range s.runs {
 		out.shelf.failed(run.Err())
+		out.N += run.N // also those that a broken file does not give back
 	}
 	return out
 }

@@ -200,9 +200,9 @@ func (s *Spool) Open() (Spill, error) { return s.shelf.open() }
 func (s *Spool) Err() error { return s.shelf.Err() }
 
 // Unroll makes the observations of s those of t. s is in order, but for observations without a number. If
-// there are at most `most`, all go into memory and s is closed. Otherwise s is the Spool of t, and t holds
-// the first quarter of most in memory. Of these, requests that were answered after the last of them was sent
-// have no answer.
+// there are at most `most`, and its file is sound, all go into memory and s is closed. Otherwise s is the
+// Spool of t, and t holds the first quarter of most in memory. Of these, requests that were answered after
+// the last of them was sent have no answer.
 func (t *Timeline) Unroll(s *Spool, most int) {
 	room, cut := s.N, time.Duration(math.MaxInt64)
 	if s.N > most {
@@ -217,7 +217,7 @@ func (t *Timeline) Unroll(s *Spool, most int) {
 		t.Observations = append(t.Observations, *o)
 		return true
 	})
-	if t.Spool = s; s.N <= most {
+	if t.Spool = s; s.N <= most && s.Err() == nil {
 		slices.SortStableFunc(t.Observations, BySent)
 		t.Spool = nil
 		s.Close()

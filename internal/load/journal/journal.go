@@ -67,8 +67,8 @@ type Recorder interface {
 	// News returns the spreads, stalls and notes so far, each in order of arrival. Earlier elements never
 	// change.
 	News() (spreads []timeline.Spread, stalls []timeline.Stall, notes []string)
-	// Note adds a sentence to the header of the recording.
-	Note(format string, args ...any)
+	// Halt ends the sending, and adds a sentence to the header of the recording.
+	Halt(why string)
 }
 
 // pending is the number of a request that was in flight at a mark, and when it was sent.
@@ -165,12 +165,13 @@ func (j *Journal) Keep(ctx context.Context, clock pacing.Clock, h timeline.Heade
 // Finish returns the kept observations, ascending by their sends. It is called after Keep has returned.
 func (j *Journal) Finish() *timeline.Spool { return j.kept.Finish() }
 
-// drop stops the file after an error. The sorter, if there is one, goes on.
+// drop stops the file after an error, and the sending: what cannot be kept is no evidence. The sorter, if
+// there is one, takes in what is in flight.
 func (j *Journal) drop(r Recorder, err error) {
 	if err == nil {
 		return
 	}
-	r.Note("the recording could not be kept while it was made: %s", cause.Plain(err))
+	r.Halt("stopped: the recording cannot be kept: " + cause.Plain(err))
 	if j.to = nil; j.kept == nil {
 		j.mu.Lock()
 		j.broken, j.events = true, nil
@@ -200,6 +201,9 @@ func (j *Journal) flush(clock pacing.Clock, r Recorder) error {
 	}
 	clear(j.fresh)
 	j.await(m.At)
+	if err := j.kept.Err(); err != nil {
+		r.Halt("stopped: the recording cannot be kept: " + cause.Plain(err))
+	}
 	clear(events) // so that the spare slice keeps no texts in memory
 	j.spare = events
 	spreads, stalls, notes := r.News()

@@ -16,7 +16,7 @@ import (
 type nobody struct{}
 
 func (nobody) News() ([]timeline.Spread, []timeline.Stall, []string) { return nil, nil, nil }
-func (nobody) Note(string, ...any)                                   {}
+func (nobody) Halt(string)                                           {}
 
 // TestAJournalThatIsBehindIsWaitedFor: senders wait for a journal that is behind, so its events do not grow
 // without bound.

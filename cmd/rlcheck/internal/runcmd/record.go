@@ -234,7 +234,9 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 		Output:    e.Say.Err,
 		WallError: t.flags.wallError, TLS: t.flags.TLS, Economical: t.flags.economical,
 		PastCaches: t.flags.Request.PastCaches,
-		Spill:      recording.Spill,
+		Spill: recording.SpillAlso(t.dir.Path, func(why error, to string) {
+			e.Say.Notef("%s: it goes on in %s: %v", s.ID, to, why)
+		}),
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.KeepPlan(s.ID, t.text, plan)
 			if _, lasts := plan.Planned(); t.crowd == nil {

@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -88,6 +89,9 @@ func (k *Recording) whole(tl *timeline.Timeline) {
 	k.Path = k.dir.Of(k.id, TimelineName+k.dir.End(tl))
 	tl = k.red.CopyOf(tl)
 	err := KeepTimeline(k.Path, tl)
+	if err != nil && k.journal != nil {
+		err = fmt.Errorf("%w (rlcheck check %s judges what was kept before)", err, k.journal.Name())
+	}
 	k.Errs = append(k.Errs, err)
 	if k.journal == nil {
 		return
