@@ -89,6 +89,9 @@ With --client, check judges the clients in a recording of rlcheck serve: whether
 			f.Changed = cmd.Flags().Changed
 			f.Typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
 			f.replay = func(names []string) []string { return replayWords(cmd, names) }
+			if err := f.readDenied(); err != nil {
+				return err
+			}
 			if f.clients.on {
 				if len(args) > 1 {
 					return cli.Usagef("check: %q: --client judges one recording at a time", args[1])
@@ -251,9 +254,6 @@ func (f *Flags) sound() error {
 	default:
 		return cli.Usagef("--conformance %q: the values are exact, upper-bound and lower-bound",
 			f.conformance)
-	}
-	if err := f.readDenied(); err != nil {
-		return err
 	}
 	switch {
 	case f.tick < 0 || f.clockError < 0:
