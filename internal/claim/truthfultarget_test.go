@@ -1,4 +1,4 @@
-package claim
+package claim_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/claim/fields"
 	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -18,9 +19,9 @@ import (
 )
 
 // whatIsTold are the claims about what answers say.
-var whatIsTold = Expect{
+var whatIsTold = claim.Expect{
 	Fields:     []fields.Group{fields.RateLimit, fields.Date},
-	RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true},
+	RetryAfter: claim.RetryAfterExpect{Honored: true, NotLonger: true},
 	Quota: quota.Expect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
 		Reset: true, Body: true,
 		Fresh: true},
@@ -39,9 +40,9 @@ var tellings = [][]target.Dialect{
 func TestRightTargetsAreNeverAccused(t *testing.T) {
 	passed := map[string]int{}
 	synctest.Test(t, func(t *testing.T) {
-		for round := range fewer(3000) {
+		for round := range claim.Fewer(3000) {
 			r := rand.New(rand.NewPCG(21, uint64(round)))
-			text, limit, lim := tellingLimiter(t, r, 5)
+			text, limit, lim := claim.TellingLimiter(t, r, 5)
 			if lim == nil {
 				continue
 			}
@@ -52,17 +53,17 @@ func TestRightTargetsAreNeverAccused(t *testing.T) {
 				RetryAfter: forms[r.IntN(2)],
 				DenyBody:   bodies[r.IntN(len(bodies))]}
 			tl := askTarget(t, r, o, []int{0, 25}[r.IntN(2)])
-			if wider, err := spec.Parse(widened(r, text)); err == nil && r.IntN(4) == 0 {
+			if wider, err := spec.Parse(claim.Widened(r, text)); err == nil && r.IntN(4) == 0 {
 				limit = wider
 			}
 			where := fmt.Sprintf("round %d, %s, %v %s %s", round, text, o.Dialect, o.RetryAfter, o.DenyBody)
-			notAccused(t, where, Judge(tl, limit, whatIsTold), passed)
+			claim.NotAccused(t, where, claim.Judge(tl, limit, whatIsTold), passed)
 		}
 	})
 	t.Logf("%v", passed)
 	for _, kind := range []verdict.ClaimKind{verdict.ClaimQuotaLimit, verdict.ClaimQuotaReset,
 		verdict.ClaimQuotaBody} {
-		if passed[string(kind)] < fewer(1000) {
+		if passed[string(kind)] < claim.Fewer(1000) {
 			t.Errorf("%s: only %d passed", kind, passed[string(kind)])
 		}
 	}
@@ -144,13 +145,14 @@ func TestLiesAreToldInEachDialect(t *testing.T) {
 				"sliding-window-counter,rate=7/3s,align=first", "gcra,rate=100/1m,burst=5 + " +
 					"fixed-window,rate=50/10s"} {
 				synctest.Test(t, func(t *testing.T) {
-					o := target.Options{Limit: parse(t, text), Fault: c.fault, DenyBody: c.body,
+					o := target.Options{Limit: claim.Parse(t, text), Fault: c.fault, DenyBody: c.body,
 						Dialect: []target.Dialect{d}}
 					// A wait in a body is compared with Retry-After, and needs that field.
 					if c.fault == "body-wait-in-ms" && d != target.RetryAfterField {
 						o.Dialect = append(o.Dialect, target.RetryAfterField)
 					}
-					claims := Judge(askTarget(t, rand.New(rand.NewPCG(1, 1)), o, 25), o.Limit, whatIsTold)
+					claims := claim.Judge(askTarget(t, rand.New(rand.NewPCG(1, 1)), o, 25), o.Limit,
+						whatIsTold)
 					i := slices.IndexFunc(claims, func(x verdict.Claim) bool { return x.Kind == c.kind })
 					if claims[i].Verdict != verdict.Fail {
 						t.Errorf("%s in %s under %s: got %s: %s, want fail", c.fault, d, text,
