@@ -45,6 +45,7 @@ func rooms(t *testing.T) (head string, out []room) {
 func TestRoomsOnlyShrink(t *testing.T) {
 	lines := map[string]int{}
 	for _, s := range sources(t) {
+		lines[s.pkg] += 0 // a room may have only tests
 		if !s.test {
 			lines[s.pkg] += s.lines
 		}
