@@ -21,8 +21,7 @@ type Client struct {
 	LastDenial  *time.Duration `json:"last_denial_ns"`
 	// DenialShare is its share of the denials of all clients.
 	DenialShare float64 `json:"denial_share"`
-	// Nearness is the largest share of the limit that was certainly in use: 1 is all of it. nil: it is not
-	// known.
+	// Nearness is the largest share of the limit that was in use: 1 is all of it. nil: it is not known.
 	Nearness *float64 `json:"nearness"`
 }
 

@@ -94,7 +94,7 @@ func (p *Pictures) partitions(id string, s *result.Scenario, axis clock, all []t
 	views, width := make([]*view, len(chosen)), fullWidth
 	for i, part := range chosen {
 		l, _ := drawnLimit(s, part)
-		views[i] = viewOf(s, l, part)
+		views[i] = viewOf(s, l, part, axis)
 		if _, ok := views[i].near(axis); ok || len(chosen) > 1 {
 			width = (fullWidth - 16) / 2
 		}

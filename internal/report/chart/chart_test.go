@@ -64,7 +64,7 @@ func TestBinsCountEveryObservation(t *testing.T) {
 func TestOverAdmissionIsDrawn(t *testing.T) {
 	s := sample.Failing(t)
 	part := s.Timeline.ByPartition()[0]
-	u := viewOf(&s, s.Limit, part).use
+	u := viewOf(&s, s.Limit, part, newClock(s.Timeline)).use
 	if got := peak(u.points); got <= u.most || u.most != 20 {
 		t.Errorf("in use: got at most %v of %v, want over 20: the page would not show the failure", got,
 			u.most)

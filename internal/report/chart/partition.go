@@ -96,18 +96,27 @@ type view struct {
 	found    []verdict.Finding
 }
 
-// viewOf compares a partition with l, the limit that counts all of its requests.
-func viewOf(s *result.Scenario, l spec.Limit, part timeline.Part) *view {
+// viewOf compares a partition with l, the limit that counts all of its requests. c is the time
+// axis of its chart, if it has one. It keeps the usage of the policy that comes nearest to its bound, or goes
+// farthest beyond it.
+func viewOf(s *result.Scenario, l spec.Limit, part timeline.Part, c clock) *view {
 	s = under(s, l)
-	v := &view{s: s, part: part}
-	v.all = admissions(part.Observations, s.Header, max(limitTick(s.Limit), s.Header.Tick))
+	v := &view{s: s, part: part, all: admissions(part.Observations)}
 	for _, a := range v.all {
-		v.admitted += a.cost
+		v.admitted += float64(a.cost)
 	}
-	v.tightest()
 	others := func(f verdict.Finding) bool { return f.Partition != part.Partition }
 	sides, _ := s.AttributeFindings()
 	v.found = slices.DeleteFunc(append(sides, s.Findings()...), others)
+	proved := slices.ContainsFunc(v.found, func(f verdict.Finding) bool {
+		return f.Kind == verdict.OverAdmission
+	})
+	for i, p := range l {
+		w, _ := windowsOf(s, i, part)
+		if u := inUse(p, v.all, w, proved, c); i == 0 || u.share() > v.use.share() {
+			v.use, v.windows = u, w
+		}
+	}
 	return v
 }
 
@@ -118,33 +127,22 @@ func nearness(s *result.Scenario, part timeline.Part) (share float64, known bool
 	if left != "" {
 		return 0, false
 	}
-	share = viewOf(s, l, part).use.share()
+	share = viewOf(s, l, part, clock{}).use.share()
 	return share, share >= 0 && !math.IsInf(share, 0)
 }
 
-// tightest finds the usage of the policy that comes nearest to its bound, or goes farthest beyond it.
-func (v *view) tightest() {
-	for i, p := range v.s.Limit {
-		w, _ := windowsOf(v.s, i, v.part)
-		if u := inUse(p, v.all, w); i == 0 || u.share() > v.use.share() {
-			v.use, v.windows = u, w
-		}
-	}
-}
-
 // chart draws the partition against its limit. The upper part has the units admitted so far, and above them
-// the most that a full start can admit. The lower part has how much of the limit was certainly in use, and
-// shows violations for which the upper part is too coarse. Too many were admitted where it is above the line.
+// the most that a full start can admit. The lower part has how much of the limit was in use, and shows
+// violations for which the upper part is too coarse. Too many were admitted where it is above the line.
 // near: a part of the recording is drawn the same way.
 func (v *view) chart(id string, c clock, width float64, near bool) SVG {
 	tick := limitTick(v.s.Limit)
 	text := v.use.left
 	if text == "" {
-		text = fmt.Sprintf("at most %s %s, limit %s", count(peak(v.use.points)), v.use.what,
-			count(v.use.most))
+		text = fmt.Sprintf("at most %s units in use, limit %s", count(peak(v.use.points)), count(v.use.most))
 	}
 	height := 384.0
-	if near && (v.use.phases || v.use.left != "") {
+	if near && v.use.left != "" {
 		height = 200
 	}
 	d := newDrawing(id, "Partition "+quoted(v.part.Partition)+" against its limit", fmt.Sprintf(
@@ -161,8 +159,6 @@ func (v *view) chart(id string, c clock, width float64, near bool) SVG {
 	case height < 384: // it is said beside it
 	case v.use.left != "":
 		d.text("label", f.x, f.y-19, "start", "no chart of the units in use: "+v.use.left)
-	case v.use.phases:
-		d.overPhases(id+"-u", f, v)
 	default:
 		d.inUse(id+"-u", f, c, v)
 	}
@@ -238,8 +234,8 @@ func stairs(all []admission) []point {
 	out = append(out, point{})
 	sum := 0.0
 	for _, a := range all {
-		out = append(out, point{a.e, sum}, point{a.e, sum + a.cost})
-		sum += a.cost
+		out = append(out, point{a.e, sum}, point{a.e, sum + float64(a.cost)})
+		sum += float64(a.cost)
 	}
 	return out
 }
@@ -287,7 +283,7 @@ func (d *drawing) inUse(id string, f frame, c clock, v *view) {
 	use := v.use
 	y := scale{lo: 0, hi: max(use.most, peak(use.points), 1) * 1.12, from: f.y + f.h, to: f.y}
 	x := c.scale(f)
-	d.text("label", f.x, f.y-19, "start", use.what+" for certain, and the limit")
+	d.text("label", f.x, f.y-19, "start", "units in use when each answer came, and the limit")
 	d.yAxis(f, y, 5)
 	d.denials(frame{f.x, f.y - 13, f.w, 7}, x, c, v.part.Observations)
 	d.clip(id, f)
@@ -365,34 +361,4 @@ func (v *view) near(c clock) (clock, bool) {
 	}
 	pad := max(width/3, 50*time.Microsecond)
 	return c.part(f.From-pad, min(f.To+pad, c.end)), true
-}
-
-// overPhases draws how full the fullest window was for each place at which windows may begin. It is for
-// windows whose phase is not known. The admissions alone refute a place at which the line is above the quota.
-//
-//	quota - - -_______- - - - - - -     51   the bound
-//	      ____|       |____________     50
-//	      0 s        1 s        2 s     windows begin there, and one window later, ...
-func (d *drawing) overPhases(id string, f frame, v *view) {
-	use, w := v.use, v.windows
-	c := newClock(&timeline.Timeline{Header: timeline.Header{Ended: w.Begin.To}})
-	c.from, c.end = w.Begin.From, max(w.Begin.To, w.Begin.From+time.Microsecond)
-	x := c.scale(f)
-	y := scale{lo: 0, hi: max(use.most, peak(use.points), 1) * 1.12, from: f.y + f.h, to: f.y}
-	d.text("label", f.x, f.y-19, "start", use.what)
-	d.yAxis(f, y, 5)
-	var area, line steps
-	area.to(f.x, f.y+f.h)
-	for _, p := range decimate(use.points, x, c) {
-		area.to(x.at(c.of(p.t)), y.at(p.v))
-		line.to(x.at(c.of(p.t)), y.at(p.v))
-	}
-	area.to(f.x+f.w, f.y+f.h)
-	d.path("aarea", area.String(), "")
-	d.path("aline", line.String(), "")
-	d.clip(id+"o", frame{f.x, f.y, f.w, y.at(use.most) - f.y})
-	d.path("over", area.String(), "too many admitted, if windows begin here")
-	d.unclip()
-	d.bound(f, y, use)
-	d.xAxis(f, x, int(f.w/90), c.unit)
 }
