@@ -119,7 +119,7 @@ func (s *screen) rows(r *result.Run, o Options) error {
 		if judged && x.Uncounted() {
 			word = s.dim("not judged")
 		}
-		rows = append(rows, []string{word, columns.Clip(x.ID, s.width*3/8),
+		rows = append(rows, []string{word, columns.Clip(x.ID, s.width*3/8) + mark(r, x),
 			"", quantity.Thousands(x.Counts.Allowed), quantity.Thousands(x.Counts.Denied)})
 	}
 	room := func() int { return s.width - columns.Width(head, rows) + len(head[2]) }
@@ -131,7 +131,26 @@ func (s *screen) rows(r *result.Run, o Options) error {
 	for i, x := range shown {
 		rows[i][2] = columns.Clip(why(x, o.Strict), widest)
 	}
-	return s.table(head, align, rows)
+	return s.marked(r, s.table(head, align, rows))
+}
+
+// mark returns the sign of a scenario whose failures all count, where those of others of its run do not.
+func mark(r *result.Run, x *result.Scenario) string {
+	optional := func(s result.Scenario) bool { return !s.Required() }
+	if !x.Required() || x.Answer != "" || !slices.ContainsFunc(r.Scenarios, optional) {
+		return ""
+	}
+	return " *"
+}
+
+// marked writes below a table what that sign means. err is that of the table.
+func (s *screen) marked(r *result.Run, err error) error {
+	if slices.ContainsFunc(r.Scenarios, func(x result.Scenario) bool { return mark(r, &x) != "" }) {
+		s.line("")
+		s.wrapped(0, "* required: any FAIL of it counts. A FAIL of the others counts if more was admitted than "+
+			"the declared limit can, and of recommended ones with --strict.")
+	}
+	return err
 }
 
 // onlyNoted tells whether a scenario that does not count sent nothing: a note names it.

@@ -50,12 +50,12 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 	var rows [][]string
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
-		rows = append(rows, []string{s.verdictCell(x, o), columns.Clip(x.ID, 32),
+		rows = append(rows, []string{s.verdictCell(x, o), columns.Clip(x.ID, 32) + mark(r, x),
 			strings.Join(x.Worth(), "\n"), quantity.Thousands(x.Counts.Allowed),
 			quantity.Thousands(x.Counts.Denied), quantity.Thousands(x.Counts.Unknown), tails(x)})
 	}
 	if columns.Width(head, rows) <= s.width {
-		return s.table(head, align, rows)
+		return s.marked(r, s.table(head, align, rows))
 	}
 	head = []string{"VERDICT", "SCENARIO", limits + " (MEASURED), REQUESTS, P50/P99 ms"}
 	for i, row := range rows {
@@ -71,7 +71,7 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 		rows[i][2] = columns.Rewrap(rows[i][2], room)
 	}
 	head[2] = columns.Rewrap(head[2], room)
-	return s.table(head, align[:3], rows)
+	return s.marked(r, s.table(head, align[:3], rows))
 }
 
 // tails returns the median and the 99th percentile of the service times, allowed above denied. If all answers

@@ -82,7 +82,8 @@ type Host struct {
 	CPUs      int    `json:"cpus"`
 }
 
-// The kinds of scenario. A failed scenario counts if it is Required, or Recommended and the run is strict.
+// The kinds of scenario. A failed scenario counts if it is Required, or Recommended and the run is strict, or
+// if it Overruns the declared limit.
 const (
 	Required    = "required"
 	Recommended = "recommended"
@@ -231,8 +232,7 @@ func (s *Scenario) Timed() bool {
 }
 
 // Verdict returns the verdict on the whole run, which decides the exit status. Fail: a scenario that counts
-// failed, or two that count contradict each other. Required scenarios count, and with strict also recommended
-// ones.
+// failed, or two that count contradict each other. Which failures count says Weighs.
 //
 // Inconclusive: a scenario that is not informative was inconclusive, and not only since its target lacks
 // something (needs-failed). Or nothing was judged at all, or the run was interrupted. Pass: anything else.
@@ -271,9 +271,28 @@ func (r *Run) Contradicted(strict bool) bool {
 	return true
 }
 
-// Weighs tells whether a failure of s counts. An unknown kind counts, so that no typo lets a failure through.
+// Weighs tells whether a failure of s counts: by its kind, or since it refutes the declared limit itself.
 func (s *Scenario) Weighs(strict bool) bool {
-	return s.Kind != Informative && (s.Kind != Recommended || strict)
+	return s.Required() || s.Kind == Recommended && strict || s.Overruns()
+}
+
+// Required tells whether each failure of s counts. An unknown kind does, so that no typo lets a failure
+// through.
+func (s *Scenario) Required() bool { return s.Kind != Informative && s.Kind != Recommended }
+
+// Overruns tells whether s shows that more was admitted than the declared limit can (AL-UPPER). That counts in
+// every kind of scenario: kinds are about what a scenario asks beyond the limit.
+func (s *Scenario) Overruns() bool {
+	return s.Verdict == verdict.Fail && slices.ContainsFunc(s.Findings(), func(f verdict.Finding) bool {
+		return f.Kind == verdict.OverAdmission && !f.Beyond && (f.Limit == "" || f.Limit == s.Limit.String())
+	})
+}
+
+// Beyond tells whether s fails its limit only by what it asks beyond it, such as who the client is. What it
+// measured is then not of the declared limit.
+func (s *Scenario) Beyond() bool {
+	found := s.Findings()
+	return len(found) > 0 && !slices.ContainsFunc(found, func(f verdict.Finding) bool { return !f.Beyond })
 }
 
 // Sum adds up the counts of all scenarios.

@@ -99,3 +99,10 @@ func (p *Phase) Observed() []string {
 // Counted tells whether a limit counts the requests of the phase: it sends some, and is neither unlimited nor
 // barred.
 func (p *Phase) Counted() bool { return !p.Quiet() && !p.Unlimited && !p.Barred }
+
+// Plain tells whether the requests of the phase ask about nothing but the declared limit: each is the request
+// of the target, of one unit, from a client that names itself as it always does.
+func (p *Phase) Plain() bool {
+	return p.Counted() && !p.OwnLimit && !p.Unnamed && p.Vary == "" && p.Mint == "" && p.Path == "" &&
+		p.Method == "" && len(p.Forge)+len(p.Spelling)+len(p.Header) == 0 && p.Cost <= 1
+}

@@ -61,7 +61,7 @@ func divided(tl *timeline.Timeline, s *scenario.Scenario, phases map[string]*sce
 func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (verdict.Claim,
 	*verdict.Judgement) {
 	if tl.Spool != nil {
-		return streamed(tl, o)
+		return streamed(tl, s, o)
 	}
 	var worth []string
 	var js []*verdict.Judgement
@@ -92,7 +92,49 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 		}
 	}
 	all.Measured, all.Unresolved = measured, unresolved && all.Verdict == verdict.Inconclusive
+	markBeyond(all, s, tl)
 	return claimOf(all, strings.Join(worth, "; ")), all
+}
+
+// markBeyond marks the findings that say nothing of the declared limit itself (Finding.Beyond). Phases between
+// two events are of one era.
+func markBeyond(j *verdict.Judgement, s *scenario.Scenario, tl *timeline.Timeline) {
+	if j.Verdict != verdict.Fail {
+		return
+	}
+	era, eras := 0, map[string]int{} // 0: not plain
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if p.Shape == timeline.Hook && p.Event.Action != timeline.Count {
+			era++
+		}
+		for _, name := range p.Observed() {
+			if p.Plain() {
+				eras[name] = era + 1
+			}
+		}
+	}
+	of := map[int]int{} // the era of each request of a witness
+	for _, p := range j.Partitions {
+		for _, f := range p.Findings {
+			for _, seq := range f.Observations {
+				of[seq] = 0
+			}
+		}
+	}
+	for o := range tl.All() {
+		if _, asked := of[o.Seq]; asked {
+			of[o.Seq] = eras[o.Phase]
+		}
+	}
+	for i := range j.Partitions {
+		for k := range j.Partitions[i].Findings {
+			f := &j.Partitions[i].Findings[k]
+			f.Beyond = slices.ContainsFunc(f.Observations, func(seq int) bool {
+				return of[seq] == 0 || of[seq] != of[f.Observations[0]]
+			})
+		}
+	}
 }
 
 const conformanceID = string(verdict.ClaimConformance)

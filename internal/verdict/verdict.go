@@ -97,6 +97,9 @@ type Finding struct {
 	// Rule is the id of the rule on which the finding rests, such as RA-SYNTAX. Empty: it rests on an
 	// expectation of the scenario alone.
 	Rule string `json:"rule,omitempty"`
+	// Beyond: the witness changes who the client is or what it asks for, or something happened to the target
+	// meanwhile. The finding then says nothing of the declared limit itself.
+	Beyond bool `json:"beyond_limit,omitempty"`
 }
 
 // Members returns the Observations as a set.
@@ -114,7 +117,9 @@ type Claim struct {
 	ID      string    `json:"id"`
 	Kind    ClaimKind `json:"kind"`
 	Verdict Verdict   `json:"verdict"`
-	Reason  Reason    `json:"reason"`
+	// Required: in a report, a FAIL of the claim counts without --strict (result.Scenario.Required).
+	Required bool   `json:"required,omitempty"`
+	Reason   Reason `json:"reason"`
 	// Text says in one sentence what was seen.
 	Text     string    `json:"text"`
 	Findings []Finding `json:"findings"`

@@ -50,6 +50,9 @@ func Write(w io.Writer, r *result.Run, strict bool) error {
 		for k := range s.Statuses {
 			s.Statuses[k].Location = plain.URL(s.Statuses[k].Location)
 		}
+		for k := range s.Claims {
+			s.Claims[k].Required = s.Required()
+		}
 		unnamed(s.Judgement)
 	}
 	text, err := marshal(out)
@@ -138,6 +141,7 @@ func complete(s *result.Scenario) error {
 	})
 	for i := range s.Claims {
 		c := &s.Claims[i]
+		c.Required = false // the kind of the scenario says it
 		c.Kind = cmp.Or(c.Kind, verdict.KindOf(c.ID))
 	}
 	switch known := []identity.Verdict{identity.Identified, identity.Open, identity.None}; {

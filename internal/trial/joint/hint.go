@@ -170,7 +170,7 @@ func failing(recorded []result.Scenario) []*result.Scenario {
 	for i := range recorded {
 		s := &recorded[i]
 		if j := s.Judgement; j == nil || j.Diagnosis != nil || len(s.Limit) != 1 || !single(s.Timeline) ||
-			j.Verdict == verdict.Fail && !denies(s.Timeline) {
+			j.Verdict == verdict.Fail && !denies(s.Timeline) || s.Beyond() {
 			continue
 		}
 		name := limiterOf(s)
