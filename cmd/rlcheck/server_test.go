@@ -115,6 +115,13 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 			h.ServeHTTP(w, r)
 		})
 	},
+	// address counts all clients together, as one that counts the address of a proxy.
+	"address": func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Set("X-Api-Key", "all")
+			h.ServeHTTP(w, r)
+		})
+	},
 	// jealous denies a client once another one has come after its first request, whatever the limit says.
 	"jealous": func(h http.Handler) http.Handler {
 		var mu sync.Mutex

@@ -108,25 +108,26 @@ func (r *room) give(n int) {
 	r.freed = make(chan struct{})
 }
 
-// Stands tells whether the verdict of a scenario that was recorded beside others would be the same if it had
-// run alone. Load from other scenarios cannot make a limiter admit too much, so an over-admission stands. It
-// can cause denials, late or lost requests, and answers from something in front of the limiter. A verdict
-// that rests on those does not stand: the scenario must be recorded alone.
-func Stands(out *result.Scenario) bool {
-	if out.Verdict == verdict.Inconclusive {
-		return slices.Contains([]verdict.Reason{verdict.NeedsFailed, verdict.Unreachable, verdict.SetupFailed,
-			verdict.Interrupted}, out.Reason)
-	}
+// Stands tells whether the verdict of a scenario that was recorded beside others is final. What was late or
+// lost beside them is recorded again, alone. A FAIL is final unless something shows that the others may have
+// caused it: why says what (joint.Disturbed). Load from others cannot make a limiter admit too much.
+func Stands(out *result.Scenario, beside []*result.Scenario) (why string, stands bool) {
 	over := func(f verdict.Finding) bool { return f.Kind == verdict.OverAdmission }
-	has := func(p verdict.PartitionVerdict) bool { return slices.ContainsFunc(p.Findings, over) }
-	return out.Verdict == verdict.Pass ||
-		out.Judgement != nil && slices.ContainsFunc(out.Judgement.Partitions, has)
+	switch {
+	case out.Verdict == verdict.Inconclusive:
+		return "", slices.Contains([]verdict.Reason{verdict.NeedsFailed, verdict.Unreachable,
+			verdict.SetupFailed, verdict.Interrupted}, out.Reason)
+	case out.Verdict == verdict.Pass || slices.ContainsFunc(out.Findings(), over):
+		return "", true
+	}
+	why = joint.Disturbed(out, beside)
+	return why, why == ""
 }
 
 // Settled returns the result of a scenario that was recorded beside others, did not stand, and was recorded
-// again alone. If it failed beside others and passed alone, it is Inconclusive (foreign-traffic): the others
-// may have caused the failure. file is the path of the first recording.
-func Settled(beside, alone result.Scenario, file string) result.Scenario {
+// again alone. If it failed beside others and passed alone, it is Inconclusive (foreign-traffic): why says how
+// the others may have caused the failure. file is the path of the first recording.
+func Settled(beside, alone result.Scenario, file, why string) result.Scenario {
 	if beside.Verdict != verdict.Fail {
 		return joint.Again(beside, alone, file)
 	}
@@ -135,5 +136,5 @@ func Settled(beside, alone result.Scenario, file string) result.Scenario {
 	}
 	alone.FailedBeside = true
 	return inconclusive(alone, verdict.ForeignTraffic, "it passed alone and failed beside other scenarios ("+
-		file+"): the requests of other scenarios disturb its clients")
+		file+"): "+why)
 }

@@ -2,8 +2,13 @@ package trial
 
 import (
 	"context"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,29 +21,38 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// atOnce runs the bundled scenarios that may be recorded beside each other against one limiter, and the
-// others after them, and those that do not stand once more.
+// atOnce runs the bundled scenarios that may be recorded beside each other against one limiter, and those
+// that do not stand once more, alone.
 func atOnce(t *testing.T, limit, fault string) (all []result.Scenario, longest, took time.Duration) {
+	return atOnceBehind(t, limit, target.Options{PartitionHeader: "X-Api-Key", Fault: fault},
+		func(h http.Handler) http.Handler { return h })
+}
+
+// atOnceBehind does so of the scenarios in only, or of all, with something before the limiter.
+func atOnceBehind(t *testing.T, limit string, o target.Options, before func(http.Handler) http.Handler,
+	only ...string) (all []result.Scenario, longest, took time.Duration) {
 	t.Helper()
 	l, err := spec.Parse(limit)
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Limit, o.Seed = l, 1
 	synctest.Test(t, func(t *testing.T) {
-		h, err := target.New(target.Options{Limit: l, PartitionHeader: "X-Api-Key", Fault: fault, Seed: 1})
+		h, err := target.New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := new(pipe.Network)
-		url, stop, err := n.Listen(h)
+		url, stop, err := n.Listen(before(h))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var those []*scenario.Scenario
-		for _, s := range bundled(t, grammar.Options{Limit: limit, Target: url}) {
+		for _, s := range bundled(t, grammar.Options{Limit: limit, Target: url}, only...) {
 			if s.Unmet() == "" && s.Alone() == "" && !s.Example {
 				those = append(those, s)
 				longest = max(longest, s.Summary().Duration)
@@ -53,10 +67,16 @@ func atOnce(t *testing.T, limit, fault string) (all []result.Scenario, longest, 
 			all[i] = Scenario(context.Background(), those[i], o)
 		})
 		took = time.Since(began)
+		var recorded []*result.Scenario
+		for _, s := range all {
+			recorded = append(recorded, &s)
+		}
 		for i := range all {
-			if !Stands(&all[i]) {
+			if why, stands := Stands(recorded[i], recorded); !stands {
 				o.ID = "again" + those[i].ID
-				all[i] = Settled(all[i], Scenario(context.Background(), those[i], o), "timeline-1.ndjson")
+				time.Sleep(time.Minute) // until a quota that all clients share has come back
+				alone := Scenario(context.Background(), those[i], o)
+				all[i] = Settled(all[i], alone, "timeline-1.ndjson", why)
 			}
 		}
 		_, _ = stop(), h.Close()
@@ -151,12 +171,13 @@ func TestWhatHasNotBegunIsLeftOut(t *testing.T) {
 	})
 }
 
-// TestWhatOthersMayHaveCausedIsAskedAgain: a denial beside others is no failure where there is none alone.
-// What was admitted is.
-func TestWhatOthersMayHaveCausedIsAskedAgain(t *testing.T) {
+// TestWhatIsNotFinalIsAskedAgain: what was late beside others is asked again. What was admitted is final. A
+// denial is if nobody else sent anything.
+func TestWhatIsNotFinalIsAskedAgain(t *testing.T) {
 	found := func(v verdict.Verdict, kind verdict.Kind) result.Scenario {
 		p := []verdict.PartitionVerdict{{Findings: []verdict.Finding{{Kind: kind}}}}
-		return result.Scenario{Verdict: v, Judgement: &verdict.Judgement{Partitions: p}}
+		return result.Scenario{Verdict: v, Judgement: &verdict.Judgement{Partitions: p},
+			Timeline: &timeline.Timeline{}}
 	}
 	over, under := found(verdict.Fail, verdict.OverAdmission), found(verdict.Fail, verdict.UnderAdmission)
 	pass, late := result.Scenario{Verdict: verdict.Pass}, result.Scenario{Reason: verdict.ScheduleMissed}
@@ -164,20 +185,107 @@ func TestWhatOthersMayHaveCausedIsAskedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   result.Scenario
 		want bool
-	}{"over": {over, true}, "under": {under, false}, "pass": {pass, true}, "late": {late, false},
+	}{"over": {over, true}, "under": {under, true}, "pass": {pass, true}, "late": {late, false},
 		"unmet": {unmet, true}} {
-		if got := Stands(&c.of); got != c.want {
+		if _, got := Stands(&c.of, nil); got != c.want {
 			t.Errorf("%s: got %t, want %t", name, got, c.want)
 		}
 	}
-	if got := Settled(under, pass, "f"); got.Verdict != verdict.Inconclusive ||
-		got.Reason != verdict.ForeignTraffic || !got.FailedBeside {
-		t.Errorf("failed beside, passed alone: got %s %s", got.Verdict, got.Reason)
+	if got := Settled(under, pass, "f", "why"); got.Verdict != verdict.Inconclusive ||
+		got.Reason != verdict.ForeignTraffic || !got.FailedBeside || !strings.HasSuffix(got.Detail, ": why") {
+		t.Errorf("failed beside, passed alone: got %s %s: %s", got.Verdict, got.Reason, got.Detail)
 	}
-	if got := Settled(under, under, "f"); got.Verdict != verdict.Fail {
+	if got := Settled(under, under, "f", "why"); got.Verdict != verdict.Fail {
 		t.Errorf("failed both times: got %s", got.Verdict)
 	}
-	if got := Settled(late, pass, "f"); got.Verdict != verdict.Pass {
+	if got := Settled(late, pass, "f", ""); got.Verdict != verdict.Pass {
 		t.Errorf("late beside, passed alone: got %s", got.Verdict)
+	}
+}
+
+// ofOneClient are scenarios that a limiter passes that counts all clients together, if nobody else sends.
+var ofOneClient = []string{"burst", "recovery", "quota-window", "header-contract", "late-charge", "sub-windows"}
+
+// TestClientsThatShareAQuotaDisturbEachOther: a right limiter that counts addresses, or has a quota for all
+// clients beside theirs, denies some early when scenarios run beside each other. It is not accused, and the
+// reason names what they share.
+func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
+	capped := func(limit string) func(http.Handler) http.Handler {
+		return func(h http.Handler) http.Handler {
+			l, err := spec.Parse(limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outer, err := target.New(target.Options{Limit: l, PartitionHeader: "X-No-Client", Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				first, second := httptest.NewRecorder(), httptest.NewRecorder()
+				if h.ServeHTTP(first, r); first.Code == http.StatusOK { // what a client may not do costs nothing
+					if outer.ServeHTTP(second, r); second.Code != http.StatusOK {
+						w.WriteHeader(second.Code)
+						return
+					}
+				}
+				maps.Copy(w.Header(), first.Header())
+				w.WriteHeader(first.Code)
+			})
+		}
+	}
+	none := func(h http.Handler) http.Handler { return h }
+	limits := []string{"token-bucket,rate=20/s,burst=10", "fixed-window,rate=20/1s",
+		"sliding-window-log,rate=20/1s", "fixed-window,rate=20/1s,align=first"}
+	if testing.Short() {
+		limits = limits[:2]
+	}
+	for _, limit := range limits {
+		for name, c := range map[string]struct {
+			field  string
+			before func(http.Handler) http.Handler
+		}{
+			"by address":      {"X-No-Client", none},
+			"cap of a bucket": {"X-Api-Key", capped("token-bucket,rate=45/s,burst=35")},
+			"cap of a window": {"X-Api-Key", capped("fixed-window,rate=50/1s")},
+		} {
+			all, _, _ := atOnceBehind(t, limit, target.Options{PartitionHeader: c.field}, c.before, ofOneClient...)
+			foreign := 0
+			for _, s := range all {
+				if s.Verdict == verdict.Fail {
+					t.Errorf("%s, %s: %s is accused: %s", limit, name, s.ID, explain(s))
+				}
+				if s.Reason == verdict.ForeignTraffic {
+					foreign++
+					t.Logf("%s, %s: %s: %s", limit, name, s.ID, s.Detail)
+				}
+			}
+			if foreign == 0 {
+				t.Errorf("%s, %s: nothing was disturbed", limit, name)
+			}
+		}
+	}
+}
+
+// TestAFailureBesideOthersStands: a limiter counts clients apart and denies one of them once without a
+// reason. Alone the scenario passes. The others explain nothing, so the FAIL stands.
+func TestAFailureBesideOthersStands(t *testing.T) {
+	for _, id := range []string{"quota-window", "sub-windows"} {
+		once := func(h http.Handler) http.Handler {
+			var seen atomic.Int32
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.Contains(r.Header.Get("X-Api-Key"), "m"+id) && seen.Add(1) == 1 {
+					w.WriteHeader(http.StatusTooManyRequests)
+					return
+				}
+				h.ServeHTTP(w, r)
+			})
+		}
+		all, _, _ := atOnceBehind(t, "token-bucket,rate=20/s,burst=10",
+			target.Options{PartitionHeader: "X-Api-Key"}, once, ofOneClient...)
+		for _, s := range all {
+			if want := s.ID == id; (s.Verdict == verdict.Fail) != want {
+				t.Errorf("a denial in %s: %s is %s: %s", id, s.ID, s.Verdict, explain(s))
+			}
+		}
 	}
 }

@@ -200,8 +200,8 @@ func Mend(s *result.Scenario, r verdict.Reason) string {
 		}
 	}
 	if r == verdict.ForeignTraffic && s.FailedBeside {
-		return "record the scenarios one after the other (--serial), or find out how one client " +
-			"affects another"
+		return "record the scenarios one after the other (--serial), or say what clients share " +
+			"(--partition address, --partition none)"
 	}
 	if text := cmp.Or(RecordedMend(s, r), unheardMend(s, r), wentAwayMend(s, r), slowMend(s, r),
 		unalikeMend(s, r), lostMend(s, r), strangeMend(s, r)); text != "" {

@@ -84,22 +84,46 @@ func (c *course) again() bool {
 // settle records scenarios again, alone, whose recording beside others does not count.
 func (w *work) settle(ctx context.Context) {
 	w.together()
+	var all []*result.Scenario
+	beside := map[*course]*result.Scenario{}
 	for _, i := range besides(w.chosen, w.flags.serial) {
-		c := w.courses[i]
-		if c == nil || ctx.Err() != nil || w.dead(i) || !w.affords(c.s) {
+		if c := w.courses[i]; c != nil {
+			at := slices.IndexFunc(w.run.Scenarios, func(o result.Scenario) bool { return o.ID == c.s.ID })
+			beside[c], all = &w.run.Scenarios[at], append(all, &w.run.Scenarios[at])
+		}
+	}
+	for i, c := range w.courses {
+		if beside[c] == nil || ctx.Err() != nil || w.dead(i) || !w.affords(c.s) {
 			continue
 		}
-		at := slices.IndexFunc(w.run.Scenarios, func(o result.Scenario) bool { return o.ID == c.s.ID })
-		if trial.Stands(&w.run.Scenarios[at]) {
+		why, stands := trial.Stands(beside[c], all)
+		if stands {
 			continue
 		}
 		c.t.label, c.t.after = c.s.ID, 0
 		word := strings.ToUpper(c.out.Verdict.String())
 		w.Say.Notef("%s: %s beside other scenarios; it is recorded again alone", c.s.ID, word)
-		w.note(w.repeat(ctx, c, "beside other scenarios, ", trial.Settled))
+		if why != "" && !pacing.Rest(ctx, forgets(c.s), nil) {
+			return
+		}
+		w.note(w.repeat(ctx, c, "beside other scenarios, ",
+			func(before, alone result.Scenario, file string) result.Scenario {
+				return trial.Settled(before, alone, file, why)
+			}))
 		w.note(w.more(ctx, c))
 		w.keepSoFar()
 	}
+}
+
+// longestForgetting is how long a run waits at most until others have left no trace.
+const longestForgetting = time.Minute
+
+// forgets returns how long to wait until the limiter of s may have forgotten what other scenarios sent.
+func forgets(s *scenario.Scenario) (d time.Duration) {
+	for _, p := range s.Limit {
+		d = max(d, p.Recovery())
+	}
+	return min(d, longestForgetting)
 }
 
 // mostIdle is how many recordings in a row may measure nothing new before the repetitions end.
@@ -176,7 +200,10 @@ func (w *work) repeat(ctx context.Context, c *course, where string,
 	c.sent += before.Counts.Sent
 	t := c.t
 	t.keys = fmt.Sprintf("%s-%d", t.keys, n+1)
-	again, mend := trial.Mended(c.s, before.Timeline)
+	again, mend := c.s, ""
+	if before.Verdict != verdict.Fail { // a load that found something is repeated as it was
+		again, mend = trial.Mended(c.s, before.Timeline)
+	}
 	if mend != "" {
 		w.Say.Notef("%s: recording %d has %s", c.s.ID, n+1, mend)
 		c.notes[n-1] += "; the next has " + mend
