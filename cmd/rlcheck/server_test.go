@@ -122,20 +122,15 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 			h.ServeHTTP(w, r)
 		})
 	},
-	// jealous denies a client once another one has come after its first request, whatever the limit says.
-	"jealous": func(h http.Handler) http.Handler {
+	// whim denies the fourth request of each client, whatever the limit says.
+	"whim": func(h http.Handler) http.Handler {
 		var mu sync.Mutex
-		crowded := map[string]bool{} // by client
+		asked := map[string]int{} // by client
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			key := r.Header.Get("X-Api-Key")
 			mu.Lock()
-			for other := range crowded {
-				crowded[other] = crowded[other] || other != key
-			}
-			denied := crowded[key]
-			crowded[key] = denied
-			mu.Unlock()
-			if denied {
+			defer mu.Unlock()
+			key := r.Header.Get("X-Api-Key")
+			if asked[key]++; asked[key] == 4 {
 				w.WriteHeader(http.StatusTooManyRequests)
 				return
 			}

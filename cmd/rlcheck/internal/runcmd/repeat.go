@@ -102,8 +102,13 @@ func (w *work) settle(ctx context.Context) {
 		}
 		c.t.label, c.t.after = c.s.ID, 0
 		word := strings.ToUpper(c.out.Verdict.String())
-		w.Say.Notef("%s: %s beside other scenarios; it is recorded again alone", c.s.ID, word)
-		if why != "" && !pacing.Rest(ctx, forgets(c.s), nil) {
+		wait, in := time.Duration(0), ""
+		if why != "" {
+			wait = forgets(c.s)
+			in = " in " + quantity.Short(wait)
+		}
+		w.Say.Notef("%s: %s beside other scenarios; it is recorded again alone%s", c.s.ID, word, in)
+		if !pacing.Rest(ctx, wait, nil) {
 			return
 		}
 		w.note(w.repeat(ctx, c, "beside other scenarios, ",
