@@ -147,8 +147,8 @@ func mark(r *result.Run, x *result.Scenario) string {
 func (s *screen) marked(r *result.Run, err error) error {
 	if slices.ContainsFunc(r.Scenarios, func(x result.Scenario) bool { return mark(r, &x) != "" }) {
 		s.line("")
-		s.wrapped(0, "* required: any FAIL of it counts. A FAIL of the others counts if more was admitted than "+
-			"the declared limit can, and of recommended ones with --strict.")
+		s.wrapped(0, "* required: any FAIL of it counts. A FAIL of the others counts if more was admitted "+
+			"than the declared limit can, and of recommended ones with --strict.")
 	}
 	return err
 }

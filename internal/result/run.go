@@ -280,8 +280,8 @@ func (s *Scenario) Weighs(strict bool) bool {
 // through.
 func (s *Scenario) Required() bool { return s.Kind != Informative && s.Kind != Recommended }
 
-// Overruns tells whether s shows that more was admitted than the declared limit can (AL-UPPER). That counts in
-// every kind of scenario: kinds are about what a scenario asks beyond the limit.
+// Overruns tells whether s shows that more was admitted than the declared limit can (AL-UPPER). That counts
+// in every kind of scenario: kinds are about what a scenario asks beyond the limit.
 func (s *Scenario) Overruns() bool {
 	return s.Verdict == verdict.Fail && slices.ContainsFunc(s.Findings(), func(f verdict.Finding) bool {
 		return f.Kind == verdict.OverAdmission && !f.Beyond && (f.Limit == "" || f.Limit == s.Limit.String())

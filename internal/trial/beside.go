@@ -125,8 +125,8 @@ func Stands(out *result.Scenario, beside []*result.Scenario) (why string, stands
 }
 
 // Settled returns the result of a scenario that was recorded beside others, did not stand, and was recorded
-// again alone. If it failed beside others and passed alone, it is Inconclusive (foreign-traffic): why says how
-// the others may have caused the failure. file is the path of the first recording.
+// again alone. If it failed beside others and passed alone, it is Inconclusive (foreign-traffic). why says
+// how the others may have caused the failure. file is the path of the first recording.
 func Settled(beside, alone result.Scenario, file, why string) result.Scenario {
 	if beside.Verdict != verdict.Fail {
 		return joint.Again(beside, alone, file)

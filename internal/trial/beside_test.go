@@ -204,7 +204,8 @@ func TestWhatIsNotFinalIsAskedAgain(t *testing.T) {
 }
 
 // ofOneClient are scenarios that a limiter passes that counts all clients together, if nobody else sends.
-var ofOneClient = []string{"burst", "recovery", "quota-window", "header-contract", "late-charge", "sub-windows"}
+var ofOneClient = []string{"burst", "recovery", "quota-window", "header-contract", "late-charge",
+	"sub-windows"}
 
 // TestClientsThatShareAQuotaDisturbEachOther: a right limiter that counts addresses, or has a quota for all
 // clients beside theirs, denies some early when scenarios run beside each other. It is not accused, and the
@@ -222,7 +223,8 @@ func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
 			}
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				first, second := httptest.NewRecorder(), httptest.NewRecorder()
-				if h.ServeHTTP(first, r); first.Code == http.StatusOK { // what a client may not do costs nothing
+				// What a client may not do costs the others nothing.
+				if h.ServeHTTP(first, r); first.Code == http.StatusOK {
 					if outer.ServeHTTP(second, r); second.Code != http.StatusOK {
 						w.WriteHeader(second.Code)
 						return
@@ -248,7 +250,8 @@ func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
 			"cap of a bucket": {"X-Api-Key", capped("token-bucket,rate=45/s,burst=35")},
 			"cap of a window": {"X-Api-Key", capped("fixed-window,rate=50/1s")},
 		} {
-			all, _, _ := atOnceBehind(t, limit, target.Options{PartitionHeader: c.field}, c.before, ofOneClient...)
+			o := target.Options{PartitionHeader: c.field}
+			all, _, _ := atOnceBehind(t, limit, o, c.before, ofOneClient...)
 			foreign := 0
 			for _, s := range all {
 				if s.Verdict == verdict.Fail {

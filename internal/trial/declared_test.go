@@ -38,7 +38,8 @@ func TestTheDeclaredLimitCountsWhereverItIsRefuted(t *testing.T) {
 			continue
 		}
 		if got := r.Verdict(false) == verdict.Fail; got != c.counts {
-			t.Errorf("%s in %s: the run is %s, counts: want %t", c.fault, c.scenario, r.Verdict(false), c.counts)
+			t.Errorf("%s in %s: the run is %s, counts: want %t", c.fault, c.scenario, r.Verdict(false),
+				c.counts)
 		}
 		if got := r.Policy != nil && slices.Contains(r.Policy.From, s.ID); got != c.counts {
 			t.Errorf("%s in %s: measured the policy: got %t, want %t", c.fault, c.scenario, got, c.counts)

@@ -96,8 +96,8 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 	return claimOf(all, strings.Join(worth, "; ")), all
 }
 
-// markBeyond marks the findings that say nothing of the declared limit itself (Finding.Beyond). Phases between
-// two events are of one era.
+// markBeyond marks the findings that say nothing of the declared limit itself (Finding.Beyond). Phases
+// between two events are of one era.
 func markBeyond(j *verdict.Judgement, s *scenario.Scenario, tl *timeline.Timeline) {
 	if j.Verdict != verdict.Fail {
 		return

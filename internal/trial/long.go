@@ -17,7 +17,8 @@ import (
 
 // streamed judges conformance of a recording that is too long for memory. It judges by the terms in the
 // header, as `rlcheck check` does with the file.
-func streamed(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (verdict.Claim, *verdict.Judgement) {
+func streamed(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (verdict.Claim,
+	*verdict.Judgement) {
 	o.Spill = tl.Spool.Open
 	p, err := check.NewPanel(tl.Header.Judged.Limits, tl.Header, o)
 	var j *verdict.Judgement

@@ -17,8 +17,8 @@ import (
 //
 // Scenarios may share clients, since no recording takes the past of its clients for known. A scenario whose
 // phases have limits of their own measured its limit on some clients only, which counts in full. A scenario
-// that fails without a single denial met no limit: it is used only if no other scenario measured one. One that
-// fails only by who its clients are says nothing of the quota, and is never used.
+// that fails without a single denial met no limit: it is used only if no other scenario measured one. One
+// that fails only by who its clients are says nothing of the quota, and is never used.
 func MeasuredPolicy(scenarios []result.Scenario) *result.Policy {
 	unlimited := func(s *result.Scenario) bool {
 		return s.Verdict == verdict.Fail && s.Counts.Denied == 0 || s.Beyond()

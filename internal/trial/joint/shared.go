@@ -12,10 +12,10 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Disturbed says how the requests of scenarios that were recorded beside s may have caused its failure. Empty:
-// nothing shows that they did. Clients that are counted apart cannot disturb each other, so something that
-// they share must be shown: one counter that explains all of these recordings, and that only with the others
-// explains that of s.
+// Disturbed says how the requests of scenarios that were recorded beside s may have caused its failure.
+// Empty: nothing shows that they did. Clients that are counted apart cannot disturb each other, so something
+// that they share must be shown: one counter that explains all of these recordings, and explains that of s
+// only with the others.
 //
 //	s        admitted   denied?          one counter of 20: full, since the other scenario
 //	beside   |||||||||||||||||||         used it up meanwhile
@@ -82,7 +82,7 @@ func fullWindow(union, own *timeline.Timeline) bool {
 //
 //	admitted   |        .-- the least such line at w: the concave hull of the most within each w
 //	within w   |    .--'  x
-//	           | .-'    x     x: within w before the denial. Where it touches the line, a bucket may be empty.
+//	           | .-'    x     x: within w before the denial. At the line a bucket may be empty.
 //	           |____________ w
 func fullBucket(union *timeline.Timeline) bool {
 	var denials []*timeline.Observation
@@ -195,8 +195,8 @@ func strange(s *result.Scenario, open map[int]bool) (status int) {
 }
 
 // oneClient returns recordings as one, in which all requests are of one client, each in the phase of its
-// scenario. With open, the only denials are those of s: a client's own quota explains the others. What another
-// limit may have decided is unknown.
+// scenario. With open, the only denials are those of s: a client's own quota explains the others. What
+// another limit may have decided is unknown.
 func oneClient(all []*result.Scenario, s *result.Scenario, open map[int]bool) *timeline.Timeline {
 	out := &timeline.Timeline{Header: s.Timeline.Header}
 	h := &out.Header
