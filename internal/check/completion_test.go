@@ -378,7 +378,7 @@ func TestCompletionsNeverAccuseWhatTheOracleExplains(t *testing.T) {
 			}
 			t.Logf("caught of the infeasible: %s: up to half %s, all %s of %d histories; by latency%s", text,
 				narrow, all, all.histories, line.String())
-			enough(t, text, narrow, all)
+			enough(t, text, demandedOf(limit), narrow, all)
 		})
 	}
 }

@@ -206,45 +206,6 @@ func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
 	}
 }
 
-// TestSearchOfFlightsIsSoundUnderItsCap is TestSearchIsSoundUnderItsCap for limiters that are told of
-// completions.
-func TestSearchOfFlightsIsSoundUnderItsCap(t *testing.T) {
-	refuted, left := 0, 0
-	for _, text := range completionSpecs {
-		limit, err := spec.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(limit) > 1 {
-			continue
-		}
-		r := rand.New(rand.NewPCG(3, 29))
-		for round := range max(fewer(t, 60), 11) {
-			known := knownLimit(r, limit)
-			lim, err := reference.NewLimit(known)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tl := servedHistory(r, lim, known, 1+r.IntN(10), round%2 == 0)
-			h := newHistory(tl.Observations, history.Widening{}, int64(tl.End()),
-				history.StayOf(known[0]))
-			x := search.New(h, known[0], int64(known[0].PhaseFrom))
-			x.Cap, x.Alike = 1+round%5, 1+round%2
-			if x.Search() == nil {
-				left++
-				continue
-			}
-			if refuted++; explainedServed(t, tl, known) {
-				t.Fatalf("caps %d and %d: refuted, but feasible: %s", x.Cap, x.Alike,
-					falseAlarmServed(t, tl, known))
-			}
-		}
-	}
-	if refuted < 20 || left < 20 {
-		t.Errorf("%d refuted and %d not: one side was not tried", refuted, left)
-	}
-}
-
 // TestProductsOfLimitsAreSmallEnough: products of times and scales fit, also where a clock stands still for
 // long, and where a recording begins long before zero.
 func TestProductsOfLimitsAreSmallEnough(t *testing.T) {
@@ -262,24 +223,6 @@ func TestProductsOfLimitsAreSmallEnough(t *testing.T) {
 		if err != nil || j.Verdict != verdict.Pass {
 			t.Errorf("from %s, a tick of %s: %v, %+v", c.at, c.tick, err, j)
 		}
-	}
-}
-
-// TestShortSearchesAreLookedAtClosely: a search that joined branches may find an explanation that is in none
-// of them. If that search was short, more branches are followed.
-func TestShortSearchesAreLookedAtClosely(t *testing.T) {
-	t.Parallel()
-	limit := mustLimit(t,
-		"token-bucket,rate=1/9ns,burst=2,charge=completion,hold=2ns..5ns + "+
-			"fixed-window,rate=2/14ns,align=unknown")
-	r := rand.New(rand.NewPCG(2031, 5<<32|2513))
-	lim, err := reference.NewLimit(knownLimit(r, limit))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tl := servedHistory(r, lim, limit, 5, false)
-	if explainedServed(t, tl, limit) || !accused(t, tl, limit) {
-		t.Errorf("not accused, or explained:\n%s", draw(tl))
 	}
 }
 

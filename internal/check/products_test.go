@@ -117,7 +117,7 @@ func soakProducts(t *testing.T, limits map[string]spec.Limit, soak int, bands []
 				kind := fmt.Sprintf("%s, mixed costs %v", name, costs)
 				t.Logf("caught of the infeasible: %s: up to half %s, all %s of %d histories; by latency%s",
 					kind, narrow, all, all.histories, line.String())
-				enough(t, kind, narrow, all)
+				enough(t, kind, demandedOf(limit), narrow, all)
 			}
 		})
 	}

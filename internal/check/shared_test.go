@@ -76,7 +76,7 @@ func TestOneTimerForAllPartitions(t *testing.T) {
 				}
 			}
 			t.Logf("caught %s of %d histories; %d only together", all, all.histories, together)
-			if enough(t, text, catches{}, all); together == 0 && all.histories >= 800 {
+			if enough(t, text, demanded, catches{}, all); together == 0 && all.histories >= 800 {
 				t.Errorf("%d histories were refuted only together, want some", together)
 			}
 		})

@@ -47,8 +47,21 @@ func (c catches) String() string {
 // half the refill time or window, all for any latency.
 type floor struct{ narrow, all float64 }
 
-// demanded is the share that must be caught under every limit, as each has an exact model.
-var demanded = floor{0.995, 0.98}
+// The shares that must be caught: under a limit that has an exact model, and under one that is judged by its
+// bound alone.
+var (
+	demanded        = floor{0.995, 0.98}
+	demandedOfBound = floor{0.6, 0.55}
+)
+
+// demandedOf returns the share that must be caught under a limit. Slots and limits that are told of
+// completions have no exact model.
+func demandedOf(limit spec.Limit) floor {
+	if slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Slots > 1 || p.Completes() }) {
+		return demandedOfBound
+	}
+	return demanded
+}
 
 // TestJudgeNeverAccusesWhatTheOracleExplains is the hard bar: no false alarm, ever. It also demands a share
 // of the infeasible histories that must be caught. RLCHECK_SOAK=1 tries 20,400 histories of every line, some
@@ -81,7 +94,7 @@ func TestJudgeNeverAccusesWhatTheOracleExplains(t *testing.T) {
 				}
 				t.Logf("caught of the infeasible: %s: up to half %s, all %s of %d histories; by latency%s",
 					kind, narrow, all, all.histories, line.String())
-				enough(t, kind, narrow, all)
+				enough(t, kind, demandedOf(limit), narrow, all)
 			}
 		})
 	}
@@ -115,9 +128,12 @@ func soakRounds(t testing.TB, always, soak int) (rounds, seeds int) {
 }
 
 // enough fails if less is caught than demanded. The seeds are fixed, so that every run has the same numbers.
-func enough(t *testing.T, kind string, narrow, all catches) {
+func enough(t *testing.T, kind string, least floor, narrow, all catches) {
 	t.Helper()
-	for share, c := range map[float64]catches{demanded.narrow: narrow, demanded.all: all} {
+	for share, c := range map[float64]catches{least.narrow: narrow, least.all: all} {
+		if least == demandedOfBound && c.infeasible < 10 { // too few to tell
+			continue
+		}
 		if c.share() < share {
 			t.Errorf("%s: caught %s, want %.1f %%", kind, c, 100*share)
 		}

@@ -10,7 +10,7 @@ type detail struct {
 }
 
 // stay is what is known of the completion of a request, in nanoseconds; see Stay and the methods of Event.
-type stay struct{ answer, since, until, least, most, by int64 }
+type stay struct{ answer, since, until, least int64 }
 
 // details returns a copy of the details of ev. Where stay is not known it says so.
 func (ev *Event) details() detail {
@@ -19,7 +19,7 @@ func (ev *Event) details() detail {
 		d = *ev.detail
 	}
 	if !d.told {
-		d.stay = stay{answer: ev.End, since: ev.Start, until: MaxTime, most: MaxTime, by: MaxTime}
+		d.stay = stay{answer: ev.End, since: ev.Start, until: MaxTime}
 	}
 	return d
 }
@@ -70,30 +70,6 @@ func (ev *Event) Since() int64 {
 func (ev *Event) Until() int64 {
 	if ev.told() {
 		return ev.detail.until
-	}
-	return MaxTime
-}
-
-// Least returns the least time from the decision to the completion, in nanoseconds; 0 if none is known.
-func (ev *Event) Least() int64 {
-	if ev.told() {
-		return ev.detail.least
-	}
-	return 0
-}
-
-// Most returns the most time from the decision to the completion, in nanoseconds; MaxTime if none is known.
-func (ev *Event) Most() int64 {
-	if ev.told() {
-		return ev.detail.most
-	}
-	return MaxTime
-}
-
-// By returns the instant by which the request must be complete, whenever it was decided; MaxTime: not known.
-func (ev *Event) By() int64 {
-	if ev.told() {
-		return ev.detail.by
 	}
 	return MaxTime
 }

@@ -60,12 +60,10 @@ func (ev *Event) Complete(o *Observation, w Widening, s Stay) {
 		ev.End = min(ev.End, done-s.least)
 	}
 	d.told, d.since = true, max(d.since, ev.Start+d.least)
-	by, most, until := Later(done, s.linger), s.Most, Later(ev.End, s.Most)
+	until := Later(ev.End, s.Most)
 	if done < MaxTime && done-ev.Start > s.Most {
-		most, until = MaxTime, Later(done, s.Most)
-		by = min(by, until)
+		until = Later(done, s.Most)
 	}
 	d.until = min(d.until, until, max(Later(done, s.linger), ev.End+d.least))
-	d.by, d.most = min(d.by, by), min(d.most, most)
 	ev.detail = &d
 }

@@ -104,28 +104,3 @@ func (b Bucket) overCounting(h *history.History, certain []history.Event) *Breac
 	}
 	return nil
 }
-
-// chargedModel is a limiter that counts an admitted request when it is complete. The inner model tells what
-// it would do. charging is the same model with denied requests counted; it takes the completions.
-type chargedModel struct {
-	Model
-	charging Model
-}
-
-func (c chargedModel) Scaled(k int64) Model {
-	return chargedModel{c.Model.Scaled(k), c.charging.Scaled(k)}
-}
-
-func (c chargedModel) Admit(m State, a Request) []State { return c.Model.Pass(m, a) }
-
-func (c chargedModel) Complete(m State, a Request) []State {
-	return append(c.charging.Admit(m.Clone(), a), c.charging.Deny(m, a)...)
-}
-
-func (c chargedModel) Pass(m State, a Request) []State { return Passed(c, m, a) }
-
-func (c chargedModel) Traits() Traits {
-	t := c.Model.Traits()
-	t.Eager = true
-	return t
-}

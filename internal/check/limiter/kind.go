@@ -18,7 +18,7 @@ type kind struct {
 	// charge=completion. nil: there is no such SPEC.
 	counting func(p spec.Policy, box history.Interval) counting
 	// model returns the model for requests of the given costs, ascending. It returns nil where there is no
-	// model.
+	// model. nil: the kind has none.
 	model func(p spec.Policy, box history.Interval, costs []int64) Model
 }
 

@@ -64,12 +64,8 @@ type Model interface {
 	Admit(m State, a Request) []State
 	Deny(m State, a Request) []State
 	// Pass returns states that include every state in which the model would admit a request that is not
-	// charged now: another limiter denies the request, or it is charged when it is complete.
+	// charged, as another limiter denies the request.
 	Pass(m State, a Request) []State
-	// Complete returns the states after an admitted request of this cost is complete.
-	Complete(m State, a Request) []State
-	// Short tells whether an admission lacks only places that requests in flight may give back.
-	Short(m State, cost int64) bool
 	// Boundaries returns the instants of [from, to] at which a window of known phase begins, ascending. It
 	// returns the first WindowCap of them.
 	Boundaries(from, to int64) []int64
@@ -78,12 +74,8 @@ type Model interface {
 	Forget(m State, lo int64)
 }
 
-// base has the usual answers of a model. It ignores completions, has no boundaries and forgets nothing.
+// base has the usual answers of a model. It has no boundaries and forgets nothing.
 type base struct{}
-
-func (base) Complete(m State, _ Request) []State { return []State{m} }
-
-func (base) Short(State, int64) bool { return false }
 
 func (base) Boundaries(int64, int64) []int64 { return nil }
 
@@ -112,20 +104,18 @@ type Traits struct {
 	// Counting: a denial depends only on how many units were counted in this window. When they were counted
 	// does not matter, nor do they matter after the next boundary.
 	Counting bool
-	// Eager: the instant of a completion matters even where no request needs the place.
-	Eager bool
 }
 
 // NewModel returns the exact model of a policy for requests of the given costs, ascending, or nil where there
-// is none. from..to is a box of phases in which no request changes its window.
+// is none: it is judged by its bound. from..to is a box of phases in which no request changes its window.
 func NewModel(p spec.Policy, from, to int64, costs []int64) Model {
-	m := kindOf(p).model(p, history.Interval{From: from, To: to}, costs)
-	if m == nil || p.Count == spec.CountOwn {
+	k := kindOf(p)
+	if k.model == nil || p.Count == spec.CountOwn || p.Completes() {
 		return nil
 	}
-	if p.Charge == spec.ChargeCompletion {
-		p.Count, p.Charge = spec.CountAll, spec.ChargeDecision
-		return chargedModel{m, kindOf(p).model(p, history.Interval{From: from, To: to}, costs)}
+	m := k.model(p, history.Interval{From: from, To: to}, costs)
+	if m == nil {
+		return nil
 	}
 	if p.TTL > 0 {
 		scale := m.Traits().Scale
@@ -163,10 +153,6 @@ func (w around) ask(m State, a Request, q question) []State {
 	}
 	return out
 }
-
-func (w around) Complete(m State, a Request) []State { return w.ask(m, a, Model.Complete) }
-
-func (w around) Short(State, int64) bool { return false }
 
 func (w around) Forget(m State, lo int64) {
 	m.Zone.Skip++
@@ -259,13 +245,6 @@ func (l laggingModel) byClock(m State, a Request, q question) []State {
 		out[i].Zone.Clock = 0
 	}
 	return out
-}
-
-func (l laggingModel) Complete(m State, a Request) []State {
-	if !l.Traits().Eager {
-		return []State{m}
-	}
-	return l.read(m, a, Model.Complete)
 }
 
 // Forget: the clock will show lo-lag or later.

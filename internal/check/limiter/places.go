@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -14,9 +13,6 @@ var placesKind = kind{
 	fits: spec.Policy.InFlight,
 	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
 		return newPlaces(p)
-	},
-	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
-		return newPlacesModel(p)
 	},
 }
 
@@ -151,47 +147,3 @@ func (m *placesMeter) Excess(t int64) int64 {
 }
 
 func (p places) Scope() Scope { return Scope{Memory: p.Most, Full: p.limit} }
-
-// placesModel is a limit on requests in flight. Its count is the units in flight.
-type placesModel struct {
-	base
-	limit, scale int64
-}
-
-func newPlacesModel(p spec.Policy) placesModel { return placesModel{limit: p.Rate.N, scale: 1} }
-
-func (p placesModel) Traits() Traits { return Traits{Scale: p.scale} }
-
-func (p placesModel) Scaled(k int64) Model { return placesModel{limit: p.limit, scale: p.scale * k} }
-
-func (p placesModel) Start(begin int64) State {
-	return State{Counts: make([]int64, 1), Zone: zone.New(begin)}
-}
-
-func (p placesModel) fits(m State, cost int64) bool { return *m.count(0)+cost <= p.limit }
-
-func (p placesModel) Admit(m State, a Request) []State {
-	if !p.fits(m, a.Cost) {
-		return nil
-	}
-	*m.count(0) += a.Cost
-	return []State{m}
-}
-
-func (p placesModel) Deny(m State, a Request) []State {
-	if p.fits(m, a.Cost) {
-		return nil
-	}
-	return []State{m}
-}
-
-func (p placesModel) Complete(m State, a Request) []State {
-	*m.count(0) -= a.Cost
-	return []State{m}
-}
-
-func (p placesModel) Short(m State, cost int64) bool {
-	return cost <= p.limit && !p.fits(m, cost)
-}
-
-func (p placesModel) Pass(m State, a Request) []State { return Passed(p, m, a) }

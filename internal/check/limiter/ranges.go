@@ -19,18 +19,6 @@ func Cornered(p spec.Policy) bool {
 		(p.BurstTo == 0 || !p.Queued())
 }
 
-// Slowest returns the policy within the ranges of p that remembers longest: lowest rate, longest window,
-// largest burst or queue.
-func Slowest(p spec.Policy) spec.Policy {
-	if p.BurstTo > 0 {
-		_, loose := p.Ends()
-		p.Burst, p.Queue = loose.Burst, loose.Queue
-	}
-	p.Rate.Per = p.LongestWindow()
-	p.RateTo, p.BurstTo, p.PerTo = 0, 0, 0
-	return p
-}
-
 // fineness is into how many parts Divisible divides a unit of a bucket's rate.
 const fineness = 1 << 6
 

@@ -1,10 +1,7 @@
 package limiter
 
 import (
-	"slices"
-
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
@@ -16,9 +13,6 @@ var ringKind = kind{
 		return newRing(p, box.From, box.To)
 	},
 	counting: fixedCounting,
-	model: func(p spec.Policy, box history.Interval, _ []int64) Model {
-		return newRingModel(p, box.From, box.To)
-	},
 }
 
 // ring is the bound of a window that is divided into slots. In any n consecutive slots at most quota units
@@ -102,86 +96,3 @@ func (r ring) Usage(h *history.History) Meter { return newWindowMeter(h, r.Grid,
 func (r ring) Scope() Scope {
 	return Scope{Memory: r.n * r.sizeTo, Full: r.quota, All: r.all, Crowd: r.all}
 }
-
-// ringModel is a ring of known phase, or with a phase in a box in which no request changes its slot. Its
-// counts are the index of the slot, and the units counted in it, in the one before, and so on.
-type ringModel struct {
-	base
-	ring
-	scale int64
-}
-
-// longestRing is the most slots that the exact search remembers one by one.
-const longestRing = 128
-
-func newRingModel(p spec.Policy, from, to int64) Model {
-	if p.Slots > longestRing {
-		return nil
-	}
-	return ringModel{ring: newRing(p, from, to), scale: 1}
-}
-
-func (r ringModel) Traits() Traits { return Traits{Scale: r.scale, Counted: r.all, Windowed: true} }
-
-func (r ringModel) Scaled(k int64) Model {
-	r.scale *= k
-	r.Grid = r.Grid.scaled(k)
-	return r
-}
-
-func (r ringModel) Boundaries(from, to int64) []int64 { return r.begins(from, to) }
-
-func (r ringModel) Start(begin int64) State {
-	counts := make([]int64, 1+r.n)
-	counts[windowIndex] = history.MinTime
-	return State{Counts: counts, Zone: zone.New(begin)}
-}
-
-// slots returns the counts of the slots, that of the present first.
-func (r ringModel) slots(m State) []int64 {
-	return m.Counts[m.Base+windowIndex+1:][:r.n]
-}
-
-func (r ringModel) turn(m State) {
-	k, old := r.at(m.Zone), *m.count(windowIndex)
-	if k == old {
-		return
-	}
-	*m.count(windowIndex) = k
-	all := r.slots(m)
-	turned := min(k-old, r.n)
-	copy(all[turned:], slices.Clone(all))
-	clear(all[:turned])
-}
-
-func (r ringModel) used(m State) int64 {
-	var units int64
-	for _, n := range r.slots(m) {
-		units += n
-	}
-	return units
-}
-
-func (r ringModel) Admit(m State, a Request) []State {
-	r.turn(m)
-	if r.used(m)+a.Cost > r.quota {
-		return nil
-	}
-	r.slots(m)[0] += a.Cost
-	return []State{m}
-}
-
-func (r ringModel) Deny(m State, a Request) []State {
-	r.turn(m)
-	if r.used(m)+a.Cost <= r.quota {
-		return nil
-	}
-	if now := &r.slots(m)[0]; r.all { // a larger load denies no more than a full ring
-		*now = min(r.quota, *now+a.Cost)
-	}
-	return []State{m}
-}
-
-func (r ringModel) Pass(m State, a Request) []State { return Passed(r, m, a) }
-
-func (r ringModel) Forget(m State, _ int64) { r.turn(m) }

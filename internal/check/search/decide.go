@@ -21,9 +21,6 @@ func (x *Exact) decide(n *branch, lo, hi int64) {
 	x.denyNext(n, m)
 	x.admitNext(n, m)
 	x.useLost(n, m)
-	if x.flights != nil && !n.gone {
-		x.land(n, m)
-	}
 }
 
 // denyAll decides waiting denials that are not counted. For each class it decides the denials of that class
@@ -63,40 +60,33 @@ func (x *Exact) admitNext(n *branch, m limiter.State) {
 		}
 		s := step{to: n.undecided, absorbed: n.absorbed, Request: x.asked(i)}
 		s.to.waiting = x.lists.without(n.waiting, k)
-		if x.flights != nil {
-			s.promise = x.of[i]
-		}
-		x.roomy(s, m)
+		x.try(s, m)
 	})
 }
 
 // useLost decides one request without an answer, of each kind that waits at n.
 func (x *Exact) useLost(n *branch, m limiter.State) {
 	spare := x.lists.at[n.spare]
-	for kind := range len(spare) / 4 {
-		if indexAt(spare, kind) == 0 || n.gone || x.backs() {
+	for c := range len(spare) / 4 {
+		if indexAt(spare, c) == 0 || n.gone || x.backs() {
 			continue
-		}
-		c := kind
-		if x.flights != nil {
-			c = int(x.lostClass[kind])
 		}
 		s := step{to: n.undecided, absorbed: n.absorbed,
 			Request: limiter.Request{Cost: x.costs[c], End: history.MaxTime}}
-		s.to.spare = x.lists.more(n.spare, x.spares(), kind, -1)
+		s.to.spare = x.lists.more(n.spare, len(x.costs), c, -1)
 		if x.Counted || x.Created { // the lost request may have been denied, and counted
 			s.deny = true
 			x.try(s, m)
 			s.deny = false
 		}
-		x.use(s, kind, m)
+		x.try(s, m)
 	}
 }
 
 // backs tells whether lost requests are only admitted just before a denial that needs them (backed), or
 // never. An admission so late takes room from no other request, so no other instant needs to be tried.
 func (x *Exact) backs() bool {
-	return x.Counting && !x.Counted && !x.Created && x.flights == nil && len(x.costs) == 1
+	return x.Counting && !x.Counted && !x.Created && len(x.costs) == 1
 }
 
 // backed tries the denial of s after one lost request is admitted just before it, after two, and so on.
@@ -112,27 +102,24 @@ func (x *Exact) backed(s step, m limiter.State) {
 	}
 }
 
+// asked returns event i as the limiter sees it. A queue must release the request by the scaled instant End.
 func (x *Exact) asked(i int32) limiter.Request {
-	return limiter.Request{Cost: x.h.All[i].Cost, End: x.h.All[i].Answer() * x.Scale}
+	return limiter.Request{Cost: x.h.All[i].Cost, End: x.h.All[i].End * x.Scale}
 }
 
-// asked returns event i as the limiter sees it. A queue must release the request by the scaled instant End.
-
 // each calls f with the position k and the event i of the elements of a list that may be decided next. That
-// is the first element of each kind. Where requests of a kind have different completion deadlines (lingers),
-// it is also each element that must be complete before all that end earlier. With overtaking it is every
-// element.
+// is the first element of each class. With overtaking it is every element.
 func (x *Exact) each(list int32, f func(k int, i int32)) {
 	at := x.lists.at[list]
 	var seen uint64
 	for k := range len(at) / 4 {
 		i := x.order[indexAt(at, k)]
-		kind := uint64(1) << x.kind[i]
-		if seen&kind == 0 || x.overtaking || x.flights != nil && x.lingers && x.sooner(at[:4*k], i) {
+		class := uint64(1) << x.class[i]
+		if seen&class == 0 || x.overtaking {
 			f(k, i)
 		}
-		seen |= kind
-		if x.kinds == 1 && !x.overtaking && (x.flights == nil || !x.lingers) {
+		seen |= class
+		if len(x.costs) == 1 && !x.overtaking {
 			return
 		}
 	}
@@ -144,8 +131,6 @@ type step struct {
 	absorbed []int32
 	deny     bool
 	limiter.Request
-	// promise is the index of the admitted request's promise, where the limiter is told of completions.
-	promise int32
 }
 
 // try adds the branches after the decision s from the state m. The caller has limited the present of m to the
@@ -162,15 +147,6 @@ func (x *Exact) try(s step, m limiter.State) {
 	mine, memory := m.Into(x.again)
 	x.again = nil
 	states := decide(mine, s.Request)
-	if len(states) > 0 && states[0].Zone.N > x.dimensions {
-		x.Limited = true // a joined branch holds requests that never were
-		return
-	}
-	if x.flights != nil && !s.deny && len(states) > 0 && x.enter(&s.to, s.promise) {
-		for i := range states {
-			states[i].Zone = states[i].Zone.WithLast()
-		}
-	}
 	if !x.keep(s, states) {
 		x.again = memory
 	}
@@ -185,9 +161,6 @@ func (x *Exact) keep(s step, states []limiter.State) (news bool) {
 	x.Visited += len(states) / 4 // many states are as much work as more decisions
 	for _, after := range states {
 		after.Zone.Elapse()
-		if x.flights != nil {
-			x.hold(after.Zone, s.to)
-		}
 		n := &branch{undecided: s.to, absorbed: s.absorbed, State: after}
 		n.sums = x.countsOf(after)
 		if kept := x.front.add(n); kept != nil {

@@ -42,11 +42,6 @@ type Exact struct {
 	// costs are the different costs, ascending. class is the index in costs of each event's cost.
 	costs []int64
 	class []int8
-	// flights is nil unless the limiter is told of completions. kind is the kind of each event: requests of
-	// one kind are interchangeable. Without flights a kind is a class. kinds is the number of kinds.
-	*flights
-	kind  []int8
-	kinds int
 	// overtaking: a queue may be forgotten while requests are in it. A later request is then released before
 	// them.
 	overtaking bool
@@ -65,10 +60,8 @@ type Exact struct {
 	Most int
 	// Weight is the work of one decision: 1 for a limiter that remembers up to three times. It grows with the
 	// square of the number of times, as does the cost of a zone.
-	Weight int
-	// dimensions is the most variables that a zone may have: those of the limiter and one for each request.
-	dimensions int
-	Limited    bool
+	Weight  int
+	Limited bool
 	// Cap and Alike are the caps of the frontier; see frontier.
 	Cap, Alike int
 	// work, scratch, asks and again are memory that is reused.
@@ -175,28 +168,21 @@ func (x *Exact) begin(at int64, narrow int) {
 		x.rank[i] = int32(k)
 	}
 	x.lists = newLists(nil)
-	if x.kinds > 1 {
-		x.lists.class = func(rank int32) int8 { return x.kind[x.order[rank]] }
+	if len(x.costs) > 1 {
+		x.lists.class = func(rank int32) int8 { return x.class[x.order[rank]] }
 	}
 	m := x.Model.Start(at)
 	m.Zone.Elapse()
-	x.dimensions = m.Zone.N + len(x.h.All)
 	b := &branch{State: m, absorbed: make([]int32, len(x.costs))}
 	b.sums = x.countsOf(m)
 	x.front = newFrontier(&x.lists)
-	if x.flights != nil && x.lingers {
-		x.front.late = func(one, other int32) bool { return x.stays(x.order[one], x.order[other]) }
-	}
 	x.front.cap, x.front.alike, x.front.narrow = max(x.Cap/x.Weight, min(x.Cap, 32)), x.Alike, narrow
 	x.front.add(b)
 }
 
 // weigh returns the work of a decision; see Weight.
 func (x *Exact) weigh() int {
-	n := x.Model.Start(0).Zone.N + x.abreast()
-	if x.flights != nil {
-		return 2 * (1 + n*n/32)
-	}
+	n := x.Model.Start(0).Zone.N
 	return 1 + n*n/32
 }
 
@@ -233,7 +219,7 @@ func (x *Exact) between(from, to int64) {
 func (x *Exact) idle() bool {
 	for i := range x.front.spots {
 		for _, n := range x.front.spots[i].branches {
-			if n.spare != 0 && !x.backs() || n.timed != 0 || n.loose != 0 || x.deadline(n) < history.MaxTime {
+			if n.spare != 0 && !x.backs() || x.deadline(n) < history.MaxTime {
 				return false
 			}
 		}
@@ -260,12 +246,7 @@ func (x *Exact) renew(lo int64, first, last int) {
 			if x.deadline(n) < lo {
 				continue
 			}
-			if !n.Zone.Limit(0, zone.Now, x.lag-lo) {
-				continue // a request in flight had to be complete before lo
-			}
-			if x.flights != nil {
-				x.loosen(n, lo)
-			}
+			n.Zone.Limit(0, zone.Now, x.lag-lo)
 			x.Model.Forget(n.State, lo-x.lag)
 			n.sums = x.countsOf(n.State)
 			x.front.add(n)
@@ -288,7 +269,7 @@ func (x *Exact) with(n *branch, i int32) {
 	case ev.Outcome == timeline.Allowed:
 		n.waiting = x.lists.with(n.waiting, x.rank[i])
 	case ev.Outcome == timeline.Unknown:
-		n.spare = x.lists.more(n.spare, x.spares(), x.spareOf(i), 1)
+		n.spare = x.lists.more(n.spare, len(x.costs), int(x.class[i]), 1)
 	case x.Counted:
 		n.refused = x.lists.with(n.refused, x.rank[i])
 	}
@@ -317,9 +298,6 @@ func (x *Exact) deadline(n *branch) int64 {
 		if k := int(n.absorbed[c]); k < len(begun) {
 			end = min(end, begun[k])
 		}
-	}
-	if x.flights != nil {
-		end = min(end, x.landing(n.undecided))
 	}
 	return end
 }

@@ -14,8 +14,6 @@ type undecided struct {
 	waiting, refused int32
 	// spare are, for each class, how many sent requests of unknown outcome have not been used as admissions.
 	spare int32
-	// timed and loose are the requests in flight, as lists of promises; see flights.
-	timed, loose int32
 }
 
 // branch is one state of an exact search: what waits, and a zone of limiter states.
@@ -32,10 +30,10 @@ type branch struct {
 }
 
 // place is what two branches must have in common before one can hold the other. That is the limiter's counts,
-// the requests in flight, and how many requests of each class wait. Which requests wait may differ. Each
-// field is a number that lists gives.
+// and how many requests of each class wait. Which requests wait may differ. Each field is a number that lists
+// gives.
 type place struct {
-	waiting, refused, sums, timed, loose int32
+	waiting, refused, sums int32
 }
 
 // frontier is a set of branches in which no branch holds another. It keeps the order in which the places were
@@ -55,9 +53,6 @@ type frontier struct {
 	joined bool
 	// compared is the number of branch comparisons since it was last reset.
 	compared int
-	// late tells whether the request of rank one may be complete, and be released by a queue, as late as the
-	// request of rank other. It is nil where the requests of a class do not differ in that.
-	late func(one, other int32) bool
 }
 
 // spot are the branches at one place.
@@ -91,7 +86,7 @@ func (f *frontier) empty() bool { return len(f.spots) == 0 }
 
 // at returns the spot of a branch, and makes it if needed.
 func (f *frontier) at(n *branch) *spot {
-	p := place{f.lists.numbers(n.waiting), f.lists.numbers(n.refused), n.sums, n.timed, n.loose}
+	p := place{f.lists.numbers(n.waiting), f.lists.numbers(n.refused), n.sums}
 	i, ok := f.index[p]
 	if !ok {
 		i = int32(len(f.spots))
@@ -207,16 +202,7 @@ func (f *frontier) later(one, other int32) bool {
 	if one == other {
 		return true
 	}
-	a, b := f.lists.byClass(one), f.lists.byClass(other)
-	if !notBefore(a, b) {
-		return false
-	}
-	for k := 0; f.late != nil && k < len(a)/4; k++ {
-		if !f.late(indexAt(a, k), indexAt(b, k)) {
-			return false
-		}
-	}
-	return true
+	return notBefore(f.lists.byClass(one), f.lists.byClass(other))
 }
 
 // notBefore tells whether no element of a is less than its partner in b. Big-endian bytes compare as numbers.
@@ -260,14 +246,9 @@ func (f *frontier) hull(a, b *branch) *branch {
 	default: // each used what the other still has: a hull would have both again, and again
 		return nil
 	}
-	waiting, one := f.latest(a.waiting, b.waiting)
-	refused, other := f.latest(a.refused, b.refused)
-	if !one || !other {
-		return nil
-	}
 	u := *a
 	u.gone = false
-	u.waiting, u.refused, u.spare = waiting, refused, spare
+	u.waiting, u.refused, u.spare = f.latest(a.waiting, b.waiting), f.latest(a.refused, b.refused), spare
 	u.Zone = a.Zone.Clone()
 	u.Zone.Join(b.Zone)
 	u.absorbed = append([]int32(nil), a.absorbed...)
@@ -278,26 +259,21 @@ func (f *frontier) hull(a, b *branch) *branch {
 }
 
 // latest pairs the requests of two lists, class by class, and returns the list of the later of each pair.
-// ok=false: one of these need not be complete as late as its partner.
-func (f *frontier) latest(one, other int32) (list int32, ok bool) {
+func (f *frontier) latest(one, other int32) int32 {
 	if one == other {
-		return one, true
+		return one
 	}
 	a, b := f.lists.byClass(one), f.lists.byClass(other)
 	ranks := make([]int32, 0, len(a)/4)
 	for k := range len(a) / 4 {
-		last, first := max(indexAt(a, k), indexAt(b, k)), min(indexAt(a, k), indexAt(b, k))
-		if f.late != nil && !f.late(last, first) {
-			return 0, false
-		}
-		ranks = append(ranks, last)
+		ranks = append(ranks, max(indexAt(a, k), indexAt(b, k)))
 	}
 	slices.Sort(ranks)
 	f.lists.buf = f.lists.buf[:0]
 	for _, v := range ranks {
 		f.lists.buf = appendIndex(f.lists.buf, v)
 	}
-	return f.lists.id(f.lists.buf), true
+	return f.lists.id(f.lists.buf)
 }
 
 // lists gives numbers to strings: mostly lists of int32, each as four big-endian bytes. Equal lists have
@@ -340,7 +316,7 @@ func (l *lists) forget(spots []spot) {
 	*l = newLists(l.class)
 	for i := range spots {
 		for _, n := range spots[i].branches {
-			for _, id := range []*int32{&n.waiting, &n.refused, &n.spare, &n.sums, &n.timed, &n.loose} {
+			for _, id := range []*int32{&n.waiting, &n.refused, &n.spare, &n.sums} {
 				*id = l.id([]byte(old[*id]))
 			}
 		}
@@ -413,12 +389,6 @@ func (l *lists) with(list, v int32) int32 {
 		l.added[key] = id
 	}
 	return id
-}
-
-// then returns the list with v appended.
-func (l *lists) then(list, v int32) int32 {
-	l.buf = appendIndex(append(l.buf[:0], l.at[list]...), v)
-	return l.id(l.buf)
 }
 
 // without returns the list without its element at position k.

@@ -37,7 +37,7 @@ func TestRanksAreComparedByClass(t *testing.T) {
 	if l.numbers(list(0, 1)) == l.numbers(list(0, 2)) || l.numbers(list(0)) == l.numbers(0) {
 		t.Errorf("lists with other numbers of each class are taken for alike")
 	}
-	if got, _ := f.latest(list(1, 2, 4), list(0, 3, 6)); l.at[got] != l.at[list(2, 3, 6)] {
+	if got := f.latest(list(1, 2, 4), list(0, 3, 6)); l.at[got] != l.at[list(2, 3, 6)] {
 		t.Errorf("got %x, want the later of each class", l.at[got])
 	}
 }

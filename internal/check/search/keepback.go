@@ -234,7 +234,7 @@ func (x *keepBack) admit(at int64) (ok bool) {
 	i := x.order[x.kept[0]]
 	ev := &x.h.All[i]
 	state, d := x.lim.Step(x.state, time.Duration(at), ev.Cost)
-	if !d.Allow || at+int64(d.Delay) > ev.Answer() {
+	if !d.Allow || at+int64(d.Delay) > ev.End {
 		return false
 	}
 	x.take(i, state, at, d)

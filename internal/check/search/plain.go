@@ -17,9 +17,9 @@ import (
 const PlainLimit = 1 << 10
 
 // Dear tells whether h deserves the attempt at a plain explanation before its search. The attempt pays where
-// the search is long, where there are very many histories, and for limits on requests in flight.
+// the search is long, or where there are very many histories.
 func (x *Exact) Dear(h *history.History) bool {
-	return x.flights != nil || h.Crowded || len(h.All)*x.Weight >= PlainLimit
+	return h.Crowded || len(h.All)*x.Weight >= PlainLimit
 }
 
 // Simply tries to find an explanation of h without a search. It tries each of these:
@@ -31,10 +31,6 @@ func (x *Exact) Dear(h *history.History) bool {
 // True: an explanation was found, so no search can refute h. False: not known. A request without an outcome
 // is taken never to have arrived. at are the phases of the policies, in nanoseconds. Cost: O(n log n).
 func Simply(h *history.History, limit spec.Limit, at []int64) bool {
-	if onlyPlaces(limit) {
-		x := places{limit: limit[0].Rate.N}
-		return plainly(h, x.explains)
-	}
 	lim := plainLimiter(limit, at)
 	if lim == nil {
 		return false
@@ -119,7 +115,7 @@ func answers(lim reference.Limiter, h *history.History, decisions []decision) bo
 		if d.Allow != (ev.Outcome == timeline.Allowed) {
 			return false
 		}
-		if d.Allow && x.at+int64(d.Delay) > ev.Answer() {
+		if d.Allow && x.at+int64(d.Delay) > ev.End {
 			return false
 		}
 	}

@@ -51,7 +51,7 @@ func NewProduct(limit spec.Limit, at []int64, costs []int64, end int64, lags []i
 		if m == nil {
 			return nil
 		}
-		if lags != nil && lags[i] > 0 && !pol.InFlight() { // a limit on requests in flight reads no clock
+		if lags != nil && lags[i] > 0 {
 			m = limiter.Lagging(m, lags[i])
 		}
 		if own {
@@ -107,7 +107,6 @@ func (p product) Traits() limiter.Traits {
 		t.Counted = t.Counted || part.Traits().Counted
 		t.Created = t.Created || part.Traits().Created
 		t.Windowed = t.Windowed || part.Traits().Windowed
-		t.Eager = t.Eager || part.Traits().Eager
 	}
 	return t
 }
@@ -228,22 +227,4 @@ func (p product) Forget(m limiter.State, lo int64) {
 
 func (p product) Pass(m limiter.State, a limiter.Request) []limiter.State {
 	return limiter.Passed(p, m, a)
-}
-
-func (p product) Complete(m limiter.State, a limiter.Request) []limiter.State {
-	states := []limiter.State{m}
-	for _, part := range p.parts {
-		complete := func(m limiter.State) []limiter.State { return part.Model.Complete(m, a) }
-		if states = part.through(states, complete); len(states) > limiter.OutcomeCap {
-			break // see Admit
-		}
-	}
-	return states
-}
-
-// Short: a part lacks places.
-func (p product) Short(m limiter.State, cost int64) bool {
-	return slices.ContainsFunc(p.parts, func(part productPart) bool {
-		return part.Model.Short(part.seen(m), cost)
-	})
 }

@@ -124,13 +124,6 @@ func NewBy(h *history.History, limit spec.Limit, at []int64) *Exact {
 	}
 	x.lag = h.Lag * x.Scale
 	x.overtaking = slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Queued() && p.TTL > 0 })
-	x.kind, x.kinds = x.class, len(x.costs)
-	if limit.Completes() {
-		x.flights = newFlights(x.h, x.Scale, x.costs, x.class)
-		if x.kind, x.kinds = x.kindsOf(); x.kind == nil {
-			return nil
-		}
-	}
 	x.Weight = x.weigh()
 	return x
 }

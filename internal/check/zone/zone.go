@@ -172,37 +172,6 @@ func (z Zone) WithFirst() Zone {
 	return out
 }
 
-// WithLast returns z with one more variable behind all others. Its value is now.
-func (z Zone) WithLast() Zone {
-	out := Zone{N: z.N + 1, At: make([]int64, (z.N+1)*(z.N+1)), Skip: z.Skip}
-	for i := range out.N {
-		for j := range out.N {
-			a, b := i, j
-			if i == z.N {
-				a = Now
-			}
-			if j == z.N {
-				b = Now
-			}
-			out.At[i*out.N+j] = z.At[a*z.N+b]
-		}
-	}
-	return out
-}
-
-// Drop returns z without the variable at position i.
-func (z Zone) Drop(i int) Zone {
-	out := Zone{N: z.N - 1, At: make([]int64, 0, (z.N-1)*(z.N-1)), Skip: z.Skip}
-	for a := range z.N {
-		for b := range z.N {
-			if a != i && b != i {
-				out.At = append(out.At, z.At[a*z.N+b])
-			}
-		}
-	}
-	return out
-}
-
 // Shift adds c to x_i.
 func (z Zone) Shift(i int, c int64) {
 	i = z.Index(i)
