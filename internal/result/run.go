@@ -120,6 +120,8 @@ type Scenario struct {
 	Duration time.Duration  `json:"duration_ns"`
 	// TimelinePath is where the recording is kept. The command that replays it names it. May be empty.
 	TimelinePath string `json:"timeline"`
+	// Digest is the SHA-256 of that file, in hexadecimal digits. Empty: it is not known.
+	Digest string `json:"timeline_sha256,omitempty"`
 	// Fresh: no other run had its clients, so what it measured is of the limiter alone.
 	Fresh bool `json:"fresh"`
 	// ResolvedBy are the scenarios, or the earlier recordings of this one, whose measurements this one needed

@@ -179,9 +179,22 @@ func Shorten(s *result.Scenario) {
 	s.Excerpt = k.Excerpt()
 }
 
+// Open opens a kept file for reading. One that is no regular file, such as a device or a pipe, may have no
+// end, and is an error.
+func Open(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: this is no regular file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(name)
+}
+
 // Read reads a recording. A long one is in a file.
 func Read(name string) (*timeline.Timeline, error) {
-	f, err := os.Open(name)
+	f, err := Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -20,12 +19,12 @@ func ReadKeys(path string) ([]string, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := cli.ReadFile(path, cli.MostKeys)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, cli.Usagef("--keys %s: there is no such file%s", path, sources.HintFile(path))
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--keys %s: %w", path, cli.Cause(err))
 	}
 	var keys []string
 	number := 0

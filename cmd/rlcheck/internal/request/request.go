@@ -248,7 +248,7 @@ func (f *Flags) TLS() (*tls.Config, error) {
 	}
 	c := &tls.Config{} //nolint:gosec // the lowest version is that of crypto/tls
 	if f.Cacert != "" {
-		pem, err := os.ReadFile(f.Cacert)
+		pem, err := cli.ReadFile(f.Cacert, cli.MostSmall)
 		if err != nil {
 			return nil, fmt.Errorf("--cacert %s: %w", f.Cacert, cli.Cause(err))
 		}
@@ -259,7 +259,7 @@ func (f *Flags) TLS() (*tls.Config, error) {
 		}
 	}
 	if f.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.Cert, cmp.Or(f.Key, f.Cert))
+		pair, err := keyPair(f.Cert, cmp.Or(f.Key, f.Cert))
 		switch {
 		case err != nil && f.Key == "" && !errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("--cert %s: the file has no certificate with its key: %w (name the "+
@@ -270,4 +270,17 @@ func (f *Flags) TLS() (*tls.Config, error) {
 		c.Certificates = []tls.Certificate{pair}
 	}
 	return c, nil
+}
+
+// keyPair reads a certificate and its key.
+func keyPair(cert, key string) (tls.Certificate, error) {
+	shown, err := cli.ReadFile(cert, cli.MostSmall)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	private, err := cli.ReadFile(key, cli.MostSmall)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(shown, private)
 }

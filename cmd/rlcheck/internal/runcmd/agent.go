@@ -112,7 +112,8 @@ func keepPart(tl *timeline.Timeline) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return f.Name(), errors.Join(f.Close(), rundir.KeepTimeline(f.Name(), tl))
+	_, err = rundir.KeepTimeline(f.Name(), tl)
+	return f.Name(), errors.Join(f.Close(), err)
 }
 
 // thisAgent returns a name for an agent: its machine and process.

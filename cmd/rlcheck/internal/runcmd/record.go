@@ -265,6 +265,7 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 	if out.Timeline != nil {
 		out.TimelinePath = kept.Path
 		kept.Settled(out.Timeline)
+		out.Digest = kept.Digest
 		recording.Shorten(&out)
 	}
 	if e.Verbose { // the report has it

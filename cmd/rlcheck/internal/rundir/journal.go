@@ -29,9 +29,9 @@ type Recording struct {
 	journal *os.File
 	// Errs are the errors of keeping it.
 	Errs []error
-	// Path and header are those of the timeline that is kept.
-	Path   string
-	header timeline.Header
+	// Path, Digest and header are those of the timeline that is kept.
+	Path, Digest string
+	header       timeline.Header
 }
 
 // NewRecording keeps the recording of the scenario id in a folder, without secrets.
@@ -88,7 +88,8 @@ func (k *Recording) whole(tl *timeline.Timeline) {
 	k.header = tl.Header
 	k.Path = k.dir.Of(k.id, TimelineName+k.dir.End(tl))
 	tl = k.red.CopyOf(tl)
-	err := KeepTimeline(k.Path, tl)
+	var err error
+	k.Digest, err = KeepTimeline(k.Path, tl)
 	if err != nil && k.journal != nil {
 		err = fmt.Errorf("%w (rlcheck check %s judges what was kept before)", err, k.journal.Name())
 	}
@@ -109,6 +110,7 @@ func (k *Recording) Settled(tl *timeline.Timeline) {
 	if is.WallError == was.WallError && len(is.Notes) == len(was.Notes) && !costs {
 		return
 	}
-	err := KeepTimeline(k.Path, tl)
+	var err error
+	k.Digest, err = KeepTimeline(k.Path, tl)
 	k.Errs = append(k.Errs, err)
 }

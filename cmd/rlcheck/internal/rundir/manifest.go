@@ -116,7 +116,7 @@ func (m *Manifest) holds(folder string) error {
 
 // readManifest reads the manifest of a folder. nil: there is none.
 func readManifest(folder string) (*Manifest, error) {
-	text, err := os.ReadFile(filepath.Join(folder, ManifestName))
+	text, err := cli.ReadFile(filepath.Join(folder, ManifestName), cli.MostSmall)
 	if err != nil {
 		return nil, err
 	}

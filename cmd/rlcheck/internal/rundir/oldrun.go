@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 )
 
@@ -120,7 +121,7 @@ type oldReport struct {
 }
 
 func readOldReport(path string) *oldReport {
-	text, err := os.ReadFile(path)
+	text, err := cli.ReadFile(path, cli.MostReport)
 	var r oldReport
 	if err != nil || json.Unmarshal(text, &r) != nil || !strings.HasPrefix(r.Schema, "rlcheck.") {
 		return nil

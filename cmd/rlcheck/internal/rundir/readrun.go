@@ -1,8 +1,12 @@
 package rundir
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,7 +23,7 @@ func Read(e *cli.Env, name string) (*result.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "report.json")
 	}
-	f, err := os.Open(name)
+	text, err := cli.ReadFile(name, cli.MostReport)
 	if errors.Is(err, fs.ErrNotExist) {
 		if m, _ := readManifest(filepath.Dir(name)); m != nil { // killed before it wrote one
 			r := m.report()
@@ -30,10 +34,9 @@ func Read(e *cli.Env, name string) (*result.Run, error) {
 		return nil, fmt.Errorf("%s: there is no such file: %s", name, why)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, cli.Cause(err))
 	}
-	defer f.Close()
-	r, err := document.Read(f)
+	r, err := document.Read(bytes.NewReader(text))
 	if err != nil && strings.Contains(filepath.Base(name), ".ndjson") {
 		return nil, fmt.Errorf("%s: this is a recording, not a run (write rlcheck check %s -o FORMAT)",
 			name, name)
@@ -47,12 +50,29 @@ func Read(e *cli.Env, name string) (*result.Run, error) {
 			d := Dir{Path: filepath.Join(filepath.Dir(name), folder), flat: true}
 			for _, path := range d.recordings("") {
 				if s.Timeline == nil && s.TimelinePath != "" {
-					s.Timeline, _ = recording.Read(path) // it may be gone, and the report is not
-					recording.Shorten(s)
+					addRecording(e, s, path)
 				}
 			}
 		}
 	}
 	addCut(e, filepath.Dir(name), r)
 	return r, nil
+}
+
+// addRecording reads the recording of a scenario, if there is one. It says so, and leaves it out, if it is
+// not the one that was judged.
+func addRecording(e *cli.Env, s *result.Scenario, path string) {
+	f, err := recording.Open(path)
+	if err != nil {
+		return // it may be gone, and the report is not
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err == nil && s.Digest != "" && s.Digest != hex.EncodeToString(h.Sum(nil)) {
+		e.Say.Line(fmt.Sprintf("%s: the recording was changed after it was judged: the verdict is not about "+
+			"it, and it is left out (rlcheck check %s judges it)", path, path))
+		return
+	}
+	s.Timeline, _ = recording.Read(path)
+	recording.Shorten(s)
 }

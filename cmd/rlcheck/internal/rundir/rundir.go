@@ -5,6 +5,8 @@ package rundir
 import (
 	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -178,15 +180,15 @@ func (d *Dir) End(tl *timeline.Timeline) string {
 	}
 }
 
-// KeepTimeline keeps a recording at path, compressed if the name says so.
-func KeepTimeline(path string, tl *timeline.Timeline) error {
+// KeepTimeline keeps a recording at path, compressed if the name says so. digest is the SHA-256 of the file.
+func KeepTimeline(path string, tl *timeline.Timeline) (digest string, err error) {
+	write := output.Packed(path, func(w io.Writer) error { return ndjson.Write(w, tl) })
 	if filepath.Ext(path) == output.LongEnd {
-		return output.StreamFile(path, func(w io.Writer) error { return ndjson.Pack(w, tl) })
+		write = func(w io.Writer) error { return ndjson.Pack(w, tl) }
 	}
-	return output.StreamFile(path, output.Packed(path, func(w io.Writer) error {
-		return ndjson.Write(w,
-			tl)
-	}))
+	h := sha256.New()
+	err = output.StreamFile(path, func(w io.Writer) error { return write(io.MultiWriter(w, h)) })
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // Keep keeps the output of write as a file of one scenario. If id is empty, it is a file of the run.

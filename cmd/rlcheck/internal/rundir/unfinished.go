@@ -62,7 +62,7 @@ func addCut(e *cli.Env, folder string, r *result.Run) {
 
 // cut returns a scenario of which only a recording was kept. nil: it was not begun.
 func (m *Manifest) cut(d *Dir, id string) *result.Scenario {
-	f, err := os.Open(d.Of(id, "schedule.ndjson"))
+	f, err := recording.Open(d.Of(id, "schedule.ndjson"))
 	if err != nil {
 		return nil // the plan comes before the first request
 	}
@@ -94,7 +94,7 @@ func (m *Manifest) cut(d *Dir, id string) *result.Scenario {
 
 // scenario reads a scenario of the run again, with the settings of the run.
 func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
-	text, err := os.ReadFile(d.Of(id, "scenario.yaml"))
+	text, err := tree.ReadFile(d.Of(id, "scenario.yaml"))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func readCut(d *Dir, id string) (tl *timeline.Timeline, path string, err error) 
 		}
 	}
 	path = d.Of(id, JournalName)
-	f, err := os.Open(path)
+	f, err := recording.Open(path)
 	if errors.Is(err, os.ErrNotExist) { // killed between the plan and the journal
 		tl, err = ReadJournal(strings.NewReader(""), path)
 		return tl, "", err
