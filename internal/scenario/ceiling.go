@@ -16,8 +16,8 @@ const MaxRequests = 100_000_000
 
 // among returns how many of the partitions take part in the phase.
 func (p *Phase) among(partitions int) int {
-	some := p.some
-	if p.Shape == timeline.AtOnce {
+	some := p.Among
+	if some == 0 && p.Shape == timeline.AtOnce {
 		some = p.Clients
 	}
 	if some > 0 {

@@ -27,8 +27,8 @@ func (s *Scenario) MergeClients() {
 		shared = ", and only a target on 127.0.0.0/8 sees many addresses (partition address)"
 	}
 	if s.Partition.Kind == ByNone {
-		if s.Lacks = s.needsClients(); s.Lacks != "" {
-			s.Lacks += shared
+		if why := s.needsClients(); why != "" {
+			s.Lacks = why + shared
 		}
 		s.Partition.Fresh, s.Partition.Count = false, 1
 	}

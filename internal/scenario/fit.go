@@ -50,7 +50,7 @@ func (s *Scenario) closedLoop(p *Phase) {
 	switch each := 2 * (most / s.Partition.Count); {
 	case p.Shape == timeline.AtOnce:
 		fast := exact.MulDiv(2*p.Limit[0].Rate.N, int64(mostWait), int64(p.Limit[0].Rate.Per), true)
-		p.some = p.Clients
+		p.Among = p.among(s.Partition.Count)
 		p.Shape, p.Clients = timeline.Closed, int(min(max(leastClients, fast), int64(most)))
 	case p.Shape == timeline.Boundary && int64(each) > 2*p.Limit.Full():
 		p.Requests = each

@@ -71,7 +71,7 @@ func TestWhatALargeLimitTakes(t *testing.T) {
 		p.Requests != 3000 {
 		t.Errorf("got %d phases, the first of shape %s with %d clients", len(s.Phases), p.Shape, p.Clients)
 	}
-	if want := "not waited for: half-rest (30m), and not sent: half-full, full-again"; s.Unfit != want {
+	if want := "not waited for: half-rest (36m), and not sent: half-full, full-again"; s.Unfit != want {
 		t.Errorf("got %q, want %q", s.Unfit, want)
 	}
 	s = sized(t, "burst", "fixed-window,rate=20/1s", "10m")

@@ -23,8 +23,8 @@ type Phase struct {
 	Origin    bool
 	// Forge names header fields that carry an invented client address in each request. May be empty.
 	Forge []string
-	// Clients is the number of all clients of closed and honor-retry-after phases. For an at-once phase it is
-	// the number of partitions that take part, 0 for all.
+	// Clients is the number of all clients of closed, honor-retry-after and backoff phases. For an at-once
+	// phase it is another word for Among.
 	Clients int
 	// Cost is how many units the limiter charges for each request, at least 1.
 	Cost int64
@@ -60,8 +60,8 @@ type Phase struct {
 	Retry timeline.Retry
 	Event timeline.Event
 
-	// some is how many partitions take part in a phase that had the shape at-once; 0: all.
-	some int
+	// Among is how many partitions take part, 0 for all.
+	Among int
 }
 
 // Mint is what the other clients are that each request of a phase names.

@@ -76,9 +76,9 @@ type planner struct {
 	list     int
 }
 
-// partitions returns the partitions of a phase in the order in which they take turns.
-func (pl *planner) partitions(own string) []string {
-	names := make([]string, pl.scenario.Partition.Count)
+// partitions returns the first n partitions of a phase in the order in which they take turns.
+func (pl *planner) partitions(own string, n int) []string {
+	names := make([]string, n)
 	for i := range names {
 		names[i] = pl.partition(own, i)
 	}
@@ -88,8 +88,7 @@ func (pl *planner) partitions(own string) []string {
 
 // sides returns the partitions of a phase. If it has two sides, the partition of the other side follows each.
 func (pl *planner) sides(p *Phase) []string {
-	names := pl.partitions(p.Partition)
-	names = names[:p.among(len(names))]
+	names := pl.partitions(p.Partition, p.among(pl.scenario.Partition.Count))
 	if p.Vary == "" {
 		return names
 	}
@@ -249,7 +248,7 @@ func (s *Scenario) Summary() Summary {
 		ps := PhaseSummary{Name: p.Name, Shape: p.Shape, Requests: int(p.total(count)), Duration: p.lasts(),
 			Peak: p.peak(count), Text: p.size()}
 		if !p.Quiet() {
-			ps.Partitions = count
+			ps.Partitions = p.among(count)
 			out.addHost(s, p)
 		}
 		out.Phases = append(out.Phases, ps)

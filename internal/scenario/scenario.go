@@ -50,6 +50,8 @@ type Scenario struct {
 	// and did not make it, the scenario is Inconclusive (needs-failed). Empty: the scenario says something of
 	// every target.
 	About verdict.Promise
+	// Suits is what the limit must have for the title to say something. Empty: every limit has it.
+	Suits Subject
 	// Example: the limits of phases are those of the embedded target. Another target is not known to have
 	// them.
 	Example bool

@@ -1,8 +1,12 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -11,6 +15,12 @@ import (
 func (s *Scenario) Unmet() string {
 	if s.Lacks != "" {
 		return s.Lacks
+	}
+	if why := s.unsuited(); why != "" {
+		return why
+	}
+	if why := s.backTooSoon(); why != "" {
+		return why
 	}
 	if why := s.unmetPhase(); why != "" {
 		return why
@@ -51,4 +61,51 @@ func (s *Scenario) unmetPhase() string {
 		}
 	}
 	return ""
+}
+
+// embeddedEvent is how long an event at the embedded target, and the requests around it, may take.
+const embeddedEvent = 50 * time.Millisecond
+
+// backTooSoon says that the quota that a client used up before an event may be back when the client asks
+// again after it: then it cannot be told from a quota that the event gave. Empty: it cannot be back.
+func (s *Scenario) backTooSoon() string {
+	used := map[string]time.Duration{} // how long the events since may take
+	event := ""
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		client := cmp.Or(p.Client, p.Partition)
+		switch since, asked := used[client]; {
+		case p.Shape == timeline.Silence:
+			clear(used)
+		case p.Shape == timeline.Hook:
+			takes := embeddedEvent
+			if s.Target.URL != Builtin {
+				takes = p.Event.Timeout
+			}
+			for c := range used {
+				used[c] += takes
+			}
+			event = p.Name
+		case !p.Counted():
+		case asked && since > 0 && soonest(p.Limit) <= since:
+			mend := fmt.Sprintf("test with --limit token-bucket,rate=1/m,burst=%d", p.Limit.Full())
+			if s.Target.URL != Builtin {
+				mend += ", or set phases." + event + ".timeout"
+			}
+			return fmt.Sprintf("phase %q may take %s, and the quota is back after %s, so a forgotten one "+
+				"looks the same (%s)", event, quantity.Short(since), quantity.Rough(soonest(p.Limit)), mend)
+		default:
+			used[client] = 0
+		}
+	}
+	return ""
+}
+
+// soonest returns after how long every limit of l has all of its units back, if it is as fast as it may be.
+func soonest(l spec.Limit) (d time.Duration) {
+	for _, p := range l {
+		_, fast := p.Ends()
+		d = max(d, fast.Recovery())
+	}
+	return d
 }

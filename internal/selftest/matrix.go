@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,12 +53,15 @@ func Trials(limit string) ([]Trial, error) {
 const longestTrial = 2 * time.Hour
 
 // Virtually runs a scenario in virtual time on a network in memory. Testing/synctest wants a test. The first
-// proof of a failure is enough: why a fault is one, and which other limit would explain it, is not asked.
-func Virtually(t *testing.T, s *scenario.Scenario, n trial.Network) (out result.Scenario) {
+// proof of a failure is enough: why a fault is one, and which other limit would explain it, is not asked. A
+// bubble of synctest begins with a day. The seed says how much later in the day the trial begins, so that
+// windows are not always met at their beginning.
+func Virtually(t *testing.T, s *scenario.Scenario, n trial.Network, seed uint64) (out result.Scenario) {
 	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Duration(rand.New(rand.NewPCG(seed, 1)).Int64N(int64(20 * time.Hour))))
 		ctx, stop := context.WithTimeout(t.Context(), longestTrial)
 		defer stop()
-		out = trial.Scenario(ctx, s, trial.Options{ID: "m", Seed: 1, Network: n, Pacer: pacing.Sleep(),
+		out = trial.Scenario(ctx, s, trial.Options{ID: "m", Seed: seed, Network: n, Pacer: pacing.Sleep(),
 			OnlyProofs: true,
 			Embed: func(s *scenario.Scenario, seed uint64, n trial.Network) (trial.Embedded, error) {
 				return lab.Embed(s, seed, "", n)

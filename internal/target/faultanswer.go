@@ -3,11 +3,13 @@ package target
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/target/state"
 )
 
@@ -44,6 +46,7 @@ var retryAfterFaults = []Fault{
 		Name: "retry-after-whole-window", Class: "C3",
 		Sentence: "tells clients to wait a whole window, whatever is left of it",
 		Citation: "https://github.com/dotnet/runtime/issues/92557",
+		fits:     toldApart,
 		answer:   onRetryAfter(func(a *answer) { a.setRetryAfter(a.target.facts.window) }),
 	},
 	{
@@ -51,6 +54,7 @@ var retryAfterFaults = []Fault{
 		Sentence: "tells clients to wait until the whole quota is back, instead of the part that they " +
 			"need",
 		Citation: "https://github.com/symfony/symfony/issues/40289",
+		fits:     func(l spec.Limit) string { return firstOf(bitByBit(l), toldApart(l)) },
 		answer:   onRetryAfter(func(a *answer) { a.setRetryAfter(max(a.wait(), a.ruling.Reset)) }),
 	},
 	{
@@ -382,4 +386,27 @@ var denialFaults = []Fault{
 			return slowDenial
 		},
 	},
+}
+
+// toldApart demands a policy whose first unit and whole quota come back in different whole seconds. How long
+// a window that slides makes a client wait is judged no closer than by its length.
+func toldApart(l spec.Limit) string {
+	for _, p := range l {
+		first := time.Second // a window may end at any time
+		if !p.HasWindow() {
+			first = p.UntilBack(1)
+		}
+		if (p.Fixed() || !p.HasWindow()) && ceilSeconds(windowOf(p)) > ceilSeconds(first) {
+			return ""
+		}
+	}
+	return "it needs a bucket, or a window by the clock, of some seconds: the field has whole seconds"
+}
+
+// bitByBit demands policies whose units come back one after the other.
+func bitByBit(l spec.Limit) string {
+	if slices.ContainsFunc(l, spec.Policy.HasWindow) {
+		return "it needs a bucket, whose units come back one after the other"
+	}
+	return ""
 }

@@ -84,7 +84,7 @@ var limiterFaults = []Fault{
 		Sentence: "keeps its log of admissions in milliseconds, so two admissions in one millisecond " +
 			"count as one",
 		Citation: "https://github.com/peterkhayes/rolling-rate-limiter/issues/11",
-		fits:     onePolicy,
+		fits:     func(l spec.Limit) string { return firstOf(onePolicy(l), quotaTwo(l)) },
 		limiter: func(_ reference.Limiter, limit spec.Limit) reference.Limiter {
 			return wrong.CollidingLog{Quota: limit[0].Full(), Window: windowOf(limit[0])}
 		},

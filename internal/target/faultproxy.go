@@ -1,12 +1,14 @@
 package target
 
 import (
-	"github.com/rlcheck/rlcheck/internal/target/proxy"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/target/proxy"
 )
 
 // strip returns the options hook that drops more fields.
@@ -78,6 +80,7 @@ var proxyFaults = []Fault{
 		Name: "proxy-retries-denied", Proxy: true,
 		Sentence: "sends a denied request again before it gives up",
 		Citation: "https://github.com/us/crw/pull/194",
+		fits:     denialsCount,
 		proxy:    func(o *proxy.Options) { o.Retries = 2 },
 	},
 	{
@@ -87,6 +90,17 @@ var proxyFaults = []Fault{
 		Citation: "https://github.com/getsentry/sentry/pull/59443",
 		proxy:    func(o *proxy.Options) { o.Cache, o.Silent = time.Second, true },
 	},
+}
+
+// denialsCount demands policies for which it matters how often a denied request is sent.
+func denialsCount(l spec.Limit) string {
+	for _, p := range l {
+		if p.Count != spec.CountAll {
+			return "a limit that does not count denied requests does not see how often they came (declare " +
+				"one with count=all)"
+		}
+	}
+	return ""
 }
 
 // replaceBody gives r a page of HTML as its body.

@@ -203,6 +203,9 @@ func (s slow) Listen(h http.Handler) (string, func() error, error) {
 func TestTheWidestLeadFindsTheSame(t *testing.T) {
 	for _, limit := range append([]string{""}, limits...) {
 		for _, s := range bundled(t, grammar.Options{Limit: limit}, "boundary-double-burst", "window-edge") {
+			if s.Unmet() != "" {
+				continue // it is about another kind of limit
+			}
 			for i := range s.Phases {
 				s.Phases[i].Lead = (&sides{}).widest(&s.Phases[i])
 			}

@@ -31,11 +31,13 @@ var powerLimits = []struct{ name, spec string }{
 // powerWays are how far a target is away: the time to it, and back.
 var powerWays = []time.Duration{0, 10 * time.Millisecond, 60 * time.Millisecond}
 
-// sampled tells whether a cell is tried: all with RLCHECK_SOAK, else one in so many, always the same.
-func sampled(cell string, oneIn uint32) bool {
-	h := fnv.New32a()
+// sampled tells whether a cell is tried: all with RLCHECK_SOAK, else one in so many, always the same. seed is
+// that of the cell.
+func sampled(cell string, oneIn uint64) (seed uint64, tried bool) {
+	h := fnv.New64a()
 	h.Write([]byte(cell))
-	return os.Getenv("RLCHECK_SOAK") != "" || h.Sum32()%oneIn == 0
+	seed = h.Sum64()
+	return seed, os.Getenv("RLCHECK_SOAK") != "" || seed%oneIn == 0
 }
 
 // cells reads a list of cells: LIMIT/WAY/SCENARIO/FAULT, one a line.
@@ -78,11 +80,12 @@ func TestPower(t *testing.T) {
 		for _, way := range powerWays {
 			for _, x := range trials {
 				cell := strings.Join([]string{l.name, way.String(), x.Scenario.ID, x.Fault}, "/")
-				if x.Unfit != "" || !sampled(cell, oneIn(l.name)) {
+				seed, tried := sampled(cell, oneIn(l.name))
+				if x.Unfit != "" || !tried {
 					continue
 				}
 				t.Run(cell, func(t *testing.T) {
-					out := selftest.Virtually(t, x.Scenario, &pipe.Network{Way: way})
+					out := selftest.Virtually(t, x.Scenario, &pipe.Network{Way: way}, seed)
 					t.Log(said(out))
 					switch hole := slices.Contains(holes, cell); {
 					case x.Fault == "":
@@ -109,7 +112,7 @@ func TestPower(t *testing.T) {
 }
 
 // oneIn is how many cells of a limit the sample has one of: fewer of a fast limit, whose loads are large.
-func oneIn(limit string) uint32 {
+func oneIn(limit string) uint64 {
 	switch limit {
 	case "B10000":
 		return 1000
@@ -178,12 +181,13 @@ func TestNothingPassesAnImpostor(t *testing.T) {
 		for _, x := range trials {
 			for _, i := range impostors {
 				cell := l.name + "/" + i.name + "/" + x.Scenario.ID
-				if x.Fault != "" || x.Unfit != "" || !sampled(cell, 2*oneIn(l.name)) ||
+				seed, tried := sampled(cell, 2*oneIn(l.name))
+				if x.Fault != "" || x.Unfit != "" || !tried ||
 					slices.Contains(holes, i.name+"/"+x.Scenario.ID) {
 					continue
 				}
 				t.Run(cell, func(t *testing.T) {
-					out := selftest.Virtually(t, x.Scenario, &impostor{Handler: i.make()})
+					out := selftest.Virtually(t, x.Scenario, &impostor{Handler: i.make()}, seed)
 					t.Log(said(out))
 					if out.Verdict == verdict.Pass {
 						t.Error("a target that is no limiter passed")

@@ -3,6 +3,7 @@ package grammar
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -160,23 +162,31 @@ func latencyKind() kind[*latencyDraft] {
 			fields = append(fields,
 				key(outcome.String()+"_"+q, k,
 					"The largest service time of that quantile, or a multiple of the time after which the "+
-						"limit is as good as new.", func(l *latencyDraft) *latencyDraft { return l }))
+						"limit is as good as new. With a min, the multiple is only for limits that "+
+						"delay.", func(l *latencyDraft) *latencyDraft { return l }))
 		}
 	}
 	return object("latency", fields, nil)
 }
 
 // resolveLatency completes the bounds of service times. They hold for the answers of all phases, so a
-// multiple counts the slowest limit of any of them.
+// multiple counts the slowest limit of any of them. A limit without a queue delays nothing: a multiple with a
+// min is then that min.
 func (s *draft) resolveLatency(d *decoder) {
 	slowest := boundsOf(s.Limit)
+	delays := slices.ContainsFunc(s.Limit, spec.Policy.Queued)
 	for i := range s.Phases {
 		if p := &s.Phases[i]; p.Counted() {
 			slowest.recovery = max(slowest.recovery, boundsOf(p.Limit).recovery)
+			delays = delays || slices.ContainsFunc(p.Limit, spec.Policy.Queued)
 		}
 	}
 	for i, b := range s.latency.bounds {
-		b.Max = s.latency.spans[i].resolve(d, s.latency.at[i], slowest)
+		length := s.latency.spans[i]
+		if length.min > 0 && !delays {
+			length = span{fixed: length.min}
+		}
+		b.Max = length.resolve(d, s.latency.at[i], slowest)
 		s.Expect.Latency = append(s.Expect.Latency, b)
 	}
 }

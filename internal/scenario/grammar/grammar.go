@@ -61,6 +61,9 @@ func scenarioKind() kind[*draft] {
 			"What this scenario is about. If the target neither has nor promises it, the scenario is "+
 				"not judged.",
 			func(s *draft) *verdict.Promise { return &s.About }),
+		key("suits", choice("a subject", scenario.Subjects()...),
+			"What the limit must have; at another limit the scenario is not run.",
+			func(s *draft) *scenario.Subject { return &s.Suits }),
 		key("promises", list("promises", promise), "What the target promises. Something that it did "+
 			"not promise, and never shows, is a note and no failure. The embedded target promises "+
 			"everything.",

@@ -25,6 +25,8 @@ type phaseDraft struct {
 	aim            timeline.Aim
 	cost           int
 	limit          phaseLimit
+	clients        amount
+	retry          retryDraft
 	rates          []speed
 }
 
@@ -78,7 +80,7 @@ func phaseKind() kind[*phaseDraft] {
 			func(p *phaseDraft) *string { return &p.Name }).must(),
 		key("shape", choice("a shape", names...), "How the requests are timed.",
 			func(p *phaseDraft) *timeline.Shape { return &p.Shape }).must(),
-		key("requests", amountKind(),
+		key("requests", amountOf("requests", maxRequests),
 			`Requests of each partition: a number, or a multiple of what a full start admits ("2x", "2x+5").`,
 			func(p *phaseDraft) *amount { return &p.requests }),
 		key("rate", speedKind(),
@@ -90,9 +92,13 @@ func phaseKind() kind[*phaseDraft] {
 		key("duration", spanKind(),
 			`How long the phase lasts: "5s", or a multiple of the time after which the `+
 				`limit is as good as new ("1.1x").`, func(p *phaseDraft) *span { return &p.duration }),
-		key("clients", whole("a number of clients", 1, maxConnections),
-			"The number of clients, over all partitions; of at-once, of the partitions that take part.",
-			func(p *phaseDraft) *int { return &p.Clients }),
+		key("clients", amountOf("clients", maxConnections),
+			`The number of clients, over all partitions: a number, or a multiple of what a full start `+
+				`admits ("1.5x"). Of at-once, as among.`,
+			func(p *phaseDraft) *amount { return &p.clients }),
+		key("among", whole("a number of partitions", 1, maxPartitions),
+			"How many partitions take part; all by default.",
+			func(p *phaseDraft) *int { return &p.Among }),
 		key("aim", choice("an aim", aimAuto, timeline.AimClock, timeline.AimReset, timeline.AimProbe,
 			timeline.AimFirst), "How the window boundary is found; auto by default.",
 			func(p *phaseDraft) *timeline.Aim { return &p.aim }),
@@ -115,7 +121,7 @@ func phaseKind() kind[*phaseDraft] {
 		key("rates", list("rates", speedKind()), "The rates of the steps, which share the duration evenly.",
 			func(p *phaseDraft) *[]speed { return &p.rates }),
 		key("retry", retryKind(), "How the clients retry, until each was admitted once.",
-			func(p *phaseDraft) *timeline.Retry { return &p.Retry }),
+			func(p *phaseDraft) *retryDraft { return &p.retry }),
 	}, requestKeys(), hookKeys()), checkPhase)
 	for _, s := range shapes() {
 		k.schema.AllOf = append(k.schema.AllOf, when("shape", string(s.shape), s.schema()))
@@ -184,7 +190,7 @@ var requestFields = sync.OnceValue(requestKeys)
 
 // sending returns the keys of a phase that a shape without requests has no use for.
 func sending(shape timeline.Shape) []string {
-	keys := []string{"partition", "origin", "forge", "cost"}
+	keys := []string{"partition", "origin", "forge", "cost", "among"}
 	for _, f := range requestFields() {
 		if f.name != "limit" || shape != timeline.Hook { // a reload declares a limit
 			keys = append(keys, f.name)

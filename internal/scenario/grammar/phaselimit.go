@@ -1,12 +1,14 @@
 package grammar
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/exact"
+	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
@@ -61,6 +63,10 @@ func (p *phaseDraft) resolveLimit(d *decoder, s *scenario.Scenario) {
 			at := p.at.Get("limit")
 			d.add(at, tree.Quote(at.Text), err.Error(), "")
 			p.Limit = s.Limit
+		}
+		if p.Limit.Full() == s.Limit.Full() && l.times.num != l.times.den {
+			s.Lacks = fmt.Sprintf("phase %q needs another limit, and %s of %s is as many again", p.Name,
+				p.at.Get("limit").Text, quantity.Plural(int(s.Limit.Full()), "unit"))
 		}
 	}
 }

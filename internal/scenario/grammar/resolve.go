@@ -23,6 +23,7 @@ func (p *phaseDraft) resolve(d *decoder, s *scenario.Scenario) {
 	b, n := boundsOf(p.Limit), p.at
 	p.Cost = int64(max(1, p.cost))
 	p.Requests = p.requests.resolve(d, n.Get("requests"), b, p.Cost)
+	p.Clients = p.clients.resolve(d, n.Get("clients"), b, 1)
 	p.Rate = p.rate.resolve(d, n.Get("rate"), b, p.Cost)
 	p.From = p.from.resolve(d, n.Get("from"), b, p.Cost)
 	p.To = p.to.resolve(d, n.Get("to"), b, p.Cost)
@@ -31,7 +32,7 @@ func (p *phaseDraft) resolve(d *decoder, s *scenario.Scenario) {
 	case timeline.Steps:
 		p.resolveSteps(d, b)
 	case timeline.Backoff:
-		p.resolveRetry()
+		p.resolveRetry(d, b)
 	case timeline.Hook:
 		p.resolveHook()
 	case timeline.HonorRetryAfter:

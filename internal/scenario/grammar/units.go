@@ -181,10 +181,10 @@ func rateKind() kind[*spec.Rate] {
 }
 
 // amountKind is the kind of a number of requests: a whole number, or "2x", "2x+2".
-func amountKind() kind[*amount] {
-	count := whole("a number of requests", 1, maxRequests)
-	text := textKind(`a number of requests is such as 40, "2x" or "2x+5"`, pattern(amountPattern),
-		parseAmount)
+func amountOf(what string, most int64) kind[*amount] {
+	why := "a number of " + what + ` is such as 40, "2x" or "2x+5"`
+	count := whole("a number of "+what, 1, most)
+	text := textKind(why, pattern(amountPattern), parseAmount)
 	return kind[*amount]{schema: anyOf(count.schema, pattern(amountPattern)),
 		read: func(d *decoder, n *tree.Node, a *amount) {
 			if n.Form == tree.Scalar && strings.Contains(n.Text, "x") {
@@ -194,7 +194,7 @@ func amountKind() kind[*amount] {
 			var i int
 			before := len(d.problems)
 			if count.read(d, n, &i); len(d.problems) > before {
-				d.problems[len(d.problems)-1].Why = `a number of requests is such as 40, "2x" or "2x+5"`
+				d.problems[len(d.problems)-1].Why = why
 			}
 			a.plus = int64(i)
 		}}
