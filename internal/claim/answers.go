@@ -32,9 +32,10 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 	}
 	text := fmt.Sprintf("%d of %s of phase %s have status %s", len(answered)-len(bad),
 		quantity.Plural(len(answered), "answer"), phrase.Quote(b.Phase), phrase.OneOf(b.Status))
+	chances := verdict.Of(len(answered), "answers of phase "+phrase.Quote(b.Phase)+" whose status was read")
 	switch {
 	case len(bad) > 0:
-		return finding.Settle(id, text, finding.Count(verdict.AnsweredOtherwise, bad,
+		return verdict.Settle(id, text, chances, finding.Count(verdict.AnsweredOtherwise, bad,
 			fmt.Sprintf("%d of %s of phase %s have status %s, expected is %s: %s", len(bad),
 				quantity.Plural(len(answered), "answer"), phrase.Quote(b.Phase),
 				phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(b.Status), phrase.Seqs(bad))))
@@ -42,15 +43,13 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 		text = fmt.Sprintf("%d of %s of phase %s got no answer (%s), expected is status %s", len(lost),
 			quantity.Plural(len(answered)+len(lost), "request"), phrase.Quote(b.Phase), lost[0].Error,
 			phrase.OneOf(b.Status))
-		return finding.Settle(id, text, finding.Count(verdict.Unanswered, lost,
+		return verdict.Settle(id, text, chances, finding.Count(verdict.Unanswered, lost,
 			text+", and all earlier requests were answered: "+phrase.Seqs(lost)))
-	case len(answered) == 0:
-		return finding.TooFew(id, "no request of phase "+phrase.Quote(b.Phase)+" was answered")
-	case len(lost) > 0:
+	case len(lost) > 0 && len(answered) > 0:
 		return finding.TooFew(id, fmt.Sprintf("%s; %s not answered (%s)", text,
 			quantity.Plural(len(lost), "request"), lost[0].Error))
 	default:
-		return finding.Settle(id, text)
+		return verdict.Settle(id, text, chances)
 	}
 }
 
@@ -97,7 +96,8 @@ func Unheard(tl *timeline.Timeline, limit string) verdict.Claim {
 	text := fmt.Sprintf("%d of %s got no answer (%s): exactly the requests that %s denies, and no "+
 		"answer was a denial",
 		len(lost), quantity.Plural(len(tl.Observations), "request"), lost[0].Error, limit)
-	c := finding.Settle(string(verdict.ClaimAnswered), text, finding.Count(verdict.Unanswered, lost,
+	chances := verdict.Of(len(lost), "requests that the limit denies")
+	c := verdict.Settle(string(verdict.ClaimAnswered), text, chances, finding.Count(verdict.Unanswered, lost,
 		text+": "+phrase.Seqs(lost)+"; if the target does that on purpose, declare denied: "+
 			"{unanswered: true} (--set denied.unanswered=true)"))
 	c.Kind = verdict.ClaimAnswered

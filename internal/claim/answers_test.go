@@ -20,7 +20,7 @@ func TestAnswersOfAPhase(t *testing.T) {
 			"1 request not answered"},
 		{"otherwise, and some not answered",
 			record(in("gone", req(1, 0, 1, 429)), in("gone", req(2, 2, 3, 0))), "fail", "#1"},
-		{"nothing", record(req(1, 0, 1, 500)), "too-few", "no request of phase"},
+		{"nothing", record(req(1, 0, 1, 500)), "too-few", "there are no answers of phase"},
 		{"at the origin", record(in("gone", req(1, 0, 1, 200)),
 			with(in("gone", req(2, 2, 3, 500)), func(o *timeline.Observation) { o.Origin = true })), "pass",
 			""},
@@ -37,7 +37,7 @@ func TestBarredPhasesAdmitNothing(t *testing.T) {
 			"fail", "#2"},
 		{"some not answered", record(in("barred", req(1, 0, 1, 429)), in("barred", req(2, 2, 3, 0))),
 			"too-few", "1 request not answered"},
-		{"nothing", record(req(1, 0, 1, 429)), "too-few", "no request of phase"},
+		{"nothing", record(req(1, 0, 1, 429)), "too-few", "there are no answers of phase"},
 		{"at the origin", record(in("barred", req(1, 0, 1, 429)),
 			with(in("barred", req(2, 2, 3, 200)), func(o *timeline.Observation) { o.Origin = true })), "pass",
 			""},
@@ -62,7 +62,7 @@ func TestParityOfPhases(t *testing.T) {
 		{"another status", record(get(req(1, 0, 1, 429, x)), head(req(3, 4, 5, 403, x))), "fail",
 			`denied requests of phase "get" are answered 429, those of phase "head" 403: #3`},
 		{"nothing in common", record(get(req(1, 0, 1, 429, x)), head(req(3, 4, 5, 200, x))), "too-few",
-			"no answers of the same outcome"},
+			"there are no outcomes that both"},
 	})
 }
 

@@ -57,6 +57,7 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 		return n
 	}
 	shared, apart := count(string(OneQuota)), count(string(TwoQuotas), unlimited)
+	c.Chances = verdict.Of(shared+apart, "attributes of which it was shown whether they share a quota")
 	c.Text = fmt.Sprintf("of %s, %d share one quota between requests that differ in the attribute, %d "+
 		"have separate quotas, and %d are not shown",
 		quantity.Plural(len(c.Compared), "attribute"), shared, apart,

@@ -31,15 +31,14 @@ func (r *recording) barred(phase string) verdict.Claim {
 	}
 	text := fmt.Sprintf("%d of %s of phase %s were admitted, expected none", len(admitted),
 		quantity.Plural(asked, "request"), phrase.Quote(phase))
+	chances := verdict.Of(asked-lost, "answers of phase "+phrase.Quote(phase)+", whose clients have no quota")
 	switch {
 	case len(admitted) > 0:
-		return finding.Settle(id, text,
+		return verdict.Settle(id, text, chances,
 			finding.Count(verdict.AdmittedBarred, admitted, text+": "+phrase.Seqs(admitted)))
-	case asked == 0:
-		return finding.TooFew(id, "no request of phase "+phrase.Quote(phase)+" was sent")
 	case lost > 0:
 		return finding.TooFew(id, fmt.Sprintf("%s; %s not answered", text, quantity.Plural(lost, "request")))
 	default:
-		return finding.Settle(id, text)
+		return verdict.Settle(id, text, chances)
 	}
 }

@@ -49,12 +49,12 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 	}
 	text := fmt.Sprintf("%d of %s of phase %s were denied, expected at most %d", len(denials),
 		quantity.Plural(all, "request"), phrase.Quote(b.Phase), b.Max)
+	chances := verdict.Of(max(0, all-unanswered-unclassified-b.Max),
+		fmt.Sprintf("decisions of phase %s beyond %d", phrase.Quote(b.Phase), b.Max))
 	inconclusive := func(reason verdict.Reason, text string) verdict.Claim {
 		return verdict.Claim{ID: id, Reason: reason, Text: text}
 	}
 	switch {
-	case all == 0:
-		return finding.TooFew(id, "no request of phase "+phrase.Quote(b.Phase)+" was sent")
 	case len(denials) > b.Max && late > r.lateMax && !b.Unlimited:
 		return inconclusive(verdict.ScheduleMissed,
 			fmt.Sprintf("%s; but one was sent %s late, so they came closer together than planned", text,
@@ -67,10 +67,11 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 		if b.Unlimited {
 			kind = verdict.DeniedUnlimited
 		}
-		return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: kind, Seen: int64(len(denials)),
+		return verdict.Settle(id, text, chances, finding.Witness(verdict.Finding{Kind: kind,
+			Seen:  int64(len(denials)),
 			Bound: int64(b.Max), Text: text + ": " + phrase.Seqs(denials)}, denials...))
 	case len(denials)+unclassified+unanswered <= b.Max:
-		return finding.Settle(id, text)
+		return verdict.Settle(id, text, chances)
 	case unclassified > 0:
 		return inconclusive(verdict.UnclassifiedStatus,
 			fmt.Sprintf("%s; %s a status that no rule classifies", text, have(unclassified, "answer")))

@@ -22,7 +22,7 @@ func TestDeniedStatus(t *testing.T) {
 		{"an unknown outcome does not count", record(req(1, 0, 1, 500)), "too-few", ""},
 		{"a denial without a status does not count",
 			record(with(req(1, 0, 1, 429), func(o *timeline.Observation) { o.Status = 0 })), "too-few",
-			"no denial with a status"},
+			"there are no denials whose status was read"},
 	})
 }
 
@@ -48,19 +48,20 @@ func TestDenialsOfAPhase(t *testing.T) {
 	origin := func(o timeline.Observation) timeline.Observation { o.Origin = true; return o }
 	two := []timeline.Observation{req(1, 0, 1, 429), req(2, 1, 2, 429), req(3, 3, 4, 200)}
 	more := func(obs ...timeline.Observation) *timeline.Timeline { return record(append(obs, two...)...) }
-	for max, want := range []string{"fail", "fail", "pass", "pass"} {
+	for max, want := range []string{"fail", "fail", "pass", "too-few"} {
 		run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: max}}},
 			[]row{{fmt.Sprintf("two denials, %d allowed for", max), more(), want,
 				fmt.Sprintf("2 of 3 requests of phase \"p\" were denied, expected at most %d", max)}})
 	}
 	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 1}}}, []row{
 		{"another phase", record(other(req(4, 0, 1, 429)), other(req(5, 0, 1, 429)), req(1, 0, 1, 429)),
-			"pass", "1 of 1"},
-		{"the origin", record(origin(req(4, 0, 1, 429)), req(1, 0, 1, 429)), "pass", "1 of 1"},
-		{"no such phase", record(other(req(4, 0, 1, 429))), "too-few", `no request of phase "p"`},
+			"too-few", "1 of 1"},
+		{"the origin", record(origin(req(4, 0, 1, 429)), req(1, 0, 1, 429)), "too-few", "1 of 1"},
+		{"no such phase", record(other(req(4, 0, 1, 429))), "too-few", `no decisions of phase "p" beyond 1`},
 		{"sent as late as is allowed for", more(late(req(4, 50, 51, 200), 5*ms)), "fail", "#1, #2"},
 		{"sent later", more(late(req(4, 50, 51, 200), 5*ms+1)), "schedule-missed", "5.000 ms late"},
-		{"late, but within the bound", record(late(req(4, 50, 51, 200), 50*ms)), "pass", ""},
+		{"late, but within the bound", record(late(req(4, 50, 51, 200), 50*ms), req(5, 51, 52, 200)), "pass",
+			""},
 		{"another phase was late", more(other(late(req(4, 50, 51, 200), 50*ms))), "fail", ""},
 	})
 	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 2}}}, []row{
@@ -69,7 +70,8 @@ func TestDenialsOfAPhase(t *testing.T) {
 			"1 answer has a status"},
 	})
 	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 3}}},
-		[]row{{"one lost is within the bound", more(req(4, 9, 0, 0)), "pass", ""}})
+		[]row{{"one lost is within the bound", more(req(4, 9, 0, 0), req(5, 9, 10, 200)), "pass",
+			""}})
 	for by, want := range map[time.Duration]verdict.Verdict{60 * ms: verdict.Fail,
 		61 * ms: verdict.Inconclusive} {
 		c := judge(more(late(req(4, 90, 91, 200), by)), nil,

@@ -22,18 +22,16 @@ func (r *recording) deniedStatus(e *Expect) verdict.Claim {
 	if c, ok := r.Unheard(deniedStatusID); ok {
 		return c
 	}
-	if len(obs) == 0 {
-		return finding.TooFew(deniedStatusID, "there is no denial with a status")
-	}
 	bad := answer.Only(obs, func(o *timeline.Observation) bool {
 		return !slices.Contains(expected, o.Status)
 	})
 	text := fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), quantity.Plural(len(obs), "denial"),
 		phrase.OneOf(expected))
+	chances := verdict.Of(len(obs), "denials whose status was read")
 	if len(bad) == 0 {
-		return finding.Settle(deniedStatusID, text)
+		return verdict.Settle(deniedStatusID, text, chances)
 	}
-	return finding.Settle(deniedStatusID, text, finding.Count(verdict.DeniedStatus, bad,
+	return verdict.Settle(deniedStatusID, text, chances, finding.Count(verdict.DeniedStatus, bad,
 		fmt.Sprintf("%d of %s have status %s, expected is %s: %s", len(bad),
 			quantity.Plural(len(obs), "denial"), phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(expected),
 			phrase.Seqs(bad))))

@@ -33,8 +33,9 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 			Text: "a quantile must be above 0 and at most 1"}
 	}
 	obs := answer.Only(r.Target, func(o *timeline.Observation) bool { return o.Outcome == b.Outcome })
+	chances := verdict.Of(len(obs), b.Outcome.String()+" answers that were timed")
 	if len(obs) == 0 {
-		return finding.TooFew(id, "no answer was "+b.Outcome.String())
+		return verdict.Settle(id, "no answer was "+b.Outcome.String(), chances)
 	}
 	slices.SortStableFunc(obs,
 		func(x, y *timeline.Observation) int { return cmp.Compare(service(x), service(y)) })
@@ -43,7 +44,7 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	text := fmt.Sprintf("%s of the service time of %s is %s, bound %s", name,
 		quantity.Plural(len(obs), b.Outcome.String()+" answer"), phrase.Millis(seen), phrase.Millis(b.Max))
 	if seen <= b.Max {
-		return finding.Settle(id, text)
+		return verdict.Settle(id, text, chances)
 	}
 	if why := r.overloaded(); why != "" {
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + why +
@@ -76,7 +77,8 @@ func (r *recording) latency(b LatencyBound) verdict.Claim {
 	over := obs[first:]
 	slices.Reverse(over)
 	slowest := over[0]
-	return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: verdict.Latency, Seen: int64(seen),
+	return verdict.Settle(id, text, chances, finding.Witness(verdict.Finding{Kind: verdict.Latency,
+		Seen:  int64(seen),
 		Bound: int64(b.Max),
 		Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s",
 			text, len(over), len(obs),

@@ -43,24 +43,15 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 			}
 		}
 	}
+	chances := verdict.Of(judged, "denials whose wait was compared with the limit")
 	switch {
-	case judged == 0 && len(denials) == 0:
-		return finding.TooFew(notLongerID, "no request was denied")
-	case judged == 0 && fields.Lacks(r.Recording, verdict.PromiseRetryAfter):
+	case judged == 0 && fields.Lacks(r.Recording, verdict.PromiseRetryAfter) && len(denials) > 0:
 		return finding.Unpromised(notLongerID, verdict.PromiseRetryAfter, len(denials), "denial",
 			"a Retry-After")
-	case judged == 0:
-		return finding.TooFew(notLongerID,
-			fmt.Sprintf("none of %s has a Retry-After that can be checked",
-				quantity.Plural(len(denials), "denial")))
-	case late > 0:
-		return finding.Settle(notLongerID,
-			fmt.Sprintf("%d of %s stated a longer wait than the limit can need%s",
-				late, quantity.Plural(judged, "denial"), finding.Shown(late)), findings...)
 	default:
-		return finding.Settle(notLongerID, fmt.Sprintf("%s stated no longer wait than the limit can "+
-			"need",
-			quantity.Plural(judged, "denial")))
+		return verdict.Settle(notLongerID,
+			fmt.Sprintf("%d of %s stated a longer wait than the limit can need%s",
+				late, quantity.Plural(judged, "denial"), finding.Shown(late)), chances, findings...)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestNotLonger(t *testing.T) {
 		want verdict.Verdict
 		text string
 	}{
-		{"rounded up", seconds("3"), 2001 * ms, verdict.Pass, "1 denial stated no longer wait"},
+		{"rounded up", seconds("3"), 2001 * ms, verdict.Pass, "0 of 1 denial stated a longer wait"},
 		{"one second more", seconds("4"), 2001 * ms, verdict.Fail,
 			"#7 was denied with Retry-After: 4 (sent 0.005 s, first byte 0.006 s); at most 2.001000 s " +
 				"could be needed, so at most 3 s may be stated"},
@@ -38,20 +38,22 @@ func TestNotLonger(t *testing.T) {
 		{"a date, too late", seconds("Fri, 20 Nov 2026 12:00:06 GMT"), 2001 * ms, verdict.Fail,
 			"6.000 s after its Date"},
 		{"a date without a Date", record(req(7, 5, 6, 429, "Retry-After: Fri, 20 Nov 2026 12:00:04 GMT")), ms,
-			verdict.Inconclusive, "none of 1 denial"},
+			verdict.Inconclusive, "there are no denials whose wait was compared"},
 		{"for ever", seconds("9223372036854775807"), time.Hour, verdict.Fail, ""},
 		{"for ever is needed", seconds("9223372036854775807"), reference.Never, verdict.Inconclusive,
-			"none of 1 denial"},
-		{"the need is not known", seconds("60"), -1, verdict.Inconclusive, "none of 1 denial"},
-		{"a broken value", seconds("60.5"), ms, verdict.Inconclusive, "none of 1 denial"},
+			"there are no denials whose wait was compared"},
+		{"the need is not known", seconds("60"), -1, verdict.Inconclusive,
+			"there are no denials whose wait was compared"},
+		{"a broken value", seconds("60.5"), ms, verdict.Inconclusive,
+			"there are no denials whose wait was compared"},
 		{"none denied", record(req(7, 5, 6, 200, "Retry-After: 60")), ms, verdict.Inconclusive,
-			"no request was denied"},
+			"there are no denials whose wait was compared"},
 		{"denied by the origin",
 			record(with(req(7, 5, 6, 429, "Retry-After: 60"),
 				func(o *timeline.Observation) { o.Origin = true })), ms, verdict.Inconclusive,
-			"no request was denied"},
+			"there are no denials whose wait was compared"},
 		{"not known to be denied", record(req(7, 5, 6, 500, "Retry-After: 60")), ms, verdict.Inconclusive,
-			"no request was denied"},
+			"there are no denials whose wait was compared"},
 	} {
 		waits := func(*timeline.Timeline, spec.Limit) map[int]time.Duration {
 			if test.wait < 0 {

@@ -42,16 +42,11 @@ func (r *recording) ownCount(e *Expect) verdict.Claim {
 		}
 	}
 	text := fmt.Sprintf("the target counted %d of %s", counted, quantity.Plural(total, "denial"))
-	switch {
-	case len(found) > 0:
-		return finding.Settle(id, text, found...)
-	case more > 0:
+	if len(found) == 0 && more > 0 {
 		return verdict.Claim{ID: id, Reason: verdict.ForeignTraffic, Text: fmt.Sprintf("%s, %d more than it "+
 			"answered to us: others were denied too, or it counts twice", text, more)}
-	case total == 0:
-		return finding.TooFew(id, "nothing was denied")
 	}
-	return finding.Settle(id, text)
+	return verdict.Settle(id, text, verdict.Of(total, "denials between two counts of the target"), found...)
 }
 
 // deniedIn returns the denials of some phases, and how many other requests of these phases may be denials.

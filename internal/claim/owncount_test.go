@@ -25,8 +25,10 @@ func TestOwnCount(t *testing.T) {
 		{"or all of it", counted([]int64{0, 3}, lost...), "pass", ""},
 		{"but no more", counted([]int64{0, 4}, lost...), "foreign-traffic", "1 more"},
 		{"a count is missing", counted([]int64{7}, two...), "too-few", "1 of 2 times"},
-		{"nothing was denied", counted([]int64{7, 7}, req(1, 0, 1, 200)), "too-few", "nothing"},
-		{"denied elsewhere", counted([]int64{7, 7}, other(req(1, 0, 1, 429))), "too-few", "nothing"},
+		{"nothing was denied", counted([]int64{7, 7}, req(1, 0, 1, 200)), "too-few",
+			"there are no denials between"},
+		{"denied elsewhere", counted([]int64{7, 7}, other(req(1, 0, 1, 429))), "too-few",
+			"there are no denials between"},
 	})
 	run(t, Expect{Counted: [][]string{{"p"}, {"q"}}}, []row{
 		{"one of two spans is short", counted([]int64{0, 1, 1}, req(1, 0, 1, 429), other(req(2, 3, 4, 429))),

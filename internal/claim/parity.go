@@ -20,7 +20,7 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 	id := verdict.ClaimParity.ID(e.Phase)
 	var findings []verdict.Finding
 	var names []string
-	judged := 0
+	judged, asked, outcomes := 0, 0, 0
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		of := func(phase string) []*timeline.Observation {
 			return answer.Only(r.Target, func(o *timeline.Observation) bool {
@@ -29,10 +29,13 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 			})
 		}
 		like, mine := of(e.Like), of(e.Phase)
-		if len(like) == 0 || len(mine) == 0 {
+		if len(like) == 0 {
 			continue
 		}
-		judged += len(mine)
+		if asked++; len(mine) == 0 {
+			continue
+		}
+		judged, outcomes = judged+len(mine), outcomes+1
 		for _, name := range common(like) {
 			lacks := answer.Only(mine, func(o *timeline.Observation) bool {
 				_, ok := o.Fields.Get(name)
@@ -59,14 +62,12 @@ func (r *recording) parity(e ParityExpect) verdict.Claim {
 					phrase.OneOf(answer.Statuses(bad)), phrase.Seqs(bad))))
 		}
 	}
-	if judged == 0 {
-		return finding.TooFew(id, fmt.Sprintf("phases %s and %s have no answers of the same outcome",
-			phrase.Quote(e.Phase), phrase.Quote(e.Like)))
-	}
 	slices.Sort(names)
-	return finding.Settle(id, fmt.Sprintf("%s of phase %s have what those of phase %s have: status, %s",
-		quantity.Plural(judged, "answer"), phrase.Quote(e.Phase),
-		phrase.Quote(e.Like), strings.Join(names, ", ")), findings...)
+	of := fmt.Sprintf("outcomes that both phase %s and phase %s have", phrase.Quote(e.Phase),
+		phrase.Quote(e.Like))
+	return verdict.Settle(id, fmt.Sprintf("%s of phase %s have what those of phase %s have: status, %s",
+		quantity.Plural(judged, "answer"), phrase.Quote(e.Phase), phrase.Quote(e.Like),
+		strings.Join(names, ", ")), verdict.Chances{Seen: outcomes, Demanded: asked, Of: of}, findings...)
 }
 
 // common returns the fields that all of obs have and that are not about the content, ascending.

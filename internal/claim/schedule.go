@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/finding"
 	"github.com/rlcheck/rlcheck/internal/claim/phrase"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -81,7 +80,7 @@ func (r *recording) schedule(e *Expect) verdict.Claim {
 // Schedule returns the claim that a plan was kept. n requests were sent, the 99th percentile of them so late.
 // of says which request that is.
 func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound time.Duration) verdict.Claim {
-	c := verdict.Claim{ID: string(verdict.ClaimSchedule), Kind: verdict.ClaimSchedule}
+	c := verdict.Claim{ID: string(verdict.ClaimSchedule)}
 	switch {
 	case h.Interrupted:
 		c.Reason = verdict.Interrupted
@@ -90,17 +89,16 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 		c.Reason = verdict.ScheduleMissed
 		c.Text = fmt.Sprintf("%d of %s could not be sent", h.Unsent,
 			quantity.Plural(h.Unsent+n, "planned request"))
-	case n == 0:
-		return finding.TooFew(c.ID, "no request was sent")
 	case late > bound:
 		c.Reason = verdict.ScheduleMissed
 		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late%s, over %s",
 			quantity.Plural(n, "request"), phrase.Millis(late), of, phrase.Millis(bound))
 	default:
-		c.Verdict = verdict.Pass
-		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s is allowed",
-			quantity.Plural(n, "request"), phrase.Millis(late), phrase.Millis(bound))
+		c = verdict.Settle(c.ID, fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s is "+
+			"allowed", quantity.Plural(n, "request"), phrase.Millis(late), phrase.Millis(bound)),
+			verdict.Of(n, "requests whose sending was timed"))
 	}
+	c.Kind = verdict.ClaimSchedule
 	return c
 }
 

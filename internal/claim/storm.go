@@ -25,11 +25,10 @@ func (r *recording) storm(e StormExpect) verdict.Claim { return r.Alone(r.retrie
 func (r *recording) retried(e StormExpect) verdict.Claim {
 	id := verdict.ClaimStorm.ID(e.Phase)
 	obs := answer.Only(r.Target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })
-	if len(obs) == 0 {
-		return finding.TooFew(id, "no request of phase "+phrase.Quote(e.Phase)+" was answered")
-	}
 	admitted := answer.Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed })
 	refused := answer.Denied(obs)
+	chances := verdict.Of(len(refused),
+		"denials of phase "+phrase.Quote(e.Phase)+", after which clients retried")
 	text := fmt.Sprintf("%d of %s admitted with %s, %d in vain", len(admitted),
 		quantity.Plural(e.Clients, "client"), quantity.Plural(len(obs), "request"), len(refused))
 	if len(admitted) > 0 {
@@ -40,21 +39,19 @@ func (r *recording) retried(e StormExpect) verdict.Claim {
 		phrase.Millis(herdWidth))
 	left := e.Clients - len(admitted)
 	switch {
-	case !e.Drained || left <= 0:
-		return finding.Settle(id, text)
+	case !e.Drained || left <= 0, len(refused) == 0:
+		return verdict.Settle(id, text, chances)
 	case r.Header.Interrupted:
 		return verdict.Claim{ID: id, Reason: verdict.Interrupted,
 			Text: text + "; but the recording stopped before its plan was done"}
 	case r.overloaded() != "":
 		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + r.overloaded()}
-	case len(refused) == 0:
-		return finding.TooFew(id, text)
 	case r.explained(refused):
 		return finding.TooFew(id, text+
 			"; but the limit explains all of them: the clients did not come when there was room")
 	default:
 		last := refused[len(refused)-1]
-		return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: verdict.NotDrained,
+		return verdict.Settle(id, text, chances, finding.Witness(verdict.Finding{Kind: verdict.NotDrained,
 			Seen: int64(left),
 			Text: fmt.Sprintf("%s never admitted; the last denial is #%d", quantity.Plural(left, "client"),
 				last.Seq)},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"regexp"
 	"sync"
@@ -176,8 +175,7 @@ func FuzzResponseOfHTTP2(f *testing.F) {
 		if got.Answered == (got.Error != "") || !got.Answered && got.Outcome != timeline.Unknown {
 			t.Errorf("got %+v", got)
 		}
-		page := grpc && got.Status == http.StatusOK && got.Outcome == timeline.Unknown // it was not gRPC
-		if want := options.Classify(got.Status); got.Outcome != want && !page {
+		if want := options.Classify(got.Status); got.Outcome != want {
 			t.Errorf("status %d: got %v, want %v", got.Status, got.Outcome, want)
 		}
 	})

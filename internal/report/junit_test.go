@@ -67,6 +67,7 @@ var junitSchema = map[string]struct{ must, may string }{
 	"properties": {}, "property": {"name value", ""},
 	"testcase": {"name", "time classname group"},
 	"failure":  {"", "type message"}, "error": {"", "type message"}, "skipped": {"", "type message"},
+	"system-out": {},
 }
 
 // TestJUnitFollowsTheSchema: a reader that validates a file refuses all of it for one wrong attribute.

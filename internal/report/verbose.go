@@ -28,6 +28,7 @@ func (s *screen) everything(r, clean *result.Run, o Options) error {
 			return err
 		}
 	}
+	s.bases(clean)
 	if err := s.latencies(clean); err != nil {
 		return err
 	}
@@ -38,6 +39,19 @@ func (s *screen) everything(r, clean *result.Run, o Options) error {
 	}
 	s.generators(clean)
 	return nil
+}
+
+// bases writes what each PASS rests on.
+func (s *screen) bases(r *result.Run) {
+	s.line("")
+	for i := range r.Scenarios {
+		x := &r.Scenarios[i]
+		for k := range x.Claims {
+			if basis := x.Claims[k].Basis(); basis != "" {
+				s.wrapped(0, x.ID+": "+x.Claims[k].ID+" "+basis)
+			}
+		}
+	}
 }
 
 // scenarios writes a row for each scenario, in columns if they fit, otherwise with related cells below each

@@ -93,6 +93,9 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 	}
 	all.Measured, all.Unresolved = measured, unresolved && all.Verdict == verdict.Inconclusive
 	markBeyond(all, s, tl)
+	if !o.SkipMeasure {
+		all.Weigh()
+	}
 	return claimOf(all, strings.Join(worth, "; ")), all
 }
 
@@ -153,6 +156,7 @@ func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
 		verdict.NameRules(c.Kind, p.Findings)
 		c.Findings = append(c.Findings, p.Findings...)
 	}
+	c.Chances = all.Chances()
 	switch all.Verdict {
 	case verdict.Fail:
 		if c.Text = c.Findings[0].Text; all.Diagnosis != nil {
@@ -172,6 +176,7 @@ func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
 // the other fields.
 func Recording(l spec.Limit, worth string, j *verdict.Judgement) result.Scenario {
 	j.Unresolved = onlyCoarse(j)
+	j.Weigh()
 	c := claimOf(j, worth)
 	out := result.Scenario{Title: "The recording keeps the declared limit", Kind: result.Required, Limit: l,
 		Judgement: j, Claims: []verdict.Claim{c}}

@@ -49,6 +49,7 @@ func streamed(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (ver
 	}
 	j.Unresolved = onlyCoarse(j)
 	markBeyond(j, s, tl)
+	j.Weigh()
 	return claimOf(j, strings.Join(worth, "; ")), j
 }
 

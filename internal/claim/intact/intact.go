@@ -47,10 +47,10 @@ func Judge(r *recorded.Recording, e Expect) verdict.Claim {
 		return verdict.Claim{ID: id, Reason: verdict.Unreachable,
 			Text: "the origin answered no request, so there is nothing to compare with"}
 	}
-	j := &comparison{r: r, expect: e, notes: map[string]bool{}}
+	j := &comparison{r: r, expect: e, notes: map[string]bool{}, rarer: len(r.Target)}
 	var short []string
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
-		origin, proxy, compared := 0, 0, false
+		origin, proxy, compared, n := 0, 0, false, 0
 		for _, limit := range r.Limits() {
 			is := func(o *timeline.Observation) bool {
 				return o.Outcome == outcome &&
@@ -61,9 +61,10 @@ func Judge(r *recorded.Recording, e Expect) verdict.Claim {
 			origin, proxy = origin+len(c.origin), proxy+len(c.proxy)
 			if len(c.origin) > 0 && len(c.proxy) > 0 {
 				j.compare(c)
-				compared = true
+				compared, n = true, n+len(c.proxy)
 			}
 		}
+		j.rarer = min(j.rarer, n)
 		switch {
 		case compared:
 		case origin > 0 && proxy > 0:
@@ -86,6 +87,8 @@ type comparison struct {
 	r        *recorded.Recording
 	expect   Expect
 	findings []verdict.Finding
+	// rarer is how many answers through the proxy were compared, of the outcome that had fewer.
+	rarer int
 	// notes are sentences, each once. order lists them in the order in which they came.
 	notes map[string]bool
 	order []string
@@ -99,11 +102,12 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 	for _, n := range j.order {
 		notes += "; " + n
 	}
+	chances := verdict.Of(j.rarer, "answers of the rarer outcome through the proxy, compared with the origin")
 	switch {
 	case len(j.findings) > 0:
 		n := len(j.findings)
-		return finding.Settle(id, fmt.Sprintf("%s between the origin and the proxy%s",
-			quantity.Plural(n, "difference"), notes), j.findings...)
+		return verdict.Settle(id, fmt.Sprintf("%s between the origin and the proxy%s",
+			quantity.Plural(n, "difference"), notes), chances, j.findings...)
 	case len(short) > 0:
 		return finding.TooFew(id, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
 	case len(j.compared) == 0 && !j.expect.Status && !j.expect.Body:
@@ -117,9 +121,9 @@ func (j *comparison) verdict(short []string) verdict.Claim {
 	if j.expect.Body {
 		what = append(what, "body")
 	}
-	return finding.Settle(id, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
+	return verdict.Settle(id, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
 		quantity.Plural(len(j.r.Target), "answer"), quantity.Plural(len(j.r.Origin), "answer"),
-		strings.Join(what, ", "), notes))
+		strings.Join(what, ", "), notes), chances)
 }
 
 // note adds a sentence, once.

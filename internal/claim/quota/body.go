@@ -27,9 +27,6 @@ import (
 // limit, reset_at, status). A wait that only the body states is checked against the limit.
 func (j *judge) toldBody(id string) verdict.Claim {
 	denials := answer.Denied(j.Target)
-	if len(denials) == 0 {
-		return finding.TooFew(id, "no request was denied")
-	}
 	wrong := map[string][]*timeline.Observation{}
 	first := map[string]string{}
 	var order []string
@@ -57,11 +54,12 @@ func (j *judge) toldBody(id string) verdict.Claim {
 			fmt.Sprintf("#%d: %s; so in %s: %s", obs[0].Seq, first[name],
 				quantity.Plural(len(obs), "denial"), phrase.Seqs(obs))))
 	}
-	if compared == 0 {
-		return finding.Settle(id, "no denial states a wait, a limit, a reset or a status in a JSON body")
+	if compared == 0 && len(denials) > 0 {
+		return moot(id, "no denial states a wait, a limit, a reset or a status in a JSON body")
 	}
-	return finding.Settle(id, fmt.Sprintf("the bodies of %s were compared with their fields",
-		quantity.Plural(compared, "denial")), findings...)
+	return verdict.Settle(id, fmt.Sprintf("the bodies of %s were compared with their fields",
+		quantity.Plural(compared, "denial")), verdict.Of(compared, "denials with numbers in their body"),
+		findings...)
 }
 
 // member is a number or text of a body, with the name that the body gives it.

@@ -61,7 +61,8 @@ func (j *judge) counts(id string, tellers []teller) verdict.Claim {
 	text := fmt.Sprintf("%d of %s report the remaining quota that earlier requests leave",
 		compared-len(findings), quantity.Plural(compared, "answer"))
 	shown := findings[:min(len(findings), finding.Most)]
-	return finding.Settle(id, text+finding.Shown(len(findings)), shown...)
+	return verdict.Settle(id, text+finding.Shown(len(findings)),
+		verdict.Of(compared, "answers whose remaining units follow from an earlier one"), shown...)
 }
 
 // series follows the answers of one partition.

@@ -45,17 +45,18 @@ func (j *judge) toldLimit(id string, tellers []teller) verdict.Claim {
 			bad = append(bad, t.o)
 		}
 	}
+	chances := verdict.Of(judged, "answers that state a limit")
 	switch {
 	case len(bad) > 0:
 		text := fmt.Sprintf("%d of %s state a limit that is not the declared one", len(bad),
 			quantity.Plural(judged, "answer"))
-		return finding.Settle(id, text, finding.Witness(verdict.Finding{Kind: verdict.LimitOtherwise,
+		return verdict.Settle(id, text, chances, finding.Witness(verdict.Finding{Kind: verdict.LimitOtherwise,
 			Seen: int64(len(bad)), Rule: rule,
 			Text: text + ": " + first + "; so do " + phrase.Seqs(bad)}, bad...))
 	case judged > 0:
 		slices.Sort(seen)
-		return finding.Settle(id, fmt.Sprintf("the limit that %s state is the declared one: %s",
-			quantity.Plural(judged, "answer"), strings.Join(slices.Compact(seen), ", ")))
+		return verdict.Settle(id, fmt.Sprintf("the limit that %s state is the declared one: %s",
+			quantity.Plural(judged, "answer"), strings.Join(slices.Compact(seen), ", ")), chances)
 	case len(j.Limit) == 0:
 		return uncompared(id)
 	default:

@@ -74,6 +74,11 @@ func (j *judge) silent(id string, tellers []teller, what string, has func(header
 	return finding.TooFew(id, "no answer states "+what)
 }
 
+// moot returns the claim on something that the answers leave nothing to compare of. It does not count.
+func moot(id, text string) verdict.Claim {
+	return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: text, Moot: true}
+}
+
 // uncompared returns the claim on what is stated where no limit is declared.
 func uncompared(id string) verdict.Claim {
 	return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Text: "no limit is declared to compare with"}
@@ -108,8 +113,8 @@ func (j *judge) conventions(id string, tellers []teller) verdict.Claim {
 			bad++
 		}
 	}
-	return finding.Settle(id, fmt.Sprintf("%d of %s that state a quota break no rule", len(tellers)-bad,
-		quantity.Plural(len(tellers), "answer")),
+	return verdict.Settle(id, fmt.Sprintf("%d of %s that state a quota break no rule", len(tellers)-bad,
+		quantity.Plural(len(tellers), "answer")), verdict.Of(len(tellers), "answers that state a quota"),
 		all.Findings(len(tellers), "answer", "fields that state the quota")...)
 }
 
@@ -159,11 +164,12 @@ func (j *judge) agrees(id string, tellers []teller) verdict.Claim {
 		}
 	}
 	if compared == 0 {
-		return finding.Settle(id, fmt.Sprintf("%s state their quota in only one dialect",
+		return moot(id, fmt.Sprintf("%s state their quota in only one dialect",
 			quantity.Plural(len(tellers), "answer")))
 	}
-	return finding.Settle(id, fmt.Sprintf("the dialects of %s were compared",
-		quantity.Plural(compared, "answer")), append(limits.findings(), left.findings()...)...)
+	return verdict.Settle(id, fmt.Sprintf("the dialects of %s were compared",
+		quantity.Plural(compared, "answer")), verdict.Of(compared, "answers with two dialects"),
+		append(limits.findings(), left.findings()...)...)
 }
 
 // conflict collects the answers that contradict themselves, with the first contradiction in words.
@@ -203,6 +209,7 @@ func (j *judge) stable(id string, tellers []teller) verdict.Claim {
 	limits := map[policy][]int64{}
 	var told []string
 	var moved conflict
+	again := 0
 	for _, t := range tellers {
 		for _, q := range t.quotas {
 			limit := j.LimitOf(t.o)
@@ -210,6 +217,9 @@ func (j *judge) stable(id string, tellers []teller) verdict.Claim {
 			most := 1
 			if q.Name == "" {
 				most = max(1, len(limit))
+			}
+			if q.HasLimit && len(limits[k]) > 0 {
+				again++
 			}
 			switch {
 			case !q.HasLimit, slices.Contains(limits[k], q.Limit):
@@ -227,6 +237,7 @@ func (j *judge) stable(id string, tellers []teller) verdict.Claim {
 	}
 	slices.SortFunc(told,
 		func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
-	return finding.Settle(id, fmt.Sprintf("each partition gets one limit: %s",
-		strings.Join(slices.Compact(told), ", ")), moved.findings()...)
+	return verdict.Settle(id, fmt.Sprintf("each partition gets one limit: %s",
+		strings.Join(slices.Compact(told), ", ")), verdict.Of(again, "answers that state a limit again"),
+		moved.findings()...)
 }

@@ -49,14 +49,15 @@ func (j *judge) toldReset(id string, tellers []teller) verdict.Claim {
 	}
 	switch {
 	case judged > 0:
-		return finding.Settle(id, fmt.Sprintf("%d of %s state a possible reset%s", judged-bad,
-			quantity.Plural(judged, "answer"), finding.Shown(bad)), findings...)
+		return verdict.Settle(id, fmt.Sprintf("%d of %s state a possible reset%s", judged-bad,
+			quantity.Plural(judged, "answer"), finding.Shown(bad)),
+			verdict.Of(judged, "answers whose reset was compared with the limit"), findings...)
 	case len(j.Limit) == 0:
 		return uncompared(id)
 	case !resets:
 		return j.silent(id, tellers, "a reset", tellsReset)
 	default:
-		return finding.Settle(id, "no reset can be compared: an instant needs a Date field with it, "+
+		return moot(id, "no reset can be compared: an instant needs a Date field with it, "+
 			"and the limit a known recovery")
 	}
 }

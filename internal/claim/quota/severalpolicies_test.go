@@ -84,8 +84,8 @@ func TestLimitsThatAreToldMayBeOfSeveralPolicies(t *testing.T) {
 		{"two policies, three limits", two,
 			record(both(1, 200, 100, 100), both(2, 429, 5, 5), both(3, 429, 6, 6)), verdict.Pass,
 			verdict.Fail},
-		{"a phase with a limit of its own", one, record(both(1, 200, 5, 5), other(both(2, 429, 9, 9))),
-			verdict.Pass, verdict.Pass},
+		{"a phase with a limit of its own", one, record(both(1, 200, 5, 5), other(both(2, 429, 9, 9)),
+			both(3, 429, 5, 5)), verdict.Pass, verdict.Pass},
 	} {
 		known := recorded.Terms{Limit: parse(t, x.limit),
 			Own: map[string]spec.Limit{"other": parse(t, "fixed-window,rate=9/1m")}}

@@ -55,7 +55,8 @@ func NoWaits(*timeline.Timeline, spec.Limit) map[int]time.Duration {
 }
 
 // Sound checks what holds for every claim. Only Fail has findings, and only Inconclusive has a reason. The
-// kind, if set, is that of the id. Witnesses ascend, are in the recording, and lie in their span.
+// kind, if set, is that of the id. A Pass rests on enough chances. Witnesses ascend, are in the recording,
+// and lie in their span.
 func Sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 	t.Helper()
 	if (c.Verdict == verdict.Fail) != (len(c.Findings) > 0) ||
@@ -67,6 +68,7 @@ func Sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 	if !known && c.Reason != verdict.SetupFailed {
 		t.Errorf("%s: got kind %q, want the one of its id, with a sentence", c.ID, c.Kind)
 	}
+	rests(t, c)
 	for _, f := range c.Findings {
 		if len(f.Observations) == 0 || !slices.IsSorted(f.Observations) || f.Text == "" ||
 			f.Seen <= f.Bound && f.Kind != verdict.RetryAfterEarly {
@@ -79,6 +81,14 @@ func Sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
 				t.Errorf("finding %q: #%d is not inside %v to %v", f.Text, seq, f.From, f.To)
 			}
 		}
+	}
+}
+
+// rests checks that a Pass rests on enough chances.
+func rests(t *testing.T, c verdict.Claim) {
+	t.Helper()
+	if short := c.Chances.Short(); c.Verdict == verdict.Pass && short != "" {
+		t.Errorf("%s passes, although %s", c.ID, short)
 	}
 }
 

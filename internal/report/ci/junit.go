@@ -51,6 +51,8 @@ type junitCase struct {
 	Skipped   *junitMessage `xml:"skipped"`
 	Error     *junitMessage `xml:"error"`
 	Failure   *junitMessage `xml:"failure"`
+	// Basis is what a pass rests on.
+	Basis string `xml:"system-out,omitempty"`
 }
 
 type junitMessage struct {
@@ -105,7 +107,7 @@ func junitScenario(r *result.Run, s *result.Scenario, fails []evidence.Failure, 
 	}
 	claims, worst := s.Claims, verdict.Pass
 	for i := range claims {
-		if claims[i].Unpromised == "" {
+		if claims[i].Unpromised == "" && !claims[i].Moot {
 			worst = verdict.Worst(worst, claims[i].Verdict)
 		}
 	}
@@ -133,7 +135,8 @@ func junitScenario(r *result.Run, s *result.Scenario, fails []evidence.Failure, 
 // junitClaim returns one test case. Its time is zero, as claims share the time of their scenario, which its
 // first case carries.
 func junitClaim(s *result.Scenario, c *verdict.Claim, fails []evidence.Failure, o Options) junitCase {
-	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0)}
+	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0),
+		Basis: c.Basis()}
 	switch {
 	case c.Verdict == verdict.Fail && !s.Weighs(o.Strict):
 		m := junitFailure(c, fails)

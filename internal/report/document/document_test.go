@@ -34,7 +34,7 @@ func TestVerdictJSONIsThatOfTheDesign(t *testing.T) {
 	}
 	var gotAny, wantAny any
 	want := `{"schema":"rlcheck.verdict/v1","verdict":"fail","reason":"","measured":{"burst":[null,null],"rate_per_s":[null,null]},
-	 "partitions":[{"partition":"k1","verdict":"fail","reason":"","judged":2,
+	 "partitions":[{"partition":"k1","verdict":"fail","reason":"","judged":2,"asked":false,"tested":false,
 	   "findings":[{"kind":"over-admission","seen":110,"bound":109,"from_ns":12000000,"to_ns":942000000,"observations":[4,5],"text":"110 <= x"}],
 	   "measured":{"burst":[20,20],"rate_per_s":[9.97,null]}}]}`
 	if err := json.Unmarshal(got, &gotAny); err != nil {

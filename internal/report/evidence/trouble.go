@@ -37,7 +37,7 @@ func Troubles(s *result.Scenario) []Trouble {
 	}
 	for i := range s.Claims {
 		c := &s.Claims[i]
-		if c.Unpromised != "" { // it is a note of the run
+		if c.Unpromised != "" || c.Moot { // it is a note of the run
 			continue
 		}
 		if c.Reason == verdict.UnclassifiedStatus && s.FromCache() { // a cache gave it, so by no rule

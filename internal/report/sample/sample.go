@@ -146,8 +146,11 @@ func Passing(t testing.TB) result.Scenario {
 		}}
 	s.Claims = []verdict.Claim{
 		{ID: "conformance", Kind: verdict.ClaimConformance,
-			Verdict: verdict.Pass, Text: "680 decisions on 2 partitions conform"},
-		{ID: "retry-after", Verdict: verdict.Pass, Text: "580 of 580 denials have a valid Retry-After"},
+			Verdict: verdict.Pass, Text: "680 decisions on 2 partitions conform",
+			Chances: verdict.Chances{Seen: 2, Demanded: 1,
+				Of: "clients that were answered more often than the limit admits"}},
+		{ID: "retry-after", Verdict: verdict.Pass, Text: "580 of 580 denials have a valid Retry-After",
+			Chances: verdict.Of(580, "denials read for Retry-After")},
 	}
 	return s
 }
@@ -184,7 +187,8 @@ func Failing(t testing.TB) result.Scenario {
 			Findings: []verdict.Finding{f}},
 		{ID: "retry-after-honored", Kind: verdict.ClaimRetryAfterHonored,
 			Verdict: verdict.Fail, Text: "3 of 12 clients that waited as told were denied again"},
-		{ID: "denied-p99", Verdict: verdict.Pass, Text: "denied p99 1.19 ms, at most 20.00 ms"},
+		{ID: "denied-p99", Verdict: verdict.Pass, Text: "denied p99 1.19 ms, at most 20.00 ms",
+			Chances: verdict.Of(12, "denied answers that were timed")},
 	}
 	return s
 }

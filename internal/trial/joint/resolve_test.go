@@ -19,7 +19,8 @@ func measuring(t *testing.T, id, limit string, lo, hi float64) result.Scenario {
 	}
 	j := &verdict.Judgement{Verdict: verdict.Pass,
 		Measured: verdict.Measured{Burst: verdict.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true}}}
-	c := verdict.Claim{ID: "conformance", Kind: verdict.ClaimConformance, Verdict: verdict.Pass}
+	c := verdict.Claim{ID: "conformance", Kind: verdict.ClaimConformance, Verdict: verdict.Pass,
+		Chances: verdict.Of(1, "clients")}
 	s := result.Scenario{ID: id, Kind: result.Required, Limit: l, Judgement: j,
 		Verdict: verdict.Pass, TimelinePath: id + "/timeline.ndjson", Claims: []verdict.Claim{c}}
 	if s.Header.Judged.BurstExact = true; lo != hi {

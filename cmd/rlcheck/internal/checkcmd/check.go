@@ -164,8 +164,9 @@ func checkAll(e *cli.Env, names []string, f Flags) error {
 		if err != nil {
 			return err
 		}
-		one.kept.replay, all[i], worst = f.replay(group), one.judges, verdict.Worst(worst, j.Verdict)
+		one.kept.replay, all[i] = f.replay(group), one.judges
 		r.Scenarios = append(r.Scenarios, one.kept.scenario(name, one.judges, j, counts))
+		worst = verdict.Worst(worst, r.Scenarios[i].Verdict)
 		if several {
 			one.asJudged(&r.Scenarios[i], name)
 		}
@@ -324,6 +325,11 @@ func writeVerdict(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Pan
 	}
 	if j.Verdict == verdict.Pass {
 		fmt.Fprintf(w, "PASS  %s\n", worth(judges, j))
+		for i := range s.Claims {
+			if basis := s.Claims[i].Basis(); basis != "" {
+				fmt.Fprintf(w, "      %s\n", basis)
+			}
+		}
 	}
 	fmt.Fprintf(w, "%s in %s: %s allowed, %s denied, %s unknown\n", quantity.Plural(c.Sent, "request"),
 		quantity.Plural(len(j.Partitions), "partition"), quantity.Thousands(c.Allowed),
