@@ -86,8 +86,7 @@ nothing: only the judge does.`,
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of all random choices")
 	fl.DurationVar(&f.answer, "answer", time.Millisecond, "how long an answer takes")
-	fl.StringVar(&f.read.Format, "format", "ndjson", "for --from: ndjson, csv, nginx, nginx-json, "+
-		"haproxy, envoy, envoy-json, caddy or alb")
+	fl.StringVar(&f.read.Format, "format", "ndjson", "for --from: ndjson, csv, "+checkcmd.LogFormats())
 	fl.StringToStringVar(&f.read.Columns, "columns", nil,
 		"for --from: names that the file uses instead: sent_ns=start,...")
 	f.read.Log.AddReading(cmd)
@@ -299,8 +298,8 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 	open := map[string]checkcmd.Opener{"ndjson": ndjson.NewReader,
 		"csv": ndjson.NewCSVReader}[f.read.Format]
 	if open == nil {
-		return timeline.Header{}, cli.Usagef("--format %q: the formats are ndjson, csv, nginx, "+
-			"nginx-json, haproxy, envoy, envoy-json, caddy and alb", f.read.Format)
+		return timeline.Header{}, cli.Usagef("--format %q: the formats are ndjson, csv, %s", f.read.Format,
+			checkcmd.LogFormats())
 	}
 	var caches headers.Caches
 	r := open(in, name, ndjson.Options{Columns: f.read.Columns, Outcome: ndjson.StatusOutcome})

@@ -1,9 +1,10 @@
 package accesslog
 
 import (
+	"cmp"
 	"fmt"
 	"hash/maphash"
-	"math"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/ndjson"
@@ -29,13 +30,16 @@ type hygiene struct {
 	wrapper string
 	// fine is the coarsest step of the times.
 	fine int64
-	// lastLine is the end of the request in the line before. jumps counts the lines that ended long before
-	// it, and eras has the first few of these.
+	// lastLine is the end of the request in the line before. jumps counts the lines that ended before it, and
+	// eras has those that did so by most, in descending order.
 	lastLine int64
 	jumps    int
 	eras     []era
 	// parity is the exclusive or of the hashes of all lines. It is 0 if each stands an even number of times.
-	parity uint64
+	// distinct counts the lines that differ from the line before, whose hash is lastSum.
+	parity   uint64
+	distinct int
+	lastSum  uint32
 }
 
 // era begins with a line whose clock is by so much behind that of the line before.
@@ -44,9 +48,12 @@ type era struct {
 	back int64
 }
 
-// mostEras is how many steps of the clock are believed. More steps back are those of workers that write their
-// lines together, or of a log that was shuffled, whose times are right.
+// mostEras is how many steps of the clock are believed. If more are about as large, they are those of workers
+// that are busy or write their lines together, or of a log that was shuffled, and the times are right.
 const mostEras = 3
+
+// mostChance is how many different lines may stand an even number of times by chance.
+const mostChance = 10
 
 var hashSeed = maphash.MakeSeed()
 
@@ -109,10 +116,13 @@ func (h *hygiene) wrapped(by string) {
 // order of their ends.
 func (h *hygiene) stepped(s span, number int) {
 	back := h.lastLine - s.end
-	if h.lastLine != 0 && back > int64(usualLag)+s.step {
-		if h.jumps++; h.jumps <= mostEras {
-			h.eras = append(h.eras, era{uint32(number), back})
-		}
+	if h.lastLine != 0 && back > s.disorder {
+		h.jumps++
+		at, _ := slices.BinarySearchFunc(h.eras, back, func(e era, back int64) int {
+			return cmp.Compare(back, e.back)
+		})
+		h.eras = slices.Insert(h.eras, at, era{uint32(number), back})
+		h.eras = h.eras[:min(len(h.eras), mostEras+1)]
 	}
 	h.lastLine = s.end
 }
@@ -133,30 +143,43 @@ func (l *Log) flaws(r *reader) {
 	if h.holes > 0 {
 		say(h.holeLine, "%s left out, as a rotation of the file leaves them: requests may be missing there",
 			quantity.Plural(h.holes, "zero byte"))
-		l.Lossy = l.Lossy || h.holeLine > 1
+		l.Lossy = l.Lossy || h.holeLine > 1 || r.o.Complete
 	}
 	if h.cut > 0 {
-		say(h.cutLine, "%s, at the beginning or the end, cannot be read and is left out as cut",
+		say(h.cutLine, "%s at the beginning or the end left out as cut: it cannot be read",
 			quantity.Plural(h.cut, "line"))
 	}
-	l.Edges = h.cut
-	if h.jumps > mostEras {
+	l.Edges, l.Lossy = h.cut, l.Lossy || h.cut > 0 && r.o.Complete
+	l.steps(h, say)
+	l.copies = copies{fine: h.fine <= millisecond || r.row.unique,
+		doubled: h.parity == 0 && h.distinct >= mostChance}
+	if l.order.n > 3 && r.longest > 10*max(r.lastEnd-r.firstTo, second) && r.o.MaxDuration == 0 {
+		say(0, "a request took up to %s in a log of %s: if its unit is another, name it (--columns "+
+			"NAME=FIELD:ms)", time.Duration(r.longest).Round(time.Millisecond),
+			time.Duration(r.lastEnd-r.firstTo).Round(time.Millisecond))
+	}
+}
+
+// steps finds out where the clock was set back.
+func (l *Log) steps(h *hygiene, say func(line int, format string, a ...any)) {
+	usual := int64(0) // how far lines are out of order if that is usual
+	if len(h.eras) > mostEras {
+		usual = 2 * h.eras[mostEras].back
+	}
+	for _, e := range h.eras {
+		if e.back > usual {
+			l.eras = append(l.eras, e)
+		}
+	}
+	slices.SortFunc(l.eras, func(a, b era) int { return cmp.Compare(a.line, b.line) })
+	if n := h.jumps - len(l.eras); n > 0 && usual > int64(usualLag) {
 		say(int(h.eras[0].line), "the lines are out of order %s, by up to %s; their times are believed",
-			quantity.Plural(h.jumps, "time"), time.Duration(r.late).Round(time.Millisecond))
-	} else {
-		l.eras = h.eras
+			quantity.Plural(n, "time"), time.Duration(h.eras[0].back).Round(time.Millisecond))
 	}
 	for _, e := range l.eras {
 		say(int(e.line), "its request ended %s before that of the line before: the clock was set back, or "+
 			"lines are out of order; what comes before is not counted with what comes after",
 			time.Duration(e.back).Round(time.Millisecond))
-	}
-	l.copies = copies{fine: h.fine <= millisecond || r.row.unique, doubled: h.parity == 0 && l.order.n > 3}
-	if l.order.n > 3 && r.lastEnd > math.MinInt64 && r.longest > 10*max(r.lastEnd-r.firstTo, second) &&
-		r.o.MaxDuration == 0 {
-		say(0, "a request took up to %s in a log of %s: if its unit is another, name it (--columns "+
-			"NAME=FIELD:ms)", time.Duration(r.longest).Round(time.Millisecond),
-			time.Duration(r.lastEnd-r.firstTo).Round(time.Millisecond))
 	}
 }
 

@@ -103,6 +103,9 @@ func apache(format string) (before, name, after string, most int, found bool, er
 	if rest == "" {
 		return "", "", "", 0, false, &OptionError{"Layout", `"%"`, "a letter must follow", ""}
 	}
+	if rest[0] == 't' && argument == "" { // it stands in brackets
+		return before + "[", "t", "]" + rest[1:], 0, true, nil
+	}
 	name = rest[:1]
 	if argument != "" {
 		name = strings.ToLower(argument) + name

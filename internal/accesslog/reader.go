@@ -268,7 +268,8 @@ func (r *reader) bad(number int, f flaw) {
 	e := ndjson.ParseError{Line: number, What: f.what, Why: f.why, Mend: f.mend}
 	if r.o.SkipBad && !f.final || f.soft {
 		r.skip(e)
-		r.out.Lossy = true
+		// Who skips lines and says that the log is complete says that they are no requests.
+		r.out.Lossy = r.out.Lossy || f.soft || !r.o.Complete
 		return
 	}
 	r.problems.final = r.problems.final || f.final
@@ -367,7 +368,10 @@ func (r *reader) take(line []byte, number int) flaw {
 	hits := r.out.Caches.Hits
 	rec := r.record(s, status, sure, uint32(number))
 	sum := maphash.Bytes(hashSeed, inner)
-	rec.sum, r.parity = uint32(sum), r.parity^sum
+	if rec.sum = uint32(sum); rec.sum != r.lastSum {
+		r.distinct, r.lastSum = r.distinct+1, rec.sum
+	}
+	r.parity ^= sum
 	if r.o.WithoutCached && r.out.Caches.Hits > hits {
 		return flaw{}
 	}
@@ -488,8 +492,6 @@ func (r *reader) number(value []byte) uint32 {
 		if r.out.names[k] != string(name) {
 			r.clients[string(name)] = k
 		}
-	} else if !bytes.Equal(name, value) {
-		r.out.Respelled++
 	}
 	r.numbers[string(value)] = k
 	return k
@@ -598,6 +600,7 @@ func (r *reader) log() *Log {
 			l.Doubtful += r.doubts[i].perhaps
 		}
 	}
+	l.Respelled = len(r.numbers) - len(l.names)
 	l.zero = time.Unix(0, l.order.first).Unix() * second // the whole second before it
 	l.Header = timeline.Header{Started: time.Unix(0, l.zero).UTC(), WallError: r.o.WallError}
 	if r.row.relative {
@@ -617,7 +620,7 @@ func (r *reader) log() *Log {
 			l.Header.CompleteUntil = time.Duration(max(r.lastEnd-unseenLate*r.late-took-l.zero, 1))
 		}
 	}
-	l.Lossy = !r.o.Complete && (l.Lossy || r.row.lossy) || len(l.eras) > 0
+	l.Lossy = l.Lossy || !r.o.Complete && r.row.lossy || len(l.eras) > 0
 	marks := l.copies
 	for i := range l.records {
 		marks.mark(l, &l.records[i])

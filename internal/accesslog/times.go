@@ -42,8 +42,8 @@ type span struct {
 	from, to int64
 	// end is when the request ended, or an earlier instant. done is when it surely had ended.
 	end, done int64
-	// step is how coarse the times are.
-	step int64
+	// step is how coarse the times are. Requests may end by up to disorder before that of the line before.
+	step, disorder int64
 	// local: the logged time has no zone.
 	local bool
 	// whole: the answer was sent to its last byte, and not after done.
@@ -113,6 +113,7 @@ func (r *reader) span() (s span, f flaw) {
 	early, late := r.lags()
 	s.from, s.to, s.end = start.ns-early-t.slack, over+late+t.slack, end.ns
 	s.step, s.done, s.local = max(start.step, end.step, either.step), s.to, r.unzoned && !t.utc
+	s.disorder = max(late, int64(readingsApart)) + s.step
 	s.whole = known && r.whollySent()
 	if known || began {
 		r.narrow(&s, begun+late+t.slack)

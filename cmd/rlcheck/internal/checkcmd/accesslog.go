@@ -89,8 +89,8 @@ func (f *Flags) logOnly() error {
 	return nil
 }
 
-// logFormats lists the formats of access logs.
-func logFormats() string {
+// LogFormats lists the formats of access logs.
+func LogFormats() string {
 	var names []string
 	for _, f := range accesslog.Formats() {
 		names = append(names, string(f))
@@ -98,8 +98,8 @@ func logFormats() string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// readDenied reads --denied, --allowed and --would-deny. The limiter's own word takes the place of 429.
-func (f *Flags) readDenied() error {
+// ReadDenied reads --denied, --allowed and --would-deny. The limiter's own word takes the place of 429.
+func (f *Flags) ReadDenied() error {
 	var statuses []string
 	for _, text := range append(slices.Clone(f.denied), f.Log.wouldDeny...) {
 		if !strings.Contains(text, "=") {
@@ -113,7 +113,7 @@ func (f *Flags) readDenied() error {
 		f.Log.denials = append(f.Log.denials, m)
 	}
 	if len(f.Log.denials) > 0 && !f.Changed("denied") {
-		statuses = nil
+		statuses, f.Denied = nil, nil
 	}
 	set, err := accesslog.ParseStatuses(statuses)
 	if err != nil {
@@ -328,6 +328,8 @@ func logNotes(e *cli.Env, l *accesslog.Log, files []accesslog.File, f *Flags) {
 			" (name them with --allowed or --denied)")
 	}
 	switch {
+	case f.Log.Complete && l.Lossy:
+		remark(e, f, true, "requests may be missing all the same, so no denial is judged")
 	case f.Log.Complete:
 	case l.Lossy:
 		remark(e, f, false, "requests may be missing, so no denial is judged (write --complete if none "+

@@ -89,7 +89,7 @@ With --client, check judges the clients in a recording of rlcheck serve: whether
 			f.Changed = cmd.Flags().Changed
 			f.Typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
 			f.replay = func(names []string) []string { return replayWords(cmd, names) }
-			if err := f.readDenied(); err != nil {
+			if err := f.ReadDenied(); err != nil {
 				return err
 			}
 			if f.clients.on {
@@ -110,7 +110,7 @@ With --client, check judges the clients in a recording of rlcheck serve: whether
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(Formats(), ", ")+
 		" (repeatable; default text; json is rlcheck.verdict/v1)")
 	fl.StringVar(&f.Format, "format", "ndjson",
-		"format of the file: ndjson, csv, or that of a log: "+logFormats())
+		"format of the file: ndjson, csv, or that of a log: "+LogFormats())
 	fl.StringToStringVar(&f.Columns, "columns", nil,
 		"names that the file uses instead: sent_ns=start,...; partition= if no column is the partition")
 	fl.StringSliceVar(&f.denied, "denied", []string{"429"}, "statuses that are denials if a line has no "+

@@ -69,7 +69,7 @@ func judgeFile(e *cli.Env, names []string, f *Flags) (*verdict.Judgement, timeli
 		return judgeTimeline(e, in, name, f, ndjson.NewReader)
 	}
 	return nil, timeline.Counts{},
-		cli.Usagef("--format %q: the formats are ndjson, csv, %s", f.Format, logFormats())
+		cli.Usagef("--format %q: the formats are ndjson, csv, %s", f.Format, LogFormats())
 }
 
 // Opener opens a recording of one format.

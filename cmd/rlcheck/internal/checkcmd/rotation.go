@@ -38,7 +38,9 @@ func (f *Flags) oneLog(names []string) [][]string {
 				(unrotated(group[0]) == unrotated(name) || accesslog.InParts(format))
 		}
 		if i := slices.IndexFunc(groups, same); i >= 0 {
-			groups[i] = append(groups[i], name)
+			if !slices.Contains(groups[i], name) {
+				groups[i] = append(groups[i], name)
+			}
 		} else {
 			groups = append(groups, []string{name})
 		}

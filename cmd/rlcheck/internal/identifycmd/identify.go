@@ -113,8 +113,7 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 	fl.BoolVar(&f.clients, "clients", true,
 		"ask as other clients too (header, address, path, method, connection), to find what tells "+
 			"clients apart")
-	fl.StringVar(&f.format, "format", "", "format of an access log: nginx, nginx-json, haproxy, envoy, "+
-		"envoy-json, caddy or alb")
+	fl.StringVar(&f.format, "format", "", "format of an access log: "+checkcmd.LogFormats())
 	f.log.Add(cmd)
 	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: table, json or html (repeatable)")
 	fl.StringVar(&f.Out, "out", "", "folder of the recording (default reports/<start>)")
@@ -458,9 +457,10 @@ func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bo
 	c := checkcmd.Flags{Format: f.format, Denied: f.denied, Log: f.log, Changed: changed, Typed: changed}
 	if !slices.Contains(accesslog.Formats(), accesslog.Format(f.format)) {
 		return nil,
-			cli.Usagef("--format %q: the formats are nginx, nginx-json, haproxy, envoy, envoy-json, "+
-				"caddy and alb",
-				f.format)
+			cli.Usagef("--format %q: the formats are %s", f.format, checkcmd.LogFormats())
+	}
+	if err := c.ReadDenied(); err != nil {
+		return nil, err
 	}
 	file, err := checkcmd.OpenTimeline(name)
 	if err != nil {
