@@ -14,6 +14,18 @@ import (
 // neither written nor read.
 const MaxLine = 1 << 20
 
+// What a small compressed file may unpack to, and is not read to its end: a line of more than endlessLine
+// bytes, or more than mostBlank blank lines in a row.
+const (
+	endlessLine = 64 << 20
+	mostBlank   = 1 << 20
+)
+
+var (
+	errEndless = errors.New("a line is longer than 64 MiB: this is no recording, and the rest is not read")
+	errBlank   = errors.New("a million lines in a row are blank: this is no recording, and the rest is not read")
+)
+
 var errLongLine = errors.New("line too long")
 
 // Lines reads a text file line by line as Reader does: plain, gzip or zstd, with line ends LF or CRLF. It is
@@ -63,6 +75,8 @@ type lines struct {
 	long []byte
 	// number is the number of the last line that was returned, from 1.
 	number int
+	// blank is how many lines before the next one are blank.
+	blank int
 	// cut: the last line that was returned had no line end.
 	cut bool
 }
@@ -89,7 +103,13 @@ func (l *lines) next() ([]byte, error) {
 	l.cut = err == io.EOF
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
-	if len(line) > MaxLine {
+	if l.blank++; len(bytes.TrimSpace(line)) > 0 {
+		l.blank = 0
+	}
+	switch {
+	case l.blank > mostBlank:
+		return nil, errBlank
+	case len(line) > MaxLine:
 		return nil, errLongLine
 	}
 	return line, nil
@@ -99,8 +119,11 @@ func (l *lines) next() ([]byte, error) {
 // keeps only enough to see that.
 func (l *lines) rest(start []byte) ([]byte, error) {
 	l.long = append(l.long[:0], start...)
-	for {
+	for n := len(start); ; {
 		part, err := l.r.ReadSlice('\n')
+		if n += len(part); n > endlessLine {
+			return l.long, errEndless
+		}
 		if len(l.long) <= MaxLine+2 {
 			l.long = append(l.long, part...)
 		}

@@ -209,3 +209,32 @@ func TestReadingDoesNotAllocateForEachObservation(t *testing.T) {
 		t.Errorf("%v allocations for %d observations", allocs, n)
 	}
 }
+
+// endless is a file that repeats a text, until much more was read than any file needs.
+type endless struct {
+	text string
+	left int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left -= len(p); e.left < 0 {
+		return 0, io.EOF
+	}
+	for i := range p {
+		p[i] = e.text[i%len(e.text)]
+	}
+	return len(p), nil
+}
+
+// TestWhatHasNoEndIsNotRead: a file of nothing but blank lines, or one line, is given up early, as a few
+// kilobytes may unpack to gigabytes of it.
+func TestWhatHasNoEndIsNotRead(t *testing.T) {
+	for text, want := range map[string]string{"\n": "a million lines", " \n": "a million lines",
+		"x": "a line is longer than 64 MiB"} {
+		file := &endless{text, 256 << 20}
+		_, err := Read(file, "x", Options{})
+		if err == nil || !strings.Contains(err.Error(), want) || file.left < 0 {
+			t.Errorf("%q: got %v, want %q before the end", text, err, want)
+		}
+	}
+}
