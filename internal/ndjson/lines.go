@@ -23,7 +23,8 @@ const (
 
 var (
 	errEndless = errors.New("a line is longer than 64 MiB: this is no recording, and the rest is not read")
-	errBlank   = errors.New("a million lines in a row are blank: this is no recording, and the rest is not read")
+	errBlank   = errors.New("a million lines in a row are blank: this is no recording, and the rest is not " +
+		"read")
 )
 
 var errLongLine = errors.New("line too long")

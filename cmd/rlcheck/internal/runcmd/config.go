@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,6 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
@@ -33,6 +36,11 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *Flags) ([]strin
 		}
 	}
 	f.filed = c.Target != "" && !cmd.Flags().Changed("target")
+	if f.config == "" {
+		if err := stays(name, c); err != nil {
+			return nil, err
+		}
+	}
 	if f.Request.Curl == "" { // its URL is the one on the command line
 		use("target", c.Target)
 	}
@@ -56,6 +64,7 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *Flags) ([]strin
 	}
 	if len(args) == 0 && len(c.Scenarios) > 0 {
 		args, used = c.Scenarios, append(used, "scenarios")
+		f.unnamed = f.config == ""
 	}
 	if len(used) == 0 {
 		used = []string{"nothing beyond the defaults"}
@@ -91,4 +100,55 @@ func readConfig(e *cli.Env, path string) (*grammar.Config, string, error) {
 		return nil, "", err
 	}
 	return c, name, nil
+}
+
+// stays refuses files that a configuration which nobody named writes or reads outside of its folder.
+func stays(name string, c *grammar.Config) error {
+	var errs []error
+	refuse := func(key, path, flag string) {
+		if path != "" && !below(path) {
+			errs = append(errs, cli.Usagef("%s: %s: %q is outside of the folder (name it with %s, or the "+
+				"configuration with --config)", name, key, path, flag))
+		}
+	}
+	for _, o := range c.Outputs {
+		_, path, _ := strings.Cut(o, "=")
+		refuse("outputs", path, "-o")
+	}
+	refuse("keys", c.Keys, "--keys")
+	return errors.Join(errs...)
+}
+
+// below tells whether a path is below the working folder, with no symbolic link on the way.
+func below(path string) bool {
+	if !filepath.IsLocal(path) {
+		return false
+	}
+	for p := filepath.Clean(path); p != "."; p = filepath.Dir(p) {
+		if info, err := os.Lstat(p); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// unasked refuses commands of scenarios that only a configuration names which nobody named: it may be that of
+// somebody else's folder. Commands that the user wrote in --set are asked for.
+func unasked(f *Flags, chosen []*scenario.Scenario) error {
+	if !f.unnamed || f.commands || f.dryRun {
+		return nil
+	}
+	var errs []error
+	for _, s := range chosen {
+		for i := range s.Phases {
+			p := &s.Phases[i]
+			said := func(set string) bool { return strings.Contains(set, p.Event.Command) }
+			if p.Event.Command != "" && !slices.ContainsFunc(f.Set, said) {
+				errs = append(errs, cli.Usagef("%s: phase %s would run %q on this machine, and only %s "+
+					"names the scenario (name %s on the command line, or add --allow-commands)", s.ID, p.Name,
+					p.Event.Command, sources.ConfigName, s.File))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }

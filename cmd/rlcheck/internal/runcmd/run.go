@@ -37,8 +37,9 @@ type Flags struct {
 	wallError                                          time.Duration
 	Request                                            request.Flags
 	fleet                                              fleetFlags
-	// filed tells that Target comes from a configuration, not from the user.
-	filed bool
+	// filed tells that Target comes from a configuration, not from the user. unnamed tells that so do the
+	// scenarios, and that nobody named the configuration. commands: its commands may run.
+	filed, unnamed, commands bool
 	// led is a run with agents, otherwise nil.
 	led *leading
 	// TLS has the certificates of Request, once they were read.
@@ -94,6 +95,8 @@ little beside others is recorded again alone.`,
 	fl.BoolVar(&f.compress, "compress", false, "keep recordings as timeline.ndjson.gz")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
 	fl.StringSliceVar(&f.Allow, "allow", nil, "a host that may be reached although its address is public")
+	fl.BoolVar(&f.commands, "allow-commands", false,
+		"run the commands of scenarios that only "+sources.ConfigName+" names")
 	fl.StringVar(&f.redis, "redis", "",
 		"where the embedded target keeps its state: a redis:// URL, or embedded (default memory); with "+
 			"--agents, where the agents meet")
@@ -152,7 +155,8 @@ func runAll(e *cli.Env, args []string, f Flags) error {
 		e.Say.Line(note)
 	}
 	red := redact.New(chosen, opts.Set, f.redis)
-	err = errors.Join(placeless(&f, chosen), limitSaid(chosen, red), openly(e, chosen, given, &f))
+	err = errors.Join(placeless(&f, chosen), limitSaid(chosen, red), openly(e, chosen, given, &f),
+		unasked(&f, chosen))
 	if err != nil {
 		return err
 	}
