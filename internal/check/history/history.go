@@ -48,6 +48,8 @@ type History struct {
 	// either is the memory of Possible, where Possible differs from Admitted. whole: Admitted is All.
 	either []Event
 	whole  bool
+	// certain is what Certain returns; nil: it was not asked for.
+	certain *Certain
 	// Crowded: there are very many partitions, or this one is large. A plain explanation is then looked for
 	// first.
 	Crowded bool
@@ -109,6 +111,7 @@ func NewEvent(o *Observation, w Widening, end int64) Event {
 
 // Split fills the derived slices of h from h.All. It reuses the memory of these slices.
 func (h *History) Split() {
+	h.certain = nil
 	var admitted, possible, denied int
 	for i := range h.All {
 		switch h.All[i].Outcome {
@@ -180,13 +183,19 @@ func (h *History) Counted(all bool) []Event {
 	return h.Possible
 }
 
-// Surely returns the events that were surely counted by a policy which counts denied requests too.
-func (h *History) Surely() []Event {
-	lost := func(ev Event) bool { return !ev.Surely(true) }
-	if !slices.ContainsFunc(h.All, lost) {
-		return h.All
+// Certain returns the count of the events that were surely counted by a policy which counts denied requests
+// too.
+func (h *History) Certain() *Certain {
+	if h.certain == nil {
+		lost := func(ev Event) bool { return !ev.Surely(true) }
+		evs := h.All
+		if slices.ContainsFunc(evs, lost) {
+			evs = slices.DeleteFunc(slices.Clone(evs), lost)
+		}
+		h.certain = NewCertain(evs)
 	}
-	return slices.DeleteFunc(slices.Clone(h.All), lost)
+	c := *h.certain
+	return &c
 }
 
 // CountedEnds returns the ends of the events that Counted returns, ascending.

@@ -59,6 +59,9 @@ func NewCertain(evs []Event) *Certain {
 	return c
 }
 
+// Events returns the events that are counted, ascending by Start.
+func (c *Certain) Events() []Event { return c.evs }
+
 // Within returns the units of the events other than ev with Start > after and End < before.
 func (c *Certain) Within(after, before int64, ev Event) int64 {
 	from := c.firstAfter(after)

@@ -8,12 +8,15 @@ import (
 )
 
 // The phase is measured on partitions of up to phaseLimit observations, to a phaseParts-th of the window. It
-// is measured to a fewParts-th at least if more would take over phaseWork judged observations.
+// is measured to a fewParts-th at least if more would take over phaseWork judged observations. Of more than
+// fewPartitions partitions, each is measured to a coarser part, as no verdict depends on so many phases.
 const (
 	phaseLimit = 20_000
 	phaseParts = 1 << 9
 	fewParts   = 1 << 4
 	phaseWork  = 1 << 24
+
+	fewPartitions = 4
 )
 
 // phase returns the shortest interval that holds all window phases that the partition does not refute. Its
@@ -30,7 +33,8 @@ func (g Gauge) phase(pol spec.Policy) verdict.Interval {
 		Scratch: g.Ask}
 	s.Begin(g.Box)
 	n := len(g.History.All)
-	parts := min(max(g.Case.share(phaseWork, n)/(n+1), fewParts), phaseParts)
+	most := max(phaseParts/max(len(g.Case.Parts)/fewPartitions, 1), fewParts)
+	parts := min(max(g.Case.share(phaseWork, n)/(n+1), fewParts), most)
 	left := s.Survivors(g.Box, max((g.Box.To-g.Box.From)/int64(parts), 1))
 	whole := g.Box.To-g.Box.From >= size-1
 	if len(left) == 0 || whole && len(left) == 1 && left[0] == g.Box {

@@ -27,7 +27,7 @@ type charged struct {
 // history whether the certainly counted events leave room for it.
 type counting interface {
 	Bound
-	overCounting(h *history.History, counted []history.Event) *Breach
+	overCounting(h *history.History, counted *history.Certain) *Breach
 }
 
 // chargesOf returns the charges of h as a history of admissions, with the Seq of their requests.
@@ -44,7 +44,7 @@ func (c charged) Over(h *history.History) *Breach {
 	if br := tooDear(h.Admitted, c.Scope().Full); br != nil {
 		return br
 	}
-	br := c.overCounting(h, chargesOf(h).Admitted)
+	br := c.overCounting(h, history.NewCertain(chargesOf(h).Admitted))
 	if br == nil {
 		return nil
 	}
@@ -75,7 +75,8 @@ func (c charged) Scope() Scope {
 // were certainly made before it. Each charge is placed at its earliest. Between the ends of two charges the
 // level only falls. So it tries the ends of charges, at which the charge itself may come after, and the ends
 // of the interval.
-func (b Bucket) overCounting(h *history.History, certain []history.Event) *Breach {
+func (b Bucket) overCounting(h *history.History, counted *history.Certain) *Breach {
+	certain := counted.Events()
 	for _, i := range h.AdmittedByEnd {
 		ev := h.Admitted[i]
 		var before []history.Event

@@ -112,7 +112,7 @@ func (c Counter) Over(h *history.History) *Breach {
 	if br := c.overAdmitted(h); br != nil || !c.all {
 		return br
 	}
-	return c.overCounting(h, h.Surely())
+	return c.overCounting(h, h.Certain())
 }
 
 func (c Counter) overAdmitted(h *history.History) *Breach {
@@ -188,9 +188,8 @@ func (c Counter) breachAt(h *history.History, y, k int64) *Breach {
 // overCounting asks of each admission that must lie in one window whether the certain load leaves room for
 // it. It takes the count at its start and the weight at its end: the count may have grown later, the weight
 // may have fallen.
-func (c Counter) overCounting(h *history.History, counted []history.Event) *Breach {
-	sure := c.sureUnits(counted)
-	all := history.NewCertain(counted)
+func (c Counter) overCounting(h *history.History, counted *history.Certain) *Breach {
+	sure := c.sureUnits(counted.Events())
 	for _, i := range h.AdmittedByEnd {
 		ev := h.Admitted[i]
 		k := c.first(ev.Start)
@@ -201,14 +200,14 @@ func (c Counter) overCounting(h *history.History, counted []history.Event) *Brea
 		if c.anchored && k == 0 {
 			begin = history.MinTime // no counted request came before
 		}
-		cur := all.Within(begin-1, ev.Start, ev)
+		cur := counted.Within(begin-1, ev.Start, ev)
 		load := c.lightest(sure.in(k-1), k, ev.End) + cur + ev.Cost - 1
 		if load < c.quota {
 			continue
 		}
 		br := &Breach{Kind: verdict.OverAdmission, Seen: load + 1, Bound: c.quota, Windows: 2, Roomless: true,
 			Events: []history.Event{ev}}
-		for _, other := range counted {
+		for _, other := range counted.Events() {
 			lo, hi := c.first(other.Start), c.last(other.End)
 			if other.Seq != ev.Seq && lo == hi && (lo == k-1 || lo == k && other.End < ev.Start) {
 				br.Events = append(br.Events, other)

@@ -38,7 +38,7 @@ func (f fixed) Over(h *history.History) *Breach {
 		return br
 	}
 	if f.all {
-		if br := f.overCounting(h, h.Surely()); br != nil {
+		if br := f.overCounting(h, h.Certain()); br != nil {
 			return br
 		}
 	}
@@ -51,7 +51,7 @@ func (f fixed) Over(h *history.History) *Breach {
 }
 
 // overCounting asks as a ring with one slot does.
-func (f fixed) overCounting(h *history.History, counted []history.Event) *Breach {
+func (f fixed) overCounting(h *history.History, counted *history.Certain) *Breach {
 	return ring{f.Grid, 1, f.quota, f.all}.overCounting(h, counted)
 }
 

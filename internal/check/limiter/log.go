@@ -45,7 +45,7 @@ func (l windowLog) Over(h *history.History) *Breach {
 		return br
 	}
 	if l.all {
-		if br := l.overCounting(h, h.Surely()); br != nil {
+		if br := l.overCounting(h, h.Certain()); br != nil {
 			return br
 		}
 	}
@@ -71,16 +71,15 @@ func (l windowLog) overSpan(h *history.History, k int64) *Breach {
 
 // overCounting asks of each admission whether some instant of its interval leaves room for it. The certainly
 // counted units in the window before that instant, and its own, are at most the quota.
-func (l windowLog) overCounting(h *history.History, counted []history.Event) *Breach {
-	c := history.NewCertain(counted)
+func (l windowLog) overCounting(h *history.History, counted *history.Certain) *Breach {
 	for _, i := range h.AdmittedByEnd {
 		ev := h.Admitted[i]
-		if l.room(c, ev) {
+		if l.room(counted, ev) {
 			continue
 		}
 		br := &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: l.quota, Windows: 1, Roomless: true,
 			Events: []history.Event{ev}, Span: ev.End - ev.Start}
-		for _, other := range counted {
+		for _, other := range counted.Events() {
 			if other.Seq != ev.Seq && other.Start > ev.Start-l.window && other.End < ev.End {
 				br.Events = append(br.Events, other)
 				br.Seen += other.Cost
@@ -93,12 +92,12 @@ func (l windowLog) overCounting(h *history.History, counted []history.Event) *Br
 
 // room tells whether ev may be admitted at some instant. The certain load is smallest at the start of ev, and
 // just after an earlier request leaves the window. Between these, requests only end, and the load only grows.
-func (l windowLog) room(c *history.Certain, ev history.Event) bool {
-	if c.Within(ev.Start-l.window, ev.Start, ev)+ev.Cost <= l.quota {
+func (l windowLog) room(counted *history.Certain, ev history.Event) bool {
+	if counted.Within(ev.Start-l.window, ev.Start, ev)+ev.Cost <= l.quota {
 		return true
 	}
-	for _, s := range c.StartsIn(ev.Start-l.window, ev.End-l.window) {
-		if c.Within(s, s+l.window, ev)+ev.Cost <= l.quota {
+	for _, s := range counted.StartsIn(ev.Start-l.window, ev.End-l.window) {
+		if counted.Within(s, s+l.window, ev)+ev.Cost <= l.quota {
 			return true
 		}
 	}

@@ -39,7 +39,7 @@ func (r ring) Over(h *history.History) *Breach {
 		return br
 	}
 	if r.all {
-		if br := r.overCounting(h, h.Surely()); br != nil {
+		if br := r.overCounting(h, h.Certain()); br != nil {
 			return br
 		}
 	}
@@ -64,8 +64,7 @@ func (r ring) overSpan(h *history.History, m int64) *Breach {
 
 // overCounting asks of each admission for a slot that leaves room for it. The certainly counted units in the
 // ring before it, and its own, are at most the quota.
-func (r ring) overCounting(h *history.History, counted []history.Event) *Breach {
-	c := history.NewCertain(counted)
+func (r ring) overCounting(h *history.History, counted *history.Certain) *Breach {
 	for _, i := range h.AdmittedByEnd {
 		ev := h.Admitted[i]
 		first, last := r.FirstOf(ev.Start), r.LastOf(ev.End)
@@ -73,14 +72,14 @@ func (r ring) overCounting(h *history.History, counted []history.Event) *Breach 
 			continue
 		}
 		// The later the slot of the admission, the fewer units are still in the ring.
-		seen := c.Within(r.Latest(last-r.n)-1, ev.Start, ev) + ev.Cost
+		seen := counted.Within(r.Latest(last-r.n)-1, ev.Start, ev) + ev.Cost
 		if seen <= r.quota {
 			continue
 		}
 		begin := r.Latest(first - r.n)
 		br := &Breach{Kind: verdict.OverAdmission, Seen: seen, Bound: r.quota, Windows: 1, Roomless: true,
 			Events: []history.Event{ev}, Span: ev.End - ev.Start}
-		for _, other := range counted {
+		for _, other := range counted.Events() {
 			if other.Seq != ev.Seq && other.Start >= begin && other.End < ev.Start &&
 				(other.Outcome != timeline.Unknown || other.Unprovable) {
 				br.Events = append(br.Events, other)
