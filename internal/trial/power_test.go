@@ -85,7 +85,7 @@ func TestPower(t *testing.T) {
 					continue
 				}
 				t.Run(cell, func(t *testing.T) {
-					out := selftest.Virtually(t, x.Scenario, &pipe.Network{Way: way}, seed)
+					out := provenVirtually(t, x.Scenario, &pipe.Network{Way: way}, seed)
 					t.Log(said(out))
 					switch hole := slices.Contains(holes, cell); {
 					case x.Fault == "":
@@ -187,7 +187,7 @@ func TestNothingPassesAnImpostor(t *testing.T) {
 					continue
 				}
 				t.Run(cell, func(t *testing.T) {
-					out := selftest.Virtually(t, x.Scenario, &impostor{Handler: i.make()}, seed)
+					out := provenVirtually(t, x.Scenario, &impostor{Handler: i.make()}, seed)
 					t.Log(said(out))
 					if out.Verdict == verdict.Pass {
 						t.Error("a target that is no limiter passed")
