@@ -161,6 +161,11 @@ func (c *Conn) takeHeaders(f *http2.MetaHeadersFrame, at time.Duration) error {
 	for _, h := range f.RegularFields() {
 		c.fields = append(c.fields, Field{h.Name, h.Value})
 	}
+	if s.final && len(f.PseudoFields()) > 0 {
+		c.drop(s, http2.ErrCodeProtocol)
+		s.Owner.Broken(ErrTwice)
+		return nil
+	}
 	if s.final {
 		return c.trailers(s, f.StreamEnded())
 	}

@@ -82,6 +82,8 @@ var (
 	ErrGoneAway = errors.New("the target ended the connection before it took the stream")
 	// ErrMalformed tells that the peer broke a rule of the protocol.
 	ErrMalformed = errors.New("the target broke the rules of HTTP/2")
+	// ErrTwice is the ErrMalformed of a peer whose trailers have a status (RFC 9113 section 8.1).
+	ErrTwice = fmt.Errorf("%w: it sent a second status", ErrMalformed)
 	// ErrTooLarge tells of a header block, a body, or a number of interim answers beyond what is read.
 	ErrTooLarge = errors.New("more bytes than rlcheck reads of an answer")
 	// ErrFull tells that the connection takes no new stream: it is ending, or carries as many as it may.

@@ -394,3 +394,22 @@ func TestAnEndForSeveralStreamsDeniesNone(t *testing.T) {
 		})
 	}
 }
+
+// TestASecondStatusIsNoAnswer: an answer whose trailers have a status is malformed (RFC 9113 section 8.1), so
+// nobody knows which of the two was meant.
+func TestASecondStatusIsNoAnswer(t *testing.T) {
+	for _, end := range []bool{true, false} {
+		tl := mustRecord(t, one(), Options{HTTP2: true, URL: loopback(t, func(c net.Conn) {
+			p := speak(c)
+			for id := uint32(1); id != 0; id = p.next() {
+				p.header = block(":status", "200")
+				p.answer(id, false)
+				p.header = block(":status", "429")
+				p.answer(id, end)
+			}
+		})})
+		if o := tl.Observations[0]; o.Outcome != timeline.Unknown || o.Answered || o.Error != "malformed" {
+			t.Errorf("the second ends the stream %v: got %+v", end, o)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -123,12 +124,21 @@ func TestJournalHasWhatAHeaderNeeds(t *testing.T) {
 func TestJournalIsNotReadOverDamage(t *testing.T) {
 	text := string(journal(t))
 	last := text[strings.LastIndex(text, `{"mark"`):]
+	lines := strings.SplitAfter(text, "\n")
+	at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, `{"seq":1,`) })
+	open := slices.IndexFunc(lines, func(l string) bool {
+		return !strings.HasPrefix(l, `{"seq":-1`) && strings.Contains(l, `"open":`)
+	})
 	for name, bad := range map[string]string{
 		"no JSON":        strings.Replace(text, `{"seq":1,`, `{"seq":1`, 1),
 		"time runs back": strings.Replace(text, `"first_byte_ns":50`, `"first_byte_ns":5`, 1),
 		"marks descend":  strings.Replace(text, `{"mark":200`, `{"mark":20`, 1) + last,
 		"other version":  strings.Replace(text, "journal/v1", "journal/v9", 1),
-		"a timeline":     strings.Replace(text, "journal/v1", "timeline/v1", 1),
+		"a number twice": strings.Replace(text, lines[at], lines[at]+lines[at], 1),
+		"no planned one": strings.Replace(text, `{"seq":1,`, `{"seq":1000,`, 1),
+		"changes its number": strings.Replace(text, lines[open],
+			regexp.MustCompile(`"seq":\d+`).ReplaceAllString(lines[open], `"seq":3`), 1),
+		"a timeline": strings.Replace(text, "journal/v1", "timeline/v1", 1),
 	} {
 		var problems Errors
 		tl, err := ReadJournal(strings.NewReader(bad), "j", 1000, tempFile(t))
@@ -153,7 +163,7 @@ func TestALongJournalIsInAFile(t *testing.T) {
 	var b bytes.Buffer
 	w := NewJournal(&b, nil)
 	all := benchTimeline(5000).Observations
-	err := w.Begin(timeline.Header{Started: time.Unix(1_800_000_000, 0).UTC()}, 0)
+	err := w.Begin(timeline.Header{Started: time.Unix(1_800_000_000, 0).UTC()}, 40_000)
 	for i, o := range all {
 		if at := i + 7 - 2*(i%8); at < len(all) { // not in the order in which they were sent
 			o = all[at]
@@ -186,8 +196,9 @@ func TestALongJournalIsInAFile(t *testing.T) {
 	none := errors.New("no room")
 	open := func() (timeline.Spill, error) { return nil, none }
 	text := slices.Clone(b.Bytes()[:bytes.IndexByte(b.Bytes(), '\n')+1]) // its header
-	for range 8 {
+	for i := range 8 {
 		for _, o := range benchTimeline(5000).Observations {
+			o.Seq += 5000 * i
 			text = append(appendObservation(text, &o, nil), '\n')
 		}
 	}

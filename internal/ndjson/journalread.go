@@ -26,7 +26,7 @@ func IsJournal(text []byte) bool { return bytes.HasPrefix(text, []byte(`{"rlchec
 func ReadJournal(r io.Reader, name string, most int,
 	open func() (timeline.Spill, error)) (*timeline.Timeline, error) {
 	j := &journalReader{Reader: newReader(r, name, Options{AllowEmpty: true}), kept: timeline.NewSorter(open),
-		open: map[int]timeline.Observation{}}
+		open: map[int]timeline.Observation{}, begun: map[int]int{}}
 	for {
 		line, err := j.lines.next()
 		if err != nil {
@@ -53,6 +53,8 @@ type journalReader struct {
 	// number.
 	kept *timeline.Sorter
 	open map[int]timeline.Observation
+	// begun has the numbers of open requests whose end was not read yet, and their Seq.
+	begun map[int]int
 	// later are the entries after the last mark.
 	later []Entry
 	free  int
@@ -170,7 +172,29 @@ func (r *journalReader) entry(line []byte) {
 		r.add(fmt.Sprintf("observation %d", e.Seq), flaw, "")
 		return
 	}
+	if why := r.misnumbered(&e); why != "" {
+		r.add(fmt.Sprintf("seq %d", e.Seq), why, "")
+		return
+	}
 	r.later = append(r.later, e)
+}
+
+// misnumbered says why an entry cannot have its number. Empty: it can.
+func (r *journalReader) misnumbered(e *Entry) string {
+	seq, begun := r.begun[e.Open]
+	switch {
+	case e.Seq >= r.free:
+		return fmt.Sprintf("numbers from %d on are those of requests that have none yet", r.free)
+	case e.Open > 0 && begun:
+		if delete(r.begun, e.Open); seq != e.Seq {
+			return fmt.Sprintf("this request began as seq %d", seq)
+		}
+	case !e.Free && !r.seqs.insert(e.Seq):
+		return "an earlier observation has the same number"
+	case e.Open > 0:
+		r.begun[e.Open] = e.Seq
+	}
+	return ""
 }
 
 // timeline returns what was whole at the last mark.

@@ -175,7 +175,7 @@ var causes = map[string]cause{
 	Timeout: {"no answer came in time",
 		single + "; if each connection needs a thread, give the target more threads"},
 	Malformed: {"the answers are not HTTP", "check the port: it speaks another protocol"},
-	TooLarge: {"the header of the answer has no end",
+	TooLarge: {"the header of the answer is larger than 64 KiB",
 		"make the target send a header block of at most 64 KiB"},
 	TLS: {"the TLS handshake failed", "check whether the port speaks TLS (else write http://), and whether " +
 		"it wants a client certificate, or another version of TLS"},

@@ -408,6 +408,10 @@ func (c *Conn) Broken(err error) { c.giveUp(err) }
 
 // giveUp ends a stream, and the request in flight on it.
 func (c *Conn) giveUp(err error) {
+	if errors.Is(err, http2.ErrTwice) && c.headed { // which of the two answers counts is not known
+		Forget(c.inflight.Load().Obs, cause.Word(err))
+		c.headed = false
+	}
 	if c.headed && !c.open {
 		c.finish(false)
 		return
