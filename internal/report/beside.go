@@ -39,7 +39,7 @@ func WriteBeside(w io.Writer, format string, all []Beside, o Options) error {
 		for i := range all {
 			cards = append(cards, all[i].card(fmt.Sprintf("b%d", i+1)))
 		}
-		return write(w, "beside", map[string]any{"Meaning": besideMeaning, "Cards": cards})
+		return write(w, pages(), "beside", map[string]any{"Meaning": besideMeaning, "Cards": cards})
 	}
 	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
 	if o.Width == 0 {

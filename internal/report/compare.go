@@ -291,56 +291,22 @@ func comparisonFoot(c *compare.Comparison, hidden int) (out []string) {
 
 // comparisonMarkdown writes GitHub-flavoured Markdown, fit for a step summary.
 func comparisonMarkdown(w io.Writer, c *compare.Comparison) error {
-	m := &markdown{}
-	m.line("## rlcheck compare: %s: %s", strings.ToUpper(c.Verdict.String()),
-		plain.Markdown(plain.Text(comparisonHeadline(c))))
-	for i, line := range append(plain.All(c.Why), plain.All(c.Notes)...) {
-		if i == 0 {
-			m.line("")
-		}
-		m.line("- %s", plain.Markdown(line))
-	}
-	m.line("")
-	m.row("scenario", "old", "new", "measured")
-	m.row("---", "---", "---", "---")
+	var scenarios [][]string
 	for i := range c.Scenarios {
 		s := &c.Scenarios[i]
 		now := mdSign(s.New.Verdict, s.Counts)
 		if text := s.New.String(); strings.Contains(text, "(") {
 			now += " " + plain.Markdown(plain.Text(text[strings.Index(text, "("):]))
 		}
-		m.row(plain.Code(plain.Text(s.ID), true), plain.Markdown(plain.Text(s.Old.String())), now,
-			strings.ReplaceAll(plain.Markdown(parameterText(s)), "\n", "<br>"))
+		scenarios = append(scenarios, []string{plain.Code(plain.Text(s.ID), true),
+			plain.Markdown(plain.Text(s.Old.String())), now,
+			strings.ReplaceAll(plain.Markdown(parameterText(s)), "\n", "<br>")})
 	}
-	if rows, _ := comparedLatencies(c, true); len(rows) > 0 {
-		m.line("")
-		m.line("<details%s><summary>Latency in ms, from the plan</summary>", open(shiftsAny(c)))
-		m.line("")
-		m.row("scenario", "latency", "old", "new", "change")
-		m.row("---", "---", "--:", "--:", "---")
-		for _, r := range rows {
-			m.row(plain.Code(r[0], true), r[1], plain.Markdown(r[2]), plain.Markdown(r[3]),
-				plain.Markdown(r[4]))
-		}
-		m.line("")
-		m.line("</details>")
-	}
-	for _, text := range comparisonFoot(c, 0) {
-		m.line("")
-		m.line("%s", plain.Markdown(text))
-	}
-	_, err := io.WriteString(w, m.text.String())
-	return err
-}
-
-func shiftsAny(c *compare.Comparison) bool {
+	latencies, _ := comparedLatencies(c, true)
 	slower, faster := shifts(c)
-	return slower+faster > 0 || c.Verdict == verdict.Fail
-}
-
-func open(is bool) string {
-	if is {
-		return " open"
-	}
-	return ""
+	return write(w, markdown(), "comparison", map[string]any{
+		"Word": strings.ToUpper(c.Verdict.String()), "Headline": plain.Text(comparisonHeadline(c)),
+		"Lines": append(plain.All(c.Why), plain.All(c.Notes)...), "Scenarios": scenarios,
+		"Latencies": latencies, "Open": slower+faster > 0 || c.Verdict == verdict.Fail,
+		"Foot": comparisonFoot(c, 0)})
 }

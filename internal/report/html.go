@@ -44,10 +44,12 @@ var pages = sync.OnceValue(func() *template.Template {
 	}).Parse(pageText))
 })
 
-// write writes a page of page.html.
-func write(w io.Writer, name string, data any) error {
+// write writes one of some templates at once.
+func write(w io.Writer, all interface {
+	ExecuteTemplate(w io.Writer, name string, data any) error
+}, name string, data any) error {
 	var b bytes.Buffer
-	if err := pages().ExecuteTemplate(&b, name, data); err != nil {
+	if err := all.ExecuteTemplate(&b, name, data); err != nil {
 		return err
 	}
 	_, err := b.WriteTo(w)
@@ -137,7 +139,7 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 			c.Badge, c.Uncount, c.Claims = mark, limitText(c.Scenario), nil
 		}
 	}
-	return write(w, "page", p)
+	return write(w, pages(), "page", p)
 }
 
 // writeAcceptance writes one page for a release (in the form of ITU-T Y.1564): a row for each step of the
@@ -149,7 +151,7 @@ func writeAcceptance(w io.Writer, r *result.Run, o Options) error {
 	for i := range clean.Scenarios {
 		p.Cards = append(p.Cards, newCard(&r.Scenarios[i], &clean.Scenarios[i], o))
 	}
-	return write(w, "acceptance", p)
+	return write(w, pages(), "acceptance", p)
 }
 
 // mostOpen is how many scenarios that did not pass are unfolded, so that the page stays short if many fail.

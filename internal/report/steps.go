@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/latency"
@@ -128,30 +127,4 @@ func (x *step) row(s *result.Scenario) []string {
 		quantity.Thousands(x.allowed), quantity.Thousands(x.denied), quantity.Thousands(x.unknown),
 		medianAndTail(l.Allowed.Corrected),
 		medianAndTail(l.Denied.Corrected), quantity.Thousands(x.errors), quantity.Thousands(x.lost)}
-}
-
-// steps folds a table of the phases of each scenario that has several.
-func (m *markdown) steps(r *result.Run) {
-	for i := range r.Scenarios {
-		s := &r.Scenarios[i]
-		all := stepsOf(s)
-		if len(all) < 2 {
-			continue
-		}
-		m.line("")
-		m.line("<details><summary>Phases of %s</summary>", plain.Markdown(plain.Text(s.ID)))
-		m.line("")
-		m.row(stepHead...)
-		m.row(append([]string{"---"}, strings.Split(strings.Repeat("--: ", len(stepHead)-1),
-			" ")[:len(stepHead)-1]...)...)
-		for _, x := range all {
-			cells := x.row(s)
-			cells[0] = plain.Code(cells[0], true)
-			m.row(cells...)
-		}
-		m.line("")
-		m.line("%s", stepNote)
-		m.line("")
-		m.line("</details>")
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -34,19 +33,6 @@ func (s *screen) told(x *result.Scenario) error {
 		s.wrapped(2, c.Kind.Of(c.ID)+": "+c.Text)
 	}
 	return nil
-}
-
-// told writes what scenarios say beside their verdicts.
-func (m *markdown) told(s *result.Scenario) {
-	m.attributes(s)
-	for i, c := range told(s) {
-		if i == 0 {
-			m.line("")
-			m.line("%s", plain.Code(s.ID, false))
-			m.line("")
-		}
-		m.line("- %s: %s", plain.Markdown(c.Kind.Of(c.ID)), plain.Markdown(c.Text))
-	}
 }
 
 // comparedBy returns the attributes that a scenario compared, in their order; nil for most scenarios.
@@ -107,29 +93,4 @@ func notShown(all []verdict.Comparison) []string {
 		reasons[i] = fmt.Sprintf("not shown: %s (%s)", strings.Join(names[why], ", "), why)
 	}
 	return reasons
-}
-
-// attributes writes the table of attributes.
-func (m *markdown) attributes(x *result.Scenario) {
-	all := comparedBy(x)
-	if len(all) == 0 {
-		return
-	}
-	m.line("")
-	m.row("attribute", "sent", "sent otherwise", "expected", "observed")
-	m.row("---", "---", "---", "---", "---")
-	for _, c := range all {
-		observed := plain.Markdown(c.Observed)
-		if c.Failed() {
-			observed = "**" + observed + "**"
-		}
-		m.row(plain.Code(c.Attribute, true), plain.Markdown(c.Plain), plain.Markdown(c.Other), c.Expected,
-			observed)
-	}
-	for i, line := range notShown(all) {
-		if i == 0 {
-			m.line("")
-		}
-		m.line("- %s", plain.Markdown(line))
-	}
 }
