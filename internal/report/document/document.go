@@ -4,7 +4,6 @@ package document
 
 import (
 	"bytes"
-	"encoding"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -48,38 +47,20 @@ const number = `(?:-?[0-9][0-9.eE+-]*|null)`
 
 // filled returns a copy of x as the documents show it: an empty list instead of none, wall times in UTC, and
 // 0 for a number that JSON cannot express. Members that are not written are shared with x.
-func filled[T any](x T) T { return fill(reflect.ValueOf(&x).Elem()).Interface().(T) }
-
-func fill(x reflect.Value) reflect.Value {
-	switch v := x.Interface().(type) {
-	case time.Time:
-		return reflect.ValueOf(v.UTC())
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return reflect.ValueOf(0.0)
+func filled[T any](x T) T {
+	return plain.Copy(x, func(x reflect.Value) (reflect.Value, bool) {
+		switch v := x.Interface().(type) {
+		case time.Time:
+			return reflect.ValueOf(v.UTC()), true
+		case float64:
+			return reflect.ValueOf(0.0), math.IsNaN(v) || math.IsInf(v, 0)
 		}
-	case json.Marshaler, encoding.TextMarshaler: // it has a form of its own
-		return x
-	}
-	switch out := reflect.New(x.Type()).Elem(); {
-	case x.Kind() == reflect.Pointer && !x.IsNil():
-		out.Set(reflect.New(x.Type().Elem()))
-		out.Elem().Set(fill(x.Elem()))
-		return out
-	case x.Kind() == reflect.Slice:
-		out.Set(reflect.MakeSlice(x.Type(), x.Len(), x.Len()))
-		for i := range x.Len() {
-			out.Index(i).Set(fill(x.Index(i)))
+		if plain.Own(x) {
+			return x, true
 		}
-		return out
-	case x.Kind() == reflect.Struct:
-		out.Set(x)
-		for f, v := range out.Fields() {
-			if f.IsExported() && f.Tag.Get("json") != "-" {
-				v.Set(fill(v))
-			}
+		if x.Kind() == reflect.Slice && x.IsNil() {
+			return reflect.MakeSlice(x.Type(), 0, 0), true
 		}
-		return out
-	}
-	return x
+		return x, false
+	})
 }
