@@ -51,15 +51,16 @@ type Comparison struct {
 
 // Scenario is one scenario of both sides.
 type Scenario struct {
-	ID       string
-	Old, New Tally
-	Change   Change
+	ID     string `json:"id"`
+	Change Change `json:"change"`
 	// Counts tells whether its verdict counts for the verdict of the comparison.
-	Counts bool
+	Counts bool  `json:"counts"`
+	Old    Tally `json:"old"`
+	New    Tally `json:"new"`
 	// Parameters are empty if nothing was measured on one side, or if the declared limits have different
 	// forms.
-	Parameters []Parameter
-	Latencies  []Latency
+	Parameters []Parameter `json:"parameters"`
+	Latencies  []Latency   `json:"latencies"`
 }
 
 // Runs compares two sides and changes neither. It returns an error if they have no scenario in common.

@@ -13,21 +13,28 @@ import (
 
 // Latency is one quantile of the latency of one outcome. Latency counts from the planned time of a request.
 type Latency struct {
-	Outcome  timeline.Outcome
-	Quantile float64
-	Old, New Sample
-	Ratio    Ratio
+	Outcome  timeline.Outcome `json:"outcome"`
+	Quantile float64          `json:"quantile"`
+	Old      Sample           `json:"old"`
+	New      Sample           `json:"new"`
+	Ratio    Ratio            `json:"-"`
+	// Change and Interval are the Ratio less 1. Interval is empty if it is not bounded. Shown: it differs.
+	Change   float64   `json:"change"`
+	Interval []float64 `json:"interval"`
+	Shown    bool      `json:"shown"`
 }
 
 // Sample is a quantile in each run of a side.
 type Sample struct {
+	// Median is that of the Values.
+	Median time.Duration `json:"median_ns"`
 	// Values ascend. There is one for each run with enough answers, at most mostRuns.
-	Values []time.Duration
+	Values []time.Duration `json:"runs_ns"`
 	// Answers is the number of answers in these runs.
-	Answers int64
+	Answers int64 `json:"answers"`
 	// Within is, for one run, the interval that holds its quantile with probability 95 % if answers are
 	// independent. For several runs it is their range. An unknown end is 0.
-	Within [2]time.Duration
+	Within [2]time.Duration `json:"within_ns"`
 }
 
 // quantiles are the compared quantiles, each with the least number of answers of a run that takes part.
@@ -38,12 +45,6 @@ var quantiles = []struct {
 
 // Name returns a name such as "allowed p50".
 func (l *Latency) Name() string { return fmt.Sprintf("%s p%g", l.Outcome, l.Quantile*100) }
-
-// Middle returns the median of the runs.
-func (s *Sample) Middle() time.Duration {
-	n := len(s.Values)
-	return (s.Values[(n-1)/2] + s.Values[n/2]) / 2
-}
 
 func latenciesOf(old, new []*result.Scenario) (out []Latency) {
 	for _, o := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
@@ -70,7 +71,11 @@ func sampleOf(runs []*result.Scenario, o timeline.Outcome, q float64, least int6
 		out.Answers += d.Count
 	}
 	slices.Sort(out.Values)
-	switch n := len(out.Values); n {
+	n := len(out.Values)
+	if n > 0 {
+		out.Median = (out.Values[(n-1)/2] + out.Values[n/2]) / 2
+	}
+	switch n {
 	case 0:
 	case 1:
 		out.Within = within(one, q)
@@ -108,7 +113,11 @@ func within(d *latency.Distribution, q float64) (out [2]time.Duration) {
 
 // judge sets the ratio, with an error probability of at most alpha.
 func (l *Latency) judge(alpha float64) {
-	l.Ratio = ratioOf(numbers(l.Old.Values), numbers(l.New.Values), alpha)
+	r := ratioOf(numbers(l.Old.Values), numbers(l.New.Values), alpha)
+	l.Ratio, l.Change, l.Shown = r, r.Mid-1, r.Differs()
+	if r.Bounded {
+		l.Interval = []float64{r.Lo - 1, r.Hi - 1}
+	}
 }
 
 // numbers returns durations as floats. None is below a nanosecond, since a ratio needs more than zero.

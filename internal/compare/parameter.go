@@ -12,12 +12,13 @@ import (
 type Parameter struct {
 	// Name is burst, quota, rate, and so on. Policy is the number of its policy, from 1; 0 if the limit has
 	// only one.
-	Name   string
-	Policy int
+	Name   string `json:"name"`
+	Policy int    `json:"policy"`
 	// Old and New are the values that the runs of a side together do not refute.
-	Old, New verdict.Interval
+	Old verdict.Interval `json:"old"`
+	New verdict.Interval `json:"new"`
 	// Changed tells that no value explains both sides.
-	Changed bool
+	Changed bool `json:"changed"`
 	// perSecond tells that the parameter is a rate.
 	perSecond bool
 }

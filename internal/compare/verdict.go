@@ -12,13 +12,16 @@ import (
 type Tally struct {
 	// Verdict is Fail if any run failed. A FAIL is proved, and runs that saw less do not refute it. Otherwise
 	// it is Pass if any run passed.
-	Verdict verdict.Verdict
-	// Runs = Passed + Failed + Open.
-	Runs, Passed, Failed, Open int
-	// Uncounted tells that every run lacked something that its target never had (needs-failed).
-	Uncounted bool
+	Verdict verdict.Verdict `json:"verdict"`
 	// Reason is the reason of the first open run. It is set only if Verdict is Inconclusive.
-	Reason verdict.Reason
+	Reason verdict.Reason `json:"reason"`
+	// Runs = Passed + Failed + Open.
+	Runs   int `json:"-"`
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+	Open   int `json:"inconclusive"`
+	// Uncounted tells that every run lacked something that its target never had (needs-failed).
+	Uncounted bool `json:"-"`
 }
 
 func tally(runs []*result.Scenario) (t Tally) {

@@ -240,7 +240,7 @@ func sampleText(s *compare.Sample) string {
 		}
 		return quantity.Millis(d)
 	}
-	return fmt.Sprintf("%s (%s..%s)", quantity.Millis(s.Middle()), end(s.Within[0]), end(s.Within[1]))
+	return fmt.Sprintf("%s (%s..%s)", quantity.Millis(s.Median), end(s.Within[0]), end(s.Within[1]))
 }
 
 // shiftText says what a ratio shows.

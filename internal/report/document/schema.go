@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rlcheck/rlcheck/internal/compare"
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -37,7 +38,7 @@ func VerdictSchema() ([]byte, error) {
 
 // CompareSchema returns the JSON Schema of rlcheck.compare/v1, which Comparison returns, in the same form.
 func CompareSchema() ([]byte, error) {
-	return marshal(schemaOf(compareSchemaID, "rlcheck compare", reflect.TypeFor[jsonComparison]()))
+	return marshal(schemaOf(compareSchemaID, "rlcheck compare", reflect.TypeFor[comparison]()))
 }
 
 // IdentitySchema returns the JSON Schema of rlcheck.identity/v1, which identify writes as json, in the same
@@ -58,15 +59,8 @@ type Member struct{ Object, Name, About string }
 
 // Members returns the members of all JSON documents, in the order of their schemas.
 func Members() (out []Member) {
-	object := ""
-	for line := range strings.Lines(schemaText) {
-		name, about, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		switch {
-		case strings.HasPrefix(line, " "):
-			out = append(out, Member{object, name, about})
-		case name != "":
-			object = name
-		}
+	for _, d := range described() {
+		out = append(out, d.members...)
 	}
 	return out
 }
@@ -74,7 +68,17 @@ func Members() (out []Member) {
 // description is the description of a struct in schemaText.
 type description struct {
 	name, about string
-	members     map[string]string
+	members     []Member
+}
+
+// of returns the description of a member. Empty: it has none.
+func (d description) of(name string) string {
+	for _, m := range d.members {
+		if m.Name == name {
+			return m.About
+		}
+	}
+	return ""
 }
 
 // described has the descriptions in the order of schemaText.
@@ -84,9 +88,10 @@ var described = sync.OnceValue(func() (out []description) {
 		switch {
 		case name == "":
 		case strings.HasPrefix(line, " "):
-			out[len(out)-1].members[name] = about
+			d := &out[len(out)-1]
+			d.members = append(d.members, Member{d.name, name, about})
 		default:
-			out = append(out, description{name, about, map[string]string{}})
+			out = append(out, description{name, about, nil})
 		}
 	}
 	return out
@@ -94,7 +99,8 @@ var described = sync.OnceValue(func() (out []description) {
 
 var renamed = map[reflect.Type]string{reflect.TypeFor[timeline.StatusCount](): "status",
 	reflect.TypeFor[verdict.Comparison](): "attribute", reflect.TypeFor[timeline.Header](): "recording",
-	reflect.TypeFor[latency.Summary](): "latency", reflect.TypeFor[verdict.PartitionVerdict](): "partition"}
+	reflect.TypeFor[latency.Summary](): "latency", reflect.TypeFor[verdict.PartitionVerdict](): "partition",
+	reflect.TypeFor[compare.Scenario](): "compared", reflect.TypeFor[compare.Latency](): "shift"}
 
 // writtenAs are the types of JSON values that structs write themselves as. Others write a string.
 var writtenAs = map[reflect.Type]reflect.Type{
@@ -171,7 +177,7 @@ func (w schemaWriter) structure(t reflect.Type) object {
 		if of == nil {
 			of = w.value(f.of, f.optional)
 		}
-		property := append(object{{"description", d.members[f.name]}}, of...)
+		property := append(object{{"description", d.of(f.name)}}, of...)
 		properties = append(properties, member{f.name, property})
 		if !f.optional {
 			required = append(required, f.name)
@@ -233,7 +239,7 @@ func jsonFields(t reflect.Type) (out []jsonField) {
 		switch {
 		case f.Anonymous:
 			out = append(out, jsonFields(f.Type)...)
-		case name != "-":
+		case name != "-" && f.IsExported():
 			out = append(out, jsonField{name, f.Type, options != ""})
 		}
 	}
@@ -245,7 +251,7 @@ func closedWords(in reflect.Type, name string) object {
 	switch {
 	case name == "schema" && in == reflect.TypeFor[run]():
 		return object{{"const", reportForm}}
-	case name == "schema" && in == reflect.TypeFor[jsonComparison]():
+	case name == "schema" && in == reflect.TypeFor[comparison]():
 		return object{{"const", compareForm}}
 	case in == identity.Form() && name == "schema":
 		return object{{"const", identity.Schema}}
@@ -253,7 +259,7 @@ func closedWords(in reflect.Type, name string) object {
 		return object{{"enum", []identity.Verdict{identity.Identified, identity.Open, identity.None}}}
 	case name == "schema":
 		return object{{"const", verdictForm}}
-	case name == "change" && in == reflect.TypeFor[jsonCompared]():
+	case name == "change" && in == reflect.TypeFor[compare.Scenario]():
 		return object{{"enum", []string{"same", "worse", "better"}}}
 	case name == "verdict":
 		return object{{"enum", []string{"pass", "fail", "inconclusive"}}}

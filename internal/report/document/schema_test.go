@@ -154,7 +154,7 @@ func TestSchemaRefuses(t *testing.T) {
 func TestEveryMemberIsDescribed(t *testing.T) {
 	w := schemaWriter{}
 	met := append(w.met(reflect.TypeFor[run]()), w.met(reflect.TypeFor[verdict.Judgement]())...)
-	met = append(met, w.met(reflect.TypeFor[jsonComparison]())...)
+	met = append(met, w.met(reflect.TypeFor[comparison]())...)
 	met = append(met, w.met(identity.Form())...)
 	for _, of := range met {
 		d, known := descriptionOf(of), map[string]bool{}
@@ -163,15 +163,15 @@ func TestEveryMemberIsDescribed(t *testing.T) {
 		}
 		for _, f := range jsonFields(of) {
 			known[f.name] = true
-			about := d.members[f.name]
+			about := d.of(f.name)
 			unitless := strings.HasSuffix(f.name, "_ns") && !strings.Contains(about, "nanoseconds")
 			if unitless || !strings.HasSuffix(about, ".") {
 				t.Errorf("%s.%s: got %q, want a sentence, with the unit of a time", d.name, f.name, about)
 			}
 		}
-		for name := range d.members {
-			if !known[name] {
-				t.Errorf("%s.%s is described and is no member", d.name, name)
+		for _, m := range d.members {
+			if !known[m.Name] {
+				t.Errorf("%s.%s is described and is no member", d.name, m.Name)
 			}
 		}
 	}
@@ -189,10 +189,10 @@ func (w schemaWriter) met(t reflect.Type) (out []reflect.Type) {
 		if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) || writtenAs[t] != nil {
 			return nil
 		}
-		if _, known := w[t.Name()]; known {
+		if _, known := w[descriptionOf(t).name+t.Name()]; known {
 			return nil
 		}
-		w[t.Name()] = nil
+		w[descriptionOf(t).name+t.Name()] = nil
 		out = append(out, t)
 		for _, f := range jsonFields(t) {
 			out = append(out, w.met(f.of)...)
