@@ -41,10 +41,7 @@ func WriteBeside(w io.Writer, format string, all []Beside, o Options) error {
 		}
 		return write(w, pages(), "beside", map[string]any{"Meaning": besideMeaning, "Cards": cards})
 	}
-	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
-	if o.Width == 0 {
-		s.width = defaultWidth
-	}
+	s := newScreen(o)
 	for i := range all {
 		x := &all[i]
 		s.wrapped(0, s.bold(plain.Text(x.ID))+": "+x.sentence())

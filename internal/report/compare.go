@@ -37,10 +37,7 @@ func WriteComparison(w io.Writer, format string, c *compare.Comparison, o Option
 // comparisonTable writes for a terminal: the verdict and its reasons, a row for each scenario, a row for each
 // latency.
 func comparisonTable(w io.Writer, c *compare.Comparison, o Options) error {
-	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
-	if o.Width == 0 {
-		s.width = defaultWidth
-	}
+	s := newScreen(o)
 	s.wrapped(0, s.paint(c.Verdict, true)+": "+s.bold(plain.Text(comparisonHeadline(c))))
 	if !o.Quiet {
 		for _, line := range append(plain.All(c.Why), plain.All(c.Notes)...) {

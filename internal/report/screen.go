@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,6 +21,10 @@ type screen struct {
 	text  strings.Builder
 	width int
 	color bool
+}
+
+func newScreen(o Options) *screen {
+	return &screen{width: max(cmp.Or(o.Width, defaultWidth), leastWidth), color: o.Color}
 }
 
 func (s *screen) line(format string, args ...any) { fmt.Fprintf(&s.text, format+"\n", args...) }

@@ -15,10 +15,7 @@ import (
 // WriteSimulation writes simulated scenarios for a terminal: a row for each phase with what a right limiter
 // admits and denies, and below it the clients that it denies most. Errors: those of w.
 func WriteSimulation(w io.Writer, r *result.Run, o Options) error {
-	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
-	if o.Width == 0 {
-		s.width = defaultWidth
-	}
+	s := newScreen(o)
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
 		if i > 0 && !o.Quiet {

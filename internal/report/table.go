@@ -22,10 +22,7 @@ const longScreen = 24
 // with its latencies and how well the generator kept its plan. Quiet writes only the verdict.
 func writeTable(w io.Writer, r *result.Run, o Options) error {
 	clean := plain.Run(r)
-	s := &screen{width: max(o.Width, leastWidth), color: o.Color}
-	if o.Width == 0 {
-		s.width = defaultWidth
-	}
+	s := newScreen(o)
 	verdict := s.paintWord(clean.Word(o.Strict), clean.Verdict(o.Strict), true) + ": " +
 		s.bold(evidence.Headline(clean, o.Strict))
 	if o.Quiet {
