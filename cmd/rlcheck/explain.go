@@ -17,7 +17,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/preset"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/report/document"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/spell"
 	"github.com/rlcheck/rlcheck/internal/target"
@@ -183,21 +182,12 @@ func (v vocabulary) scenarios(e *cli.Env) error {
 		}
 		v.add("fault", f.Name, text)
 	}
-	for _, name := range append([]string{""}, sources.NamedOnly()...) {
-		given, err := sources.ReadBuiltin(name)
-		if err != nil {
-			return err
-		}
-		for _, src := range given {
-			s, err := grammar.Parse(src.Text, src.Name, grammar.Options{Env: e.Getenv})
-			if err != nil {
-				return err
-			}
-			v.add("scenario", s.ID, fmt.Sprintf("%s\nkind: %s\nsource: %s\ncatches: %s\nlimit: %s",
-				s.Title, s.Kind, s.Source, strings.Join(s.Catches, ", "), s.Limit))
-		}
+	all, err := sources.Bundled(e.Getenv)
+	for _, s := range all {
+		v.add("scenario", s.ID, fmt.Sprintf("%s\nkind: %s\nsource: %s\ncatches: %s\nlimit: %s",
+			s.Title, s.Kind, s.Source, strings.Join(s.Catches, ", "), s.Limit))
 	}
-	return nil
+	return err
 }
 
 // commands adds the commands and their flags. A flag that several commands share is explained once.

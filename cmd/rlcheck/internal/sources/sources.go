@@ -338,26 +338,30 @@ func onceEach(errs []error, all int) []error {
 // CaughtBy maps each fault to the bundled scenarios that claim to catch it, including those that run only by
 // name.
 func CaughtBy(getenv func(string) (string, bool)) (map[string][]string, error) {
-	sources, err := ReadBuiltin("")
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range NamedOnly() {
-		more, err := ReadBuiltin(name)
-		if err != nil {
-			return nil, err
-		}
-		sources = append(sources, more...)
-	}
+	all, err := Bundled(getenv)
 	out := map[string][]string{}
-	for _, src := range sources {
-		s, err := grammar.Parse(src.Text, src.Name, grammar.Options{Env: getenv})
-		if err != nil {
-			return nil, err
-		}
+	for _, s := range all {
 		for _, f := range s.Catches {
 			out[f] = append(out[f], s.ID)
 		}
 	}
-	return out, nil
+	return out, err
+}
+
+// Bundled parses all bundled scenarios. Those that run only by name come last.
+func Bundled(getenv func(string) (string, bool)) (all []*scenario.Scenario, err error) {
+	for _, name := range append([]string{""}, NamedOnly()...) {
+		given, err := ReadBuiltin(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, src := range given {
+			s, err := grammar.Parse(src.Text, src.Name, grammar.Options{Env: getenv})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, s)
+		}
+	}
+	return all, nil
 }
