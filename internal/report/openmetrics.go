@@ -104,8 +104,9 @@ func latencyFamilies(r *result.Run) []family {
 }
 
 func (f *family) summary(d latency.Distribution, labels []string) {
+	names := []string{"0.5", "0.9", "0.99", "0.999", "1.0"}
 	for i, v := range quantiles(d) {
-		f.add("", v.Seconds(), append(labels, "quantile", []string{"0.5", "0.9", "0.99", "0.999", "1.0"}[i])...)
+		f.add("", v.Seconds(), append(labels, "quantile", names[i])...)
 	}
 	f.add("_count", float64(d.Count), labels...)
 	f.add("_sum", d.Mean.Seconds()*float64(d.Count), labels...)
