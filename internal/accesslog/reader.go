@@ -231,9 +231,11 @@ func (r *reader) one(line []byte, number int, ended bool) {
 	number = max(number, r.last+1) // the records of a list in one line have a number each
 	r.last = number
 	r.out.Lines++
-	f := flaw{what: "line " + quote(line)}
+	var f flaw
 	if ended || sealed(line) {
 		f = r.take(line, number)
+	} else {
+		f.what = "line " + quote(line)
 	}
 	if f.found() && !f.foreign && !ended && !f.final {
 		f.why, f.mend = "it is the last line and has no end: the log was being written, or is cut",
@@ -487,8 +489,7 @@ func (r *reader) number(value []byte) uint32 {
 	if !known {
 		k = uint32(len(r.out.names))
 		r.out.names = append(r.out.names, partitionName(name))
-		r.clients[r.out.names[k]] = k
-		if r.out.names[k] != string(name) {
+		if bytes.IndexByte(name, ':') >= 0 || !bytes.Equal(name, value) { // it may have other spellings
 			r.clients[string(name)] = k
 		}
 	}
@@ -587,7 +588,8 @@ const unseenLate = 2
 
 // log returns the result.
 func (r *reader) log() *Log {
-	l := &r.out
+	out := r.out // the maps of the reader are not kept
+	l := &out
 	slices.SortFunc(l.records,
 		func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
 	l.order, l.Unnamed, l.Absent = r.order, r.unnamed, r.absent()

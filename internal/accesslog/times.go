@@ -145,7 +145,10 @@ func (r *reader) headed() (ns int64, ok bool) {
 	for i := range r.row.headers {
 		// Of several upstream servers that were tried, the first one counts.
 		first, _, _ := bytes.Cut(r.v[slotHeader+slot(i)], []byte(","))
-		m, ok := duration(first, r.row.durationUnit())
+		m, ok := moment{}, false
+		if len(first) > 0 {
+			m, ok = duration(first, r.row.durationUnit())
+		}
 		if !ok {
 			return 0, false
 		}
