@@ -124,6 +124,8 @@ type Log struct {
 	// Headed is how many intervals the time of the answer's header narrowed. Shadow is how many requests were
 	// denied by the limiter's word and answered all the same, as in a dry run.
 	Headed, Shadow int
+	// Widest is the longest interval.
+	Widest time.Duration
 	// Respelled is how many addresses are other spellings of a client.
 	Respelled int
 	// Flaws say what is wrong with the log, each with its line and count.

@@ -530,6 +530,7 @@ func (r *reader) follow(s span, number int) flaw {
 	r.firstTo = min(r.firstTo, s.done)
 	r.lastEnd = max(r.lastEnd, s.end)
 	r.longest = max(r.longest, s.done-s.from)
+	r.out.Widest = max(r.out.Widest, time.Duration(s.to-s.from))
 	return flaw{}
 }
 

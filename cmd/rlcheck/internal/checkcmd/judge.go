@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
@@ -290,6 +291,9 @@ func judgeLog(e *cli.Env, files []accesslog.File, f *Flags) (*verdict.Judgement,
 	}
 	return j, f.judges.Counts(), refused(name, at, err)
 }
+
+// longRequest is how long a request may take without hiding when it was decided.
+const longRequest = 2 * time.Second
 
 // endless says what cannot be shown if no answer has a known end, followed by a mend.
 func endless(lack, mend string) string {
