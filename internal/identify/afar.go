@@ -1,19 +1,14 @@
 package identify
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/identify/trip"
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -27,12 +22,14 @@ import (
 // spaced sets the gaps between requests by the slowest answer so far. Far from the target no answer comes
 // after the next request, in a burst not after the one that follows it.
 func (x *search) spaced() {
-	x.nearer()
-	if x.far && x.every > x.o.Every {
-		x.every = max(x.every, trip.Slowest(x.shown())*21/20)
+	if x.nearer(); !x.pace.far {
+		x.pace.every = max(x.o.Every, x.trip()*5/4/time.Duration(max(1, x.pace.atOnce)))
 	}
-	if x.dense = x.every; x.far {
-		x.dense = min(x.every, max(x.o.Every, trip.Slowest(x.shown())*21/40))
+	if x.pace.far && x.pace.every > x.o.Every {
+		x.pace.every = max(x.pace.every, x.slow()*21/20)
+	}
+	if x.pace.dense = x.pace.every; x.pace.far {
+		x.pace.dense = min(x.pace.every, max(x.o.Every, x.slow()*21/40))
 	}
 }
 
@@ -41,24 +38,15 @@ func (x *search) spaced() {
 func (x *search) nearer() {
 	const much = 8
 	took := x.trip()
-	if x.far && x.path == nil && (much*trip.Soonest(x.shown()) < took || took*5/4 <= x.o.Every) {
-		x.far, x.every = false, x.o.Every
+	if x.pace.far && (much*trip.Soonest(x.shown()) < took || took*5/4 <= max(x.o.Every, near)) {
+		x.pace.far, x.pace.every = false, max(x.o.Every, took*5/4)
 	}
 }
 
 // bursts asks for the quota twice, each time when it is surely whole. A burst takes little time, so it tells
 // the quota apart from that of a short window. Of two bursts one has usually lost no answer.
 func (x *search) bursts(ctx context.Context) bool {
-	rest := 2 * x.s.Now()
-	if x.brisk() {
-		for range overloads {
-			if !x.overload(ctx, rest) {
-				return false
-			}
-		}
-		return true
-	}
-	for ; x.made[burstPhase] < 2; x.made[burstPhase]++ {
+	for rest := 2 * x.s.Now(); x.made[burstPhase] < 2; x.made[burstPhase]++ {
 		x.spaced()
 		burst := plan.Phase{Name: burstPhase, Rest: rest, Requests: x.drained() + 2, Every: x.o.Every,
 			Denials: 2}
@@ -75,53 +63,42 @@ func (x *search) drained() int {
 	for i := range x.tl.Observations {
 		asked[x.tl.Observations[i].Phase]++
 	}
-	return cmp.Or(asked[fasterPhase], asked[quotaPhase])
+	if n := asked[fasterPhase]; n > 0 {
+		return n
+	}
+	return asked[quotaPhase]
 }
 
 // hopeless tells whether two fifths of the budget refuted no kind, although the judge was asked again. It is
 // so too where all that is left recovers too soon to be told from here.
 func (x *search) hopeless() bool {
-	if !x.far || x.path != nil || 5*len(x.tl.Observations) <= 2*x.o.MaxRequests {
+	if !x.pace.far || 5*len(x.tl.Observations) <= 2*x.o.MaxRequests {
 		return false
 	}
-	if x.withoutQueue == nil && len(x.gone) == 0 {
-		x.excludeBy(space.ManyAsked / 2)
+	if x.queue.without == nil && len(x.gone) == 0 {
+		x.exclude()
 	}
-	return x.withoutQueue == nil && len(x.gone) == 0 || !x.brisk() && x.fleeting()
+	return x.queue.without == nil && len(x.gone) == 0
 }
-
-// fleeting tells whether all likely kinds recover within seven round trips, of which an experiment leaves two
-// open. Limits that take longer were nearly all named.
-func (x *search) fleeting() bool {
-	const trips = 7
-	likely := x.likely()
-	return len(likely) > 0 && !slices.ContainsFunc(likely, func(r *space.Region) bool {
-		return (&space.Region{Kind: r.Kind, Live: r.Live}).Recovery() >= trips*trip.Slowest(x.shown())
-	})
-}
-
-// brisk tells whether units come back within a round trip: requests that waited for answers were never
-// denied.
-func (x *search) brisk() bool { return x.far && x.every <= x.o.Every }
 
 // burstPhase is the name of a burst for the whole quota.
 const burstPhase = "burst"
 
-// deepen lets the exact search judge counters once few classes are left. Near the target or on a steady path
-// it also lets it judge windows by the first request. The bounds refute little of a window that is short for
-// its answers. Far away the search refutes most of the counters that bounds leave. There three roundings of a
-// counter count as one class.
+// deepen lets the exact search judge counters once few classes are left. Near the target it also lets it
+// judge windows by the first request. The bounds refute little of a window that is short for its answers. Far
+// away the search refutes most of the counters that bounds leave. There three roundings of a counter count as
+// one class.
 func (x *search) deepen() {
 	few, after, left := 3, x.o.MaxRequests/5, classes(x.regions)
-	if x.far {
+	if x.pace.far {
 		few = 5
-		left = slices.CompactFunc(left, func(a, b []*space.Region) bool { return a[0].Kind.Like(b[0].Kind) })
+		left = slicesCompact(left)
 	}
-	if len(left) > few && x.path == nil || len(x.tl.Observations) < after {
+	if len(left) > few || len(x.tl.Observations) < after {
 		return
 	}
 	for _, r := range x.regions {
-		first := r.Kind.Base.Align == spec.AlignFirst && (!x.far || x.path != nil)
+		first := r.Kind.Base.Align == spec.AlignFirst && !x.pace.far
 		if (r.Kind.Base.Weighs() || first) && !r.Kind.Searched && !r.Kind.Seconds {
 			k := *r.Kind
 			k.Searched = true
@@ -130,10 +107,21 @@ func (x *search) deepen() {
 	}
 }
 
+// slicesCompact joins the classes of counters that differ in their rounding alone.
+func slicesCompact(all [][]*space.Region) (out [][]*space.Region) {
+	for i, class := range all {
+		if i == 0 || !all[i-1][0].Kind.Like(class[0].Kind) {
+			out = append(out, class)
+		}
+	}
+	return out
+}
+
 // choose returns the next experiment; false where none within the budget tells anything.
 func (x *search) choose() (plan.Experiment, bool) {
+	const rehearsals = 5 // as long as none refutes anything
 	p := x.planner(false)
-	if !x.far && !x.hazy() || len(p.Models) == 0 {
+	if !x.pace.far && !x.hazy() || len(p.Models) == 0 {
 		return p.Best()
 	}
 	p.Weigh()
@@ -143,7 +131,7 @@ func (x *search) choose() (plan.Experiment, bool) {
 		var out plan.Experiment
 		truth, most := p.Draw(r.Float64()), 0.0
 		for _, c := range p.Shortlist(r) {
-			if x.ended() || p.Over() {
+			if x.asker.Over() || p.Over() {
 				break
 			}
 			tl, value := x.rehearsal(p, truth, c.Phases, r), 0.0
@@ -167,13 +155,13 @@ func (x *search) choose() (plan.Experiment, bool) {
 // on a busy machine.
 func (x *search) hazy() bool {
 	likely := x.likely()
-	return len(classes(likely)) == 1 && x.withoutQueue == nil &&
-		float64(2*trip.Slowest(x.shown())) > float64(quickest(likely))*(space.Resolution-1)
+	return len(classes(likely)) == 1 && x.queue.without == nil && len(x.tl.Observations) < 1000 &&
+		float64(2*x.slow()) > float64(quickest(likely))*(space.Resolution-1)
 }
 
 // quickest is the shortest time in which one of regions may recover.
 func quickest(regions []*space.Region) time.Duration {
-	least := time.Duration(math.MaxInt64)
+	least := time.Duration(1<<63 - 1)
 	for _, r := range regions {
 		h := r.Hull()
 		if r.Kind.Paced {
@@ -183,9 +171,6 @@ func quickest(regions []*space.Region) time.Duration {
 	}
 	return least
 }
-
-// rehearsals is how often experiments are rehearsed as long as none refutes anything.
-const rehearsals = 5
 
 // rival is a limit that is not refuted yet.
 type rival struct {
@@ -229,7 +214,7 @@ func (x *search) rehearsal(p *plan.Planner, m *plan.Model, phases []plan.Phase,
 	}
 	at, s := p.Now, m.State
 	for _, phase := range phases {
-		at += max(phase.Rest, x.path.Needs())
+		at += phase.Rest
 		end := at
 		for admitted, denied := 0, 0; !phase.Over(admitted, denied); at += phase.Every {
 			trip := trips[r.IntN(len(trips))]
@@ -263,17 +248,17 @@ func (x *search) rehearsal(p *plan.Planner, m *plan.Model, phases []plan.Phase,
 // blur is how much one experiment leaves open of the time in which a limit recovers; 0 where that is little.
 // In a queue the fastest answer tells how far away it is, since others wait.
 func (x *search) blur() time.Duration {
-	if !x.far && (x.withoutQueue == nil || trip.Soonest(x.judged()) < x.o.Every) {
+	if !x.pace.far && (x.queue.without == nil || trip.Soonest(x.judged()) < near) {
 		return 0
 	}
-	return 2 * trip.Slowest(x.shown())
+	return 2 * x.slow()
 }
 
 // coarse tells whether regions are one class with one quota, whose time is open by no more than round trips
 // leave. It is never so for rare kinds: there are so many that what is open of one may be another.
 func (x *search) coarse(regions []*space.Region) bool {
 	blur := x.blur()
-	return blur > 0 && x.stage == 0 && x.alike(regions, func(r *space.Region) bool {
+	return blur > 0 && !x.rare && x.alike(regions, func(r *space.Region) bool {
 		h := r.Hull()
 		open := h.T2 - h.T1
 		if r.Kind.Paced {
@@ -282,63 +267,3 @@ func (x *search) coarse(regions []*space.Region) bool {
 		return h.Q1 == h.Q2 && open <= blur && float64(h.T2) <= float64(h.T1)*identity.Coarsest
 	})
 }
-
-// named tells whether what is left may be named.
-func (x *search) named() bool {
-	return x.settled(x.regions) || x.usuals > 0 && x.coarse(x.regions)
-}
-
-// sharper returns what would tell the time of c to 2 %; nil where it is known. Each end of a window lies
-// anywhere within a round trip. So the best of n windows leaves open about one over the root of n.
-func (x *search) sharper(c identity.Candidate) *identity.Sharper {
-	if x.settled(x.regions) {
-		return nil
-	}
-	times := float64(c.Most-c.Least) / (float64(c.Least) * (space.Resolution - 1))
-	more := math.Max(times*times-1, 0.1)
-	return &identity.Sharper{Trip: trip.Slowest(x.shown()) + x.path.Needs(),
-		Requests: int(math.Ceil(more*float64(len(x.tl.Observations))/10)) * 10,
-		Time:     time.Duration(more * float64(x.tl.End())).Round(time.Second)}
-}
-
-// blurred says how little one experiment tells from far away; empty where that is enough. Each end of a
-// window is a request that was decided at any time until its answer.
-func (x *search) blurred() string {
-	if !x.far || len(x.regions) == 0 {
-		return ""
-	}
-	least := quickest(x.regions)
-	if float64(x.blur()) <= float64(least)*(space.Resolution-1) {
-		return ""
-	}
-	return fmt.Sprintf("; from here a request may be decided at any time until its answer, up to %s "+
-		"later, and every limit that is left may recover in %s: each experiment leaves %s of that open",
-		quantity.Brief(x.blur()/2),
-		quantity.Brief(least), quantity.Brief(x.blur()))
-}
-
-// fromNearer says why a limit of requests in flight can be refuted only from nearer; empty where units come
-// back more slowly than answers.
-func (x *search) fromNearer(found []identity.Candidate) string {
-	if !x.far || len(found) == 0 || found[0].Measured.Rate.Lo <= 0 {
-		return ""
-	}
-	unit := func(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
-	rate, took := found[0].Measured.Rate, x.trip()
-	if unit(rate.Hi) > 2*took {
-		return ""
-	}
-	out := fmt.Sprintf("; ask from nearer: a unit may come back in %s..%s, but answers take %s, so a "+
-		"request after the last answer is seldom denied", quantity.Brief(unit(rate.Hi)),
-		quantity.Brief(unit(rate.Lo)), quantity.Brief(took))
-	soonest := trip.Soonest(x.tl) // docs/theory.md, section 6
-	if p := found[0].Limit[0]; p.Bucketed() && p.Count != spec.CountAll && x.path == nil &&
-		unit(rate.Hi) <= soonest {
-		out += fmt.Sprintf("; a bucket that regains a unit sooner than the fastest way there and back, "+
-			"which takes at most %s, %s", quantity.Brief(soonest), tooSoon)
-	}
-	return out
-}
-
-// tooSoon is why no answers tell such a bucket.
-const tooSoon = "recovers too soon to be told from here: one request in flight explains any answers"

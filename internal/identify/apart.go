@@ -21,7 +21,7 @@ func (x *search) apart(ctx context.Context, res *identity.Result) *clients.Found
 		return nil
 	}
 	return clients.Find(ctx, asker, x.quota(), clients.Budget{
-		Requests: x.o.MaxRequests - len(x.tl.Observations), Every: x.every, Trip: x.trip() + x.path.Needs(),
+		Requests: x.o.MaxRequests - len(x.tl.Observations), Every: x.pace.every, Trip: x.trip(),
 		Until: x.o.MaxTime})
 }
 
@@ -31,7 +31,7 @@ func (x *search) quota() clients.Limit {
 	for i, r := range x.regions {
 		h, comesBack := r.Hull(), 0.0 // units between two requests
 		if r.Kind.Paced {
-			comesBack = min(0.75, float64(x.every)/float64(h.T1))
+			comesBack = min(0.75, float64(x.pace.every)/float64(h.T1))
 		}
 		if i == 0 {
 			least = h.Q1
@@ -43,22 +43,12 @@ func (x *search) quota() clients.Limit {
 	switch {
 	case len(x.regions) == 0:
 		out.Unfit = "no limit is known"
-	case x.withoutQueue != nil:
+	case x.queue.without != nil:
 		out.Unfit = "answers wait in a queue"
 	case least < out.Quota:
 		out.Unfit = fmt.Sprintf("the quota is not known: %d to %d", least, out.Quota)
 	}
 	return out
-}
-
-// timeForClients tells whether a round of so many requests may fit into the time that is left. Before it
-// comes the shortest silence in which the quota may be whole again.
-func (x *search) timeForClients(requests int) bool {
-	left := x.o.MaxTime - x.s.Now() - time.Duration(requests)*max(x.every, x.trip()+x.path.Needs())
-	return slices.ContainsFunc(x.regions, func(r *space.Region) bool {
-		h := r.Hull()
-		return r.Back(h.Q1, h.T1) <= left
-	})
 }
 
 // explainsClient tells whether some policy that is left may have admitted, or denied, as many requests of one

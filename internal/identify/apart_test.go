@@ -1,15 +1,12 @@
 package identify
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify/clients"
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/identify/space"
-	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -41,27 +38,16 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 		left   string
 		time   time.Duration
 		want   int
-		path   *trip.Steady
-		quotas int64 // how many quotas are left
 	}{
-		"asked":                    {asking{}, false, denied, 88, log, 63 * time.Second, 211, nil, 1},
-		"a quarter is too few":     {asking{}, false, denied, 89, log, 63 * time.Second, 310, nil, 1},
-		"nothing was denied":       {asking{}, false, admitted, 0, log, 63 * time.Second, 399, nil, 1},
-		"not asked":                {asking{}, true, denied, 0, log, 63 * time.Second, 399, nil, 1},
-		"a sender that cannot ask": {&bubbled{}, false, denied, 0, log, 63 * time.Second, 399, nil, 1},
-		"no time for a round":      {asking{}, false, denied, 88, log, 61 * time.Second, 311, nil, 1},
-		"no time for a counter":    {asking{}, false, denied, 88, counter, 121 * time.Second, 311, nil, 1},
-		"time for a counter":       {asking{}, false, denied, 88, counter, 123 * time.Second, 211, nil, 1},
-		"known on a steady path": {asking{}, false, denied, 88, bucket, time.Minute, 211, &trip.Steady{},
-			1},
-		"open on a steady path": {asking{}, false, denied, 88, bucket, time.Minute, 311, &trip.Steady{},
-			2},
+		"asked":                    {asking{}, false, denied, 88, log, 63 * time.Second, 211},
+		"a quarter is too few":     {asking{}, false, denied, 89, log, 63 * time.Second, 310},
+		"nothing was denied":       {asking{}, false, admitted, 0, log, 63 * time.Second, 399},
+		"not asked":                {asking{}, true, denied, 0, log, 63 * time.Second, 399},
+		"a sender that cannot ask": {&bubbled{}, false, denied, 0, log, 63 * time.Second, 399},
 	} {
 		left := known(parsed(t, x.left)[0])
-		left.Live[0].Q1 -= x.quotas - 1
 		s := &search{o: Options{Budget: identity.Budget{MaxRequests: 400, MaxTime: x.time}, Alike: x.alike},
-			s: x.sender, path: x.path,
-			every: 20 * ms, regions: []*space.Region{left},
+			s: x.sender, pace: pace{every: 20 * ms}, regions: []*space.Region{left},
 			tl: &timeline.Timeline{Observations: []timeline.Observation{x.seen}}}
 		for range x.used {
 			o := timeline.Observation{}
@@ -99,7 +85,7 @@ func TestTheQuotaOfOtherClients(t *testing.T) {
 			clients.Limit{
 				Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond, Unfit: "answers wait in a queue"}},
 	} {
-		x := &search{regions: tt.left, withoutQueue: tt.aside, every: 20 * time.Millisecond,
+		x := &search{regions: tt.left, queue: queueing{without: tt.aside}, pace: pace{every: 20 * ms},
 			tl: &timeline.Timeline{}}
 		got := x.quota()
 		if got.Explains = nil; got.Unfit != tt.want.Unfit || got.Quota != tt.want.Quota ||
@@ -138,45 +124,5 @@ func TestWhatIsLeftExplainsAClient(t *testing.T) {
 		if got := x.explainsClient(tt.tl, tt.side); got != tt.want {
 			t.Errorf("%v by its %s: explained is %t, want %t", tt.tl.Observations, tt.side, got, tt.want)
 		}
-	}
-}
-
-// keeping is a target behind which clients may differ.
-type keeping struct {
-	*simulated
-	asking
-}
-
-func (k keeping) Now() time.Duration      { return k.simulated.Now() }
-func (k keeping) Wait() time.Duration     { return 0 }
-func (k keeping) Header() timeline.Header { return k.simulated.Header() }
-func (k keeping) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
-	return k.simulated.Send(ctx, p)
-}
-
-// TestANameComesBeforeClients: a bucket that a timer fills was OPEN for a ban that 22 requests refute, while
-// 95 were sent to tell clients apart.
-func TestANameComesBeforeClients(t *testing.T) {
-	limit := parsed(t, "sliding-window-log,rate=5/2s")
-	x := begun(keeping{simulated: simulate(t, limit, 1)}, usualBudget(), never)
-	x.every, x.regions = x.o.Every, []*space.Region{known(limit[0])}
-	x.send(t.Context(), plan.Phase{Name: quotaPhase, Requests: 8, Every: x.every, Denials: 2})
-	x.send(t.Context(), plan.Phase{Rest: 1950 * ms, Requests: 100, Every: 30 * ms, Admits: 1})
-	x.o.MaxRequests = 4 * 30
-	for x.spare() > 0 {
-		x.send(t.Context(), plan.Phase{Rest: 2 * time.Second, Requests: 4, Every: x.every})
-	}
-	c := x.candidate(x.regions[0])
-	if x.send(t.Context(), plan.Phase{Requests: 1}) || x.banned(c) == nil {
-		t.Fatalf("got %d requests left and no ban in doubt", x.spare())
-	}
-	if x.lastly(t.Context()); x.banned(c) != nil || x.spare() > 0 {
-		t.Errorf("after %d of %d requests: got the ban %v", len(x.tl.Observations), x.o.MaxRequests,
-			x.banned(c))
-	}
-	x.stopped = "3 requests neither admitted nor denied"
-	before := len(x.tl.Observations)
-	if x.lastly(t.Context()); len(x.tl.Observations) > before {
-		t.Error("a target in trouble was asked")
 	}
 }

@@ -1,7 +1,6 @@
 package identify
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -20,14 +19,15 @@ type Options struct {
 	identity.Budget
 	// Fresh tells that nobody used the quota before.
 	Fresh bool
-	// Think is how long the judge is asked after each phase. A part of MaxTime is kept for it. 0: as long as
-	// it takes, even beyond MaxTime.
+	// Think is how much processor time the judge may use after each phase; 0: as much as it takes.
 	Think time.Duration
+	// Spent is the processor time of this process so far; nil where Think is 0.
+	Spent func() time.Duration
 	// Sharp narrows what a recording leaves of each kind too, since no experiment will.
 	Sharp bool
 	// Alike skips the search for what tells clients apart.
 	Alike bool
-	// Told is called after each phase with the kinds that are left; may be nil.
+	// OnPhase is called after each phase with the kinds that are left; may be nil.
 	OnPhase func(p plan.Phase, tl *timeline.Timeline, left []string)
 }
 
@@ -36,95 +36,67 @@ type search struct {
 	o  Options
 	s  Sender
 	tl *timeline.Timeline
-	// clock is the time since the start, including that for judging.
-	clock func() time.Duration
 	// asker asks the judge until the search is interrupted.
-	asker   refute.Asker
-	regions []*space.Region
-	// gone are the kinds that are refuted.
-	gone []*space.Region
-	// ended tells that the search was interrupted.
-	ended func() bool
-	// every is the gap between requests: the time of an answer or, where that shows no denial, Options.Every.
-	// dense is the gap in a burst, shorter than every far away.
-	every, dense time.Duration
-	// far tells that answers take longer than the shortest gap between requests.
-	far bool
+	asker refute.Asker
+	// regions are the kinds that are left, gone those that are refuted. trail is what was left of the usual
+	// kinds when something was.
+	regions, gone, trail []*space.Region
+	queue                queueing
+	pace                 pace
 	// made counts the experiments, by family and by the name of the first phase.
 	made map[string]int
 	// stopped says why the search ended before its budget; empty if it did not.
 	stopped string
-	// withoutQueue are the kinds that delay no answers, while admitted requests are supposed to wait in a
-	// queue.
-	withoutQueue []*space.Region
-	// queueWithin is the latest time after which a queue may have decided; it only grows. unlike are the
-	// queues that did not explain the delays.
-	queueWithin time.Duration
-	unlike      []*space.Region
 	// skip counts the observations before the silence that made sure that the quota is whole.
 	skip int
-	// passing is how many requests pass a queue without waiting.
-	passing int64
-	// cut counts how often the judge was stopped because it took longer than Options.Think.
-	cut int
-	// trail is what was left of the usual kinds when something was. stage is how many stages of rare kinds
-	// were looked for since.
-	trail []*space.Region
-	stage int
-	// shelf are the unlikely kinds in whose place a rare one was found; nil for none. shelvedOnce tells that
-	// this was done.
-	shelf       []*space.Region
-	shelvedOnce bool
-	// exhausted tells that all rare kinds were looked for, hasty that the judge had too little time for them.
-	exhausted, hasty bool
-	// unfollowed tells that some buckets in batches were neither refuted nor found.
-	unfollowed bool
-	// usuals counts the usual experiments.
-	usuals int
-	// path is what is supposed of the path to the target; nil for nothing.
-	path *trip.Steady
-	// unsteady says that a steady path was supposed, but nothing was named; empty: none was.
-	unsteady string
-	// late tells that the time to check the result is over; nil: the result is not due yet.
-	late func() bool
-	// confirmed tells that all experiments that could refute the only class were made. Further ones narrow
-	// its time.
-	confirmed bool
-	// dear tells that requests which are kept for what tells clients apart are for the name too.
-	dear bool
+	// rare tells that every usual kind is refuted, and rare ones are asked.
+	rare bool
+	// cut tells that the judge was stopped because it took longer than Options.Think.
+	cut bool
 }
 
 // Identify finds out what limits the requests of s. The result includes whatever went wrong.
 func Identify(ctx context.Context, s Sender, o Options) *identity.Result {
-	x := begun(s, o, func() bool { return ctx.Err() != nil })
-	x.asker = ctx.Done()
-	res := x.answer(ctx)
+	x := begun(s, o, ctx.Done())
+	if x.open(ctx) {
+		x.explore(ctx)
+	}
+	if !o.Fresh && len(x.regions) == 0 && x.stopped == "" {
+		x.afterRest(ctx)
+	}
+	if x.tl.Counts().Denied > 0 {
+		x.exclude()
+	}
+	res := x.result()
 	res.Clients = x.apart(ctx, res)
 	res.Used = x.s.Now()
 	return res
 }
 
 // begun returns a search that knows nothing yet.
-func begun(s Sender, o Options, ended func() bool) *search {
-	x := &search{o: o, s: s, tl: &timeline.Timeline{}, clock: s.Now, made: map[string]int{}, ended: ended}
+func begun(s Sender, o Options, asker refute.Asker) *search {
+	x := &search{o: o, s: s, tl: &timeline.Timeline{}, asker: asker, made: map[string]int{}}
 	x.begin()
 	return x
 }
 
 // begin makes x suppose nothing.
 func (x *search) begin() {
-	x.regions, x.gone, x.withoutQueue, x.unlike = nil, nil, nil, nil
-	x.trail, x.stage, x.shelf, x.shelvedOnce, x.exhausted, x.unfollowed = nil, 0, nil, false, false, false
+	x.regions, x.gone, x.trail, x.queue, x.rare = nil, nil, nil, queueing{}, false
 	for _, k := range space.Kinds() {
 		x.regions = append(x.regions, &space.Region{Kind: k, Live: []space.Box{x.widest(k)}})
 	}
 }
 
+// shortest is the shortest window that is looked for.
+const shortest = 50 * time.Millisecond
+
 // widest is the box of all policies of a kind that are looked for.
 func (x *search) widest(k *space.Kind) space.Box {
-	most := space.Box{Q1: 1, Q2: int64(x.o.MaxRequests), T1: x.o.Every / 2, T2: 2 * x.o.MaxTime}
-	if !k.Paced { // no request could show a shorter window
-		most.T1 = 5 * x.o.Every / 2
+	most := space.Box{Q1: 1, Q2: int64(x.o.MaxRequests), T1: min(x.o.Every, shortest/5) / 2,
+		T2: 2 * x.o.MaxTime}
+	if !k.Paced {
+		most.T1 = shortest
 	}
 	return most
 }
@@ -134,7 +106,7 @@ func (x *search) widest(k *space.Kind) space.Box {
 // of the time that is left.
 func (x *search) afterRest(ctx context.Context) {
 	before, rest := *x, max(min(2*x.s.Now(), (x.sendUntil()-x.s.Now())/2), time.Second)
-	x.skip, x.usuals, x.made = len(x.tl.Observations), 0, map[string]int{}
+	x.skip, x.made = len(x.tl.Observations), map[string]int{}
 	x.begin()
 	if x.send(ctx, plan.Phase{Name: firstPhase, Rest: rest, Requests: 1}) && x.open(ctx) {
 		x.explore(ctx)
@@ -146,15 +118,15 @@ func (x *search) afterRest(ctx context.Context) {
 
 // explore makes the best experiment until one class is left, or none, or the budget is used.
 func (x *search) explore(ctx context.Context) {
-	for !x.ended() {
+	for !x.asker.Over() {
 		x.narrow(space.FewAsked)
 		if x.hopeless() {
 			x.stopped = "from here the requests that were sent refute too little"
 			return
 		}
-		if again, over := x.known(ctx); over && !x.inWholeSeconds(ctx) {
+		if again, over := x.known(ctx); over {
 			return
-		} else if again || over {
+		} else if again {
 			continue
 		}
 		planned := x.s.Now()
@@ -167,9 +139,6 @@ func (x *search) explore(ctx context.Context) {
 			planned = x.s.Now()
 			e, ok = x.planner(false).Best()
 		}
-		if !ok && x.insteadOfUnlikely(ctx, x.bySecond) {
-			continue
-		}
 		if !ok {
 			e, ok = x.planner(true).Best()
 		}
@@ -178,86 +147,88 @@ func (x *search) explore(ctx context.Context) {
 			if !x.perform(ctx, e, planned) {
 				return
 			}
-		case x.usualExperiment(ctx, ofAny) || x.insteadOfUnlikely(ctx, x.widen) || x.inWholeSeconds(ctx):
-		case x.usedBefore():
-			x.regions = nil
-			return
+		case x.usualExperiment(ctx, ofAny):
+		case x.unlikely() && x.widen(ctx):
 		default:
-			x.stopped = cmp.Or(x.stopped, unplanned)
+			x.stopped = unplanned
 			return
 		}
 	}
 }
 
-// usedBefore tells whether others may have used the quota before, and enough budget is left to begin anew.
-func (x *search) usedBefore() bool {
-	return x.unlikely() && !x.o.Fresh && x.skip == 0 && 3*x.spare() > x.o.MaxRequests && !x.asker.Over()
+// unplanned is the reason where no experiment fits the budget, or none tells anything.
+const unplanned = "no experiment within the budget tells more"
+
+// unlikely tells whether only doubtful usual kinds are left: each policy that was tried is refuted.
+func (x *search) unlikely() bool {
+	return !x.rare && x.queue.without == nil && len(x.regions) > 0 && len(x.likely()) == 0
+}
+
+// guess looks for round policies of unlikely kinds, with the quotas that the recording suggests.
+func (x *search) guess() {
+	if !x.unlikely() {
+		return
+	}
+	for _, r := range x.regions {
+		r.Guess(x.shown(), inARow(x.shown()), x.late())
+	}
 }
 
 // known asks for what could refute the only class that is left. again tells that it did so, over that there
-// is nothing more to ask. Far away, further experiments may narrow the time after that.
+// is nothing more to ask.
 func (x *search) known(ctx context.Context) (again, over bool) {
-	one := func(regions []*space.Region) bool {
-		return x.settled(regions) || !x.confirmed && x.coarse(regions)
-	}
+	one := func(regions []*space.Region) bool { return x.settled(regions) || x.coarse(regions) }
 	if !one(x.likely()) {
 		return false, false
 	}
-	if x.path != nil { // experiments follow that soon refute most of what is left
-		x.narrow(3 * space.FewAsked)
-	} else {
-		x.exclude()
-	}
-	if !one(x.regions) || x.unlikely() {
+	if x.exclude(); !one(x.regions) || x.unlikely() {
 		return false, false
 	}
-	if x.confirm(ctx) {
+	switch {
+	case x.queue.without != nil && !x.queueExplains():
+		x.queue.unlike = x.regions
+		x.noQueue()
 		return true, false
+	case len(x.regions) == 0:
+		again = x.widen(ctx)
+		return again, !again
 	}
-	x.confirmed = true
-	return false, x.settled(x.regions) || x.stopped != ""
+	again = x.usualExperiment(ctx, x.doubts()) || x.overrun(ctx)
+	return again, !again
 }
 
-// narrow lets the recording refute what it can. Each kind has an equal share of the time that is left. Boxes
-// that are not judged by then stay.
+// narrow lets the recording refute what it can, by about asked judgements of each kind. Boxes that are not
+// judged in time stay.
 func (x *search) narrow(asked int) {
+	const judged = 6000 // requests, of all boxes of a region together
 	var left []*space.Region
 	x.later()
-	tl, cut := x.shown(), false
-	until, tooLate := x.think(x.judgeUntil())
+	tl, late := x.shown(), x.late()
 	x.deepen()
 	shallow := x.crowded()
 	for i, r := range x.regions {
-		if tooLate() {
-			left, cut = append(left, x.regions[i:]...), true
+		if late() {
+			left, x.cut = append(left, x.regions[i:]...), true
 			break
 		}
-		now := x.clock()
-		share := now + (until-now)/time.Duration(len(x.regions)-i)
-		late := func() bool { return x.clock() > share }
-		r.Shallow, r.Broad, r.Steady = shallow, x.far || x.path != nil, x.path != nil
-		r.Asker, r.Sharp, r.Late = x.asker, x.o.Sharp, tooLate
-		r.Over = func() bool { return x.ended() || late() }
-		parts, gone := r.Narrowed(tl, asked)
+		r.Shallow, r.Broad, r.Sharp = shallow, x.pace.far, x.o.Sharp
+		r.Asker, r.Over, r.Parts = x.asker, late, max(3, min(space.MostLive, judged/len(tl.Observations)))
+		parts, gone := r.Narrowed(tl, x.asks(asked, r))
 		left = append(left, parts...)
 		if gone != nil {
 			x.gone = append(x.gone, gone)
 		}
-		cut = cut || late()
 	}
-	if cut && !x.asker.Over() && (x.recorded() || until < x.judgeUntil()) { // otherwise all the time is over
-		x.cut++
-		x.hasty = x.hasty || x.stage > 0
-	}
-	if len(left) == 0 && x.withoutQueue == nil && x.revive() {
+	if len(left) == 0 && x.queue.without == nil && x.revive() {
 		x.narrow(asked)
 		return
 	}
 	x.regions = left
 	shareTimes(left)
-	if len(left) == 0 && x.withoutQueue != nil {
-		if x.queueWithin = max(4*x.queueWithin, time.Millisecond); x.queueWithin <= trip.Slowest(x.judged()) {
-			x.regions, x.gone = queues(x.withoutQueue), nil
+	if len(left) == 0 && x.queue.without != nil {
+		x.queue.within = max(4*x.queue.within, time.Millisecond)
+		if x.queue.within <= trip.Slowest(x.judged()) {
+			x.regions, x.gone = queues(x.queue.without), nil
 		} else {
 			x.noQueue()
 		}
@@ -269,12 +240,23 @@ func (x *search) narrow(asked int) {
 	x.recall()
 }
 
+// asks is about how many judgements each kind may ask for where asked are wanted. The judge takes longer for
+// longer recordings, and for windows that begin anywhere.
+func (x *search) asks(asked int, r *space.Region) int {
+	const work, least, anywhere = 150_000, 25, 4
+	most := work / max(1, len(x.tl.Observations))
+	if r.Kind.Base.Align == spec.AlignUnknown && len(x.regions) > 1 {
+		most, asked = most/anywhere, asked/2
+	}
+	return max(min(asked, most), least)
+}
+
 // revive takes back what was given up of kinds once none is left: a policy that nobody tried may explain all.
-// It takes usual kinds until rare ones are looked for, and then rare ones. It tells whether there were any.
+// It tells whether there were any.
 func (x *search) revive() bool {
 	x.regions = nil
 	x.gone = slices.DeleteFunc(slices.Clone(x.gone), func(r *space.Region) bool {
-		back := r.Again != nil && r.Again.Rare() == (x.stage > 0)
+		back := r.Again != nil && r.Again.Rare() == x.rare
 		if back {
 			x.regions = append(x.regions, r.Again)
 		}
@@ -285,30 +267,27 @@ func (x *search) revive() bool {
 
 // shown is the recording that kinds are judged by.
 func (x *search) shown() *timeline.Timeline {
-	if x.withoutQueue == nil {
+	if x.queue.without == nil {
 		return x.judged()
 	}
-	return trip.Undelayed(x.judged(), x.queueWithin)
+	return trip.Undelayed(x.judged(), x.queue.within)
 }
 
-// judged is the recording without what came before skip, with the delays that a queue must explain.
+// judged is the recording without what came before skip.
 func (x *search) judged() *timeline.Timeline {
 	tl := *x.tl
 	tl.Observations = tl.Observations[x.skip:]
-	return x.path.Decided(&tl)
+	return &tl
 }
 
 // exclude asks the judge much more, until no kind is doubtful.
-func (x *search) exclude() { x.excludeBy(space.ManyAsked) }
-
-// excludeBy does so with about asked judgements for each kind.
-func (x *search) excludeBy(asked int) {
-	if x.stage > 0 { // there are many rare kinds, and each takes the judge longer
-		asked /= 2
+func (x *search) exclude() {
+	late, rounds := x.late(), 4
+	if len(x.tl.Observations) > 1000 {
+		rounds = 2
 	}
-	_, late := x.think(x.judgeUntil())
-	for range 4 {
-		if x.narrow(asked); len(x.likely()) == len(x.regions) || late() {
+	for range rounds {
+		if x.narrow(space.ManyAsked); len(x.likely()) == len(x.regions) || late() {
 			return
 		}
 	}
@@ -319,14 +298,15 @@ func (x *search) likely() []*space.Region {
 	return slices.DeleteFunc(slices.Clone(x.regions), func(r *space.Region) bool { return len(r.Live) == 0 })
 }
 
-// settled tells whether regions are one class or none, known as exactly as a name must be.
+// settled tells whether regions are one class or none, known as exactly as a name must be. No experiment
+// tells what comes back within a step of the clock.
 func (x *search) settled(regions []*space.Region) bool {
 	return x.alike(regions, func(r *space.Region) bool {
-		h, slack := r.Hull(), 5*x.tl.Header.Tick
+		h, slack, units := r.Hull(), 5*x.tl.Header.Tick, int64(0)
 		if r.Kind.Paced {
-			slack /= time.Duration(h.Q2)
+			slack, units = slack/time.Duration(h.Q2), int64(2*(x.tl.Header.Tick+x.trip())/h.T1)
 		}
-		return h.Single(slack)
+		return h.Single(slack, units)
 	})
 }
 
@@ -343,11 +323,9 @@ func (x *search) alike(regions []*space.Region, known func(*space.Region) bool) 
 // planner returns the planner of the next experiment, which may be about doubtful boxes too.
 func (x *search) planner(doubtful bool) *plan.Planner {
 	x.spaced()
-	_, late := x.think(x.judgeUntil())
-	p := &plan.Planner{Over: late,
-		Made: x.made, Now: x.s.Now() - x.path.Needs()/2, Trip: x.trip(), Every: x.every, Dense: x.dense,
-		Far: x.far, Wait: max(x.s.Wait(), x.path.Needs()),
-		Requests: x.spare(), TimeLeft: x.sendUntil() - x.s.Now()}
+	p := &plan.Planner{Over: x.late(), Made: x.made, Now: x.s.Now(), Trip: x.trip() + x.tl.Header.Tick,
+		Every: x.pace.every, Dense: x.pace.dense, Far: x.pace.far, Wait: x.s.Wait(), Requests: x.spare(),
+		TimeLeft: x.sendUntil() - x.s.Now()}
 	likely, tl := []*space.Region(nil), x.shown()
 	for _, class := range classes(x.likely()) { // the kinds of a class are one limiter
 		likely = append(likely, class[0])
@@ -364,12 +342,12 @@ func (x *search) planner(doubtful bool) *plan.Planner {
 		p.Few = p.Few || few
 		points := r.Points(n, doubtful || len(likely) == 1)
 		parts := []*space.Kind{r.Kind}
-		if x.far { // far away, models of one rounding may not tell some kinds apart
+		if x.pace.far { // far away, models of one rounding may not tell some kinds apart
 			parts = r.Kind.Each()
 		}
 		first := len(p.Models)
 		for i, b := range points {
-			if late() { // it plans with the models so far
+			if p.Over() { // it plans with the models so far
 				return p
 			}
 			if few && clocked { // it stands; any other length has no phase, and its prediction leads astray

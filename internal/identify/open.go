@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -17,6 +19,20 @@ const (
 	comebackPhase = "comeback"
 )
 
+// pace is how fast requests are sent.
+type pace struct {
+	// every is the gap between requests: the time of an answer or, where that shows no denial,
+	// Options.Every. dense is the gap in a burst, shorter than every far away.
+	every, dense time.Duration
+	// atOnce is how many requests are under way at once near the target; 0: one.
+	atOnce int
+	// far tells that answers take longer than near.
+	far bool
+}
+
+// near is the longest time of an answer of a target that is not far away.
+const near = 20 * time.Millisecond
+
 // open asks once, then for the quota, then for its return. It reports false where there is nothing more to
 // do.
 func (x *search) open(ctx context.Context) bool {
@@ -25,24 +41,31 @@ func (x *search) open(ctx context.Context) bool {
 			return false
 		}
 	}
-	quota := plan.Phase{Name: quotaPhase, Rest: x.o.Every, Requests: x.o.MaxRequests * 6 / 10,
-		Every:   x.o.Every,
+	if x.o.Every < near && x.trip() > near/2 { // the first answer had to wait for its connection
+		x.pace.every = x.o.Every
+		if !x.send(ctx, plan.Phase{Name: firstPhase, Requests: 2, Every: x.o.Every, Denials: 1}) {
+			return false
+		}
+	}
+	quota := plan.Phase{Name: quotaPhase, Rest: x.o.Every, Requests: x.spare() * 6 / 10, Every: x.o.Every,
 		Denials: 3}
-	x.every = max(x.o.Every, x.trip()*5/4)
-	if x.far = x.every > x.o.Every; x.far { // requests that wait for answers tell more, if some are denied
-		quota.Every, quota.Requests = x.every, x.o.MaxRequests/10
+	soon := trip.Soonest(x.shown()) * 5 / 4
+	x.pace.every = max(x.o.Every, soon)
+	if x.pace.far = soon > max(x.o.Every, near); x.pace.far {
+		// requests that wait for answers tell more, if some are denied
+		quota.Every, quota.Requests = x.pace.every, x.spare()/10
 		if !x.send(ctx, quota) {
 			return false
 		}
-		quota.Name, quota.Requests = fasterPhase, x.o.MaxRequests*4/10
+		quota.Name, quota.Requests = fasterPhase, x.spare()*4/10
 		x.nearer()
 	}
 	if x.shown().Counts().Denied == 0 {
-		x.every, quota.Every = x.o.Every, x.o.Every
 		ask := x.askQuota
-		if x.far { // in parts, a short window would begin anew between them
-			ask = x.send
+		if x.pace.far { // in parts, a short window would begin anew between them
+			x.pace.every, ask = x.o.Every, x.send
 		}
+		quota.Every = x.o.Every
 		if !ask(ctx, quota) {
 			return false
 		}
@@ -57,23 +80,51 @@ func (x *search) open(ctx context.Context) bool {
 		x.stopped = identity.Undenied
 		return false
 	}
-	return x.comeback(ctx) && (!x.far || x.bursts(ctx))
+	x.aimed()
+	return x.comeback(ctx) && (!x.pace.far || x.bursts(ctx))
 }
 
-// askQuota sends a phase in growing parts until some requests are denied. It ends early where all answers are
-// as late as in a queue: that denies no requests that come one at a time.
+// aimed bounds the quota by what was admitted before the first denial, if nobody used it before, and the
+// budget by what such a quota needs.
+func (x *search) aimed() {
+	const times, more, least = 12, 400, 600
+	n := int64(0)
+	for _, o := range x.judged().Observations {
+		if o.Outcome == timeline.Denied {
+			break
+		}
+		n++
+	}
+	n = max(n, 1)
+	x.o.MaxRequests = min(x.o.MaxRequests, x.skip+max(int(times*n)+more, least))
+	if !x.o.Fresh && x.skip == 0 {
+		return
+	}
+	for _, r := range x.regions {
+		for i := range r.Live {
+			r.Live[i].Q2 = max(r.Live[i].Q1, min(r.Live[i].Q2, n))
+		}
+	}
+}
+
+// askQuota sends a phase in parts until some requests are denied: first one more than answers state, then
+// twice as many each time. Soon several are under way at once, since one at a time may be slower than the
+// limit. It ends early where all answers are as late as in a queue: that denies no requests that come one at
+// a time.
 func (x *search) askQuota(ctx context.Context, p plan.Phase) bool {
-	const some = 12
-	for n := some; p.Requests > 0; n *= 2 {
+	const some, inTurn, crowd = 12, 2, 8
+	for n, parts := max(some, x.toldQuota(p.Requests)), 0; p.Requests > 0; n, parts = 2*n, parts+1 {
 		part, before := p, len(x.tl.Observations)
 		part.Requests = min(n, p.Requests)
+		if parts == inTurn && x.o.Every < near {
+			x.pace.atOnce = crowd
+		}
 		if !x.send(ctx, part) {
 			return false
 		}
 		seen := timeline.Timeline{Observations: x.tl.Observations[before:]}
 		late := x.s.Now()+p.Every >= x.sendUntil()
-		if late || seen.Counts().Denied > 0 ||
-			queued(x.shown(), p.Name) && x.waiting(some-2) {
+		if late || seen.Counts().Denied > 0 || queued(x.shown(), p.Name) && x.waiting(some-2) {
 			break
 		}
 		p.Requests -= part.Requests
@@ -82,11 +133,28 @@ func (x *search) askQuota(ctx context.Context, p plan.Phase) bool {
 	return true
 }
 
+// Answers state their limit in header fields. identify believes none of them and shows them beside the
+// measured limit. It only aims by them: at one request more than a stated quota, and at the time that a
+// denial states.
+
+// toldQuota is the smallest quota that the first answer states, and three requests more; 0 if none fits most
+// requests.
+func (x *search) toldQuota(most int) (out int) {
+	o := &x.tl.Observations[0]
+	quotas, _ := headers.Quotas(o.Fields.Get, x.tl.Header.Started.Add(o.FirstByte))
+	for _, q := range quotas {
+		if n := int(min(q.Limit, int64(most))) + 3; q.HasLimit && n <= most && (out == 0 || n < out) {
+			out = n
+		}
+	}
+	return out
+}
+
 // comeback asks ever more rarely until a request is admitted again, but densely about the time that a denial
 // states. Twice the rest each time would lose up to a minute of a window of a minute, so long rests become
 // longer by a quarter. It reports false where the budget ends first.
 func (x *search) comeback(ctx context.Context) bool {
-	once := plan.Phase{Name: comebackPhase, Rest: 2 * x.every, Requests: 1}
+	once := plan.Phase{Name: comebackPhase, Rest: 2 * x.pace.every, Requests: 1}
 	for believed := false; ; {
 		last := &x.tl.Observations[len(x.tl.Observations)-1]
 		if last.Outcome == timeline.Allowed {
@@ -94,7 +162,7 @@ func (x *search) comeback(ctx context.Context) bool {
 		}
 		ask := once
 		if about, told := x.toldReturn(last); told && !believed && about.Rest > once.Rest {
-			believed, ask, once.Rest = true, about, x.every
+			believed, ask, once.Rest = true, about, x.pace.every
 		}
 		if !x.send(ctx, ask) {
 			return false
@@ -107,9 +175,6 @@ func (x *search) comeback(ctx context.Context) bool {
 	}
 }
 
-// Answers state their limit in header fields. identify believes none of them and shows them beside the
-// measured limit. It only asks more densely about the time that a denial states.
-
 // toldReturn is a phase that asks densely for the return of the quota, about the time that a denial states.
 // Retry-After is in whole seconds, rounded up or down. It reports false where the denial states none, or the
 // budget of time ends first.
@@ -117,8 +182,23 @@ func (x *search) toldReturn(denied *timeline.Observation) (plan.Phase, bool) {
 	const rounded = time.Second + 100*time.Millisecond
 	wait, told := identity.ToldWait(denied, x.s.Header().Started)
 	wait += denied.FirstByte - x.s.Now()
-	step := max(x.every, 2*rounded/plan.Rungs)
+	step := max(x.pace.every, 2*rounded/plan.Rungs)
 	return plan.Phase{Name: comebackPhase, Rest: wait - rounded, Requests: plan.Rungs + 1, Every: step,
 			Admits: 1},
 		told && x.s.Now()+wait+rounded < x.sendUntil()
 }
+
+// crowded tells whether so many requests were under way at once that an exact search would take long.
+func (x *search) crowded() bool {
+	const most = 8
+	all := x.judged().Observations
+	for i := range all {
+		if j := i + most; j < len(all) && all[i].FirstByte > all[j].Sent {
+			return true
+		}
+	}
+	return false
+}
+
+// slow is the slowest answer so far.
+func (x *search) slow() time.Duration { return trip.Slowest(x.shown()) }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -18,10 +17,23 @@ import (
 // bucket is left, decisions may have been later, and what was refuted may be true. A queue is named only if
 // its delays explain those in the recording.
 
+// queueing is what is supposed of a queue.
+type queueing struct {
+	// without are the kinds that delay no answers, while admitted requests are supposed to wait in a queue;
+	// nil where none is supposed.
+	without []*space.Region
+	// within is the latest time after which a queue may have decided; it only grows. unlike are the queues
+	// that did not explain the delays.
+	within time.Duration
+	unlike []*space.Region
+	// passing is how many requests pass a queue without waiting.
+	passing int64
+}
+
 // asQueue supposes that admitted requests wait in a queue.
 func (x *search) asQueue() {
-	x.withoutQueue, x.regions = x.regions, queues(x.regions)
-	x.queueWithin = trip.Unqueued(x.judged())
+	x.queue.without, x.regions = x.regions, queues(x.regions)
+	x.queue.within = trip.Unqueued(x.judged())
 }
 
 // queues returns the queues that admit as the buckets among regions do.
@@ -36,16 +48,16 @@ func queues(regions []*space.Region) (out []*space.Region) {
 
 // later begins anew with queues where a denial took longer than all before.
 func (x *search) later() {
-	if x.withoutQueue == nil || trip.Unqueued(x.judged()) <= x.queueWithin {
+	if x.queue.without == nil || trip.Unqueued(x.judged()) <= x.queue.within {
 		return
 	}
-	x.queueWithin, x.regions = trip.Unqueued(x.judged())*5/4, queues(x.withoutQueue)
+	x.queue.within, x.regions = trip.Unqueued(x.judged())*5/4, queues(x.queue.without)
 }
 
 // dropQueue takes back the queue as soon as no queue that is left has a place to wait in: then answers were
 // merely slow. It tells whether it did so. Otherwise it drops the queues without a place.
 func (x *search) dropQueue() bool {
-	if x.withoutQueue == nil || len(x.regions) == 0 {
+	if x.queue.without == nil || len(x.regions) == 0 {
 		return false
 	}
 	if !slices.ContainsFunc(x.regions, func(r *space.Region) bool { return r.Hull().Q2 > 1 }) {
@@ -61,7 +73,7 @@ func (x *search) dropQueue() bool {
 }
 
 // noQueue takes back that admitted requests wait in a queue.
-func (x *search) noQueue() { x.regions, x.withoutQueue = x.withoutQueue, nil }
+func (x *search) noQueue() { x.regions, x.queue.without = x.queue.without, nil }
 
 // queued tells whether a third of the admitted requests of a phase took much longer than the fastest answer;
 // of all phases where phase is empty.
@@ -106,18 +118,18 @@ func queueOf(bucket spec.Policy, undelayed int64) spec.Policy {
 // near the middle. If all that are tried are refuted, it is best, with all that is left of r.
 func (x *search) queueIn(r *space.Region, best space.Box) (spec.Policy, space.Box) {
 	const steps = 40
-	h := r.Hull()
+	h, late := r.Hull(), x.late()
 	at := func(t time.Duration) spec.Policy {
 		b := best
 		b.T1, b.T2 = t, t
-		return space.Complete(queueOf(r.Kind.Written(b), x.passing))
+		return space.Complete(queueOf(r.Kind.Written(b), x.queue.passing))
 	}
-	explains := func(t time.Duration) bool { return !x.fails(identity.Candidate{Limit: spec.Limit{at(t)}}) }
+	explains := func(t time.Duration) bool { return !x.fails(spec.Limit{at(t)}) }
 	times := []time.Duration{best.T1}
 	for i := range time.Duration(steps + 1) {
 		times = append(times, h.T1+(h.T2-h.T1)*i/steps)
 	}
-	times = slices.DeleteFunc(times, func(t time.Duration) bool { return x.overdue() || !explains(t) })
+	times = slices.DeleteFunc(times, func(t time.Duration) bool { return late() || !explains(t) })
 	if len(times) == 0 {
 		return at(best.T1), h
 	}
@@ -133,26 +145,26 @@ func (x *search) queueIn(r *space.Region, best space.Box) (spec.Policy, space.Bo
 // laterStill supposes later decisions as long as the delays refute the only queue that is left. The guess was
 // wrong then, and so was what it refuted.
 func (x *search) laterStill() {
-	last := trip.Slowest(x.judged())
-	for x.withoutQueue != nil && len(x.regions) == 1 && x.queueWithin < last && !x.recorded() &&
-		!x.overdue() {
+	last, late := trip.Slowest(x.judged()), x.late()
+	for x.queue.without != nil && len(x.regions) == 1 && x.queue.within < last && !x.recorded() &&
+		!late() {
 		r := x.regions[0]
-		if p, _ := x.queueIn(r, r.Hull().Conventional()); !x.fails(identity.Candidate{Limit: spec.Limit{p}}) {
+		if p, _ := x.queueIn(r, r.Hull().Conventional()); !x.fails(spec.Limit{p}) {
 			return
 		}
-		x.queueWithin, x.regions, x.gone = min(4*x.queueWithin, last), queues(x.withoutQueue), nil
-		x.narrow(space.ManyAsked / 5)
+		x.queue.within, x.regions, x.gone = min(4*x.queue.within, last), queues(x.queue.without), nil
+		x.narrow(space.ManyAsked)
 	}
 }
 
 // byDelays narrows the only queue that is left to what its delays leave, where that settles it.
 func (x *search) byDelays() {
-	if x.withoutQueue == nil || len(x.regions) != 1 || x.settled(x.regions) || !x.queueExplains() {
+	if x.queue.without == nil || len(x.regions) != 1 || x.settled(x.regions) || !x.queueExplains() {
 		return
 	}
 	r := x.regions[0]
 	p, left := x.queueIn(r, r.Hull().Conventional())
-	if left.Single(0) && !x.fails(identity.Candidate{Limit: spec.Limit{p}}) {
+	if left.Single(0, 0) && !x.fails(spec.Limit{p}) {
 		r.Live, r.Doubtful = []space.Box{left}, nil
 	}
 }
@@ -187,7 +199,7 @@ func (x *search) queueExplains() bool {
 	for pass := range min(passed(x.judged())+2, places) {
 		q := queueOf(bucket, pass)
 		if share := delaysAs(q, x.judged()); share >= best {
-			x.passing, best, explains = pass, share+0.001, true
+			x.queue.passing, best, explains = pass, share+0.001, true
 		}
 	}
 	return explains
@@ -196,27 +208,12 @@ func (x *search) queueExplains() bool {
 // doubtQueue drops a queue that does not explain the delays, and judges all other kinds: requests may wait
 // for other reasons.
 func (x *search) doubtQueue() {
-	if x.withoutQueue == nil || x.recorded() || x.tl.Counts().Denied == 0 || x.queueExplains() {
+	if x.queue.without == nil || x.recorded() || x.tl.Counts().Denied == 0 || x.queueExplains() {
 		return
 	}
-	x.unlike = x.regions
+	x.queue.unlike = x.regions
 	x.noQueue()
-	x.narrow(space.ManyAsked / 5)
-}
-
-// mayWait tells of a queue that explains everything but the delays. On a busy machine answers are later than
-// a queue releases them.
-func (x *search) mayWait(res *identity.Result) {
-	if len(x.unlike) == 0 || x.withoutQueue != nil || len(x.regions) == 0 {
-		return
-	}
-	if r := x.unlike[0]; r.Kind.Written(r.Hull().Point()).Burst > 1 {
-		if c := x.candidate(r); x.overdue() || !x.fails(c) {
-			res.Verdict, res.Stopped = identity.Open, identity.MayQueue
-			res.Found = slices.Insert(res.Found, 0, c)
-			res.Sharper, res.Also = nil, nil
-		}
-	}
+	x.narrow(space.ManyAsked)
 }
 
 // delaysAs is the share of the admitted requests whose delays are those of q.

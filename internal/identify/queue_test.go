@@ -122,7 +122,7 @@ func TestOnePlaceTooFewIsNoOtherQueue(t *testing.T) {
 	x := &search{o: usualBudget(), s: simulate(t, truth, 193), tl: &timeline.Timeline{}}
 	for _, p := range []plan.Phase{{Requests: 1}, {Rest: 20 * time.Millisecond, Requests: 28,
 		Every: 20 * time.Millisecond}, {Rest: 6 * time.Second, Requests: 18, Every: 20 * time.Millisecond}} {
-		x.withoutQueue = []*space.Region{} // so requests do not wait for earlier answers
+		x.queue.without = []*space.Region{} // so requests do not wait for earlier answers
 		x.send(t.Context(), p)
 	}
 	for _, rate := range []string{"24/13s", "24/13010ms"} {
@@ -138,7 +138,7 @@ func TestOnePlaceTooFewIsNoOtherQueue(t *testing.T) {
 type serial struct{ *simulated }
 
 func (s serial) Send(ctx context.Context, p plan.Phase) (all []timeline.Observation, err error) {
-	if p.Crowded {
+	if p.AtOnce > 1 {
 		return s.simulated.Send(ctx, p)
 	}
 	one, admitted := p, 0

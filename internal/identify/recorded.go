@@ -12,7 +12,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -26,13 +25,10 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *identit
 	tl := together(all)
 	o.MaxRequests, o.Every = max(1, len(tl.Observations)), time.Millisecond
 	o.MaxTime = max(tl.End(), time.Second)
-	began := time.Now()
-	x := &search{o: o, s: &replay{tl: tl}, tl: tl, made: map[string]int{}, usuals: confirming,
-		clock: func() time.Duration { return time.Since(began) },
-		asker: ctx.Done(), ended: func() bool { return ctx.Err() != nil }}
-	x.begin()
+	x := begun(&replay{tl: tl}, o, ctx.Done())
+	x.tl = tl
 	var queue *identity.Result
-	x.every, x.stopped = 20*time.Millisecond, "these requests do not tell more" // as identify sends
+	x.pace.every, x.stopped = near, "these requests do not tell more"
 	switch {
 	case len(tl.Observations) == 0:
 		x.stopped = "no recorded request has the same limit throughout its recording"
@@ -42,13 +38,13 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *identit
 		if queued(tl, "") {
 			x.asQueue()
 		}
-		x.bySamples(o.Think)
-		if x.withoutQueue != nil && len(x.regions) > 0 && !(x.settled(x.regions) && x.queueExplains()) {
+		x.bySamples()
+		if x.queue.without != nil && len(x.regions) > 0 && !(x.settled(x.regions) && x.queueExplains()) {
 			if x.queuedSo() {
 				queue = x.result()
 			}
 			x.noQueue()
-			x.bySamples(o.Think)
+			x.bySamples()
 		}
 	}
 	res := x.result().OrElse(queue)
@@ -59,20 +55,21 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *identit
 // queuedSo tells whether a queue that is not well known may explain the delays. In a log, most answers take
 // long for other reasons.
 func (x *search) queuedSo() bool {
-	return !x.settled(x.regions) && !x.fails(x.candidate(x.regions[0]))
+	_, stands := x.candidate(x.regions[0])
+	return !x.settled(x.regions) && stands
 }
 
 // bySamples excludes what growing parts of a recording refute, and then what all of it refutes. Parts are
 // judged quickly and leave little to ask about the whole.
-func (x *search) bySamples(think time.Duration) {
+func (x *search) bySamples() {
 	whole := x.tl
 	for n := 100; 3*n <= len(whole.Observations); n *= 4 {
 		if x.tl = sample(whole, n); x.tl.Counts().Denied > 0 {
-			x.excludeAll(think / 4)
+			x.excludeAll()
 		}
 	}
 	x.tl = whole
-	x.excludeAll(think)
+	x.excludeAll()
 }
 
 // sample returns the requests of the clients that were denied most, of as many clients as have at most n
@@ -106,20 +103,18 @@ func sample(tl *timeline.Timeline, n int) *timeline.Timeline {
 	return out
 }
 
-// excludeAll excludes what the recording refutes until a round tells little more, for about most. The judge
-// takes longer for long recordings, so each round asks it less.
-func (x *search) excludeAll(most time.Duration) {
-	const work, least, little = 500_000, 300, 0.97
-	asked := min(space.ManyAsked, max(least, work/len(x.tl.Observations)))
+// excludeAll excludes what the recording refutes until a round tells little more.
+func (x *search) excludeAll() {
+	const little = 0.97
 	open := func() (size float64) {
 		for _, r := range x.regions {
 			size += 1 + r.Hull().Size()
 		}
 		return size
 	}
-	for began, before := time.Now(), math.Inf(1); ; {
-		x.excludeBy(asked)
-		if x.ended() || x.settled(x.regions) || open() > little*before || time.Since(began) > most {
+	for late, before := x.late(), math.Inf(1); ; {
+		x.exclude()
+		if late() || x.settled(x.regions) || open() > little*before {
 			return
 		}
 		before = open()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,61 +29,40 @@ type Sender interface {
 }
 
 // spare is how many requests may still be sent to name the limit. Once something was denied, a quarter of all
-// is kept to find out what tells clients apart. That must be wanted, and the quarter must suffice and fit the
-// time. On a steady path, which is supposed last, the limit may use them until it is named: without its
-// quota, clients cannot be told apart. It may use them, too, for the only doubt that keeps it from its name.
+// is kept to find out what tells clients apart. That must be wanted, and the quarter must suffice.
 func (x *search) spare() int {
 	most := x.o.MaxRequests
-	kept := most / 4
 	asker, can := x.s.(clients.Asker)
-	open := x.dear || x.path != nil && !x.settled(x.likely()) && !x.coarse(x.likely())
-	if can && !x.o.Alike && !open && x.tl.Counts().Denied > 0 {
-		if n := clients.Costs(x.drained(), asker.Ways()); n <= kept && x.timeForClients(n) {
+	if can && !x.o.Alike && x.tl.Counts().Denied > 0 {
+		if kept := most / 4; clients.Costs(x.drained(), asker.Ways()) <= kept {
 			most -= kept
 		}
 	}
 	return most - len(x.tl.Observations)
 }
 
-// judging: one in so many parts of MaxTime is kept for the judge. Nothing is sent then.
-const judging = 20
-
-// sendUntil is the latest time of the last request.
+// sendUntil is the latest time of the last request. A part of MaxTime is kept for the judge.
 func (x *search) sendUntil() time.Duration {
+	const judging = 20
 	return x.o.MaxTime - min(x.o.Think, x.o.MaxTime/judging)
 }
 
-// judgeUntil is when the last experiment must be judged. The rest of the time is for checking the result.
-func (x *search) judgeUntil() time.Duration { return x.o.MaxTime - (x.o.MaxTime-x.sendUntil())/4 }
-
-// think returns until when the judge may be asked from now on: for Think, but not beyond end if requests are
-// sent. late tells that this time is over.
-func (x *search) think(end time.Duration) (until time.Duration, late func() bool) {
-	if x.o.Think == 0 {
-		return math.MaxInt64, x.asker.Over
+// late returns what tells that the judge was asked for long enough from now on: that it used Think of
+// processor time.
+func (x *search) late() func() bool {
+	if x.o.Think == 0 || x.o.Spent == nil {
+		return x.asker.Over
 	}
-	if until = x.clock() + x.o.Think; !x.recorded() {
-		until = min(until, end)
-	}
-	over := false
-	return until, func() bool {
-		over = over || x.asker.Over() || x.clock() > until
+	until, over := x.o.Spent()+x.o.Think, false
+	return func() bool {
+		over = over || x.asker.Over() || x.o.Spent() > until
 		return over
 	}
 }
 
-// overdue tells that the time to check what was found is over: what was not checked is not named. Before the
-// result is due, that is when the last experiment must be judged.
-func (x *search) overdue() bool {
-	late := x.late
-	if late == nil {
-		_, late = x.think(x.judgeUntil())
-	}
-	return late()
-}
-
-// requestsUsed and interrupted are why nothing more is sent.
+// Why nothing more is sent.
 const (
+	timeUsed     = "the budget of time is used"
 	requestsUsed = "the budget of requests is used"
 	interrupted  = "interrupted"
 )
@@ -96,13 +74,17 @@ func (x *search) send(ctx context.Context, p plan.Phase) bool {
 		x.stopped = requestsUsed
 		return false
 	case x.s.Now()+max(p.Rest, x.s.Wait()) >= x.sendUntil():
-		x.stopped = "the budget of time is used"
+		x.stopped = timeUsed
 		return false
 	default:
 		p.Requests = max(1, min(p.Requests, left))
 	}
-	p.Rest = max(0, p.Rest-x.path.Needs()) // the path is silence at the limiter too
-	p.Crowded = x.withoutQueue != nil || (x.far || x.path != nil) && x.every < x.trip()+x.path.Needs()
+	switch {
+	case x.queue.without != nil || x.pace.far && p.Every < x.trip():
+		p.AtOnce = p.Requests
+	case !x.pace.far && x.pace.every > 0:
+		p.AtOnce = max(1, x.pace.atOnce)
+	}
 	p.Until = x.sendUntil()
 	seen, err := x.s.Send(ctx, p)
 	for _, o := range seen {
@@ -210,27 +192,5 @@ func (x *search) perform(ctx context.Context, e plan.Experiment, planned time.Du
 
 // rest is what is left of a rest that was planned some time ago: planning is part of it.
 func (x *search) rest(rest, planned time.Duration) time.Duration {
-	return max(min(rest, x.every), rest-(x.s.Now()-planned))
-}
-
-// next describes the experiment that would tell most, whatever the budget. A recording that was cut out of
-// traffic leaves most open because of the cut.
-func (x *search) next() string {
-	switch {
-	case x.overdue():
-		return ""
-	case x.tl.Header.CompleteFrom > 0:
-		return fmt.Sprintf("a log of all requests since the limiter started (--complete, if this is "+
-			"one), because earlier requests may explain denials; and finer times: each decision is "+
-			"known to %s",
-			quantity.Brief(x.trip()))
-	}
-	p := x.planner(false)
-	p.Requests, p.TimeLeft = 100_000, 48*time.Hour
-	_, p.Over = x.think(x.judgeUntil() + (x.o.MaxTime-x.judgeUntil())/2)
-	e, ok := p.Best()
-	if !ok {
-		return ""
-	}
-	return plan.Costs(e.Phases)
+	return max(min(rest, x.pace.every), rest-(x.s.Now()-planned))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/identify/refute"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -135,110 +134,6 @@ func fits(t *testing.T, res *identity.Result) {
 	}
 }
 
-// A clock of whole seconds and a log that bans are looked for only where nothing else is left. Nothing else
-// is named in their place.
-func TestWhatIsNotLookedForHasNoOtherName(t *testing.T) {
-	if testing.Short() {
-		t.Skip("half a minute")
-	}
-	for i, text := range []string{"fixed-window,rate=5/2s,align=first,tick=1s",
-		"sliding-window-log,rate=5/2s,ban=2s"} {
-		for seed := range uint64(3) {
-			if i+int(seed) > 0 && os.Getenv("RLCHECK_SOAK") == "" {
-				continue
-			}
-			limit, err := spec.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			res := Identify(t.Context(), simulate(t, limit, seed), budget(limit))
-			t.Logf("seed %d: %s after %d requests", seed, res.Summary(), len(res.Timeline.Observations))
-			if res.Verdict == identity.Identified && differs(limit[0], res.Found[0]) != "" {
-				t.Errorf("%s, seed %d: got %s", limit, seed, res.Found[0].Limit)
-			}
-		}
-	}
-}
-
-// evasive is the limit of mod_evasive: a window that every admitted request starts anew, and then a ban that
-// every request prolongs. Its clock reads multiples of tick.
-type evasive struct {
-	prolonged
-	until time.Duration
-}
-
-func (e *evasive) right() reference.Limiter {
-	l, err := reference.New(e.inside)
-	if err != nil {
-		panic(err)
-	}
-	return l
-}
-
-func (e *evasive) Init() reference.State { return e.right().Init() }
-
-func (e *evasive) Step(s reference.State, at time.Duration, _ int64) (reference.State, reference.Decision) {
-	if at = at.Truncate(max(e.tick, 1)); at < e.until {
-		e.until = at + e.ban
-		return s, reference.Decision{RetryAfter: e.ban}
-	}
-	s, d := e.right().Step(s, at, 1)
-	if !d.Allow {
-		e.until = at + e.ban
-	}
-	return s, d
-}
-
-// TestABanThatRequestsProlongHasNoOtherName: mod_evasive, with a ban of four whole seconds, was named a
-// window of 3.15 s that every request starts anew.
-func TestABanThatRequestsProlongHasNoOtherName(t *testing.T) {
-	if os.Getenv("RLCHECK_SOAK") == "" {
-		t.Skip("a quarter of a minute each: RLCHECK_SOAK")
-	}
-	for _, tt := range []struct{ window, ban, tick time.Duration }{{2, 4, 1}, {2, 4, 0}, {1, 3, 1}} {
-		inside := spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst,
-			Refresh: spec.RefreshAdmitted, Rate: spec.Rate{N: 5, Per: tt.window * time.Second}}
-		for seed := range uint64(4) {
-			s, e := simulate(t, spec.Limit{inside}, seed), &evasive{}
-			e.inside, e.ban, e.tick = inside, tt.ban*time.Second, tt.tick*time.Second
-			s.limiter = e
-			res := Identify(t.Context(), s, usualBudget())
-			t.Logf("%v, seed %d: %s: %s", tt, seed, res.Summary(), res.Stopped)
-			if res.Verdict == identity.Identified {
-				t.Errorf("%v, seed %d: got %s", tt, seed, res.Found[0].Limit)
-			}
-		}
-	}
-}
-
-// TestABanThatRequestsProlongIsARival: it prevents the name of a window that every request starts anew, but
-// only where it explains all answers.
-func TestABanThatRequestsProlongIsARival(t *testing.T) {
-	const s = time.Second
-	found := parsed(t, "fixed-window,rate=5/3100ms,align=first,refresh=all")
-	inside := parsed(t, "fixed-window,rate=5/2s,align=first,refresh=admitted")
-	for _, tt := range []struct {
-		limiter reference.Limiter
-		want    bool
-	}{{simulate(t, found, 1).limiter, false}, {&evasive{prolonged: prolonged{inside[0], 4 * s, s}}, true}} {
-		sim := simulate(t, found, 1)
-		sim.limiter, sim.state = tt.limiter, tt.limiter.Init()
-		x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
-		for _, rest := range []time.Duration{0, 3150, 2700, 6300, 2700, 3120, 2800, 2900, 3130, 2950, 7000} {
-			p := plan.Phase{Rest: rest * time.Millisecond, Requests: 8, Every: 20 * time.Millisecond,
-				Denials: 2}
-			if rest == 6300 { // a part of the quota
-				p.Requests = 3
-			}
-			x.send(t.Context(), p)
-		}
-		c := identity.Candidate{Limit: found, Least: 305 * s / 100, Most: 315 * s / 100}
-		if got := x.asProlonged(c); (got != nil) != tt.want {
-			t.Errorf("got the rival %v, want one: %v", got, tt.want)
-		}
-	}
-}
-
 // telling is a target whose answers state a limit in whole seconds.
 type telling struct{ *simulated }
 
@@ -312,32 +207,6 @@ func TestAClockOfWholeSecondsIsNoWindowOfSeconds(t *testing.T) {
 		if coarse := strings.HasSuffix(text, "tick=1s"); res.Verdict != identity.Identified ||
 			(res.Found[0].Limit[0].Tick > 0) != coarse {
 			t.Errorf("%s: got %s: %s", text, res.Summary(), res.Stopped)
-		}
-	}
-}
-
-// TestAClockOfWholeSecondsIsNoWindowByTheClock: PocketBase counts windows of two seconds by whole seconds. It
-// was named a window of 2.5 s by the clock, as its bursts came in every other half of a second.
-func TestAClockOfWholeSecondsIsNoWindowByTheClock(t *testing.T) {
-	const ms = time.Millisecond
-	coarse := parsed(t, "fixed-window,rate=5/2s,align=first,tick=1s")
-	for _, tt := range []struct {
-		named       string
-		least, most time.Duration
-	}{
-		{"fixed-window,rate=5/2500ms,align=unknown", 2490 * ms, 2510 * ms},
-		{"fixed-window,rate=5/3s,align=unknown", 2990 * ms, 3010 * ms},
-		{"fixed-window,rate=5/1856ms,align=unknown", 1850 * ms, 2030 * ms}, // Laravel's
-	} {
-		sim := simulate(t, coarse, 1)
-		x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
-		for range 6 {
-			x.send(t.Context(), plan.Phase{Rest: 2600 * ms, Requests: 7, Every: 20 * ms})
-		}
-		got := x.ofWholeSeconds(
-			identity.Candidate{Limit: parsed(t, tt.named), Least: tt.least, Most: tt.most})
-		if len(got) == 0 {
-			t.Errorf("%s: got no limit of whole seconds", tt.named)
 		}
 	}
 }
@@ -475,38 +344,6 @@ func TestATickerOfSecondsExplainsItself(t *testing.T) {
 					t.Errorf("%s, set %s after a second, seed %d: got itself refuted", limit, place, seed)
 				}
 			}
-		}
-	}
-}
-
-// TestARefutedNameMakesRoomForAClockOfWholeSeconds: of a real counter of fiber one of 3.85 s was left. The
-// whole recording refuted it, and nothing else was looked for.
-func TestARefutedNameMakesRoomForAClockOfWholeSeconds(t *testing.T) {
-	const ms = time.Millisecond
-	const coarse = "sliding-window-counter,rate=5/2s,align=first,count=all,rounding=up,tick=1s"
-	for left, want := range map[time.Duration]bool{3850 * ms: true, 0: false} {
-		x := &search{o: usualBudget(), s: simulate(t, parsed(t, coarse), 1), tl: &timeline.Timeline{},
-			made: map[string]int{}, every: ms, ended: func() bool { return false }}
-		x.clock = x.s.Now
-		x.begin()
-		for i := range time.Duration(20) {
-			x.send(t.Context(),
-				plan.Phase{Rest: i * i % 17 * 250 * ms, Requests: 2 + int(i)%6, Every: 30 * ms})
-		}
-		var regions []*space.Region
-		for _, r := range x.regions {
-			if left > 0 && r.Kind.Base.Fixed() && r.Kind.Base.Refresh == "" {
-				box := space.Box{Q1: 5, Q2: 5, T1: left, T2: left}
-				regions = []*space.Region{{Kind: r.Kind, Live: []space.Box{box}}}
-			}
-		}
-		if x.regions = regions; x.inWholeSeconds(t.Context()) != want {
-			t.Errorf("left with %s: got %v, want %v", left, !want, want)
-		}
-		if got := slices.ContainsFunc(x.regions, func(r *space.Region) bool {
-			return r.Kind.Seconds && x.candidate(r).Limit.String() == coarse
-		}); got != want {
-			t.Errorf("left with %s: got the clock of whole seconds %v, want %v", left, got, want)
 		}
 	}
 }

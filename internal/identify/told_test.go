@@ -7,7 +7,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/space"
-	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -65,12 +64,11 @@ func TestABucketIsInStepWithItsRequestsOnly(t *testing.T) {
 		"asked every unit": {"token-bucket,rate=50/s,burst=1", &search{s: asked, tl: quick}, true},
 		"asked more often": {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: quick}, false},
 		"no bucket":        {"sliding-window-log,rate=1/20ms", &search{s: asked, tl: quick}, false},
-		"far away":         {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: tl, far: true}, false},
-		"a recording":      {"token-bucket,rate=10/s,burst=20", &search{s: &replay{tl: tl}, tl: tl}, false},
-		"on a steady path": {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: tl,
-			path: &trip.Steady{}}, false},
+		"far away": {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: tl,
+			pace: pace{far: true}}, false},
+		"a recording": {"token-bucket,rate=10/s,burst=20", &search{s: &replay{tl: tl}, tl: tl}, false},
 	} {
-		tt.x.every, tt.x.regions = 20*ms, []*space.Region{known(parsed(t, tt.bucket)[0])}
+		tt.x.pace.every, tt.x.regions = 20*ms, []*space.Region{known(parsed(t, tt.bucket)[0])}
 		if got := tt.x.inStep(); got != tt.want {
 			t.Errorf("%s: got %t, want %t", name, got, tt.want)
 		}
@@ -91,7 +89,7 @@ func TestTheToldReturnIsAskedFor(t *testing.T) {
 		"a value that is no number": {"soon", 0, false},
 	} {
 		x := &search{s: simulate(t, parsed(t, "token-bucket,rate=1/s,burst=1"), 1), o: usualBudget(),
-			tl: &timeline.Timeline{}, every: 20 * time.Millisecond}
+			tl: &timeline.Timeline{}, pace: pace{every: 20 * time.Millisecond}}
 		o := timeline.Observation{Outcome: timeline.Denied, Answered: true}
 		if tt.wait != "" {
 			o.Fields = timeline.Fields{{Name: "Retry-After", Value: tt.wait}}

@@ -9,7 +9,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/identify/refute"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -39,18 +38,6 @@ func TestAQueueWithoutAnEndIsNoWrongURL(t *testing.T) {
 	tl.Observations[2].FirstByte = tl.Observations[2].Sent + ms
 	if got, want := trouble(tl), "is it the right URL"; !strings.Contains(got, want) {
 		t.Errorf("a quick admission: got %q, want %q", got, want)
-	}
-}
-
-// TestPairsAreToldInShort: of two limits at once, four long names differed in the second limit alone.
-func TestPairsAreToldInShort(t *testing.T) {
-	x := &search{}
-	for _, k := range space.Kinds()[:3] {
-		x.regions = append(x.regions, &space.Region{Kind: k,
-			Beside: known(parsed(t, "sliding-window-log,rate=5/2s")[0])})
-	}
-	if got, want := x.kindsInShort(), "a sliding window log and a second limit"; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -87,20 +74,24 @@ func TestAnInterruptedSearchTellsWhatIsKnown(t *testing.T) {
 			}
 		}
 		limit := parsed(t, "fixed-window,rate=5/2s,align=first")
-		x := begun(simulate(t, limit, 1), o, func() bool { return ctx.Err() != nil })
-		x.asker = ctx.Done()
-		x.clock = func() time.Duration {
-			if phase == "thinking" && len(x.tl.Observations) > 30 {
+		sent := 0
+		o.Spent = func() time.Duration {
+			if phase == "thinking" && sent > 30 {
 				interrupt()
 			}
-			return x.s.Now()
+			return 0
 		}
-		res := x.answer(ctx)
+		onPhase := o.OnPhase
+		o.OnPhase = func(p plan.Phase, tl *timeline.Timeline, left []string) {
+			sent = len(tl.Observations)
+			onPhase(p, tl, left)
+		}
+		res := Identify(ctx, simulate(t, limit, 1), o)
 		if res.Verdict != identity.Open || res.Stopped != interrupted || len(res.Timeline.Observations) == 0 {
 			t.Errorf("in %s: got %s: %q after %d requests", phase, res.Verdict, res.Stopped,
 				len(res.Timeline.Observations))
 		}
-		if phase != quotaPhase && len(res.Found) == 0 {
+		if phase != quotaPhase && len(res.Found)+len(res.Wide) == 0 {
 			t.Errorf("in %s: got nothing of what is left", phase)
 		}
 		if again := Recorded(ctx, []*timeline.Timeline{res.Timeline}, o); again.Stopped != interrupted {

@@ -2,47 +2,45 @@ package identify
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/identify/space"
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
+// Once one class is left, the planner has nothing to tell apart. Then the usual experiments ask for the quota
+// after silences that could refute that class.
+
 // usualRests are the silences before the usual experiments, in percent of the time in which the found limit
-// recovers. The first two come at other phases of its window, the third amid it. Then a bucket is not quite
+// recovers. The first comes at another phase of its window, the second amid it. Then a bucket is not quite
 // full, or a window is just over.
 //
 // The rest is for windows that nobody would write. Experiments that were made for another kind may have found
 // the only window that explains them.
-var usualRests = []time.Duration{210, 137, 60, 90, 104, 92, 104, 90, 43, edge, 55, 163, 35, edge, 48, 66}
+var usualRests = []time.Duration{137, 60, 90, 210, 104, 92, 104, 90, 43, 101, 55, 163, 35, 101, 48, 66}
 
-// edge is a silence that ends just after the window that the last phase began. A clock that ticks may still
-// deny some requests then.
-const edge = 101
-
-// ofAny is how many usual experiments suit any window.
-const ofAny = 8
-
-// confirming is how many usual experiments must be explained where others may have used the quota before.
-const confirming = 3
+const (
+	// usualName is the name of these experiments in search.made.
+	usualName = "usual"
+	// ofAny is how many usual experiments suit any window.
+	ofAny = 8
+	// confirming is how many must be explained where others may have used the quota before.
+	confirming = 3
+)
 
 // doubts is how many usual experiments must be explained: some where others may have used the quota before,
-// more where a window of some seconds was found. A clock of whole seconds, which is not looked for, turns a
-// window of 2 s into windows of 1 to 2 s. Then the measured window lies somewhere between.
+// more where a window of some seconds was found that may be one of a clock of whole seconds.
 func (x *search) doubts() int {
 	const from, to = 500 * time.Millisecond, 30 * time.Second
 	for _, r := range x.regions {
-		if r.Beats != nil {
-			return confirming
-		}
-		if h := r.Hull(); !r.Kind.Paced && h.T2 > from && h.T1 < to {
+		if h := r.Hull(); !r.Kind.Paced && !r.Kind.Seconds && h.T2 > from && h.T1 < to && !x.pace.far {
 			if !h.Round() {
 				return len(usualRests)
 			}
-			return ofAny
+			return confirming
 		}
 	}
 	if x.o.Fresh { // nothing else shows what a long silence does
@@ -54,22 +52,37 @@ func (x *search) doubts() int {
 // inStep tells whether units of the bucket that is left come back about as fast as requests were sent. Then
 // small delays of requests explain any answers. Only requests sent from nearby tell.
 func (x *search) inStep() bool {
-	if len(x.regions) == 0 || !x.regions[0].Kind.Paced || x.recorded() || x.far || x.path != nil {
+	if len(x.regions) == 0 || !x.regions[0].Kind.Paced || x.recorded() || x.pace.far || x.pace.every < near {
 		return false
 	}
 	h, slack := x.regions[0].Hull(), 2*x.slack()
-	return h.T1 < x.every+slack && h.T2 > x.every-slack
+	return h.T1 < x.pace.every+slack && h.T2 > x.pace.every-slack
 }
 
-// whyUnconfirmed says why the only class that is left is not named.
-func (x *search) whyUnconfirmed() string {
+// slack is how long before or after an instant a request must be sent to be surely decided on that side of
+// it.
+func (x *search) slack() time.Duration {
+	return x.slow() + x.tl.Header.Tick + time.Millisecond
+}
+
+// unconfirmed says why the only class that is left is not named; empty where it may be.
+func (x *search) unconfirmed() string {
+	made := x.made[usualName]
 	switch {
+	case x.recorded():
+		return ""
+	case x.o.Fresh && x.doubts() == len(usualRests) && made < len(usualRests):
+		return "the measured time is not round, and the budget ends before enough answers confirm it"
 	case x.o.Fresh:
-		return unsure
+		return ""
 	case x.inStep():
-		return fmt.Sprintf(inStep, quantity.Brief(x.every))
+		return "requests were sent about as fast as units come back, so that small delays explain any " +
+			"answers (another --max-rate tells more)"
+	case made == 0 || made+x.regained() < confirming:
+		return "others may have used the key before, and the budget ends before its quota was used up " +
+			"often enough to be sure"
 	}
-	return untested
+	return ""
 }
 
 // regained is how many whole quotas were admitted since the first admission after a denial. Earlier use of
@@ -92,71 +105,107 @@ func (x *search) regained() int {
 	return int(max(0, admitted) / quota)
 }
 
-// unconfirmed tells whether too few usual experiments were made.
-func (x *search) unconfirmed() bool {
-	if !x.o.Fresh {
-		// Earlier use may be why the truth is gone.
-		return x.usuals == 0 || x.usuals+x.regained() < confirming || x.inStep()
-	}
-	return !x.recorded() && x.doubts() == len(usualRests) && x.usuals < len(usualRests)
-}
-
 // usualRest is the silence before the next usual experiment. It reports false where that would leave no time
 // for others. Where the name depends on the experiment, it takes the next silence that fits the budget.
-func (x *search) usualRest(whole time.Duration) (time.Duration, bool) {
-	until, rests := x.o.MaxTime/2, usualRests[x.usuals:x.usuals+1]
-	if !x.o.Fresh && x.usuals < confirming {
+func (x *search) usualRest(whole time.Duration, bucket bool) (time.Duration, bool) {
+	made := x.made[usualName]
+	until, rests := x.o.MaxTime/2, usualRests[made:made+1]
+	if !x.o.Fresh && made < confirming {
 		// A bucket that was in use and was never left alone for long looks like a smaller one.
-		if long := x.s.Now(); x.usuals == 0 && long > whole*rests[0]/100 && 2*long < until {
+		if long := x.s.Now(); bucket && made == 0 && long > whole*rests[0]/100 && 2*long < until {
 			return long, true
 		}
-		until, rests = x.sendUntil(), usualRests[x.usuals:]
+		until, rests = x.sendUntil(), usualRests[made:]
 	}
 	for _, percent := range rests {
-		rest := whole * percent / 100
-		if percent == edge {
-			rest -= x.lasted()
-		}
-		if rest = max(rest, x.every); x.s.Now()+rest < until {
+		if rest := max(whole*percent/100, x.pace.every); x.s.Now()+rest < until {
 			return rest, true
 		}
 	}
 	return 0, false
 }
 
-// lasted is how long the last phase took.
-func (x *search) lasted() time.Duration {
-	all := x.tl.Observations
-	i := len(all) - 1
-	for i > 0 && all[i-1].Phase == all[len(all)-1].Phase {
-		i--
-	}
-	return x.s.Now() - all[i].Sent
-}
-
 // usualExperiment makes the next usual experiment: it asks for the quota of the first kind that is left. It
 // reports false where most were made, or nothing can be sent.
 func (x *search) usualExperiment(ctx context.Context, most int) bool {
 	likely := x.likely()
-	if x.usuals >= most || len(likely) == 0 {
+	if x.made[usualName] >= min(most, len(usualRests)) || len(likely) == 0 {
 		return false
 	}
 	sure := &space.Region{Kind: likely[0].Kind, Beside: likely[0].Beside, Live: likely[0].Live}
-	h, whole, every := sure.Hull(), sure.Recovery(), x.every
-	if x.path != nil { // units may come back sooner
-		every = x.dense
-	}
-	rest, fits := x.usualRest(whole)
+	h, whole := sure.Hull(), sure.Recovery()
+	rest, fits := x.usualRest(whole, sure.Kind.Paced)
 	if fits || x.o.Fresh {
-		x.usuals++
+		x.made[usualName]++
 	}
 	if !fits {
 		return false
 	}
-	n := int(h.Q2)
-	if x.path != nil {
-		n = sure.Kind.Spends(h, every)
+	return x.send(ctx, plan.Phase{Name: "quota-after-" + plan.Brief(rest), Rest: rest,
+		Requests: sure.Kind.Spends(h, x.pace.every) + 3, Every: x.pace.every, Denials: 2})
+}
+
+// overrunName is the phase that reaches a limit which answers state beside the found one: 1000 an hour beside
+// 10 a second.
+const overrunName = "overrun"
+
+// overrun sends as fast as the found limit admits, for more than a quota that is stated beside it. It reports
+// false where none is, or the budget does not reach it.
+func (x *search) overrun(ctx context.Context) bool {
+	if x.rare || x.made[overrunName] > 0 || len(x.regions) == 0 {
+		return false
 	}
-	return x.send(ctx, plan.Phase{Name: "quota-after-" + plan.Brief(rest), Rest: rest, Requests: n + 3,
-		Every: every, Denials: 2})
+	all := x.beyonds()
+	if len(all) == 0 || all[0].phase.Requests > x.spare() {
+		return false
+	}
+	x.made[overrunName]++
+	return x.send(ctx, all[0].phase)
+}
+
+// beyond is a quota that is stated beside the found limit, and the phase that reaches it.
+type beyond struct {
+	quota headers.Quota
+	phase plan.Phase
+}
+
+// beyonds are the larger quotas of longer windows that the first denial states, those that are reached first
+// before the others.
+func (x *search) beyonds() (out []beyond) {
+	tl := x.tl
+	i := slices.IndexFunc(tl.Observations, func(o timeline.Observation) bool {
+		return o.Outcome == timeline.Denied
+	})
+	if i < 0 || len(x.regions) == 0 {
+		return nil
+	}
+	r, o := x.regions[0], &tl.Observations[i]
+	h, every := r.Hull(), r.Hull().T2
+	if !r.Kind.Paced {
+		every /= time.Duration(h.Q2)
+	}
+	every = max(x.pace.every, every*51/50)
+	quotas, _ := headers.Quotas(o.Fields.Get, tl.Header.Started.Add(o.FirstByte))
+	for _, q := range quotas {
+		known := func(b beyond) bool { return b.quota.Limit == q.Limit && b.quota.Window == q.Window }
+		if !q.HasLimit || q.Limit <= h.Q2 || q.Window <= 2*r.Recovery() || slices.ContainsFunc(out, known) {
+			continue
+		}
+		const more = 3
+		out = append(out, beyond{q, plan.Phase{Name: overrunName, Rest: every, Every: every, Denials: 2,
+			Requests: int(max(0, q.Limit-x.admitted(q.Window))) + more}})
+	}
+	slices.SortStableFunc(out, func(a, b beyond) int { return a.phase.Requests - b.phase.Requests })
+	return out
+}
+
+// admitted counts the requests that were admitted within the last window.
+func (x *search) admitted(window time.Duration) (n int64) {
+	tl := x.shown()
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Outcome == timeline.Allowed && o.Sent > tl.End()-window {
+			n++
+		}
+	}
+	return n
 }

@@ -125,15 +125,14 @@ func (e *Endpoint) silent(ctx context.Context, rest time.Duration) bool {
 
 // paced returns the options of a phase. As many requests are under way as fit into the time of an answer.
 // That is one if answers come before the next request, so a stall does not release several at once. The phase
-// ends with its last denial, if polite with the first, and after MostLost errors in a row. All requests of a
-// crowded phase may be under way.
+// ends with its last denial, if polite with the first, and after MostLost errors in a row.
 func (e *Endpoint) paced(p plan.Phase) load.Options {
 	if e.Polite && !e.mute {
 		p.Denials = 1
 	}
 	most := 1
-	if p.Crowded {
-		most = p.Requests
+	if p.AtOnce > 0 {
+		most = p.AtOnce
 	} else if p.Every > 0 {
 		most += int(e.trip / p.Every)
 	}

@@ -26,6 +26,8 @@ type Candidate struct {
 	Beside *Candidate
 	// Stated tells that answers state the window of Limit, which was not measured.
 	Stated bool
+	// Round tells that people may have written what is left: a time or a rate of two digits.
+	Round bool
 }
 
 // Worth says what was measured of c.

@@ -17,12 +17,14 @@ type jsonIdentity struct {
 	Schema       string             `json:"schema"`
 	Verdict      Verdict            `json:"verdict"`
 	Spec         string             `json:"spec,omitempty"`
+	Sentence     string             `json:"sentence,omitempty"`
 	Class        []spec.Algorithm   `json:"class,omitempty"`
 	Alternatives []string           `json:"alternatives"`
 	Measured     *jsonWorth         `json:"measured,omitempty"`
 	Assuming     *jsonSteady        `json:"assuming,omitempty"`
 	Sharper      *jsonSharper       `json:"sharper,omitempty"`
 	Unseen       *jsonBound         `json:"unseen_above,omitempty"`
+	Wide         []string           `json:"hardly_measured,omitempty"`
 	Told         []string           `json:"told,omitempty"`
 	Also         []string           `json:"told_beside,omitempty"`
 	Stopped      string             `json:"stopped,omitempty"`
@@ -69,7 +71,7 @@ func Form() reflect.Type { return reflect.TypeFor[jsonIdentity]() }
 // JSON is the answer for programs.
 func (r *Result) JSON(a About) ([]byte, error) {
 	j := jsonIdentity{Schema: Schema, Verdict: r.Verdict, Alternatives: []string{},
-		Told: Told(r.Timeline), Also: r.Also,
+		Told: Told(r.Timeline), Also: r.Also, Wide: r.Wide,
 		Stopped: r.Stopped, Next: r.Next, Partition: a.Partition,
 		Requests: r.Sent(), Before: r.Before, Seconds: r.Timeline.End().Seconds(), Recording: a.Recording,
 		Clients: r.Clients.JSON()}
@@ -80,14 +82,14 @@ func (r *Result) JSON(a About) ([]byte, error) {
 		}
 		j.Alternatives = append(j.Alternatives, c.Limit.String())
 	}
+	if len(r.Found) > 0 {
+		j.Sentence = r.Found[0].Sentence()
+	}
 	if b := r.unseen(); r.Verdict == Identified {
 		j.Unseen = &jsonBound{b.requests, b.within.Seconds()}
 	}
 	if s := r.Sharper; s != nil {
 		j.Sharper = &jsonSharper{s.Trip.Seconds(), s.Requests, s.Time.Seconds()}
-	}
-	if s := r.Assuming; s != nil {
-		j.Assuming = &jsonSteady{s.Floor.Seconds(), s.Fastest.Seconds(), s.Answers}
 	}
 	for _, c := range r.Gone {
 		j.Against = append(j.Against, jsonRefuted{c.Limit.String(), c.Against})

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/identify/clients"
 	"github.com/rlcheck/rlcheck/internal/identify/refute"
-	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -37,15 +36,13 @@ type Result struct {
 	Recorded bool
 	// Next is, where Verdict is Open, the experiment that would tell most, and what it costs; may be empty.
 	Next string
-	// Nearer tells that only a client that is nearer to the target would learn more.
-	Nearer bool
 	// Sharper is what would narrow the identified time to 2 %; nil where it is that narrow.
 	Sharper *Sharper
-	// Assuming is what the name rests on; nil: it holds on any path to the target.
-	Assuming *trip.Steady
-	// Remembered is the longest silence after which the identified limit was seen to know a client, before
-	// its quota was whole. 0: none was seen.
-	Remembered time.Duration
+	// Wide are the kinds that are not refuted, and of which hardly anything was measured. Out are those that
+	// are refuted.
+	Wide, Out []string
+	// Raised is the budget with which identify would tell more.
+	Raised Raised
 	// Also are limits that answers state beside the identified one.
 	Also []string
 	// Stopped says why the verdict is Open; empty otherwise.
@@ -58,6 +55,12 @@ type Result struct {
 	Clients *clients.Found
 }
 
+// Raised is a larger budget, from that of the search. Useless tells that none would tell more.
+type Raised struct {
+	Budget
+	Useless bool
+}
+
 // Sent counts the requests of Timeline, Before and Clients.
 func (r *Result) Sent() int {
 	n := r.Before + len(r.Timeline.Observations)
@@ -65,19 +68,6 @@ func (r *Result) Sent() int {
 		n += len(r.Clients.Timeline.Observations)
 	}
 	return n
-}
-
-// StatedFirst puts the limits first whose time is the one that answers state.
-func (r *Result) StatedFirst() {
-	slices.SortStableFunc(r.Found, func(a, b Candidate) int {
-		switch {
-		case a.Stated == b.Stated:
-			return 0
-		case a.Stated:
-			return -1
-		}
-		return 1
-	})
 }
 
 // OrElse adds queues to what explains a recording without waiting. It returns the queues alone where nothing
@@ -157,21 +147,6 @@ type bound struct {
 func (b bound) sentence() string {
 	return fmt.Sprintf("a further limit above %s in %s would not have been seen: no more were admitted",
 		quantity.Plural(int(b.requests), "request"), quantity.Brief(b.within))
-}
-
-// idle says how long an idle client is known. Units that come back hide what is forgotten shortly before the
-// quota is whole; a longer time is told.
-func (r *Result) idle() string {
-	const hidden = 4 // of the time in which the quota is whole again, one part
-	if r.Remembered == 0 {
-		return "whether a client that is idle is forgotten before its quota is back (ttl) was not seen"
-	}
-	text := fmt.Sprintf("a client that was idle for %s was not forgotten (no shorter ttl)",
-		quantity.Brief(r.Remembered))
-	if whole := r.Found[0].Limit[0].Recovery(); r.Remembered < whole-whole/hidden {
-		text += fmt.Sprintf("; whether one is that was idle for up to %s was not seen", quantity.Brief(whole))
-	}
-	return text
 }
 
 // unseen returns the most requests that one client had admitted, and the time from its first request until

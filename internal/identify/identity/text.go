@@ -6,10 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // About is what an answer needs beside the Result.
@@ -34,34 +32,34 @@ type Budget struct {
 	MaxTime     time.Duration
 }
 
-// Text is the answer for people.
+// Text is the answer for people: a sentence first, then the SPEC, what stands beside it, and what was not
+// asked.
 func (r *Result) Text(a About) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	switch r.Verdict {
 	case Identified:
-		line("IDENTIFIED  %s", r.Found[0].Limit)
-		if r.Assuming != nil {
-			line("  %s", r.Assuming.Sentence())
-		}
+		line("IDENTIFIED  %s.", r.Found[0].Sentence())
+		line("  SPEC: %s", r.Found[0].Limit)
 	case None:
-		line("NOT ONE OF THESE  no limit that is looked for explains all answers")
-		line("  not looked for: %s", notSought)
+		line("NOT ONE OF THESE  no limit that was asked explains all answers: it is something else")
 	default:
 		for _, text := range r.open() {
 			line("%s", text)
 		}
 	}
-	if r.Verdict == Identified {
-		c := r.Found[0]
-		line("  %s: %s", c.Text, c.Worth())
-		if len(c.Class) > 1 && c.Beside == nil {
-			line("  cannot be told apart from outside: %s", words(c.Class))
-		}
-	}
 	for _, c := range r.Gone {
 		line("  %s does not explain it; the nearest such limit is %s", c.Text, c.Limit)
 		line("    %s", c.Against)
+	}
+	if class := r.alike(); len(class) > 1 {
+		line("  cannot be told apart from outside: %s", words(class))
+	}
+	if len(r.Out) > 0 && r.Verdict != None {
+		line("  asked, and out: %s", strings.Join(r.Out, "; "))
+	}
+	if len(r.Found)+len(r.Gone) > 0 {
+		line("  not asked: %s", notSought)
 	}
 	for _, text := range Told(r.Timeline) {
 		line("  told, not measured: %s", text)
@@ -69,13 +67,10 @@ func (r *Result) Text(a About) string {
 	for _, text := range r.Also {
 		line("  stated, but not tested: %s", text)
 	}
-	if r.Verdict == Identified {
-		if r.Sharper != nil {
-			line("  %s", r.Sharper.Sentence())
-		}
-		line("  %s", r.unseen().sentence())
-		line("  %s", r.idle())
-	} else if r.Verdict == Open && len(r.Found) > 0 {
+	if r.Sharper != nil {
+		line("  %s", r.Sharper.Sentence())
+	}
+	if len(r.Found) > 0 {
 		line("  %s", r.unseen().sentence())
 	}
 	if r.Next != "" {
@@ -89,27 +84,24 @@ func (r *Result) Text(a About) string {
 	return b.String() + r.ending(a)
 }
 
-// open returns the lines on what is known and what is not, where nothing is named.
+// alike are the algorithms that no request tells apart from the first limit that stands.
+func (r *Result) alike() []spec.Algorithm {
+	if len(r.Found) == 0 || r.Found[0].Beside != nil {
+		return nil
+	}
+	return r.Found[0].Class
+}
+
+// open returns the lines on what stands, where nothing is named.
 func (r *Result) open() []string {
-	const seldom = "; or " // separates kinds within a reason; "; " separates reasons
-	reasons := strings.Split(strings.ReplaceAll(r.Stopped, seldom, "\x00"), "; ")
-	for i := range reasons {
-		reasons[i] = strings.ReplaceAll(reasons[i], "\x00", seldom)
-	}
-	out := []string{"OPEN  " + reasons[0]}
-	for _, text := range reasons[1:] {
-		out = append(out, "  also: "+text)
-	}
 	if len(r.Found) == 0 {
-		return out
+		return append([]string{"OPEN  " + r.Stopped}, r.wide()...)
 	}
-	known, unknown := r.measured()
-	if len(known) > 0 {
-		out = append(out, "  known, if it is one of these: "+strings.Join(known, ", "))
+	text := "OPEN  Most likely " + r.Found[0].Sentence()
+	if n := len(r.Found) - 1 + len(r.Wide); n > 0 {
+		text += fmt.Sprintf("; not excluded: %s", quantity.Plural(n, "other kind"))
 	}
-	if len(unknown) > 0 {
-		out = append(out, "  open: "+strings.Join(unknown, ", "))
-	}
+	out := append([]string{text + ".", "  why: " + r.Stopped}, r.known()...)
 	width := 0
 	for _, c := range r.Found {
 		width = max(width, min(len(c.Limit.String()), widest))
@@ -118,11 +110,27 @@ func (r *Result) open() []string {
 	for _, c := range r.Found {
 		out = append(out, fmt.Sprintf("    %-*s  %s", width, c.Limit, c.Worth()))
 	}
-	bucket := func(c Candidate) bool { return slices.Equal(c.Class, space.BucketClass) }
-	if slices.ContainsFunc(r.Found, bucket) {
-		out = append(out, "  cannot be told apart from outside: "+words(space.BucketClass))
+	return append(out, r.wide()...)
+}
+
+// known says which of the quota, the rate and the kind are known.
+func (r *Result) known() (out []string) {
+	known, unknown := r.measured()
+	if len(known) > 0 {
+		out = append(out, "  known, if it is one of these: "+strings.Join(known, ", "))
+	}
+	if len(unknown) > 0 {
+		out = append(out, "  open: "+strings.Join(unknown, ", "))
 	}
 	return out
+}
+
+// wide says of which kinds hardly anything was measured.
+func (r *Result) wide() []string {
+	if len(r.Wide) == 0 {
+		return nil
+	}
+	return []string{"  not excluded, and hardly measured: " + strings.Join(r.Wide, "; ")}
 }
 
 // widest is the widest SPEC that shifts the column of what was measured.
@@ -194,10 +202,8 @@ func (r *Result) ending(a About) string {
 			r.aside(), quantity.Brief(r.Used), quantity.Short(a.Budget.MaxTime)) + text
 	}
 	switch {
-	case r.Verdict == Open && r.Nearer:
-		return text + "  next, from nearer: " + a.Again + "\n"
-	case r.Verdict == Open && !r.Recorded && (len(r.Found) > 0 || counts.Sent == counts.Allowed):
-		return text + r.again(a, counts)
+	case r.Verdict == Open && !r.Recorded && (len(r.Found)+len(r.Wide) > 0 || counts.Sent == counts.Allowed):
+		return text + r.again(a)
 	case r.Verdict != Identified:
 		return text
 	case r.Recorded:
@@ -209,37 +215,46 @@ func (r *Result) ending(a About) string {
 	return text + fmt.Sprintf("  next: %s --limit '%s'\n", a.Run(r.partition(a)), r.Found[0].Limit)
 }
 
-// longestNext is the longest run that is advised. A window is confirmed within windows of its length.
-const (
-	longestNext = time.Hour
-	windows     = 3
-)
+// longestNext is the longest run that is advised.
+const longestNext = time.Hour
 
-// again returns the lines on what to do next where the answer is open.
-func (r *Result) again(a About, counts timeline.Counts) string {
-	faster, lasts := "", 2*a.Budget.MaxTime
-	if counts.Allowed > 0 && counts.Allowed == counts.Sent && !a.OwnRate {
-		faster = " --max-rate " + doubled(a.Budget.Every)
-	}
+// again returns the lines on what to do next where the answer is open: the budget that is needed, once, or
+// that none would help.
+func (r *Result) again(a About) string {
 	believed := ""
 	if len(r.Found) > 0 && r.Found[0].Stated && a.Run != nil {
-		lasts = max(lasts, windows*r.Found[0].Limit[0].Recovery()+time.Minute)
 		believed = fmt.Sprintf("  to believe what answers state: %s --limit '%s'\n", a.Run(r.partition(a)),
 			r.Found[0].Limit)
 	}
-	if lasts > longestNext && believed != "" {
+	next := r.Raised
+	if a.OwnRate {
+		next.Every = a.Budget.Every
+		if slow := 2 * time.Duration(next.MaxRequests) * next.Every; slow > next.MaxTime {
+			next.MaxTime = (slow + time.Minute - 1).Truncate(time.Minute)
+		}
+	}
+	if next.MaxTime > longestNext && believed != "" {
 		return believed
 	}
-	return fmt.Sprintf("  next: %s --max-requests %d --max-time %s%s\n", a.Again, 2*a.Budget.MaxRequests,
-		quantity.Short(lasts), faster) + believed
+	if next.Useless || next.MaxRequests == 0 || next.Budget == a.Budget {
+		return "  next: a larger budget would not tell more from here; ask from nearer, or with --limit " +
+			"and rlcheck run\n" + believed
+	}
+	text := fmt.Sprintf("  next: %s --max-requests %d --max-time %s", a.Again, next.MaxRequests,
+		quantity.Short(next.MaxTime))
+	if next.Every < a.Budget.Every {
+		text += " --max-rate " + perSecond(next.Every)
+	}
+	return text + fmt.Sprintf("\n    (at most %s, in at most %s)\n",
+		quantity.Plural(next.MaxRequests, "request"), quantity.Short(next.MaxTime)) + believed
 }
 
-// doubled is twice the rate of requests that are every apart, in whole requests a second if possible.
-func doubled(every time.Duration) string {
-	if 2*time.Second%every == 0 {
-		return fmt.Sprintf("%d/s", 2*time.Second/every)
+// perSecond is the rate of requests that are every apart, in whole requests a second if possible.
+func perSecond(every time.Duration) string {
+	if every <= time.Second {
+		return fmt.Sprintf("%d/s", (time.Second+every-1)/every)
 	}
-	return "2/" + quantity.Short(every)
+	return "1/" + quantity.Short(every)
 }
 
 // partition is what the clients of a run must differ in. It is the partition of the command line. Where that
@@ -293,9 +308,6 @@ func (r *Result) Summary() string {
 	}
 	out := string(r.Verdict) + ": " + left
 	if r.Verdict == Identified {
-		if r.Assuming != nil {
-			out += ", " + r.Assuming.Sentence()
-		}
 		if r.Sharper != nil {
 			out += "; " + r.Sharper.Sentence()
 		}
@@ -313,5 +325,5 @@ func words(class []spec.Algorithm) string {
 }
 
 // notSought is what a SPEC can state and no kind covers.
-const notSought = "three limits at once or more, two of which one starts with less than all units, slots, " +
-	"buckets and logs by a clock of whole seconds"
+const notSought = "three limits at once or more, buckets that a timer fills, limits that forget idle " +
+	"clients (ttl), windows in slots"

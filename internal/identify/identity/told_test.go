@@ -47,29 +47,34 @@ func TestTheWindowOfANewClientIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatComesNextIsLongEnough: three windows of the length that answers state, if they are short. A run may
-// believe the answers instead.
-func TestWhatComesNextIsLongEnough(t *testing.T) {
-	for limit, want := range map[string]string{
-		"fixed-window,rate=100/15m": "  next: rlcheck identify URL --max-requests 800 --max-time 46m\n" +
-			"  to believe what answers state: rlcheck run -t URL --limit 'fixed-window,rate=100/15m'\n",
-		"fixed-window,rate=100/1d": "  to believe what answers state: rlcheck run -t URL " +
-			"--limit 'fixed-window,rate=100/1d'\n",
+// TestWhatComesNextIsSaidOnce: a larger budget with its cost, or that none helps. A run may believe the
+// answers instead.
+func TestWhatComesNextIsSaidOnce(t *testing.T) {
+	budget := Budget{MaxRequests: 400, MaxTime: 5 * time.Minute, Every: 20 * time.Millisecond}
+	p, err := spec.Parse("fixed-window,rate=100/15m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const believe = "  to believe what answers state: rlcheck run -t URL " +
+		"--limit 'fixed-window,rate=100/15m'\n"
+	for name, tt := range map[string]struct {
+		raised Raised
+		own    bool
+		want   string
+	}{
+		"raised": {Raised{Budget: Budget{800, 5 * time.Millisecond, 46 * time.Minute}}, false,
+			"  next: rlcheck identify URL --max-requests 800 --max-time 46m --max-rate 200/s\n" +
+				"    (at most 800 requests, in at most 46m)\n" + believe},
+		"too long": {Raised{Budget: Budget{800, 5 * time.Millisecond, 2 * time.Hour}}, false, believe},
+		"useless": {Raised{Useless: true}, false, "  next: a larger budget would not tell more from here; " +
+			"ask from nearer, or with --limit and rlcheck run\n" + believe},
 	} {
-		p, err := spec.Parse(limit)
-		other, wrong := spec.Parse("token-bucket,rate=1/s,burst=100")
-		if err != nil || wrong != nil {
-			t.Fatal(err, wrong)
-		}
-		r := &Result{Verdict: Open, Timeline: &timeline.Timeline{},
-			Found: []Candidate{{Limit: other}, {Limit: p, Stated: true}}}
-		r.StatedFirst()
-		text := r.Text(About{Again: "rlcheck identify URL",
-			Run:    func(string) string { return "rlcheck run -t URL" },
-			Budget: Budget{MaxRequests: 400, MaxTime: 5 * time.Minute}})
-		count := func(s string) int { return strings.Count(s, "rlcheck ") }
-		if !strings.HasSuffix(text, want) || count(text) != count(want) {
-			t.Errorf("%s: got\n%s\nwant it to end in\n%s", limit, text, want)
+		r := &Result{Verdict: Open, Timeline: &timeline.Timeline{}, Raised: tt.raised,
+			Found: []Candidate{{Limit: p, Stated: true}}}
+		text := r.Text(About{Again: "rlcheck identify URL", OwnRate: tt.own, Budget: budget,
+			Run: func(string) string { return "rlcheck run -t URL" }})
+		if !strings.HasSuffix(text, tt.want) {
+			t.Errorf("%s: got\n%s\nwant it to end in\n%s", name, text, tt.want)
 		}
 	}
 }

@@ -38,14 +38,8 @@ func NewModel(r *space.Region, tl *timeline.Timeline, part *space.Kind, b space.
 		}
 	}
 	l, err := reference.NewLimit(limit)
-	if err == nil && r.Beats != nil {
-		b, l, err = r.MiddleTimed(b)
-	}
 	if err != nil {
 		return nil
-	}
-	if part.Ahead > 0 {
-		l = ahead{l, part.Ahead}
 	}
 	m := &Model{kind: r.Kind, point: b, around: r.Hull(), Limiter: l, State: l.Init()}
 	at := time.Duration(0)
@@ -126,32 +120,26 @@ func (m *Model) Wait(at time.Duration, n int64) time.Duration {
 }
 
 // Predict returns what phases show if each request is decided late after it is sent. It also returns the
-// state and the instant after them.
+// state and the instant after them. Of a large phase, several requests are decided at once.
 func (m *Model) Predict(at, late time.Duration, phases []Phase) (seen, reference.State, time.Duration) {
+	const steps = 128
 	out, s := seen{}, m.State
 	for i, p := range phases {
-		n := &out[i]
-		for at += p.Rest; !p.Over(n.Admitted, n.Denied); at += p.Every {
-			var d reference.Decision
-			if s, d = m.Limiter.Step(s, at+late, 1); d.Allow {
-				n.Admitted++
+		n, units := &out[i], max(1, p.Requests/steps)
+		for at += p.Rest; !p.Over(n.Admitted, n.Denied); at += p.Every * time.Duration(units) {
+			next, d := m.Limiter.Step(s, at+late, int64(units))
+			for units > 1 && !d.Allow { // a smaller part may be admitted
+				units /= 2
+				next, d = m.Limiter.Step(s, at+late, int64(units))
+			}
+			if s = next; d.Allow {
+				n.Admitted += units
 			} else {
 				n.Denied++
 			}
 		}
 	}
 	return out, s, at
-}
-
-// ahead is a limiter whose clock is ahead of ours.
-type ahead struct {
-	reference.Limiter
-	by time.Duration
-}
-
-// Step decides one request.
-func (a ahead) Step(s reference.State, at time.Duration, n int64) (reference.State, reference.Decision) {
-	return a.Limiter.Step(s, at+a.by, n)
 }
 
 // seen is what an experiment is predicted to show: how many requests each phase admits and denies.

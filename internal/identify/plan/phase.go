@@ -21,8 +21,9 @@ type Phase struct {
 	Admits   int
 	// Until is the latest time of the last request, since the start of the recording; 0: none.
 	Until time.Duration
-	// Crowded requests do not wait for earlier answers.
-	Crowded bool
+	// AtOnce is how many requests may be under way at once; the next one waits for an answer then. 0: as many
+	// as fit into the time of an answer.
+	AtOnce int
 }
 
 // Over tells whether a phase ends after these outcomes.

@@ -102,3 +102,12 @@ func (p *Planner) Weigh() {
 		m.Weight /= whole
 	}
 }
+
+// truest returns the models that miss the fewest outcomes.
+func truest(models []*Model) []*Model {
+	least := math.MaxInt
+	for _, m := range models {
+		least = min(least, m.Missed)
+	}
+	return slices.DeleteFunc(slices.Clone(models), func(m *Model) bool { return m.Missed > least })
+}

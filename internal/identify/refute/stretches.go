@@ -70,33 +70,3 @@ func Parted(tl *timeline.Timeline) (out []*timeline.Timeline) {
 	}
 	return out
 }
-
-// FromZero returns the recording with its first request sent at 0.
-func FromZero(tl *timeline.Timeline) *timeline.Timeline {
-	out, begin := *tl, tl.Observations[0].Sent
-	out.Observations = slices.Clone(tl.Observations)
-	for i := range out.Observations {
-		o := &out.Observations[i]
-		o.At, o.Sent = o.At-begin, o.Sent-begin
-		if o.Answered {
-			o.FirstByte, o.Done = max(o.Sent, o.FirstByte-begin), max(0, o.Done-begin)
-		}
-	}
-	out.Header.Started, out.Header.Ended = out.Header.Started.Add(begin), out.End()
-	return &out
-}
-
-// Certain returns the recording without lost requests, and without the denials that these may have caused.
-func Certain(tl *timeline.Timeline) *timeline.Timeline {
-	out, free, late := *tl, time.Duration(-1), Lateness(tl)
-	out.Observations = nil
-	for _, o := range tl.Observations {
-		switch {
-		case !o.Answered:
-			free = max(free, o.Sent+late)
-		case o.Outcome != timeline.Denied || o.Sent > free:
-			out.Observations = append(out.Observations, o)
-		}
-	}
-	return &out
-}

@@ -17,13 +17,13 @@ type Box struct {
 func (b Box) exact() bool { return b.Q1 == b.Q2 && b.narrow() && !b.wide() }
 
 // Single tells whether b is known as well as an answer must be. Either what is named is near enough to both
-// ends, or the ends are within slack, which no experiment can tell.
-func (b Box) Single(slack time.Duration) bool {
+// ends, or the ends are within slack and units, which no experiment can tell.
+func (b Box) Single(slack time.Duration, units int64) bool {
 	near := func() bool {
 		t := float64(b.Conventional().T1)
 		return float64(b.T2) <= t*exactness && t <= float64(b.T1)*exactness
 	}
-	return b.Q1 == b.Q2 && (b.T2-b.T1 <= slack || near()) && !b.wide()
+	return b.Q2-b.Q1 <= min(units, b.Q1/4) && (b.T2-b.T1 <= slack || near()) && !b.wide()
 }
 
 // wide tells whether the ban is still open.

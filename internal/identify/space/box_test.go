@@ -56,7 +56,7 @@ func TestWhatIsNamedIsNearBothEnds(t *testing.T) {
 		want     bool
 	}{{1790, 1860, false}, {1796, 1830, true}, {496, 514, false}, {497, 509, true}} {
 		b := Box{Q1: 37, Q2: 37, T1: tt.from * time.Millisecond, T2: tt.to * time.Millisecond}
-		if got := b.Single(0); got != tt.want {
+		if got := b.Single(0, 0); got != tt.want {
 			t.Errorf("%v..%v: got known %v, want %v", b.T1, b.T2, got, tt.want)
 		}
 	}

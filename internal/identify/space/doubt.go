@@ -69,7 +69,7 @@ func (r *Region) finest(tl *timeline.Timeline) float64 {
 
 // sharpen divides boxes at an end of what is left, since no experiment will narrow it.
 func (r *Region) sharpen(tl *timeline.Timeline) {
-	for r.Judgements > 0 && len(r.Live)+len(r.Doubtful) < 4*mostLive && !r.Over() {
+	for r.Judgements > 0 && len(r.Live)+len(r.Doubtful) < 4*MostLive && !r.Over() {
 		boxes := &r.Live
 		i := r.atEnd(*boxes)
 		if j := r.atEnd(r.Doubtful); i < 0 || j >= 0 && r.Doubtful[j].Size() > r.Live[i].Size() {

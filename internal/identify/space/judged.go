@@ -14,7 +14,6 @@ import (
 // memory has what the judge answered about a region, on one recording.
 type memory struct {
 	of      *timeline.Timeline
-	steady  bool
 	answers map[question]bool
 }
 
@@ -30,11 +29,11 @@ type question struct {
 // asked asks everywhere, or the exact search, once for each question. One half of a box has the larger quota
 // of the whole, and the other half the smaller. What is narrowed again was asked about before.
 func (r *Region) asked(tl *timeline.Timeline, q question) bool {
-	if m := &r.memory; m.of != tl || m.steady != r.Steady {
-		if m.of == nil || m.steady != r.Steady || !reflect.DeepEqual(m.of, tl) {
+	if m := &r.memory; m.of != tl {
+		if m.of == nil || !reflect.DeepEqual(m.of, tl) {
 			m.answers = map[question]bool{}
 		}
-		m.of, m.steady = tl, r.Steady
+		m.of = tl
 	}
 	if r.Beside != nil {
 		q.beside = r.Beside.Hull()
@@ -53,16 +52,14 @@ func (r *Region) asked(tl *timeline.Timeline, q question) bool {
 
 // Refuted asks the judge about all policies of a box. With one quota it asks about both sides at once: one
 // phase of the windows may admit too little, another too much. With several quotas the largest answers for
-// what was admitted, since it admits no less, and the smallest for what was denied. That refutes little where
-// the phase is unknown. So on a steady path both sides are asked about at once there.
+// what was admitted, since it admits no less, and the smallest for what was denied.
 func (r *Region) Refuted(tl *timeline.Timeline, b Box) bool {
 	r.Judgements--
 	if r.Kind.Seconds {
 		return !r.Asker.BySeconds(tl, r.With(r.Kind.Policy(b)))
 	}
 	parts := r.Kind.Each()
-	joint := r.Steady && r.Kind.Base.Align == spec.AlignUnknown
-	if joint || b.Q1 == b.Q2 && (len(parts) == 1 || b.narrow()) {
+	if b.Q1 == b.Q2 && (len(parts) == 1 || b.narrow()) {
 		return !slices.ContainsFunc(parts,
 			func(k *Kind) bool { return !r.asked(tl, question{kind: k, box: b, side: verdict.Exact}) })
 	}
@@ -79,9 +76,6 @@ func (r *Region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.C
 	if (p.Weighs() || clocked) && r.Looser(tl, p, side) {
 		return true
 	}
-	if r.Steady && p.Align == spec.AlignUnknown && p.PerTo > 0 && r.alone(tl, p, side) {
-		return true
-	}
 	end := tl.End() + tl.Header.Tick + time.Millisecond
 	if p.Align != spec.AlignUnknown || p.Rate.Per < 2*end || refute.Several(tl) {
 		return r.Asker.Refuted(tl, r.With(p), side, false)
@@ -91,18 +85,6 @@ func (r *Region) everywhere(tl *timeline.Timeline, p spec.Policy, side verdict.C
 	outside.Align, outside.PhaseFrom, outside.PhaseTo = spec.AlignPhase, end, p.Rate.Per-1
 	asks := func(p spec.Policy) bool { return r.Asker.Refuted(tl, r.With(p), side, false) }
 	return asks(outside) && asks(inside)
-}
-
-// alone asks about each stretch alone, with windows at an unknown phase. Over a range of window lengths the
-// phase is soon unknown again, so this loses little.
-func (r *Region) alone(tl *timeline.Timeline, p spec.Policy, side verdict.Conformance) bool {
-	l := r.With(p)
-	for i, part := range refute.Parted(refute.Anew(tl, refute.Silence(tl, l))) {
-		if i > 0 && r.Asker.Refuted(refute.FromZero(part), l, side, false) {
-			return true
-		}
-	}
-	return false
 }
 
 // Looser asks about two logs and a bucket that are looser than every p, a window by the clock or a counter,
@@ -128,15 +110,8 @@ func (r *Region) Looser(tl *timeline.Timeline, p spec.Policy, side verdict.Confo
 			r.Asker.Refuted(tl, r.With(bucket), verdict.UpperBound, false))
 }
 
-// stands tells whether some point of a box is not refuted. On a steady path it asks the exact search only
-// about boxes so small that one point stands for all.
-func (r *Region) stands(tl *timeline.Timeline, b Box) bool {
-	const near = 1.1
-	if r.Steady && (b.Q1 < b.Q2 || float64(b.T2) > float64(b.T1)*near) {
-		return !r.Refuted(tl, b.Point())
-	}
-	return r.explains(tl, b.Point())
-}
+// stands tells whether the middle point of a box is not refuted.
+func (r *Region) stands(tl *timeline.Timeline, b Box) bool { return r.explains(tl, b.Point()) }
 
 // explains tells whether nothing refutes a point: no bound and, where bounds alone miss much, no exact
 // search.

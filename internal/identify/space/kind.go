@@ -22,10 +22,8 @@ type Kind struct {
 	// Paced tells that T1 and T2 are the time of one unit. Queue tells that answers wait in a queue which
 	// admits like Base.
 	Paced, Queue bool
-	// Bans tells that the kind has a ban. Seconds tells that it has one clock of whole seconds, ahead of ours
-	// by Ahead.
+	// Bans tells that the kind has a ban. Seconds tells that it has one clock of whole seconds.
 	Bans, Seconds bool
-	Ahead         time.Duration
 }
 
 // Each returns the parts of k, or k itself.
@@ -34,22 +32,6 @@ func (k *Kind) Each() []*Kind {
 		return k.Parts
 	}
 	return []*Kind{k}
-}
-
-// ClockPhases returns k with its clock ahead by several shares of a second; k itself where it has no such
-// clock.
-func (k *Kind) ClockPhases() []*Kind {
-	const parts = 16
-	if !k.Seconds {
-		return []*Kind{k}
-	}
-	var out []*Kind
-	for i := range time.Duration(parts) {
-		placed := *k
-		placed.Ahead = time.Second * i / parts
-		out = append(out, &placed)
-	}
-	return out
 }
 
 // Like tells whether two kinds are counters that differ in their rounding alone.

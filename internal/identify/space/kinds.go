@@ -1,7 +1,6 @@
 package space
 
 import (
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -84,13 +83,6 @@ func CounterKind(align spec.Align, count spec.Count) *Kind {
 func StartKind(most int64) *Kind {
 	return &Kind{Class: BucketClass, Text: "a token bucket that is not full for a new client", Paced: true,
 		Base: spec.Policy{Algorithm: spec.TokenBucket, Start: spec.StartLevel, LevelTo: most}}
-}
-
-// BatchKind is the kind of buckets that regain fill units at a time.
-func BatchKind(fill int64) *Kind {
-	return &Kind{Class: []spec.Algorithm{spec.TokenBucket, spec.LeakyBucket}, Paced: true,
-		Text: "a token bucket that a timer fills, " + quantity.Plural(int(fill), "unit") + " at a time",
-		Base: spec.Policy{Algorithm: spec.TokenBucket, Refill: spec.RefillInterval, Fill: fill}}
 }
 
 // QueueKind is the kind of queues that admit as a kind of buckets does.

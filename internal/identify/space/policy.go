@@ -2,6 +2,8 @@ package space
 
 import (
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -102,4 +104,60 @@ func (k *Kind) Conventional(b Box) Box {
 		out.T1, out.T2 = t/units, t/units
 	}
 	return out
+}
+
+// Rounded returns the policy of b that people would write: the roundest quota, with the roundest rate of a
+// bucket, or the roundest window.
+func (k *Kind) Rounded(b Box) spec.Policy {
+	c := k.Conventional(b)
+	c.Q1 = roundUnits(b.Q1, b.Q2)
+	c.Q2 = c.Q1
+	if !k.Paced {
+		return k.Written(c)
+	}
+	if n, per, digits := roundRate(b.T1, b.T2); digits <= 2 {
+		p := k.Policy(c)
+		p.Rate = spec.Rate{N: n, Per: per}
+		return Complete(p)
+	}
+	return k.Written(c)
+}
+
+// Round tells whether b holds a policy that people would write: with a window or a rate of two digits.
+func (k *Kind) Round(b Box) bool {
+	if k.Paced {
+		_, _, digits := roundRate(b.T1, b.T2)
+		return digits <= 2
+	}
+	return b.Round()
+}
+
+// roundUnits returns the roundest number of a closed interval; the largest of several.
+func roundUnits(from, to int64) int64 {
+	for unit := int64(1_000_000); unit > 1; unit /= 10 {
+		for _, u := range []int64{unit, unit / 2} {
+			if n := to / u * u; n >= from && n > 0 {
+				return n
+			}
+		}
+	}
+	return to
+}
+
+// roundRate returns the first rate of at most two digits, or else that of the fewest, in whole units a
+// second, a minute or an hour, of a bucket that regains one in t1 to t2. digits is 9 where there is none.
+func roundRate(t1, t2 time.Duration) (n int64, per time.Duration, digits int) {
+	digits = 9
+	for _, unit := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		from, to := (int64(unit)+int64(t2)-1)/int64(t2), int64(unit)/int64(max(t1, 1))
+		if from > to || from < 1 {
+			continue
+		}
+		m := roundUnits(from, to)
+		d := len(strings.TrimRight(strconv.FormatInt(m, 10), "0"))
+		if d < digits && digits > 2 {
+			n, per, digits = m, unit, d
+		}
+	}
+	return n, per, digits
 }

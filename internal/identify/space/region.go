@@ -1,6 +1,7 @@
 package space
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -16,8 +17,8 @@ import (
 const (
 	FewAsked  = 100
 	ManyAsked = 2500
-	// mostLive is into how many boxes the live boxes are divided.
-	mostLive = 12
+	// MostLive is into how many boxes the live boxes are divided.
+	MostLive = 12
 	// mostBroad is into how many boxes doubtful ones are divided before the smallest are divided first.
 	mostBroad = 24
 )
@@ -30,8 +31,6 @@ type Region struct {
 	// Each live box has a point that is not refuted. A doubtful box is only not refuted as a whole. The
 	// smallest doubtful boxes are divided first, so there are never many.
 	Live, Doubtful []Box
-	// Beats are the timers that are left of a bucket that a timer fills; nil for other kinds.
-	Beats *Beats
 	// Last is the box that was refuted last.
 	Last Box
 	// Judgements is how many judgements may still be asked for. Shallow tells that an exact search would take
@@ -43,12 +42,11 @@ type Region struct {
 	Broad bool
 	// Sharp tells that the ends of what is left are narrowed too, since no experiment follows.
 	Sharp bool
-	// Steady tells that a steady path is supposed. There experiments soon refute what would take the judge
-	// long.
-	Steady bool
-	// Over tells that the judge was asked for long enough, late that it was for all regions; nil: it was not.
-	Over, Late func() bool
-	Asker      refute.Asker
+	// Parts is into how many boxes the live boxes are divided; 0: MostLive.
+	Parts int
+	// Over tells that the judge was asked for long enough.
+	Over  func() bool
+	Asker refute.Asker
 	// searches is how many exact searches may still be asked for.
 	searches int
 	// Tried are boxes that were given up: no policy of them that was tried explains the recording. Fine tells
@@ -74,10 +72,13 @@ func (r *Region) With(p spec.Policy) spec.Limit {
 	return spec.Limit{p, r.Beside.Kind.Policy(r.Beside.Hull())}
 }
 
+// parts is into how many boxes the live boxes are divided.
+func (r *Region) parts() int { return cmp.Or(r.Parts, MostLive) }
+
 // asUrgent has r judged for as long and as deeply as of.
 func (r *Region) asUrgent(of *Region) {
-	r.Shallow, r.Broad, r.Steady = of.Shallow, of.Broad, of.Steady
-	r.Over, r.Late, r.Asker = of.Over, of.Late, of.Asker
+	r.Shallow, r.Broad, r.Parts = of.Shallow, of.Broad, of.Parts
+	r.Over, r.Asker = of.Over, of.Asker
 }
 
 // split returns a region for each part of the kind, where little more is learnt about all parts together;
@@ -115,7 +116,7 @@ func (r *Region) take(tl *timeline.Timeline, boxes ...Box) {
 // takeInTime takes boxes until it is late. It returns the boxes that it did not judge.
 func (r *Region) takeInTime(tl *timeline.Timeline, boxes []Box) []Box {
 	for i, b := range boxes {
-		if r.Late != nil && r.Late() {
+		if r.Over() {
 			return boxes[i:]
 		}
 		r.take(tl, b)
@@ -125,10 +126,6 @@ func (r *Region) takeInTime(tl *timeline.Timeline, boxes []Box) []Box {
 
 // Narrow removes what tl refutes and divides the rest, by about asked judgements.
 func (r *Region) Narrow(tl *timeline.Timeline, asked int) {
-	if r.Beats != nil {
-		r.byBeats(tl, asked)
-		return
-	}
 	r.Judgements, r.searches = asked, r.Kind.mostSearched()
 	if r.Broad {
 		r.searches *= 10 // far away bounds tell less, and a search takes milliseconds
@@ -139,7 +136,7 @@ func (r *Region) Narrow(tl *timeline.Timeline, asked int) {
 	live = r.takeInTime(tl, live)
 	doubtful = r.takeInTime(tl, doubtful)
 	r.Live, r.Doubtful = append(r.Live, live...), append(r.Doubtful, doubtful...)
-	r.spread(tl, &r.Live, mostLive)
+	r.spread(tl, &r.Live, r.parts())
 	r.doubt(tl)
 	if r.Sharp {
 		r.sharpen(tl)
@@ -285,7 +282,7 @@ func (r *Region) Text() string {
 
 // Rare tells whether the kind of a region is looked for only after the usual ones.
 func (r *Region) Rare() bool {
-	return r.Kind.Seconds || r.Kind.Bans || r.Kind.Base.Start != "" || r.Beside != nil || r.Beats != nil
+	return r.Kind.Seconds || r.Kind.Bans || r.Kind.Base.Start != "" || r.Beside != nil
 }
 
 // Standing returns the limit at a point of the first part of the kind that is not refuted; nil where all are.

@@ -57,17 +57,6 @@ func Unqueued(tl *timeline.Timeline) time.Duration {
 	return max(out, soon+min(soon, jitter))
 }
 
-// Waited tells whether many admissions took longer than every one of some denials, as in a queue.
-func Waited(tl *timeline.Timeline) bool {
-	const fewest = 5
-	denied, admitted := Trips(tl, timeline.Denied), Trips(tl, timeline.Allowed)
-	if len(denied) < fewest {
-		return false
-	}
-	at, _ := slices.BinarySearch(admitted, denied[len(denied)-1]+1)
-	return 3*(len(admitted)-at) >= len(admitted)
-}
-
 // Undelayed is the recording in which all admissions were decided within soon.
 func Undelayed(tl *timeline.Timeline, soon time.Duration) *timeline.Timeline {
 	out := *tl

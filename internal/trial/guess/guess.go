@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -165,7 +166,8 @@ func (g *List) Further(ctx context.Context, think time.Duration) []verdict.Expla
 		fresh = fresh && s.Timeline.Header.CompleteFrom == 0
 	}
 	all := forms(g.of)
-	for _, c := range identify.Recorded(ctx, recordings, identify.Options{Fresh: fresh, Think: think}).Found {
+	for _, c := range identify.Recorded(ctx, recordings, identify.Options{Fresh: fresh, Think: think,
+		Spent: audit.CPUTime}).Found {
 		all = append(all, verdict.Explanation{Text: c.Text, Limit: c.Limit})
 	}
 	g.add(slices.Concat(all, bans(g.of), seconds(g.of), lives(g.of), batches(g.of[0].Limit))...)

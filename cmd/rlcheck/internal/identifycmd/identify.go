@@ -4,6 +4,7 @@ package identifycmd
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"io"
 	"net/netip"
 	"net/url"
@@ -27,6 +28,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/audit"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/redact"
@@ -105,8 +107,11 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 	f.Request.Add(fl)
 	fl.Lookup("method").Usage = "the method (default GET; POST with --data)"
 	fl.IntSliceVar(&f.denied, "denied", []int{429, 503}, "the statuses of denials")
-	fl.IntVar(&f.maxRequests, "max-requests", 400, "send no more requests")
-	fl.StringVar(&f.maxRate, "max-rate", "50/s", "send no faster")
+	fl.IntVar(&f.maxRequests, "max-requests", 0, fmt.Sprintf("send no more requests (default %d, and %d to "+
+		"loopback and private addresses, but not more than a quota of the found size needs)",
+		gentle.MaxRequests, quick.MaxRequests))
+	fl.StringVar(&f.maxRate, "max-rate", "",
+		"send no faster (default 50/s, and 10000/s to loopback and private addresses)")
 	fl.DurationVar(&f.maxTime, "max-time", 5*time.Minute, "take no longer")
 	fl.BoolVar(&f.polite, "polite", false,
 		"wait as long as Retry-After asks (default true, except on loopback addresses)")
@@ -127,11 +132,11 @@ func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	budget, err := f.budget()
+	s, red, err := probeScenario(e, f)
 	if err != nil {
 		return err
 	}
-	s, red, err := probeScenario(e, f)
+	budget, err := f.budget(s.Target.URL)
 	if err != nil {
 		return err
 	}
@@ -150,19 +155,35 @@ func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
 	return probeTarget(ctx, e, s, outs, f, about, red)
 }
 
-// budget reads the flags that bound what is sent.
-func (f *identifyFlags) budget() (identity.Budget, error) {
-	rate, err := spec.ParseRate(f.maxRate)
-	switch {
-	case err != nil || rate.N < 1:
-		return identity.Budget{}, cli.Usagef("--max-rate %q: a rate is N/PER (write 50/s)", f.maxRate)
-	case f.maxRequests < 10:
-		return identity.Budget{}, cli.Usagef("--max-requests %d: the least is 10", f.maxRequests)
-	case f.maxTime < time.Second:
-		return identity.Budget{}, cli.Usagef("--max-time %s: the least is 1s", f.maxTime)
+// gentle is the budget for strangers, quick that for targets in a network of one's own.
+var (
+	gentle = identity.Budget{MaxRequests: 400, Every: 20 * time.Millisecond}
+	quick  = identity.Budget{MaxRequests: 20_000, Every: 100 * time.Microsecond}
+)
+
+// budget reads the flags that bound what is sent to a URL.
+func (f *identifyFlags) budget(target string) (identity.Budget, error) {
+	b := gentle
+	if private(target) {
+		b = quick
 	}
-	every := max(rate.Per/time.Duration(rate.N), 1)
-	return identity.Budget{MaxRequests: f.maxRequests, Every: every, MaxTime: f.maxTime}, nil
+	if b.MaxTime = f.maxTime; f.maxRate != "" {
+		rate, err := spec.ParseRate(f.maxRate)
+		if err != nil || rate.N < 1 {
+			return b, cli.Usagef("--max-rate %q: a rate is N/PER (write 50/s)", f.maxRate)
+		}
+		b.Every = max(rate.Per/time.Duration(rate.N), 1)
+	}
+	if f.maxRequests != 0 {
+		b.MaxRequests = f.maxRequests
+	}
+	switch {
+	case b.MaxRequests < 10:
+		return b, cli.Usagef("--max-requests %d: the least is 10", f.maxRequests)
+	case f.maxTime < time.Second:
+		return b, cli.Usagef("--max-time %s: the least is 1s", f.maxTime)
+	}
+	return b, nil
 }
 
 // takeURL makes the argument, if there is one, the target. It is no recording.
@@ -178,7 +199,7 @@ func (f *identifyFlags) takeURL(args []string) error {
 	return nil
 }
 
-// thinkTime is how long the judge may work after each phase.
+// thinkTime is the processor time of the judge after each phase.
 const thinkTime = 10 * time.Second
 
 // probeScenario returns the scenario of the requests.
@@ -197,12 +218,24 @@ func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, redact.Red
 
 // loopbackHost tells whether a URL names this machine.
 func loopbackHost(target string) bool {
+	a, name := host(target)
+	return name == "localhost" || a.IsLoopback()
+}
+
+// private tells whether a URL names this machine or a private address.
+func private(target string) bool {
+	a, _ := host(target)
+	return loopbackHost(target) || a.IsPrivate()
+}
+
+// host returns the name in a URL and, if it is one, the address.
+func host(target string) (a netip.Addr, name string) {
 	u, err := url.Parse(target)
 	if err != nil {
-		return false
+		return a, ""
 	}
-	a, err := netip.ParseAddr(u.Hostname())
-	return u.Hostname() == "localhost" || err == nil && a.IsLoopback()
+	a, _ = netip.ParseAddr(u.Hostname())
+	return a, u.Hostname()
 }
 
 // probeTarget sends requests, keeps the recording, and prints the answer.
@@ -229,7 +262,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []o
 	if f.Partition == "none" {
 		live.Load.Partition, live.Partition = load.Partition{}, ""
 	}
-	o := identify.Options{Budget: about.Budget, Think: thinkTime, Alike: !f.clients,
+	o := identify.Options{Budget: about.Budget, Think: thinkTime, Spent: audit.CPUTime, Alike: !f.clients,
 		Fresh: live.Partition != "" && opts.Partition.Kind != "address"}
 	e.Say.Notef("%s: at most %s, %s apart or more, within %s%s", about.Target,
 		quantity.Plural(o.MaxRequests, "request"), o.Every, quantity.Short(o.MaxTime),
@@ -401,7 +434,8 @@ func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(s
 		fresh = fresh && (len(tl.Header.Judged.Limits) > 0 || f.log.Complete) && tl.Header.CompleteFrom == 0
 	}
 	e.Say.Notef("%s: %s read, nothing is sent", name, quantity.Plural(len(all), "recording"))
-	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: thinkTime, Sharp: true})
+	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: thinkTime, Spent: audit.CPUTime,
+		Sharp: true})
 	about := identity.About{Recording: name}
 	whole := output.EmitEach(e, outs, func(w io.Writer, format string) error {
 		return answerIn(e, w, format, nil, res, about)

@@ -1,0 +1,498 @@
+package identify
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/identify/identity"
+	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// classes groups regions that no request can tell apart. With a quota of one request, several kinds are the
+// same limiter.
+func classes(regions []*space.Region) [][]*space.Region {
+	var out [][]*space.Region
+	at := map[string]int{}
+	for _, r := range regions {
+		name := r.Text()
+		if r.Hull().Q2 == 1 && r.Beside == nil {
+			name = r.Kind.NameOfOne()
+		}
+		i, has := at[name]
+		if !has {
+			i = len(out)
+			at[name], out = i, append(out, nil)
+		}
+		out[i] = append(out[i], r)
+	}
+	return out
+}
+
+// shareTimes cuts the times of each class to what all its kinds allow. They are the same limiter, and the
+// judge refutes some times sooner for one kind than for another. Without a common time nothing is cut.
+func shareTimes(regions []*space.Region) {
+	for _, class := range classes(regions) {
+		from, to := time.Duration(0), time.Duration(math.MaxInt64)
+		for _, r := range class {
+			h := r.Hull()
+			from, to = max(from, h.T1*r.Kind.Windows()), min(to, h.T2*r.Kind.Windows())
+		}
+		for _, r := range class {
+			if n := r.Kind.Windows(); len(class) > 1 && from <= to {
+				r.Cut((from+n-1)/n, to/n)
+			}
+		}
+	}
+}
+
+// The reasons why nothing is named.
+const (
+	inUse = "no limit that was asked explains all answers. Others may use the quota: ask with a new key " +
+		"(--partition header:NAME). Or processes that count apart answer in turn"
+	forgot = "this limit explains only the answers since a rest, and not the %s before it: the limiter may " +
+		"forget silent clients (ttl), or others use the quota (ask with a new key: --partition header:NAME)"
+	unasked     = "every usual kind is refuted, but the budget ends before the rare ones are"
+	unmeasured  = "too little was measured to name a limit"
+	notApart    = "the budget ends before what is left is told apart"
+	notMeasured = "one kind is left, and the budget ends before it is measured well enough to name it"
+	coarseClock = "a clock of whole seconds explains all answers too"
+	inFlightToo = "each denial came while other requests were in flight, so a limit of requests in flight " +
+		"explains all answers"
+)
+
+// fails tells whether the judge finds something in the recording that speaks against a limit.
+func (x *search) fails(l spec.Limit) bool { return x.asker.Fails(x.judged(), l) }
+
+// result returns the policies that stand, the most plausible first, and names the only kind that is left.
+func (x *search) result() *identity.Result {
+	tl := *x.tl
+	if tl.Observations = tl.Observations[x.skip:]; x.asker.Over() { // a judgement may go on unheard
+		tl.Observations = slices.Clone(tl.Observations)
+	}
+	res := &identity.Result{Timeline: &tl, Before: x.skip, Trip: x.trip(), Stopped: x.stopped,
+		Verdict: identity.Open, Raised: x.raised()}
+	x.laterStill()
+	x.byDelays()
+	x.doubtQueue()
+	if tl.Counts().Denied == 0 { // without a denial nothing is known
+		if res.Stopped == identity.Undenied {
+			res.Stopped = res.Undenied()
+		}
+		return res
+	}
+	x.list(res)
+	if len(res.Found) > 0 && res.Found[0].Stated {
+		const windows = 3
+		b := &res.Raised.Budget
+		b.MaxTime = max(b.MaxTime, windows*res.Found[0].Limit[0].Recovery()+time.Minute)
+	}
+	switch {
+	case x.asker.Over():
+		res.Stopped = interrupted
+	case len(res.Found)+len(res.Wide) == 0 && !x.o.Fresh:
+		res.Stopped, res.Gone = inUse, x.nearest()
+	case len(res.Found)+len(res.Wide) == 0:
+		if res.Gone = x.nearest(); x.cut || !x.rare {
+			res.Stopped = cmp.Or(x.stopped, unasked)
+		} else {
+			res.Verdict = identity.None
+		}
+	case len(res.Found) == 0:
+		res.Stopped = cmp.Or(x.stopped, unmeasured)
+	case len(res.Found)+len(res.Wide) > 1 || !x.named():
+		res.Stopped = x.whyOpen(res)
+	default:
+		x.name(res)
+	}
+	if x.recorded() && res.Verdict == identity.Open && len(res.Found)+len(res.Wide) > 0 {
+		res.Next = x.next()
+	}
+	return res
+}
+
+// list lists what is left: the policies that stand, and the kinds of which hardly anything was measured.
+func (x *search) list(res *identity.Result) {
+	left := map[string]bool{}
+	for _, class := range classes(x.regions) {
+		c, stands := x.candidate(class[0])
+		for _, same := range class[1:] {
+			c.Class = with(c.Class, same.Kind.Class)
+		}
+		left[class[0].Text()] = true
+		switch h := class[0].Hull(); {
+		case stands && (c.Stated || h.Q2 < 10*h.Q1 && h.T2 < 20*h.T1):
+			res.Found = append(res.Found, c)
+		case stands || len(class[0].Live) > 0:
+			res.Wide = append(res.Wide, class[0].Text())
+		case class[0].Hull().Q1 == class[0].Hull().Q2 && len(class[0].Live) == 0 && x.made[usualName] > 0:
+			// each policy that was tried is refuted
+		default:
+			res.Wide = append(res.Wide, class[0].Text())
+		}
+	}
+	for _, k := range space.Kinds() {
+		if !left[k.Text] && !slices.ContainsFunc(x.regions, func(r *space.Region) bool {
+			return strings.HasPrefix(r.Text(), k.Text)
+		}) {
+			res.Out = append(res.Out, k.Text)
+		}
+	}
+	slices.SortStableFunc(res.Found, func(a, b identity.Candidate) int { return cmp.Compare(odd(a), odd(b)) })
+	if len(res.Found) > 0 {
+		res.Found = append(res.Found, x.ofWholeSeconds(res.Found[0])...)
+	}
+	if c := x.inFlight(); c != nil {
+		res.Found = append(res.Found, *c)
+	}
+}
+
+// odd is 0 for a limit that answers state, 1 for one with numbers that people write, else 2.
+func odd(c identity.Candidate) int {
+	switch {
+	case c.Stated:
+		return 0
+	case c.Round:
+		return 1
+	}
+	return 2
+}
+
+// whyOpen says why nothing is named.
+func (x *search) whyOpen(res *identity.Result) string {
+	last := res.Found[len(res.Found)-1]
+	switch {
+	case last.Limit[0].InFlight():
+		return inFlightToo + x.fromNearer(res.Found)
+	case strings.HasSuffix(last.Text, byTheSecond) && !x.rare:
+		return coarseClock
+	case res.Stopped != unplanned && res.Stopped != "":
+		return res.Stopped
+	case len(res.Found)+len(res.Wide) > 1:
+		return notApart + x.blurred()
+	}
+	return notMeasured + x.blurred()
+}
+
+// named tells whether what is left may be named.
+func (x *search) named() bool {
+	return x.settled(x.regions) || x.made[usualName] > 0 && x.coarse(x.regions)
+}
+
+// name names the only class that is left.
+func (x *search) name(res *identity.Result) {
+	c := res.Found[0]
+	if why := x.unconfirmed(); why != "" {
+		res.Stopped = cmp.Or(x.stopped, why)
+		return
+	}
+	if x.skip > 0 && x.asker.FailsInUse(x.tl, c.Limit) {
+		res.Stopped = fmt.Sprintf(forgot, quantity.Plural(x.skip, "request"))
+		return
+	}
+	res.Verdict, res.Stopped, res.Raised = identity.Identified, "", identity.Raised{}
+	res.Also, res.Sharper = x.alsoTold(c), x.sharper(c)
+}
+
+// alsoTold describes the limits that are stated beside c. One that was not reached comes with a SPEC to paste
+// and the requests that it takes.
+func (x *search) alsoTold(c identity.Candidate) (out []string) {
+	if x.rare {
+		return nil
+	}
+	for i, b := range x.beyonds() {
+		said := fmt.Sprintf("%d in %s", b.quota.Limit, b.quota.Window)
+		if i == 0 && x.made[overrunName] > 0 {
+			out = append(out, said+", and more were admitted")
+			continue
+		}
+		p := space.Complete(spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignUnknown,
+			Rate: spec.Rate{N: b.quota.Limit, Per: b.quota.Window}})
+		out = append(out, fmt.Sprintf("%s, not reached (it takes %s, %s apart): %s", said,
+			quantity.Plural(b.phase.Requests, "more request"), quantity.Brief(b.phase.Every),
+			append(slices.Clone(c.Limit), p)))
+	}
+	return out
+}
+
+// candidate returns what is left of a kind, with a policy against which the judge finds nothing. It reports
+// false where none is found.
+func (x *search) candidate(r *space.Region) (identity.Candidate, bool) {
+	if a := r.Beside; a != nil { // the limit that denied first comes first
+		return x.both(a, r)
+	}
+	c := x.measured(r)
+	if p, is := x.stated(r); is {
+		c.Limit, c.Stated = spec.Limit{p}, true
+		return c, true
+	}
+	p, stands := x.standing(r)
+	c.Limit = spec.Limit{p}
+	if r.Kind.Queue {
+		h := r.Hull()
+		c.Limit[0], h = x.queueIn(r, r.Kind.Conventional(h))
+		c.Least, c.Most, stands = h.T1, h.T2, !x.fails(c.Limit)
+	}
+	return c, stands
+}
+
+// measured is what is left of a kind, without a policy.
+func (x *search) measured(r *space.Region) identity.Candidate {
+	h := r.Hull()
+	c := identity.Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class), Least: h.T1, Most: h.T2,
+		BanLeast: h.D1, BanMost: h.D2, Round: r.Kind.Round(h)}
+	c.Measured.Burst = verdict.Interval{Lo: float64(h.Q1), Hi: float64(h.Q2), LoSet: true, HiSet: true}
+	c.Measured.Rate = r.Rate(h)
+	return c
+}
+
+// standing returns a policy of r against which the judge finds nothing, a round one if possible. It reports
+// false where it finds none, with the roundest policy.
+func (x *search) standing(r *space.Region) (spec.Policy, bool) {
+	const tries = 12
+	late, h := x.late(), r.Hull()
+	explains := func(p spec.Policy) bool {
+		return !late() && !x.asker.Refuted(x.shown(), r.With(p), verdict.Exact, false) &&
+			(r.Kind.Queue || !x.fails(r.With(p)))
+	}
+	boxes := append([]space.Box{h.Inner(), h}, r.Live...)
+	boxes = append(boxes, r.Doubtful...)
+	for _, b := range boxes[:min(len(boxes), tries)] {
+		for _, k := range r.Kind.Each() {
+			if p := k.Rounded(b); explains(p) {
+				return p, true
+			}
+		}
+	}
+	for _, k := range r.Kind.Each() {
+		one := *r
+		one.Kind = k
+		if b, ok := one.Pinned(x.shown(), space.MostPinned, late, func(b space.Box) bool {
+			return explains(k.Written(b))
+		}); ok {
+			return k.Written(b), true
+		}
+	}
+	return r.Kind.Each()[0].Rounded(h), false
+}
+
+// stated is the policy of r that answers state, if its time was not measured. The time may be longer than any
+// that was looked for. It is false if nothing is stated, or if that is refuted.
+func (x *search) stated(r *space.Region) (spec.Policy, bool) {
+	const unmeasured = 2 // the ratio between the ends of a time
+	h := r.Hull()
+	b := r.Kind.Conventional(h)
+	quota, window := identity.ToldLimit(x.tl, h.Q1, b.Q1, h.Q2, r.Kind.Paced)
+	if r.Kind.Paced {
+		window /= time.Duration(quota)
+	}
+	b.Q1, b.Q2, b.T1, b.T2 = quota, quota, window, window
+	if float64(h.T2) <= float64(h.T1)*unmeasured || window < h.T1 || window == 0 || r.Kind.Queue {
+		return spec.Policy{}, false
+	}
+	p := r.Kind.Each()[0].Written(b)
+	return p, !x.fails(r.With(p))
+}
+
+// both joins what is left of two limits. It reports false where the judge finds something against each pair
+// that was tried.
+func (x *search) both(a, r *space.Region) (identity.Candidate, bool) {
+	first, second := x.measured(a), x.measured(r)
+	out, late := first, x.late()
+	out.Text += " and " + second.Text
+	out.Class, out.Beside = with(out.Class, second.Class), &second
+	at := func(b, c space.Box) spec.Limit { return spec.Limit{a.Kind.Rounded(b), r.Kind.Rounded(c)} }
+	const firsts, parts = 4, 10 // policies of the first that are tried, and boxes of the second for each
+	for _, b := range append([]space.Box{a.Hull().Inner()}, a.Points(firsts, false)...) {
+		if out.Limit = at(b, r.Hull().Inner()); late() || !x.fails(out.Limit) {
+			return out, !late()
+		}
+		known := &space.Region{Kind: a.Kind, Live: []space.Box{b}}
+		rest := &space.Region{Kind: r.Kind, Beside: known, Live: r.Live, Doubtful: r.Doubtful}
+		explains := func(c space.Box) bool { return !late() && !x.fails(at(b, c)) }
+		if c, ok := rest.Pinned(x.shown(), parts, late, explains); ok {
+			out.Limit = at(b, c)
+			return out, true
+		}
+	}
+	return out, false
+}
+
+// with returns the algorithms of both classes, each once.
+func with(class, more []spec.Algorithm) []spec.Algorithm {
+	out := slices.Clone(class)
+	for _, a := range more {
+		if !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// nearest returns the kinds that were refuted last, with what refutes them.
+func (x *search) nearest() []identity.Candidate {
+	const most = 2
+	var out []identity.Candidate
+	late := x.late()
+	for i := len(x.gone) - 1; i >= 0 && len(out) < most && !late(); i-- {
+		k := x.gone[i].Kind
+		if x.gone[i].Last == (space.Box{}) { // single policies were refuted, but no box as a whole
+			continue
+		}
+		limit := spec.Limit{k.Each()[0].Rounded(x.gone[i].Last)}
+		j, err := check.Judge(x.shown(), limit, check.Options{SkipMeasure: true})
+		if err != nil || j.Verdict != verdict.Fail {
+			continue
+		}
+		out = append(out, identity.Candidate{Text: k.Text, Class: k.Class, Limit: limit, Against: against(j)})
+	}
+	return out
+}
+
+// against is the first finding against any client.
+func against(j *verdict.Judgement) string {
+	for i := range j.Partitions {
+		if f := j.Partitions[i].Findings; len(f) > 0 {
+			return f[0].Text
+		}
+	}
+	return ""
+}
+
+// sharper returns what would tell the time of c to 2 %; nil where it is known. Each end of a window lies
+// anywhere within a round trip. So the best of n windows leaves open about one over the root of n.
+func (x *search) sharper(c identity.Candidate) *identity.Sharper {
+	if x.settled(x.regions) {
+		return nil
+	}
+	times := float64(c.Most-c.Least) / (float64(c.Least) * (space.Resolution - 1))
+	more := math.Max(times*times-1, 0.1)
+	return &identity.Sharper{Trip: x.slow(),
+		Requests: int(math.Ceil(more*float64(len(x.tl.Observations))/10)) * 10,
+		Time:     time.Duration(more * float64(x.tl.End())).Round(time.Second)}
+}
+
+// blurred says what makes a client blind that is far away; empty where nothing does.
+func (x *search) blurred() string {
+	if !x.pace.far || len(x.regions) == 0 {
+		return ""
+	}
+	if least := quickest(x.regions); float64(x.blur()) > float64(least)*(space.Resolution-1) {
+		return fmt.Sprintf(": a limit that recovers in %s cannot be measured to 4 %% over answers of %s",
+			quantity.Brief(least), quantity.Brief(x.blur()/2))
+	}
+	return ""
+}
+
+// fromNearer says why a limit of requests in flight can be refuted only from nearer; empty where units come
+// back more slowly than answers.
+func (x *search) fromNearer(found []identity.Candidate) string {
+	if !x.pace.far || found[0].Measured.Rate.Lo <= 0 {
+		return ""
+	}
+	unit := func(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
+	if rate := found[0].Measured.Rate; unit(rate.Hi) <= 2*x.trip() {
+		return fmt.Sprintf(": a bucket that refills in %s cannot be measured over %s, so ask from nearer",
+			quantity.Brief(unit(rate.Hi)), quantity.Brief(x.trip()))
+	}
+	return ""
+}
+
+// inFlight returns a limit of requests in flight that explains the whole recording; nil where none does. In a
+// queue all waiting requests are in flight, so it is not told there.
+func (x *search) inFlight() *identity.Candidate {
+	if x.queue.without != nil || x.asker.Over() {
+		return nil
+	}
+	tl := x.judged()
+	l, err := spec.Parse(fmt.Sprintf("%s,limit=%d", space.InFlightClass[0], leastUnderWay(tl)))
+	if err != nil {
+		return nil
+	}
+	if no := x.asker.Ask(func() bool {
+		no, _ := check.Refuted(tl, l, verdict.Exact, true)
+		return no
+	}); no || x.fails(l) {
+		return nil
+	}
+	out := &identity.Candidate{Text: "a limit of requests in flight", Class: space.InFlightClass, Limit: l}
+	out.Measured.Burst = verdict.Interval{Lo: 1, Hi: float64(l[0].Rate.N), LoSet: true, HiSet: true}
+	return out
+}
+
+// raised is the budget with which identify would tell more.
+func (x *search) raised() (out identity.Raised) {
+	const fastest, times, more, largest, enough = 100 * time.Microsecond, 12, 200, 5000, 5 * time.Minute
+	if x.recorded() {
+		return out
+	}
+	b := x.o.Budget
+	if x.tl.Counts().Denied == 0 {
+		quota := largest
+		if len(x.tl.Observations) > 0 {
+			if n := x.toldQuota(largest); n > 0 {
+				quota = n
+			}
+		}
+		b.Every, b.MaxRequests = min(b.Every, fastest), max(b.MaxRequests, times*quota+more)
+		b.MaxTime = max(b.MaxTime, enough)
+	} else if len(x.regions) > 0 {
+		r := x.regions[0]
+		h := r.Hull()
+		b.MaxRequests = max(b.MaxRequests, times*int(min(h.Q2, largest))+more, 2*len(x.tl.Observations))
+		if r.Kind.Paced && h.T1 < 4*b.Every {
+			b.Every = max(fastest, min(b.Every, h.T1/4))
+		}
+		b.MaxTime = max(b.MaxTime, min(10*r.Recovery(), time.Hour))
+		if x.stopped == timeUsed {
+			b.MaxTime *= 2
+		}
+	}
+	b.MaxTime = max(b.MaxTime, 2*time.Duration(b.MaxRequests)*b.Every)
+	if b.MaxTime > x.o.MaxTime {
+		b.MaxTime = (b.MaxTime + time.Minute - 1).Truncate(time.Minute)
+	}
+	if b == x.o.Budget {
+		out.Useless = true
+		return out
+	}
+	out.Budget = b
+	return out
+}
+
+// leastUnderWay is the least number of requests that may have been in flight at any denial.
+func leastUnderWay(tl *timeline.Timeline) int64 {
+	least, all := int64(len(tl.Observations)), refute.PlacesOf(tl)
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
+			least = min(least, all.Held(o.Partition, o.Sent, max(o.FirstByte, o.Sent)))
+		}
+	}
+	return least
+}
+
+// next describes the experiment that would tell most, whatever the budget. A recording that was cut out of
+// traffic leaves most open because of the cut.
+func (x *search) next() string {
+	if x.tl.Header.CompleteFrom > 0 {
+		return fmt.Sprintf("a log of all requests since the limiter started (--complete, if this is "+
+			"one), because earlier requests may explain denials; and finer times: each decision is "+
+			"known to %s", quantity.Brief(x.trip()))
+	}
+	p := x.planner(false)
+	p.Requests, p.TimeLeft = 100_000, 48*time.Hour
+	if e, ok := p.Best(); ok {
+		return plan.Costs(e.Phases)
+	}
+	return ""
+}

@@ -1,0 +1,36 @@
+package identify
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+const ms = time.Millisecond
+
+// known is the region of a single policy.
+func known(p spec.Policy) *space.Region {
+	for _, k := range space.Kinds() {
+		if k.Base.Algorithm == p.Algorithm && (!p.Windowed() || k.Base.Align == p.Align) {
+			b := space.Box{Q1: p.Full(), Q2: p.Full(), T1: p.Rate.Per, T2: p.Rate.Per}
+			if k.Paced {
+				b.T1 /= time.Duration(p.Rate.N)
+				b.T2 = b.T1
+			}
+			return &space.Region{Kind: k, Live: []space.Box{b}}
+		}
+	}
+	panic("no kind of " + p.String())
+}
+
+// took is requests a second apart, each answered after the given time.
+func took(outcome timeline.Outcome, all ...time.Duration) (out []timeline.Observation) {
+	for i, trip := range all {
+		sent := time.Duration(i) * time.Second
+		out = append(out, timeline.Observation{Sent: sent, FirstByte: sent + trip, Done: sent + trip,
+			Answered: true, Outcome: outcome})
+	}
+	return out
+}
