@@ -282,7 +282,12 @@ func judgeLog(e *cli.Env, files []accesslog.File, f *Flags) (*verdict.Judgement,
 	garbage.Judging()
 	j, err := f.judges.Finish()
 	if err == nil {
-		copyNote(e, l, f)            // a large log is read again by now
+		copyNote(e, l, f) // a large log is read again by now
+		if j.Verdict == verdict.Inconclusive && l.Widest > longRequest && !f.Changed("decided-within") {
+			remark(e, f, true, fmt.Sprintf("a request may have been decided at any time of up to %s that it "+
+				"took, which hides much (if the limiter decides at its beginning, write --decided-within 50ms)",
+				l.Widest.Round(time.Millisecond)))
+		}
 		_ = f.kept.Around(j, l.Each) // a report without pictures says so
 		if j.Verdict == verdict.Fail && !f.Changed("partition-by") {
 			remark(e, f, true, "clients were told apart by address: if the limiter has another key, such as "+
