@@ -283,10 +283,10 @@ func judgeLog(e *cli.Env, files []accesslog.File, f *Flags) (*verdict.Judgement,
 	j, err := f.judges.Finish()
 	if err == nil {
 		copyNote(e, l, f) // a large log is read again by now
-		if j.Verdict == verdict.Inconclusive && l.Widest > longRequest && !f.Changed("decided-within") {
+		if j.Verdict != verdict.Fail && l.Widest > longRequest && !f.Changed("decided-within") {
 			remark(e, f, true, fmt.Sprintf("a request may have been decided at any time of up to %s that it "+
-				"took, which hides much (if the limiter decides at its beginning, write --decided-within 50ms)",
-				l.Widest.Round(time.Millisecond)))
+				"took, which hides much (if the limiter decides at its beginning, write "+
+				"--decided-within 50ms)", l.Widest.Round(time.Millisecond)))
 		}
 		_ = f.kept.Around(j, l.Each) // a report without pictures says so
 		if j.Verdict == verdict.Fail && !f.Changed("partition-by") {
