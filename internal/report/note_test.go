@@ -45,6 +45,25 @@ func TestNotesSayWhatWasNotJudged(t *testing.T) {
 	}
 }
 
+// TestAQuotaThatIsStatedInPart: where limit and remaining are stated, only what is missing is named.
+func TestAQuotaThatIsStatedInPart(t *testing.T) {
+	lacks := func(id string) verdict.Claim {
+		return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Unpromised: verdict.PromiseRateLimit}
+	}
+	s := result.Scenario{ID: "header-contract", Verdict: verdict.Pass, Claims: []verdict.Claim{
+		lacks("fields-ratelimit"), lacks("quota-counts"), lacks("quota-reset")}}
+	const all = "states no quota in RateLimit or X-RateLimit fields: recommended (not judged: in part header-contract)"
+	if got := sample.Run(s).Notes()[0].String(); got != all {
+		t.Errorf("nothing is stated: got %q", got)
+	}
+	s.Claims[0].Unpromised, s.Claims[0].Verdict, s.Claims[0].Kind = "", verdict.Pass, verdict.ClaimFieldsRateLimit
+	const part = "states its quota in part, without what quota-counts, quota-reset judges: recommended " +
+		"(not judged: in part header-contract)"
+	if got := sample.Run(s).Notes()[0].String(); got != part {
+		t.Errorf("a part is stated: got %q", got)
+	}
+}
+
 // TestWhatWasNeverPromisedIsNamedInEveryFormat: every format names it, and as neither a failure nor an error.
 func TestWhatWasNeverPromisedIsNamedInEveryFormat(t *testing.T) {
 	r := unpromising(t)

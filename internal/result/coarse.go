@@ -24,10 +24,16 @@ func (s *Scenario) Coarse() (why, mend string) {
 	}
 	wait, denied := s.usualWait()
 	rate, tick := s.refill()
-	const less = "accept a coarser measurement (--set expect.resolution.burst=10%)"
+	less := "accept a coarser measurement (--set expect.resolution.burst=10%)"
+	if s.Header.Judged.Burst >= 0.1 { // it is accepted already
+		less = "let other scenarios measure it (--set expect.resolution.burst=none)"
+	}
 	back := func(d time.Duration) string { return givenBack(rate, d) }
 	late, all := s.timedOut()
-	switch {
+	switch cost := s.leastCost(); {
+	case cost > 1:
+		return fmt.Sprintf("no request costs less than %d units, so no burst is known to less", cost),
+			"send requests of one unit, or " + less
 	case late*scarce > all:
 		return fmt.Sprintf("%d of %s got no answer in time", late, quantity.Plural(all, "request")),
 			"find out why the target does not answer: it may serve few clients at a time"
@@ -52,6 +58,16 @@ func (s *Scenario) Coarse() (why, mend string) {
 	default: // each recording of it shows the same
 		return "an answer took " + back(wait), nearer + ", run more scenarios with it, or " + less
 	}
+}
+
+// leastCost returns the least cost of a request, 0 without a request in memory.
+func (s *Scenario) leastCost() (least int64) {
+	for i := range s.Timeline.Observations {
+		if c := s.Timeline.Observations[i].Cost; least == 0 || c < least {
+			least = c
+		}
+	}
+	return least
 }
 
 // scarce is one in how many requests may time out without a word of it.

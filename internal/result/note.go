@@ -29,6 +29,9 @@ func (r *Run) Notes() []Note {
 		for i := range r.Scenarios {
 			n.add(&r.Scenarios[i])
 		}
+		if lacks := r.lacking(); p == verdict.PromiseRateLimit && len(lacks) > 0 {
+			n.Text = "states its quota in part, without what " + strings.Join(lacks, ", ") + " judges: recommended"
+		}
 		if len(n.NotJudged)+len(n.InPart) > 0 {
 			out = append(out, n)
 		}
@@ -44,6 +47,25 @@ func (r *Run) Notes() []Note {
 		out = append(out, other)
 	}
 	return out
+}
+
+// lacking returns the claims about the stated quota that could not be judged, each once, if others could: the
+// target states a part of its quota. Empty: it states nothing, or all.
+func (r *Run) lacking() (ids []string) {
+	stated := false
+	for i := range r.Scenarios {
+		for _, c := range r.Scenarios[i].Claims {
+			ours := c.Kind == verdict.ClaimFieldsRateLimit || strings.HasPrefix(c.ID, "quota-")
+			stated = stated || ours && c.Verdict != verdict.Inconclusive
+			if c.Unpromised == verdict.PromiseRateLimit && !slices.Contains(ids, c.ID) {
+				ids = append(ids, c.ID)
+			}
+		}
+	}
+	if !stated {
+		return nil
+	}
+	return ids
 }
 
 // unfit returns the notes of what takes more than a scenario may: one note of all scenarios that were not

@@ -66,7 +66,7 @@ func Attributes() []AttributeRow {
 		{UnknownField, "no more", "X-Rlcheck: 1"},
 		{KeyFieldCase, "X-Key: key", "x-key: key"},
 		{KeyCase, "key", "KEY"},
-		{KeySpaces, "X-Key: key", "X-Key:   key  "},
+		{KeySpaces, "X-Key: key", `"X-Key:   key  "`},
 		{KeyTwice, "X-Key: key", "the same two times"},
 		{ForwardedFor, "none", "X-Forwarded-For: ADDRESS"},
 		{Forwarded, "none", "Forwarded: for=ADDRESS"},

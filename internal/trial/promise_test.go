@@ -177,6 +177,25 @@ func TestWithoutCostsALimitIsStillALimit(t *testing.T) {
 	}
 }
 
+// TestWhatDeniesTooEarlyIsNotAccusedOfCosts: a target that takes no costs and denies too early is told just
+// that. It admitted no units too many, since nobody knows that a request was more than one.
+func TestWhatDeniesTooEarlyIsNotAccusedOfCosts(t *testing.T) {
+	for _, s := range bundled(t, grammar.Options{}, "unit-cost") {
+		out := against(t, promising(s), "cost-ignored")
+		more := promising(s)
+		more.Limit = slices.Clone(s.Limit)
+		more.Limit[0].Burst += 5
+		for i := range more.Phases {
+			more.Phases[i].Limit = more.Limit
+		}
+		Judge(&out, more, out.Timeline)
+		c := out.Claims[0]
+		if c.Verdict != verdict.Fail || c.Findings[0].Kind == verdict.OverAdmission {
+			t.Errorf("a burst of 20 where 25 is declared: got %s: %s", out.Verdict, explain(out))
+		}
+	}
+}
+
 // TestWhatWasSeenOfAPartSaysNothingOfTheWhole: a field may still have come in what was not sent.
 func TestWhatWasSeenOfAPartSaysNothingOfTheWhole(t *testing.T) {
 	for _, s := range bundled(t, grammar.Options{}, "retry-after") {

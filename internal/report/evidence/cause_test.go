@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
@@ -149,22 +151,36 @@ func TestWhatFollowsIsNoCause(t *testing.T) {
 	}
 }
 
-// TestAMultipleOfTheLimitMayBeWorkers: the limit that explains a failure is twice the declared one, in burst
-// and rate. Twice the burst alone says nothing of workers, which would refill twice as fast.
-func TestAMultipleOfTheLimitMayBeWorkers(t *testing.T) {
-	for explained, want := range map[string]string{
-		"token-bucket,rate=20/s,burst=40":  "40 is 2 times 20: do 2 workers or replicas count apart?",
-		"token-bucket,rate=10/s,burst=40":  "",
-		"token-bucket,rate=15/s,burst=30":  "",
-		"fixed-window,rate=40/s":           "",
-		"token-bucket,rate=10/s,burst=300": "",
+// TestCountersApartAreNamedIfTheyShow: twice the quota was admitted, and two answers to one client each state
+// a quota of which one unit is used. Without such answers, or a denial, nothing shows workers.
+func TestCountersApartAreNamedIfTheyShow(t *testing.T) {
+	for name, c := range map[string]struct {
+		burst, counters, denied int
+		want                    string
+	}{
+		"two counters": {40, 2, 5, "40 is 2 times 20, and 2 answers to one client"},
+		"one counter":  {40, 1, 5, ""},
+		"no fields":    {40, 0, 5, ""},
+		"no multiple":  {39, 2, 5, ""},
+		"no denial":    {40, 2, 0, ""},
 	} {
 		s := sample.Failing(t)
-		s.Limit, s.Judgement.Measured = sample.Limit(t, "token-bucket,rate=10/s,burst=20"), verdict.Measured{}
-		s.Judgement.Explanations = []verdict.Explanation{{Limit: sample.Limit(t, explained)}}
+		s.Limit = sample.Limit(t, "token-bucket,rate=10/s,burst=20")
+		s.Judgement.Measured = verdict.Measured{Burst: sample.Between(float64(c.burst), float64(c.burst))}
+		s.Counts.Denied = c.denied
+		s.Timeline = &timeline.Timeline{}
+		for i := range c.burst {
+			o := timeline.Observation{Answered: true, Outcome: timeline.Allowed}
+			if o.Partition = "k"; c.counters > 0 {
+				left := strconv.Itoa(max(0, 20-1-i/c.counters))
+				o.Fields = timeline.Fields{{Name: "X-Ratelimit-Limit", Value: "20"},
+					{Name: "X-Ratelimit-Remaining", Value: left}}
+			}
+			s.Timeline.Observations = append(s.Timeline.Observations, o)
+		}
 		got := severalMend(&s, &Failure{Claim: Conformance})
-		if (got == "") != (want == "") || !strings.HasPrefix(got, want) {
-			t.Errorf("%s: got %q, want %q", explained, got, want)
+		if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -76,43 +78,42 @@ func unheardMend(s *result.Scenario, r verdict.Reason) string {
 // mostCounters is how many counters beside each other a multiple of the declared quota may mean.
 const mostCounters = 64
 
-// severalMend returns what a multiple of the declared burst or quota may mean: workers or replicas that count
-// apart. Empty for other failures.
+// severalMend returns what a multiple of the declared burst or quota means if counters that count apart are
+// shown: that many times the quota was measured, and as many answers to one client state all of it but one
+// unit. Empty for other failures: too many admissions alone have many causes.
 func severalMend(s *result.Scenario, e *Failure) string {
-	if e.Claim != Conformance || e.whole || s.Judgement == nil || len(s.Limit) != 1 || s.Limit[0].InFlight() {
+	if e.Claim != Conformance || e.whole || s.Judgement == nil || s.Timeline == nil || len(s.Limit) != 1 ||
+		s.Limit[0].InFlight() || s.Counts.Denied == 0 {
 		return ""
 	}
-	declared := s.Limit[0].Full()
-	times := multiple(s, float64(declared))
-	if times == 0 {
+	declared, v := s.Limit[0].Full(), s.Judgement.Measured.Burst
+	times := int64(v.Lo) / declared
+	if !v.LoSet || !v.HiSet || v.Lo != v.Hi || times < 2 || times > mostCounters || times*declared != int64(v.Lo) ||
+		stateFull(s, declared) < int(times) {
 		return ""
 	}
-	return fmt.Sprintf("%d is %d times %d: do %d workers or replicas count apart? let them share one store",
-		int64(times)*declared, times, declared, times)
+	return fmt.Sprintf("%d is %d times %d, and %d answers to one client each state a quota of which one unit "+
+		"is used: do %d workers or replicas count apart? let them share one store", int64(v.Lo), times, declared,
+		times, times)
 }
 
-// multiple returns how many times the declared burst or quota was measured, or is explained by the declared
-// algorithm with a rate of as many times the declared rate. 0: no whole number of times.
-func multiple(s *result.Scenario, declared float64) int {
-	whole := func(n float64) int {
-		if times := int(n / declared); times > 1 && times <= mostCounters && n == float64(times)*declared {
-			return times
+// stateFull returns the most answers to one client, before its first denial, that state a quota of which only
+// one unit is used.
+func stateFull(s *result.Scenario, quota int64) (most int) {
+	full, denied := map[string]int{}, map[string]bool{}
+	for o := range s.Timeline.All() {
+		if denied[o.Partition] = denied[o.Partition] || o.Outcome == timeline.Denied; denied[o.Partition] {
+			continue
 		}
-		return 0
-	}
-	if v := s.Judgement.Measured.Burst; v.LoSet && v.HiSet && v.Lo == v.Hi && whole(v.Lo) > 0 {
-		return whole(v.Lo)
-	}
-	p := s.Limit[0]
-	for _, x := range s.Judgement.Explanations {
-		if len(x.Limit) == 1 && x.Limit[0].Algorithm == p.Algorithm {
-			times := whole(float64(x.Limit[0].Full()))
-			if x.Limit[0].Rate.PerSecond() == float64(times)*p.Rate.PerSecond() {
-				return times
-			}
+		stated, _ := headers.Quotas(o.Fields.Get, time.Time{})
+		if slices.ContainsFunc(stated, func(q headers.Quota) bool {
+			return q.HasRemaining && q.Remaining == quota-1
+		}) {
+			full[o.Partition]++
+			most = max(most, full[o.Partition])
 		}
 	}
-	return 0
+	return most
 }
 
 // lostMend is the mend of a run that showed too little where requests got no answer; empty for others.

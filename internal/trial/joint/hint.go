@@ -52,11 +52,6 @@ func Explain(ctx context.Context, recorded []result.Scenario, think time.Duratio
 		h.From = append(h.From, s.ID)
 	}
 	h.Text = sentence(h.Limits, texts, len(g.All), len(of))
-	if len(h.Limits) == 0 {
-		if countsApart(of) {
-			h.Text = apartText + h.Text
-		}
-	}
 	out := slices.Clone(recorded)
 	for i := range out {
 		j := out[i].Judgement
@@ -70,25 +65,6 @@ func Explain(ctx context.Context, recorded []result.Scenario, think time.Duratio
 		}
 	}
 	return h, out
-}
-
-// apartText is what a reader should look at if a limiter admits too much, and denies nothing too early.
-const apartText = "workers or replicas that count apart: each denial came after a whole quota was admitted; "
-
-// countsApart tells whether several counters, which do not know of each other, may have made recordings. Each
-// denial then comes after a whole quota was admitted within the window of one counter, wherever it began.
-func countsApart(of []*result.Scenario) bool {
-	own := of[0].Limit
-	if p := own[0]; p.Fixed() {
-		quota, window := guess.Whole(p)
-		log, err := spec.Parse(fmt.Sprintf("sliding-window-log,rate=%d/%s,boundary=closed", quota, window))
-		if err != nil {
-			return false
-		}
-		own = log
-	}
-	work := hintWork
-	return explainsSide(own, of, &work, verdict.LowerBound)
 }
 
 // waiting looks for a queue that was declared as something else. In that case nothing fails: answers that
@@ -200,14 +176,9 @@ func single(tl *timeline.Timeline) bool {
 	return len(t.Limits) == 1 && len(t.Limits[0].Phases)+len(t.Limits[0].Undecided) == 0 && !t.SingleUnits
 }
 
-// explains tells whether no recording refutes l. The shortest recording is judged first. work is lowered by
-// each request judged; below 0 the answer is false.
+// explains tells whether no recording refutes l, on the side that each scenario judges. The shortest
+// recording is judged first. work is lowered by each request judged; below 0 the answer is false.
 func explains(l spec.Limit, of []*result.Scenario, work *int) bool {
-	return explainsSide(l, of, work, "")
-}
-
-// explainsSide does so on one side of the limit; "" is the side that each scenario judges.
-func explainsSide(l spec.Limit, of []*result.Scenario, work *int, side verdict.Conformance) bool {
 	of = slices.Clone(of)
 	slices.SortStableFunc(of, func(a, b *result.Scenario) int {
 		return cmp.Compare(len(a.Timeline.Observations), len(b.Timeline.Observations))
@@ -218,7 +189,7 @@ func explainsSide(l spec.Limit, of []*result.Scenario, work *int, side verdict.C
 		}
 		t := s.Timeline.Header.Judged
 		if !check.Explains(s.Timeline, l, check.Options{Shared: t.Shared,
-			Conformance: cmp.Or(side, verdict.Conformance(t.Conformance), verdict.Exact)}) {
+			Conformance: cmp.Or(verdict.Conformance(t.Conformance), verdict.Exact)}) {
 			return false
 		}
 	}

@@ -113,55 +113,6 @@ func TestOneHintForARun(t *testing.T) {
 	}
 }
 
-// TestCountersApartAreNamed: workers that count apart admit too much, and no single limit explains where each
-// request went. A race that gives units back, or a quota that is smaller at times, is something else.
-func TestCountersApartAreNamed(t *testing.T) {
-	const declared = "fixed-window,rate=20/10s,align=first"
-	l, err := spec.Parse(declared)
-	if err != nil {
-		t.Fatal(err)
-	}
-	limiter, err := reference.NewLimit(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// of decides each request by the limiter of a worker. worker is drawn unevenly, as by a kernel.
-	of := func(id string, seed, workers int, early bool) result.Scenario {
-		tl := &timeline.Timeline{Header: timeline.Header{Judged: timeline.Terms{
-			Limits: []timeline.PhaseLimit{{Limit: declared}}}}}
-		states := make([]reference.State, workers)
-		for i := range states {
-			states[i] = limiter.Init()
-		}
-		for i := range 240 { // three bursts of 80
-			at := time.Duration(i/80)*6300*time.Millisecond + time.Duration(i*i%7+8*i)*time.Millisecond
-			o := timeline.Observation{Sent: at, FirstByte: at + time.Microsecond, Answered: true, Status: 200,
-				Outcome: timeline.Allowed}
-			o.Seq, o.Partition, o.Cost = i, id, 1
-			worker := (i*i*seed + i/7) % 5 % workers
-			var d reference.Decision
-			states[worker], d = limiter.Step(states[worker], at, 1)
-			if !d.Allow || early && i == 165 { // soon after a new window began
-				o.Status, o.Outcome = 429, timeline.Denied
-			}
-			tl.Observations = append(tl.Observations, o)
-		}
-		j, err := check.Judge(tl, l, check.Options{Hint: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return result.Scenario{ID: id, Limit: l, Target: "http://here/", Timeline: tl, Judgement: j,
-			Verdict: j.Verdict}
-	}
-	for _, early := range []bool{false, true} {
-		all := []result.Scenario{of("a", 3, 2, false), of("b", 7, 3, early)}
-		h, _ := Explain(t.Context(), all, time.Millisecond)
-		if h == nil || len(h.Limits) > 0 || strings.HasPrefix(h.Text, "workers or replicas") == early {
-			t.Errorf("a denial that is too early: %v; got %+v", early, h)
-		}
-	}
-}
-
 // TestAWrongUnitIsNamed: nginx with 10r/s, of which 10r/m was declared, was a window of 21 in 2m7.27s.
 func TestAWrongUnitIsNamed(t *testing.T) {
 	const declared, truth = "leaky-bucket,rate=10/1m,burst=21", "leaky-bucket,rate=10/s,burst=21"
