@@ -25,37 +25,37 @@ const (
 	lostFrom = 100 * time.Millisecond
 )
 
-// doubtTick judges a failing recording again if this machine stood still. A server on this machine may read
-// its clock only once a turn of its event loop, as nginx does. It may then have decided with an old time:
+// oldClock excuses a server on this machine that reads its clock only once a turn of its event loop, as nginx
+// does. If this machine stood still, it may have decided with an old time:
 //
 //	the clock is read    the server stands still    requests come    they are decided
 //	|--------------------- so old may its time be ----------------------------------|
-//
-// Or its clock leaves out each long stall, as HAProxy's does. Its time then lags for ever by their sum, and
-// units come back late.
-//
-// If the recording still fails with such a coarse clock, the verdict stays. Otherwise it becomes Inconclusive
-// (schedule-missed), and the scenario may be recorded again.
-func doubtTick(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
-	if out.Verdict != verdict.Fail {
-		return
+func oldClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, ends *endpoints) *excuse {
+	late := lateNear(tl, out)
+	if !ends.local || late < busyFrom { // the embedded target reads its clock when it decides
+		return nil
 	}
-	late, lost := lateNear(tl, out), lostBefore(tl, out)
-	ticking := func(tick time.Duration) bool {
-		header, coarse := tl.Header, coarser(s, tick)
-		header.Tick, header.Judged = max(header.Tick, tick), terms(coarse, tl)
-		return excused(out, coarse, tl, header, judge)
+	return ticking(s, tl, busyShare*late, fmt.Sprintf("this machine stood still for %s, and a server on it "+
+		"may have decided by an old clock", quantity.Brief(late)))
+}
+
+// lostTime excuses a server on this machine whose clock leaves out each long stall, as HAProxy's does. Its
+// time then lags for ever by their sum, and units come back late.
+func lostTime(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, ends *endpoints) *excuse {
+	lost := lostBefore(tl, out)
+	if !ends.local || lost <= lateNear(tl, out) {
+		return nil
 	}
-	switch {
-	case late >= busyFrom && ticking(busyShare*late):
-		doubted(out, tl, verdict.ScheduleMissed, fmt.Sprintf("this machine stood still for %s, and a server "+
-			"on it may have decided by an old clock: one that is up to %s late explains all failures",
-			quantity.Brief(late), quantity.Brief(busyShare*late)))
-	case lost > late && ticking(busyShare*lost):
-		doubted(out, tl, verdict.ScheduleMissed, fmt.Sprintf("this machine stood still for %s in all, and "+
-			"the clock of a server on it may have left out that time: one that is up to %s late explains "+
-			"all failures", quantity.Brief(lost), quantity.Brief(busyShare*lost)))
-	}
+	return ticking(s, tl, busyShare*lost, fmt.Sprintf("this machine stood still for %s in all, and the "+
+		"clock of a server on it may have left out that time", quantity.Brief(lost)))
+}
+
+// ticking is the excuse of a clock that ticks so coarsely. The scenario may then be recorded again.
+func ticking(s *scenario.Scenario, tl *timeline.Timeline, tick time.Duration, why string) *excuse {
+	x := &excuse{header: tl.Header, as: coarser(s, tick), reason: verdict.ScheduleMissed,
+		why: why + ": one that is up to " + quantity.Brief(tick) + " late explains all failures"}
+	x.header.Tick, x.header.Judged = max(x.header.Tick, tick), terms(x.as, tl)
+	return x
 }
 
 // coarser returns s with clocks that tick every tick or less often, where its limits name one.

@@ -50,7 +50,7 @@ func TestABusyMachineIsNoProof(t *testing.T) {
 		if changed == 0 {
 			t.Fatalf("%s: no request is there to be late", row.name)
 		}
-		doubtTick(&out, burst, out.Timeline, Judge)
+		doubt(&out, burst, out.Timeline, &endpoints{local: true}, Judge)
 		switch {
 		case out.Verdict != row.want:
 			t.Errorf("%s: got %s, want %s: %s", row.name, out.Verdict, row.want, explain(out))
@@ -91,7 +91,7 @@ func TestAClockThatLostTimeIsNoProof(t *testing.T) {
 				timeline.Stall{From: from, To: from + row.stall})
 		}
 		text, judged := out.Claims[0].Text, out.Timeline.Header.Judged
-		doubtTick(&out, s, out.Timeline, Judge)
+		doubt(&out, s, out.Timeline, &endpoints{local: true}, Judge)
 		switch {
 		case out.Verdict != row.want:
 			t.Errorf("%s: got %s, want %s: %s", row.name, out.Verdict, row.want, explain(out))

@@ -109,30 +109,22 @@ func (r *reading) cut(h *timeline.Header) {
 	r.widen(h)
 }
 
-// doubtClock judges a failing recording again without the assumption that the target has the clock of this
-// machine. A target on loopback is assumed to have that clock, but one behind a tunnel or in a virtual
-// machine has its own. A Fail stays a Fail only if both judgements fail. A Pass of the second one becomes
-// Inconclusive, as the first one failed.
-func doubtClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
-	if out.Verdict != verdict.Fail || tl.Header.WallError >= otherClock || !readsClock(s) {
-		return
+// ownClock excuses a target that was assumed to have the clock of this machine. One on loopback is, but a
+// server behind a tunnel or in a virtual machine has its own. A Fail stays a Fail only if both judgements
+// fail.
+func ownClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, ends *endpoints) *excuse {
+	if !ends.assumed || tl.Header.WallError >= otherClock || !readsClock(s) {
+		return nil
 	}
-	assumed, hint := tl.Header.WallError, ""
+	hint := ""
 	if out.Judgement != nil && len(out.Judgement.Explanations) > 0 {
 		hint = "; perhaps " + out.Judgement.Hint
 	}
-	tl.Header.WallError, out.Claims = otherClock, nil
-	judge(out, s, tl)
-	if out.Verdict == verdict.Fail {
-		return
-	}
-	tl.Header.Notes = append(tl.Header.Notes, fmt.Sprintf("%s (say so with --wall-error %s)", result.OurClock,
-		assumed))
-	out.Header = tl.Header
-	if out.Verdict == verdict.Pass {
-		*out = inconclusive(*out, verdict.TooFew, fmt.Sprintf("%s, but not if its clock may be %s off%s",
-			result.OurClock, otherClock, hint))
-	}
+	x := &excuse{header: tl.Header, as: s, reason: verdict.TooFew, certain: true,
+		why:  fmt.Sprintf("%s, but not if its clock may be %s off%s", result.OurClock, otherClock, hint),
+		note: fmt.Sprintf("%s (say so with --wall-error %s)", result.OurClock, tl.Header.WallError)}
+	x.header.WallError = otherClock
+	return x
 }
 
 // readsClock tells whether a limit of s has windows that are aligned to the wall clock.

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -12,54 +13,62 @@ import (
 // judgement fills the verdict of a recording of s into out.
 type judgement func(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline)
 
+// excuse is something that the clock of a right target may do, unseen by us: the terms to judge a failing
+// recording by again.
+type excuse struct {
+	header timeline.Header
+	as     *scenario.Scenario
+	// If nothing fails by these terms, the failure becomes Inconclusive for reason, with why as its detail.
+	// note stands in the header; empty: why.
+	reason    verdict.Reason
+	why, note string
+	// certain: only an assumption stood against these terms, so their verdict stays, unless it is a Pass.
+	certain bool
+}
+
+// excuses are looked for in this order. Each returns nil if it does not apply.
+var excuses = []func(*result.Scenario, *scenario.Scenario, *timeline.Timeline, *endpoints) *excuse{
+	ownClock, slewedClock, oldClock, lostTime,
+}
+
+// doubt judges a failing recording again by each excuse that a right target may have where ends are.
+func doubt(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, ends *endpoints,
+	judge judgement) {
+	for _, find := range excuses {
+		if out.Verdict != verdict.Fail {
+			return
+		}
+		x := find(out, s, tl, ends)
+		if x == nil {
+			continue
+		}
+		first, was := *out, tl.Header
+		tl.Header, out.Claims = x.header, nil
+		judge(out, x.as, tl)
+		switch {
+		case out.Verdict != verdict.Fail:
+			tl.Header.Notes = append(tl.Header.Notes, cmp.Or(x.note, x.why))
+			if out.Header = tl.Header; !x.certain || out.Verdict == verdict.Pass {
+				*out = inconclusive(*out, x.reason, x.why)
+			}
+		case !x.certain:
+			*out, tl.Header = first, was
+		}
+	}
+}
+
 // slewing is how much faster or slower the clock of another machine may run than ours while both are being
 // set right, in parts per million. NTP slews each by up to 500.
 const slewing = otherDrift + 2*500
 
-// doubt judges a failing recording again by the clocks that a right target may have where ends are. What does
-// not fail with such a clock becomes Inconclusive.
-func doubt(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, ends *endpoints,
-	judge judgement) {
-	if ends.assumed {
-		doubtClock(out, s, tl, judge)
-	}
-	doubtDrift(out, s, tl, judge)
-	if ends.local { // the embedded target reads its clock when it decides
-		doubtTick(out, s, tl, judge)
-	}
-}
-
-// doubtDrift doubts a failure that clocks explain which were being set right. No fault is as small as that,
+// slewedClock excuses a failure that clocks explain which were being set right. No fault is as small as that,
 // so nobody knows what it was.
-func doubtDrift(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, judge judgement) {
-	header := tl.Header
-	if out.Verdict != verdict.Fail || header.DriftPPM == 0 {
-		return
+func slewedClock(_ *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, _ *endpoints) *excuse {
+	x := &excuse{header: tl.Header, as: s, reason: verdict.TooFew, why: fmt.Sprintf("nothing fails if one "+
+		"clock is %d ppm faster than the other, and NTP may be setting one right", slewing)}
+	if x.header.DriftPPM == 0 {
+		return nil
 	}
-	header.DriftPPM = slewing
-	if excused(out, s, tl, header, judge) {
-		doubted(out, tl, verdict.TooFew, fmt.Sprintf("nothing fails if one clock is %d ppm faster than the "+
-			"other, and NTP may be setting one right", slewing))
-	}
-}
-
-// excused tells whether a failing recording does not fail with another header. It leaves that verdict in out
-// and the header in tl, or else those before.
-func excused(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, header timeline.Header,
-	judge judgement) bool {
-	first, was := *out, tl.Header
-	tl.Header, out.Claims = header, nil
-	judge(out, s, tl)
-	if out.Verdict == verdict.Fail {
-		*out, tl.Header = first, was
-		return false
-	}
-	return true
-}
-
-// doubted makes an excused failure Inconclusive.
-func doubted(out *result.Scenario, tl *timeline.Timeline, reason verdict.Reason, why string) {
-	tl.Header.Notes = append(tl.Header.Notes, why)
-	out.Header = tl.Header
-	*out = inconclusive(*out, reason, why)
+	x.header.DriftPPM = slewing
+	return x
 }
