@@ -52,11 +52,12 @@ func TestAQuotaThatIsStatedInPart(t *testing.T) {
 	}
 	s := result.Scenario{ID: "header-contract", Verdict: verdict.Pass, Claims: []verdict.Claim{
 		lacks("fields-ratelimit"), lacks("quota-counts"), lacks("quota-reset")}}
-	const all = "states no quota in RateLimit or X-RateLimit fields: recommended (not judged: in part header-contract)"
+	const all = "states no quota in RateLimit or X-RateLimit fields: recommended " +
+		"(not judged: in part header-contract)"
 	if got := sample.Run(s).Notes()[0].String(); got != all {
 		t.Errorf("nothing is stated: got %q", got)
 	}
-	s.Claims[0].Unpromised, s.Claims[0].Verdict, s.Claims[0].Kind = "", verdict.Pass, verdict.ClaimFieldsRateLimit
+	s.Claims[0] = verdict.Claim{Verdict: verdict.Pass, Kind: verdict.ClaimFieldsRateLimit}
 	const part = "states its quota in part, without what quota-counts, quota-reset judges: recommended " +
 		"(not judged: in part header-contract)"
 	if got := sample.Run(s).Notes()[0].String(); got != part {

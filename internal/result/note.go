@@ -30,7 +30,8 @@ func (r *Run) Notes() []Note {
 			n.add(&r.Scenarios[i])
 		}
 		if lacks := r.lacking(); p == verdict.PromiseRateLimit && len(lacks) > 0 {
-			n.Text = "states its quota in part, without what " + strings.Join(lacks, ", ") + " judges: recommended"
+			n.Text = "states its quota in part, without what " + strings.Join(lacks, ", ") +
+				" judges: recommended"
 		}
 		if len(n.NotJudged)+len(n.InPart) > 0 {
 			out = append(out, n)

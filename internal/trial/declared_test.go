@@ -18,7 +18,7 @@ func TestTheDeclaredLimitCountsWhereverItIsRefuted(t *testing.T) {
 		fault, scenario string
 		counts          bool
 	}{
-		{"burst-off-by-one", "late-charge", true},
+		{"burst-off-by-one", "denial-response", true},
 		{"burst-off-by-one", "header-contract", true},
 		{"burst-off-by-one", "restart", true},
 		{"burst-off-by-one", "adaptive", true},

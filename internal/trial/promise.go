@@ -32,8 +32,8 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdi
 	o := judgeOptions(s)
 	o.Conformance, o.Hint, o.SkipMeasure = verdict.LowerBound, false, true
 	if early, _ := conformance(single, s, o); early.Verdict == verdict.Fail {
-		// Denied earlier than one unit a request explains. If costs explain it, they were charged. If not, that
-		// is what is known, whatever a request costs.
+		// Denied earlier than one unit a request explains. If costs explain it, they were charged. If not,
+		// that is what is known, whatever a request costs.
 		o = judgeOptions(s)
 		o.Conformance = verdict.LowerBound
 		if both, j := conformance(tl, s, o); s.Expect.Conformance == scenario.Exact &&

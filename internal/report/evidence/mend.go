@@ -88,13 +88,13 @@ func severalMend(s *result.Scenario, e *Failure) string {
 	}
 	declared, v := s.Limit[0].Full(), s.Judgement.Measured.Burst
 	times := int64(v.Lo) / declared
-	if !v.LoSet || !v.HiSet || v.Lo != v.Hi || times < 2 || times > mostCounters || times*declared != int64(v.Lo) ||
-		stateFull(s, declared) < int(times) {
+	if !v.LoSet || !v.HiSet || v.Lo != v.Hi || times < 2 || times > mostCounters ||
+		times*declared != int64(v.Lo) || stateFull(s, declared) < int(times) {
 		return ""
 	}
-	return fmt.Sprintf("%d is %d times %d, and %d answers to one client each state a quota of which one unit "+
-		"is used: do %d workers or replicas count apart? let them share one store", int64(v.Lo), times, declared,
-		times, times)
+	return fmt.Sprintf("%d is %d times %d, and %d answers to one client each state a quota of which one "+
+		"unit is used: do %d workers or replicas count apart? let them share one store", int64(v.Lo), times,
+		declared, times, times)
 }
 
 // stateFull returns the most answers to one client, before its first denial, that state a quota of which only

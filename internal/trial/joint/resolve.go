@@ -25,8 +25,8 @@ func Together(recorded []result.Scenario) (*result.Policy, []result.Scenario) {
 			if by := g.resolvers(s); len(by) > 0 {
 				out[i] = resolved(out[i], by)
 			} else if Unresolved(s) && demanded(s).Short(g.limit, g.measured) == "" {
-				out[i].Detail += "; together the scenarios of the run measured enough, but a fault of this one " +
-					"shows only in its own recording"
+				out[i].Detail += "; together the scenarios of the run measured enough, but a fault of this " +
+					"one shows only in its own recording"
 			}
 		}
 	}
