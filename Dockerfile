@@ -1,7 +1,8 @@
 # An image of rlcheck alone: one static binary, certificates, a user without rights.
 #   docker build -t rlcheck --build-arg COMMIT=$(git rev-parse HEAD) .
 #   docker run --rm --network host -v "$PWD/reports:/reports" rlcheck run builtin:burst -t http://127.0.0.1:8080/ --limit SPEC
-FROM golang:1.26 AS build
+# A version, not a digest: add that of your registry (golang:1.26.8@sha256:...).
+FROM golang:1.26.8 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download

@@ -194,6 +194,42 @@ func TestKubernetesFleet(t *testing.T) {
 	}
 }
 
+// TestDeploymentsArePinned: actions are named by commits and images of others by exact versions. Each
+// container has the seccomp profile of its runtime, and only the pods of a run reach its Redis.
+func TestDeploymentsArePinned(t *testing.T) {
+	root := filepath.Join("..", "..")
+	files, err := filepath.Glob(filepath.Join(root, "deploy", "kubernetes", "*", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	files = append(files, filepath.Join(root, "deploy", "kubernetes", "job.yaml"),
+		filepath.Join(root, "deploy", "compose.yaml"), filepath.Join(root, "action.yml"))
+	named := regexp.MustCompile(`(?m)(uses|image): (\S+)`)
+	pinned := regexp.MustCompile(`^\S+@[0-9a-f]{40}$|^\S+:\d+\.\d+\.\d+(@sha256:[0-9a-f]{64})?$|` +
+		`^rlcheck:latest$`)
+	closed := false
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := named.FindAllStringSubmatch(string(text), -1)
+		for _, m := range all {
+			if !pinned.MatchString(m[2]) {
+				t.Errorf("%s: %s may change: want a commit, or an exact version", name, m[2])
+			}
+		}
+		pods := strings.Contains(name, "kubernetes")
+		if n := strings.Count(string(text), "seccompProfile: {type: RuntimeDefault}"); pods && n != len(all) {
+			t.Errorf("%s: %d of %d containers have a seccomp profile", name, n, len(all))
+		}
+		closed = closed || strings.Contains(string(text), "kind: NetworkPolicy")
+	}
+	if !closed {
+		t.Error("every pod of the cluster reaches the Redis of a fleet")
+	}
+}
+
 // TestDockerfile: the image has the files that it copies and no others. It runs as a user without rights.
 func TestDockerfile(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "Dockerfile"))
@@ -227,7 +263,7 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("ENTRYPOINT %q: want the binary that is copied", last["ENTRYPOINT"])
 	}
 	needs, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
-	from := regexp.MustCompile(`FROM golang:([0-9.]+) `).FindStringSubmatch(string(text))
+	from := regexp.MustCompile(`FROM golang:([0-9]+\.[0-9]+)\.[0-9]+ `).FindStringSubmatch(string(text))
 	if err != nil || from == nil || !strings.Contains(string(needs), "\ngo "+from[1]) {
 		t.Errorf("the image is built with Go %q, go.mod has another (%v)", from, err)
 	}
