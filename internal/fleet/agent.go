@@ -208,6 +208,9 @@ func (t *Turns) do(ctx context.Context) error {
 		return fmt.Errorf("it has version %s, and the coordinator has version %s",
 			t.a.Version, t.job.Version)
 	}
+	if j := &t.job.shard; j.Part < 0 || j.Part >= j.Of || j.Of > mostAgents {
+		return fmt.Errorf("part %d of %d: there is no such part", j.Part+1, j.Of)
+	}
 	w := Work{Order: []byte(t.job.order), Part: t.job.Part, Of: t.job.Of, Turns: t}
 	s, digest, send, err := t.a.Sender.Prepare(ctx, w)
 	if err != nil {

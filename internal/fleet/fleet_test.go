@@ -554,6 +554,16 @@ func TestADeadRedisLosesNothing(t *testing.T) {
 	})
 }
 
+// TestAPartThatIsNone: a part that no run has is refused before its order is read.
+func TestAPartThatIsNone(t *testing.T) {
+	for _, s := range []shard{{Part: 0, Of: 0}, {Part: 2, Of: 2}, {Part: -1, Of: 2}, {Part: 0, Of: 1 << 40}} {
+		turns := &Turns{a: &agent{}, job: &job{shard: s}}
+		if err := turns.do(t.Context()); err == nil || !strings.Contains(err.Error(), "no such part") {
+			t.Errorf("%+v: got %v", s, err)
+		}
+	}
+}
+
 // TestLostAgentsAreNamed: if only a few are lost, each is named, since another one may have stood still
 // beside the lost one.
 func TestLostAgentsAreNamed(t *testing.T) {

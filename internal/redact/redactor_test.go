@@ -35,3 +35,25 @@ func TestLongSecretsAreRedactedInParts(t *testing.T) {
 		t.Errorf("cut off: got %q", cut)
 	}
 }
+
+// FuzzRedactor: no secret is left in a text, whatever both are. One that overlaps with the mark may be made
+// by it.
+func FuzzRedactor(f *testing.F) {
+	f.Add("s3cr3t", "a s3cr3t and s3cr3ts3cr3t", "other")
+	f.Add("aaaa", "aaaaaaa", "aaaaa")
+	f.Fuzz(func(t *testing.T, secret, text, second string) {
+		r := New([]*scenario.Scenario{{Secrets: []string{secret, second}}}, nil, "")
+		got := r.Replace(text)
+		if len(secret) < Shortest || len(secret) > longWhole || len(second) >= Shortest {
+			return // the other secret may take a part of this one
+		}
+		for i := range len(Mark) {
+			if strings.HasSuffix(secret, Mark[:i+1]) || strings.HasPrefix(secret, Mark[i:]) {
+				return
+			}
+		}
+		if strings.Contains(got, secret) && !strings.Contains(Mark, secret) {
+			t.Errorf("secret %q in %q: got %q", secret, text, got)
+		}
+	})
+}

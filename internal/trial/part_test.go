@@ -201,3 +201,28 @@ func TestMissingRequestsAccuseNobody(t *testing.T) {
 		}
 	}
 }
+
+// FuzzOrder: whoever writes to the Redis, an agent refuses an order or knows what it would send.
+func FuzzOrder(f *testing.F) {
+	const file = `{id: x, title: t, kind: required, target: {url: "http://127.0.0.1/"},
+limit: {algorithm: token-bucket, rate: 1/s, burst: 2}, phases: [{name: p, shape: at-once, requests: 3}]}`
+	for _, deal := range fleet.Deals() {
+		order, err := json.Marshal(Order{File: "x.yaml", Text: file, ID: "run", Deal: deal,
+			URL: "http://127.0.0.1/", Limit: "gcra,rate=2/s,burst=1"})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(order, 0, 2)
+	}
+	f.Add([]byte(`{"deal":"requests","url":"://","skip_keys":-1,"set":[{"Path":"","Value":"["}]}`), -1, 0)
+	f.Fuzz(func(t *testing.T, order []byte, part, of int) {
+		if of < 1 || of > 100 || part < 0 || part >= of {
+			return // such a part is no shard
+		}
+		a := &Agent{Env: func(string) (string, bool) { return "", false }}
+		s, digest, send, err := a.Prepare(t.Context(), fleet.Work{Order: order, Part: part, Of: of})
+		if err == nil && (s == nil || digest == "" || send == nil) {
+			t.Errorf("got %v, %q and no error of %s", s, digest, order)
+		}
+	})
+}

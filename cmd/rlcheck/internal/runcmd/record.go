@@ -69,14 +69,16 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
 	o := output.ReportOptions(e)
 	o.Strict, o.InconclusiveIsError = f.strict, f.failOn == "inconclusive"
-	kept := output.Emit(e, dir.Reports(), r, o) && len(w.errs) == 0
+	gone, err := dir.Gone()
+	w.note(err)
+	kept := !gone && output.Emit(e, dir.Reports(), r, o) && len(w.errs) == 0
 	whole := output.Emit(e, outs, r, o) && kept
 	if left := len(r.NotBegun); left > 0 {
 		e.Say.Notef("%s, %s not begun", evidence.Stopped(r), quantity.Plural(left, "scenario"))
 	}
 	if kept {
 		e.Say.Notef("kept in %s", dir.Path)
-	} else {
+	} else if !gone {
 		e.Say.Notef("kept in %s in part (make room, or choose another folder with --out)", dir.Path)
 	}
 	verdict := cli.StatusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)

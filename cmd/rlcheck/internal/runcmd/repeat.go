@@ -200,7 +200,10 @@ func (w *work) repeat(ctx context.Context, c *course, where string,
 	joined func(before, after result.Scenario, file string) result.Scenario) error {
 	n, before := len(c.notes)+1, c.out
 	file := fmt.Sprintf("timeline-%d.ndjson", n) + c.t.dir.End(before.Timeline)
-	_, kept := rundir.KeepTimeline(c.t.dir.Of(c.s.ID, file), before.Timeline)
+	gone, kept := c.t.dir.Gone()
+	if !gone {
+		_, kept = rundir.KeepTimeline(c.t.dir.Of(c.s.ID, file), before.Timeline)
+	}
 	c.notes = append(c.notes, fmt.Sprintf("%srecording %d (%s) was %s", where, n, file, saidOf(&before)))
 	c.sent += before.Counts.Sent
 	t := c.t

@@ -41,6 +41,10 @@ func NewRecording(dir *Dir, id string, red redact.Redactor) *Recording {
 
 // Begin makes the journal. It removes a timeline of an earlier try, which is kept under another name by then.
 func (k *Recording) Begin() *ndjson.JournalWriter {
+	if gone, err := k.dir.Gone(); gone {
+		k.Errs = append(k.Errs, err)
+		return nil
+	}
 	for _, path := range k.dir.recordings(k.id) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			k.Errs = append(k.Errs, err)
@@ -87,6 +91,10 @@ func (k *Recording) Recorded(tl *timeline.Timeline) (over func()) {
 func (k *Recording) whole(tl *timeline.Timeline) {
 	k.header = tl.Header
 	k.Path = k.dir.Of(k.id, TimelineName+k.dir.End(tl))
+	if gone, err := k.dir.Gone(); gone {
+		k.Errs = append(k.Errs, err)
+		return
+	}
 	tl = k.red.CopyOf(tl)
 	var err error
 	k.Digest, err = KeepTimeline(k.Path, tl)
@@ -105,6 +113,10 @@ func (k *Recording) whole(tl *timeline.Timeline) {
 
 // Settled keeps the recording again if its judgement has changed what is known of its clock or of costs.
 func (k *Recording) Settled(tl *timeline.Timeline) {
+	if gone, err := k.dir.Gone(); gone {
+		k.Errs = append(k.Errs, err)
+		return
+	}
 	was, is := &k.header, &tl.Header
 	costs := was.Judged.SingleUnits != is.Judged.SingleUnits || was.Judged.Shared != is.Judged.Shared
 	if is.WallError == was.WallError && len(is.Notes) == len(was.Notes) && !costs {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
@@ -35,6 +36,21 @@ type Dir struct {
 	long int
 	// lock is the manifest, locked, so that no other run writes to the folder.
 	lock *os.File
+	// told: it was said that the folder is gone.
+	told atomic.Bool
+}
+
+// Gone tells whether the folder was removed or replaced since the run began: nothing is written then, as it
+// may be a link to another place. The error says so, once.
+func (d *Dir) Gone() (gone bool, err error) {
+	if d.lock == nil || sameFile(d.lock, filepath.Join(d.Path, ManifestName)) {
+		return false, nil
+	}
+	if !d.told.Swap(true) {
+		err = fmt.Errorf("%s: the folder was removed or replaced during the run: %s, the plans and the "+
+			"recordings that were in it are gone, and nothing more is kept", d.Path, ManifestName)
+	}
+	return true, err
 }
 
 // New makes the folder and proves that it can be written to, before any request is sent. Without a path it is
@@ -145,6 +161,9 @@ func (d *Dir) Of(scenario, file string) string {
 
 // KeepPlan keeps the scenario as it was read and its schedule.
 func (d *Dir) KeepPlan(id string, src []byte, s *timeline.Schedule) error {
+	if gone, err := d.Gone(); gone {
+		return err
+	}
 	return errors.Join(output.WriteFile(d.Of(id, "scenario.yaml"), src),
 		d.Keep(id, "schedule.ndjson", func(w io.Writer) error { return ndjson.WriteSchedule(w, s) }))
 }
@@ -193,6 +212,9 @@ func KeepTimeline(path string, tl *timeline.Timeline) (digest string, err error)
 
 // Keep keeps the output of write as a file of one scenario. If id is empty, it is a file of the run.
 func (d *Dir) Keep(id, file string, write func(io.Writer) error) error {
+	if gone, err := d.Gone(); gone {
+		return err
+	}
 	return output.StreamFile(d.Of(id, file), write)
 }
 

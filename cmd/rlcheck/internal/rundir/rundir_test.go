@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -177,5 +178,56 @@ func TestAManifestThatCannotBeWrittenNamesItsFolder(t *testing.T) {
 	d := Dir{Path: "full", lock: f}
 	if err := d.begin(&Manifest{}); err == nil || !strings.HasPrefix(err.Error(), "full: no run can be") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// FuzzManifest: whatever stands in a run.json, reading the folder of a killed run ends with a report or an
+// error.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(`{"schema":"rlcheck.run/v1","id":"x","scenarios":[{"id":"a","file":"a.yaml"}]}`))
+	f.Add([]byte(`{"schema":"rlcheck.run/v1","scenarios":[{"id":"../a"},{"id":""}],"set":["x"]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		folder := t.TempDir()
+		if err := os.WriteFile(filepath.Join(folder, ManifestName), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		e := &cli.Env{Say: &cli.Speaker{Out: &said, Err: &said}}
+		r, err := Read(e, folder)
+		if m := parseManifest(text); err == nil &&
+			(!r.Interrupted || len(r.Scenarios)+len(r.NotBegun) != len(m.Scenarios)) {
+			t.Errorf("got %+v of %s", r, text)
+		}
+	})
+}
+
+// TestNothingIsKeptInAnotherFolder: if the folder of a run is removed or replaced by a link, that is told
+// once, and nothing is written where the link leads.
+func TestNothingIsKeptInAnotherFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d, _, err := New("run", &Manifest{ID: "x", Scenarios: []Planned{{ID: "a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	plan := &timeline.Schedule{}
+	if err := errors.Join(d.KeepPlan("a", nil, plan), os.RemoveAll("run"), os.Mkdir("other", 0o755),
+		os.Symlink("other", "run")); err != nil {
+		t.Skip(err) // a system without links
+	}
+	err = d.KeepPlan("a", nil, plan)
+	if err == nil || !strings.Contains(err.Error(), "removed or replaced") {
+		t.Errorf("got %v", err)
+	}
+	k := NewRecording(d, "a", redact.New(nil, nil, ""))
+	if w := k.Begin(); w != nil {
+		t.Error("got a journal in another folder")
+	}
+	k.Recorded(&timeline.Timeline{})()
+	if err := errors.Join(append(k.Errs, d.KeepSoFar(&result.Run{}, false))...); err != nil {
+		t.Errorf("told again: %v", err)
+	}
+	if left, err := os.ReadDir("other"); err != nil || len(left) > 0 {
+		t.Errorf("the other folder has %v, %v", left, err)
 	}
 }
