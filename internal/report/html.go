@@ -230,7 +230,6 @@ func newCard(raw, s *result.Scenario, o Options) card {
 	for _, x := range stepsOf(raw) {
 		c.Steps = append(c.Steps, stepRow{badgeOf(x.verdict(raw)), x.row(raw)})
 	}
-	c.Most, c.Others = clientRows(raw)
 	for _, l := range latencyRows(&result.Run{Scenarios: []result.Scenario{*s}}) {
 		c.Rows = append(c.Rows, append([]string{l.outcome, l.from, quantity.Thousands(int(l.dist.Count))},
 			l.values()...))
@@ -238,10 +237,11 @@ func newCard(raw, s *result.Scenario, o Options) card {
 	return c
 }
 
-// draw adds the pictures. They come from the raw scenario, whose names still agree with those in its
-// timeline.
+// draw adds the pictures, and the clients with their nearness to the limit, which takes as long.
+// They come from the raw scenario, whose names still agree with those in its timeline.
 func (c *card) draw(anchor string, raw *result.Scenario) {
 	c.Anchor, c.Latencies = anchor, chart.Latency(anchor+"-l", c.Scenario)
+	c.Most, c.Others = clientRows(raw)
 	if raw.Timeline != nil && len(raw.Timeline.Observations) > 0 {
 		c.Pictures = chart.Recording(anchor, raw)
 	}
