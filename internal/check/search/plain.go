@@ -22,11 +22,8 @@ func (x *Exact) Dear(h *history.History) bool {
 	return h.Crowded || len(h.All)*x.Weight >= PlainLimit
 }
 
-// Simply tries to find an explanation of h without a search. It tries each of these:
-//
-//   - every request is decided in the middle of its interval, or always at its beginning, or always at its
-//     end;
-//   - admissions are delayed to the ends of their intervals (keepBack).
+// Simply tries to find an explanation of h without a search: every request is decided in the middle of its
+// interval, or always at its beginning, or always at its end.
 //
 // True: an explanation was found, so no search can refute h. False: not known. A request without an outcome
 // is taken never to have arrived. at are the phases of the policies, in nanoseconds. Cost: O(n log n).
@@ -36,7 +33,7 @@ func Simply(h *history.History, limit spec.Limit, at []int64) bool {
 		return false
 	}
 	answer := func(h *history.History, decisions []decision) bool { return answers(lim, h, decisions) }
-	return plainly(h, answer) || keptBack(h, lim, limit, at)
+	return plainly(h, answer)
 }
 
 // plainly tells whether h is explained with every request decided at the same part of its interval.
