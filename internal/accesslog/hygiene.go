@@ -24,7 +24,7 @@ type hygiene struct {
 	// cutLine is the first of them.
 	read         bool
 	cut, cutLine int
-	// holes counts zero bytes, and holeLine is the first line with some.
+	// holes counts lines that begin with zero bytes, and holeLine is the first line with some.
 	holes, holeLine int
 	// wrapper names what stood around the lines.
 	wrapper string
@@ -100,8 +100,8 @@ func (h *hygiene) edge(r *reader) {
 }
 
 // hole notes zero bytes before a line. Behind the beginning of a file, lines may be missing there.
-func (h *hygiene) hole(number, n int) {
-	if h.holes += n; h.holeLine == 0 {
+func (h *hygiene) hole(number int) {
+	if h.holes++; h.holeLine == 0 {
 		h.holeLine = number
 	}
 }
@@ -141,8 +141,8 @@ func (l *Log) flaws(r *reader) {
 		say(0, "the lines are wrapped by %s, which is taken off", h.wrapper)
 	}
 	if h.holes > 0 {
-		say(h.holeLine, "%s left out, as a rotation of the file leaves them: requests may be missing there",
-			quantity.Plural(h.holes, "zero byte"))
+		say(h.holeLine, "%s of zero bytes left out, as a rotation of the file leaves: requests may be missing "+
+			"there", quantity.Plural(h.holes, "hole"))
 		l.Lossy = l.Lossy || h.holeLine > 1 || r.o.Complete
 	}
 	if h.cut > 0 {

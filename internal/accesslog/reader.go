@@ -180,9 +180,9 @@ func (r *reader) readAll(in io.Reader, base int) (int, error) {
 			r.problems.add(ndjson.ParseError{Line: base + number, What: what, Why: why, Mend: mend, Err: err})
 			return number, r.problems.list
 		}
-		if n := len(line) - len(bytes.TrimLeft(line, "\x00")); n > 0 {
-			r.hole(base+number, n)
-			line = line[n:]
+		if whole := bytes.TrimLeft(line, "\x00"); len(whole) < len(line) {
+			r.hole(base + number)
+			line = whole
 		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue

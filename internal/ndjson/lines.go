@@ -121,6 +121,9 @@ func (l *lines) next() ([]byte, error) {
 func (l *lines) rest(start []byte) ([]byte, error) {
 	l.long = append(l.long[:0], start...)
 	for n := len(start); ; {
+		if len(bytes.TrimLeft(l.long, "\x00")) == 0 { // of a hole that a rotation leaves, one byte is kept
+			l.long, n = l.long[:1], 1
+		}
 		part, err := l.r.ReadSlice('\n')
 		if n += len(part); n > endlessLine {
 			return l.long, errEndless
@@ -179,7 +182,8 @@ func unpacked(r *bufio.Reader) (io.Reader, error) {
 // returns its encoding.
 func bareUTF16(text []byte) (encoding string, is bool) {
 	switch {
-	case len(text) < 2 || (text[0] == 0) == (text[1] == 0):
+	case len(text) < 2 || (text[0] == 0) == (text[1] == 0),
+		len(text) == 4 && (text[0] == 0) != (text[2] == 0): // one zero byte is a hole in a file
 		return "", false
 	case text[0] == 0:
 		return "UTF-16BE", true
@@ -204,7 +208,7 @@ func (l *lines) open() error {
 			return f.formError
 		}
 	}
-	begin, _ := l.r.Peek(2)
+	begin, _ := l.r.Peek(4)
 	if encoding, is := bareUTF16(begin); is {
 		l.number = 1
 		return formError{"in UTF-16", "iconv -f " + encoding + " -t UTF-8 FILE | rlcheck check -"}
