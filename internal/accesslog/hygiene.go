@@ -141,8 +141,8 @@ func (l *Log) flaws(r *reader) {
 		say(0, "the lines are wrapped by %s, which is taken off", h.wrapper)
 	}
 	if h.holes > 0 {
-		say(h.holeLine, "%s of zero bytes left out, as a rotation of the file leaves: requests may be missing "+
-			"there", quantity.Plural(h.holes, "hole"))
+		say(h.holeLine, "%s of zero bytes left out, as a rotation of the file leaves: requests may be "+
+			"missing there", quantity.Plural(h.holes, "hole"))
 		l.Lossy = l.Lossy || h.holeLine > 1 || r.o.Complete
 	}
 	if h.cut > 0 {
