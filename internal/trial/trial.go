@@ -327,6 +327,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	defer doubtAnswers(out)
 	if s.Expect.Conformance != scenario.NoConformance {
 		c, j := charged(tl, s)
+		c = remembered(c, j, s, tl)
 		out.Header.Judged = tl.Header.Judged
 		out.Judgement, out.Claims = j, append(out.Claims, c)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/verdict"
 )
@@ -23,7 +24,9 @@ const fewBoxes = 100
 //	quota 3   sent      1 2 3 4 5     asked: 5 at once are too many
 //	          answered  1 . 3 . .     not tested: 2 admissions prove nothing
 //
-// Where only denials are judged, p is tested if any outcome is known: had it been a denial, it would count.
+// Nothing is tested by a client that was never admitted, unless its quota is nothing: what denies everybody
+// may be no limiter. Where only denials are judged, p is tested if any outcome is known: had it been a denial,
+// it would count.
 func (c *Case) chance(p *Part) (asked, tested bool) {
 	if c.O.Conformance == verdict.LowerBound {
 		return len(p.Obs) > 0, p.Seen.Known > 0
@@ -37,7 +40,10 @@ func (c *Case) chance(p *Part) (asked, tested bool) {
 	sent := func(o *history.Observation) {
 		o.Answered, o.FirstByte, o.Outcome, o.Done = true, o.Sent, timeline.Allowed, o.Sent+lasts
 	}
-	tested = p.Seen.Known > 0 && c.overAdmits(p, answered)
+	none := slices.ContainsFunc(c.Limit, func(x spec.Policy) bool { return x.Full() == 0 })
+	served := slices.ContainsFunc(p.Obs,
+		func(o history.Observation) bool { return o.Outcome == timeline.Allowed })
+	tested = (served || none) && p.Seen.Known > 0 && c.overAdmits(p, answered)
 	return tested || c.overAdmits(p, sent), tested
 }
 

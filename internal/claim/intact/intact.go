@@ -4,6 +4,7 @@ package intact
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -53,8 +54,8 @@ func Judge(r *recorded.Recording, e Expect) verdict.Claim {
 		origin, proxy, compared, n := 0, 0, false, 0
 		for _, limit := range r.Limits() {
 			is := func(o *timeline.Observation) bool {
-				return o.Outcome == outcome &&
-					slices.Equal(r.LimitOf(o), limit)
+				return o.Outcome == outcome && slices.Equal(r.LimitOf(o), limit) &&
+					!(o.Origin && gatewayError(o))
 			}
 			c := class{outcome: outcome, limit: limit, origin: answer.Only(r.Origin, is),
 				proxy: answer.Only(r.Target, is)}
@@ -80,6 +81,12 @@ func Judge(r *recorded.Recording, e Expect) verdict.Claim {
 		}
 	}
 	return j.verdict(short)
+}
+
+// gatewayError tells whether an answer of the origin is that of a server which has no origin itself. No limiter
+// denies so.
+func gatewayError(o *timeline.Observation) bool {
+	return o.Status == http.StatusBadGateway || o.Status == http.StatusGatewayTimeout
 }
 
 // comparison collects the differences.

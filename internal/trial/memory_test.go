@@ -1,0 +1,41 @@
+package trial
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
+)
+
+// TestAnEventThatTakesLongShowsNothing: once the quota is back, nobody sees whether a restart gave it back.
+func TestAnEventThatTakesLongShowsNothing(t *testing.T) {
+	s := bundled(t, grammar.Options{Limit: "token-bucket,rate=10/s,burst=20"}, "restart")[0]
+	for takes, want := range map[time.Duration]verdict.Verdict{
+		5 * time.Millisecond: verdict.Pass, time.Second: verdict.Pass, 3 * time.Second: verdict.Inconclusive,
+	} {
+		tl := &timeline.Timeline{}
+		seq := 0
+		burst := func(phase string, at time.Duration, allowed int) {
+			for i := range 40 {
+				o := timeline.Observation{Arrival: timeline.Arrival{Seq: seq, Phase: phase, Partition: "k",
+					At: at, Cost: 1}, Sent: at, FirstByte: at + time.Millisecond, Answered: true, Status: 429,
+					Outcome: timeline.Denied}
+				if i < allowed {
+					o.Status, o.Outcome = 200, timeline.Allowed
+				}
+				seq++
+				tl.Observations = append(tl.Observations, o)
+			}
+		}
+		burst("spend", 0, 20)
+		burst("again", takes, min(20, int(takes*10/time.Second)))
+		var out result.Scenario
+		Judge(&out, s, tl)
+		if out.Verdict != want {
+			t.Errorf("a restart of %s: got %s, want %s: %s", takes, out.Verdict, want, explain(out))
+		}
+	}
+}
