@@ -25,8 +25,8 @@ const fewBoxes = 100
 //	          answered  1 . 3 . .     not tested: 2 admissions prove nothing
 //
 // Nothing is tested by a client that was never admitted, unless its quota is nothing: what denies everybody
-// may be no limiter. Where only denials are judged, p is tested if any outcome is known: had it been a denial,
-// it would count.
+// may be no limiter. Where only denials are judged, p is tested if any outcome is known: had it been a
+// denial, it would count.
 func (c *Case) chance(p *Part) (asked, tested bool) {
 	if c.O.Conformance == verdict.LowerBound {
 		return len(p.Obs) > 0, p.Seen.Known > 0

@@ -83,8 +83,8 @@ func Judge(r *recorded.Recording, e Expect) verdict.Claim {
 	return j.verdict(short)
 }
 
-// gatewayError tells whether an answer of the origin is that of a server which has no origin itself. No limiter
-// denies so.
+// gatewayError tells whether an answer of the origin is that of a server which has no origin itself. No
+// limiter denies so.
 func gatewayError(o *timeline.Observation) bool {
 	return o.Status == http.StatusBadGateway || o.Status == http.StatusGatewayTimeout
 }
