@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -116,4 +117,13 @@ func mostTelling(all []*Scenario, caught map[string]bool) int {
 		}
 	}
 	return best
+}
+
+// Deadline returns a context for the run. It ends when the run has taken a quarter and two seconds longer
+// than its time by plan: a target that answers slowly, or a busy machine, may make it as late.
+func (b Budget) Deadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	if b.Time == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, b.Time+b.Time/4+2*time.Second)
 }

@@ -65,8 +65,13 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	b, _ := scenario.ParseBudget(f.budget) // it was parsed before
 	w := &work{Env: e, run: r, chosen: chosen, courses: make([]*course, len(chosen)), budget: b.Requests,
 		sources: given, flags: f, red: red, dir: dir, beat: progress.NewHeartbeat(e, started)}
-	w.all(ctx)
-	r.Duration, r.Interrupted = time.Since(started), ctx.Err() != nil
+	sending, stop := b.Deadline(ctx)
+	defer stop()
+	w.all(sending)
+	r.Duration, r.Interrupted = time.Since(started), sending.Err() != nil
+	if r.Interrupted && ctx.Err() == nil {
+		e.Say.Line("--budget " + f.budget + ": the run took much longer than planned, and was stopped")
+	}
 	o := output.ReportOptions(e)
 	o.Strict, o.InconclusiveIsError = f.strict, f.failOn == "inconclusive"
 	gone, err := dir.Gone()
@@ -81,7 +86,7 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	} else if !gone {
 		e.Say.Notef("kept in %s in part (make room, or choose another folder with --out)", dir.Path)
 	}
-	verdict := cli.StatusFor(r.Verdict(f.strict), r.Interrupted, f.failOn)
+	verdict := cli.StatusFor(r.Verdict(f.strict), ctx.Err() != nil, f.failOn)
 	if !whole {
 		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(verdict)))
 	}
