@@ -33,8 +33,8 @@ func (h *History) Cut(t int64) (before, after *History) {
 	return before, after
 }
 
-// IgnoreDenials makes the ignored denials prove nothing. These may have been decided in a later piece of the
-// recording, or an earlier piece may explain them. kept: they stay as requests of unknown outcome, as they
+// IgnoreDenials makes the ignored denials prove nothing. These may have been decided after this part of the
+// recording, or an earlier part may explain them. kept: they stay as requests of unknown outcome, as they
 // may still explain other denials (denied requests are counted, or ban). Otherwise they are removed.
 func (h *History) IgnoreDenials(kept bool, ignored func(Event) bool) {
 	unproven := func(ev Event) bool { return ev.Outcome == timeline.Denied && ignored(ev) }

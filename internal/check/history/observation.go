@@ -7,7 +7,7 @@ import (
 )
 
 // Observation is what a judgement needs of a timeline.Observation. Its members mean the same. A large
-// partition may be judged in one piece, so an Observation is small.
+// partition is judged whole, so an Observation is small.
 type Observation struct {
 	Sent, FirstByte, Done time.Duration
 	// Cost is 1 or more where a target counts the request.

@@ -52,8 +52,7 @@ func Anchored(pol spec.Policy) bool {
 	return pol.Algorithm == spec.SlidingWindowCounter && pol.Align == spec.AlignFirst
 }
 
-// NeedsPlacement tells whether a piece of a recording must know where earlier requests placed the windows of
-// p. The windows of a counter are bounded wherever they begin.
+// NeedsPlacement tells whether requests open the fixed windows of p.
 func NeedsPlacement(p spec.Policy) bool {
 	return p.Fixed() && p.Align == spec.AlignFirst
 }
