@@ -20,7 +20,7 @@ var limiterFaults = []Fault{
 		Name: "refill-truncated", Class: "B4",
 		Sentence: "refills only for whole seconds, and throws the rest of the time away",
 		Citation: "https://github.com/symfony/symfony/issues/42627",
-		fits:     oneBucket, limiter: sloppy(wrong.Bucket{Tick: time.Second}),
+		fits:     quickBucket(1), limiter: sloppy(wrong.Bucket{Tick: time.Second}),
 	},
 	{
 		Name: "refill-whole-units", Class: "B4",
@@ -40,7 +40,7 @@ var limiterFaults = []Fault{
 		Sentence: "lets two front ends with clocks half a second apart stamp requests in turn, and " +
 			"believes both",
 		Citation: "https://github.com/spring-cloud/spring-cloud-gateway/issues/2412",
-		fits:     oneBucket, limiter: sloppy(wrong.Bucket{Skew: 500 * time.Millisecond}),
+		fits:     quickBucket(2), limiter: sloppy(wrong.Bucket{Skew: 500 * time.Millisecond}),
 	},
 	{
 		Name: "denied-counted", Class: "B3",
@@ -175,8 +175,11 @@ func countsDenials(l spec.Limit) string {
 }
 
 // seesParts demands a policy for which parts of a second matter. They do not for windows that begin and end
-// with whole seconds.
+// with whole seconds, and for one slow bucket.
 func seesParts(l spec.Limit) string {
+	if oneBucket(l) == "" {
+		return quickBucket(1)(l)
+	}
 	for _, p := range l {
 		if !p.Fixed() || p.Align == spec.AlignFirst || p.Slot()%time.Second != 0 ||
 			p.PhaseFrom%time.Second != 0 {

@@ -49,6 +49,7 @@ var storeFaults = []Fault{
 		Name: "state-lost", Class: "A9",
 		Sentence: "forgets every partition every three seconds",
 		Citation: "https://github.com/nuetzliches/hookaido/pull/239",
+		fits:     quotaTwo, // one unit is back before anybody sees that it was given twice
 		decider:  func(b state.Setup) state.Decider { return wrong.NewAmnesiac(b, 3*time.Second) },
 	},
 	{

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -16,7 +17,7 @@ var timeFaults = []Fault{
 		Sentence: "takes the time before it waits for its lock, so time goes back if requests overtake " +
 			"one another",
 		Citation: "https://github.com/golang/go/issues/71360",
-		fits:     oneBucket, limiter: sloppy(wrong.Bucket{}),
+		fits:     quickBucket(10), limiter: sloppy(wrong.Bucket{}),
 		decider: func(b state.Setup) state.Decider { return wrong.NewOvertaken(b, 20*time.Millisecond) },
 	},
 	{
@@ -24,7 +25,7 @@ var timeFaults = []Fault{
 		Sentence: "refills by a ticker of 50 ms, which comes 12.5 ms late after each request and never " +
 			"catches up",
 		Citation: "https://github.com/envoyproxy/envoy/issues/24282",
-		fits:     func(l spec.Limit) string { return firstOf(oneBucket(l), quick(l)) },
+		fits:     quickBucket(10),
 		limiter:  func(_ reference.Limiter, l spec.Limit) reference.Limiter { return wrong.NewTicked(l[0]) },
 	},
 	{
@@ -46,12 +47,18 @@ var timeFaults = []Fault{
 	},
 }
 
-// quick demands a bucket for which the time that a ticker loses at each request is a tenth of a unit's.
-func quick(l spec.Limit) string {
-	if l[0].Rate.Less(spec.Rate{N: 5, Per: time.Second}) {
-		return "it loses 12.5 ms at each request, which needs a rate of 5/s to show"
+// quickBucket demands a bucket that gives back so many units a second: what a slower one loses or gains is
+// less than a unit for too long.
+func quickBucket(each int64) func(spec.Limit) string {
+	return func(l spec.Limit) string {
+		if why := oneBucket(l); why != "" {
+			return why
+		}
+		if l[0].Rate.Less(spec.Rate{N: each, Per: time.Second}) {
+			return fmt.Sprintf("a bucket slower than %d/s hides parts of a second (declare another)", each)
+		}
+		return ""
 	}
-	return ""
 }
 
 // clockWindow demands one fixed window that begins by the clock.

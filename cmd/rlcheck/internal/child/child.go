@@ -66,6 +66,26 @@ func Self(errw io.Writer, environ []string, args ...string) (stop func() error, 
 	return stop, err
 }
 
+// Run runs this program with other arguments until it ends, or ctx does.
+func Run(ctx context.Context, out, errw io.Writer, environ []string, args ...string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c := exec.Command(self, args...)
+	c.Args[0] = "rlcheck" // whatever the file is called
+	c.Env, c.Stdout, c.Stderr = environ, out, errw
+	stop, ended, err := start(c, 0, syscall.SIGKILL)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	return stop()
+}
+
 // Redis starts a redis-server on a loopback port if one is installed, or else a Redis server inside this
 // process.
 func Redis() (url string, stop func() error, err error) {

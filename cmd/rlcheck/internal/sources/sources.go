@@ -219,6 +219,11 @@ func matches(s *scenario.Scenario, words []string) bool {
 	})
 }
 
+// selected tells whether only and skip select a scenario.
+func selected(s *scenario.Scenario, only, skip []string) bool {
+	return (len(only) == 0 || matches(s, only)) && !matches(s, skip)
+}
+
 // nearWord suggests the id or tag that a word may have meant.
 func nearWord(word string, all []*scenario.Scenario) string {
 	if hint := spell.Suggest(word, wordsToSelect(all)); hint != "" {
@@ -258,7 +263,13 @@ func Pick(sources []Source, opts grammar.Options, only, skip []string) (
 	for _, src := range sources {
 		s, err := grammar.Parse(src.Text, src.Name, opts)
 		if err != nil {
-			errs = append(errs, err)
+			// What is not selected may not suit the settings of the run.
+			if plain, bad := grammar.Parse(src.Text, src.Name, grammar.Options{Env: opts.Env}); bad != nil ||
+				selected(plain, only, skip) {
+				errs = append(errs, err)
+			} else {
+				all = append(all, plain)
+			}
 			continue
 		}
 		if other, twice := ids[s.ID]; twice {
@@ -266,10 +277,9 @@ func Pick(sources []Source, opts grammar.Options, only, skip []string) (
 		}
 		ids[s.ID] = src.Name
 		all = append(all, s)
-		if len(only) > 0 && !matches(s, only) || matches(s, skip) {
-			continue
+		if selected(s, only, skip) {
+			out = append(out, s)
 		}
-		out = append(out, s)
 	}
 	known := func(w string) bool {
 		return slices.ContainsFunc(all, func(s *scenario.Scenario) bool { return matches(s, []string{w}) })
