@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
@@ -45,8 +46,11 @@ const (
 
 // Formats returns all formats, in the order in which they are guessed.
 func Formats() []Format {
-	return []Format{Nginx, NginxJSON, HAProxy, Envoy, EnvoyJSON, Caddy, ALB, Traefik, Apache, Cloudflare,
-		Kong, APISIX, Vegeta, K6, Oha, JSON}
+	var all []Format
+	for i := range servers {
+		all = append(all, servers[i].format)
+	}
+	return slices.Compact(all)
 }
 
 // maxRequests is the most requests of one log that Read keeps. It holds them in memory, in 32 bytes each, to

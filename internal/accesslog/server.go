@@ -121,8 +121,6 @@ var servers = []server{
 		answered: lowered("response.headers."), times: gatewayTimes},
 	{format: APISIX, text: []string{apisixText}, next: dollar, mark: "$%s", names: nginxNames,
 		header: httpField, answered: sentField, escape: `\x`, closed: true, ordered: true, times: nginxTimes},
-	{format: JSON, names: jsonNames, header: snake, port: withoutPort,
-		times: times{early: readingsApart, late: readingsApart, headers: 1}},
 	{format: Vegeta, names: vegetaNames, client: true, remote: true, times: times{unit: 1}},
 	{format: Vegeta, text: []string{vegetaCSV}, names: vegetaNames, fixed: true, words: true, least: 8,
 		client: true, remote: true, times: times{unit: 1}},
@@ -132,6 +130,8 @@ var servers = []server{
 		remote: true, times: times{unit: millisecond, slack: microsecond}},
 	{format: Oha, names: ohaNames, fixed: true, words: true, titled: true, client: true, remote: true,
 		lossy: true, times: times{slack: microsecond, relative: true}},
+	{format: JSON, names: jsonNames, header: snake, port: withoutPort,
+		times: times{early: readingsApart, late: readingsApart, headers: 1}},
 }
 
 var (
