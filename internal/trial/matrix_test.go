@@ -89,6 +89,8 @@ func TestRightTargetsPass(t *testing.T) {
 	if testing.Short() {
 		all = all[:2]
 	}
+	rests := chances{}
+	defer rests.documented(t)
 	for i, limit := range all {
 		for k, s := range bundled(t, grammar.Options{Limit: limit}) {
 			if s.Unmet() != "" ||
@@ -104,6 +106,7 @@ func TestRightTargetsPass(t *testing.T) {
 				if limit == "" {
 					alikeAgain(t, s, out)
 				}
+				rests.add(out.Claims)
 			})
 		}
 	}
