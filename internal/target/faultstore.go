@@ -37,6 +37,7 @@ var storeFaults = []Fault{
 		Sentence: "gives each of eight replicas an eighth of the quota, rounded down: a quota under " +
 			"eight becomes nothing",
 		Citation: "https://github.com/envoyproxy/envoy/pull/46702",
+		fits:     losesByEight,
 		decider:  func(b state.Setup) state.Decider { return wrong.NewDivided(b, 8) },
 	},
 	{
@@ -67,6 +68,14 @@ var storeFaults = []Fault{
 				Clock: b.Clock}
 		},
 	},
+}
+
+// losesByEight demands a quota of which eight equal parts in whole units are less than all of it.
+func losesByEight(l spec.Limit) string {
+	if l.Full()%8 != 0 {
+		return ""
+	}
+	return "an eighth of this quota is whole, so the replicas together have all of it (declare another)"
 }
 
 // atLeastTwo returns b with at least two replicas, as fewer show no fault of replication.
