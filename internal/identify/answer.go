@@ -85,6 +85,10 @@ func (x *search) result() *identity.Result {
 	x.laterStill()
 	x.byDelays()
 	x.doubtQueue()
+	x.guess()
+	for _, r := range x.regions {
+		x.restrict(r)
+	}
 	if tl.Counts().Denied == 0 { // without a denial nothing is known
 		if res.Stopped == identity.Undenied {
 			res.Stopped = res.Undenied()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/identify/plan"
 	"github.com/rlcheck/rlcheck/internal/identify/refute"
@@ -12,6 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Options are the budget of a search, and how to use it.
@@ -170,7 +172,35 @@ func (x *search) guess() {
 		return
 	}
 	for _, r := range x.regions {
-		r.Guess(x.shown(), inARow(x.shown()), x.late())
+		quotas := inARow(x.shown())
+		if r.Kind.Paced { // some came back meanwhile
+			for _, q := range quotas {
+				quotas = append(quotas, q-1, q-2)
+			}
+		}
+		r.Guess(x.shown(), quotas, x.late())
+		x.restrict(r)
+	}
+}
+
+// restrict cuts a bucket that hardly was divided down to what the judge measures of a policy that stands.
+func (x *search) restrict(r *space.Region) {
+	if h := r.Hull(); !r.Kind.Paced || r.Kind.Queue || r.Beside != nil || h.Q2 < 2*h.Q1 {
+		return
+	}
+	p, stands := x.standing(r)
+	if !stands {
+		return
+	}
+	j, err := check.Judge(x.shown(), r.With(p), check.Options{})
+	if err != nil || j.Verdict == verdict.Fail {
+		return
+	}
+	burst, rate := j.Measured.Burst, j.Measured.Rate
+	if burst.LoSet && burst.HiSet && rate.LoSet && rate.HiSet && rate.Lo > 0 {
+		second := float64(time.Second)
+		r.Doubtful, r.Live = nil, []space.Box{{Q1: int64(burst.Lo), Q2: int64(burst.Hi),
+			T1: time.Duration(second / rate.Hi), T2: time.Duration(second/rate.Lo) + 1}}
 	}
 }
 

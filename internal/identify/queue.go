@@ -136,6 +136,10 @@ func (x *search) queueIn(r *space.Region, best space.Box) (spec.Policy, space.Bo
 	slices.Sort(times)
 	left, step := h, (h.T2-h.T1)/steps+1 // the times next to these were refuted
 	left.T1, left.T2 = max(h.T1, times[0]-step), min(h.T2, times[len(times)-1]+step)
+	left.Q1, left.Q2 = best.Q1, best.Q1
+	if round := queueOf(r.Kind.Rounded(left), x.queue.passing); !x.fails(spec.Limit{round}) {
+		return space.Complete(round), left
+	}
 	if t := r.Kind.Conventional(left).T1; explains(t) {
 		return at(t), left
 	}

@@ -36,7 +36,8 @@ const (
 func (x *search) doubts() int {
 	const from, to = 500 * time.Millisecond, 30 * time.Second
 	for _, r := range x.regions {
-		if h := r.Hull(); !r.Kind.Paced && !r.Kind.Seconds && h.T2 > from && h.T1 < to && !x.pace.far {
+		h := r.Hull()
+		if !r.Kind.Paced && !r.Kind.Seconds && h.T2 > from && h.T1 < to && !x.pace.far {
 			if !h.Round() {
 				return len(usualRests)
 			}
@@ -52,7 +53,8 @@ func (x *search) doubts() int {
 // inStep tells whether units of the bucket that is left come back about as fast as requests were sent. Then
 // small delays of requests explain any answers. Only requests sent from nearby tell.
 func (x *search) inStep() bool {
-	if len(x.regions) == 0 || !x.regions[0].Kind.Paced || x.recorded() || x.pace.far || x.pace.every < near {
+	if len(x.regions) == 0 || !x.regions[0].Kind.Paced || x.recorded() || x.pace.far ||
+		x.queue.without != nil || x.pace.every < near {
 		return false
 	}
 	h, slack := x.regions[0].Hull(), 2*x.slack()

@@ -41,6 +41,8 @@ type Result struct {
 	// Wide are the kinds that are not refuted, and of which hardly anything was measured. Out are those that
 	// are refuted.
 	Wide, Out []string
+	// Under is what a log leaves under a smaller allowance for its times; empty for nothing.
+	Under string
 	// Raised is the budget with which identify would tell more.
 	Raised Raised
 	// Also are limits that answers state beside the identified one.

@@ -73,6 +73,9 @@ func (r *Result) Text(a About) string {
 	if len(r.Found) > 0 {
 		line("  %s", r.unseen().sentence())
 	}
+	if r.Under != "" {
+		line("  %s", r.Under)
+	}
 	if r.Next != "" {
 		line("  this would tell more: %s", r.Next)
 	}

@@ -55,6 +55,12 @@ func (f *LogFlags) Add(cmd *cobra.Command) {
 		"for a log: it has every request that the limiter saw, from a fresh start to the last request")
 }
 
+// Lagging returns f as if --lag had been given.
+func (f LogFlags) Lagging(lag time.Duration) LogFlags {
+	f.lag = lag
+	return f
+}
+
 // AddReading adds the flags that say which requests a log has.
 func (f *LogFlags) AddReading(cmd *cobra.Command) {
 	fl := cmd.Flags()

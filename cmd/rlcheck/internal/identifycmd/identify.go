@@ -434,13 +434,40 @@ func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(s
 		fresh = fresh && (len(tl.Header.Judged.Limits) > 0 || f.log.Complete) && tl.Header.CompleteFrom == 0
 	}
 	e.Say.Notef("%s: %s read, nothing is sent", name, quantity.Plural(len(all), "recording"))
-	res := identify.Recorded(ctx, all, identify.Options{Fresh: fresh, Think: thinkTime, Spent: audit.CPUTime,
-		Sharp: true})
+	o := identify.Options{Fresh: fresh, Think: thinkTime, Spent: audit.CPUTime, Sharp: true}
+	res := identify.Recorded(ctx, all, o)
+	if f.format != "" && !changed("lag") && res.Verdict == identity.Open {
+		res.Under = underLess(ctx, e, name, f, changed, o)
+	}
 	about := identity.About{Recording: name}
 	whole := output.EmitEach(e, outs, func(w io.Writer, format string) error {
 		return answerIn(e, w, format, nil, res, about)
 	})
 	return identifiedStatus(ctx.Err(), res.Verdict, whole)
+}
+
+// underLess says what a log shows if decisions lie nearer to the logged times than its format promises: under
+// the largest allowance that leaves a few limits. It is empty where none does.
+func underLess(ctx context.Context, e *cli.Env, name string, f *identifyFlags, changed func(string) bool,
+	o identify.Options) string {
+	const few, longest = 3, time.Minute
+	ctx, stop := context.WithTimeout(ctx, longest)
+	defer stop()
+	quiet, less := *e, *f
+	quiet.Say = &cli.Speaker{Out: io.Discard, Err: io.Discard, Quiet: true}
+	for _, lag := range []time.Duration{5 * time.Millisecond, time.Millisecond} {
+		less.log = f.log.Lagging(lag)
+		given := func(flag string) bool { return flag == "lag" || changed(flag) }
+		all, err := loggedIn(&quiet, name, &less, given)
+		if err != nil || ctx.Err() != nil {
+			return ""
+		}
+		res := identify.Recorded(ctx, all, o)
+		if n := len(res.Found) + len(res.Wide); ctx.Err() == nil && len(res.Found) > 0 && n <= few {
+			return fmt.Sprintf("with --lag %s: %s (%s)", lag, res.Found[0].Sentence(), res.Listed())
+		}
+	}
+	return ""
 }
 
 // recordingsOf reads a timeline file. Of the folder of a run, it reads the recordings with the most frequent
