@@ -279,16 +279,20 @@ func (s *Stream) alone(st *partition) verdict.PartitionVerdict {
 	return v
 }
 
-// cutAt returns the Header.CompleteUntil of the observations that were sent before an instant.
+// cutAt returns the Header.CompleteUntil of a recording whose next observation was sent at an instant. It
+// lies just before, as that one may be decided at once. It is not 0, which stands for no end.
 func (s *Stream) cutAt(sent time.Duration) time.Duration {
-	until := sent - s.header.Tick
+	until := sent - 1 - s.header.Tick
 	for _, p := range s.limit {
-		until = min(until, sent-p.Tick)
+		until = min(until, sent-1-p.Tick)
 	}
-	if known := s.header.CompleteUntil; known > 0 {
+	if known := s.header.CompleteUntil; known != 0 {
 		until = min(until, known)
 	}
-	return max(until, time.Nanosecond)
+	if until == 0 {
+		return -1
+	}
+	return until
 }
 
 // sharedPhase tells whether there is one policy whose phase is not known and the same in all partitions.

@@ -186,7 +186,7 @@ func EdgesOf(h timeline.Header, limit spec.Limit) *history.Edges {
 	if from := int64(h.CompleteFrom); from > 0 {
 		e.From = from + int64(h.ClockError+h.Drift(h.CompleteFrom))
 	}
-	if until := int64(h.CompleteUntil); until > 0 {
+	if until := int64(h.CompleteUntil); until != 0 {
 		e.Until = until - int64(h.ClockError+h.Drift(h.CompleteUntil))
 	}
 	for _, p := range limit {
