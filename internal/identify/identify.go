@@ -183,9 +183,9 @@ func (x *search) guess() {
 	}
 }
 
-// restrict cuts a bucket that hardly was divided down to what the judge measures of a policy that stands.
+// restrict cuts a bucket that is not known well down to what the judge measures of a policy that stands.
 func (x *search) restrict(r *space.Region) {
-	if h := r.Hull(); !r.Kind.Paced || r.Kind.Queue || r.Beside != nil || h.Q2 < 2*h.Q1 {
+	if !r.Kind.Paced || r.Kind.Queue || r.Rare() || x.pace.far || x.settled([]*space.Region{r}) {
 		return
 	}
 	p, stands := x.standing(r)
@@ -208,6 +208,9 @@ func (x *search) restrict(r *space.Region) {
 // is nothing more to ask.
 func (x *search) known(ctx context.Context) (again, over bool) {
 	one := func(regions []*space.Region) bool { return x.settled(regions) || x.coarse(regions) }
+	if likely := x.likely(); len(likely) == 1 {
+		x.restrict(likely[0])
+	}
 	if !one(x.likely()) {
 		return false, false
 	}
