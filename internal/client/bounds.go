@@ -31,15 +31,14 @@ func (s *session) attempts() verdict.Claim {
 	text := fmt.Sprintf("at most %d tries of one request, %s given up", most,
 		quantity.Plural(given, "request"))
 	switch {
-	case len(found) > 0:
-		return settle(kind, text, found[:min(len(found), findingsMax)])
+	case len(found) > 0: // the claim fails
 	case doubtful > 0:
 		return tooFew(kind, text+"; whether more tries belong to one request is unknown")
 	case given == 0:
 		return tooFew(kind, text+": no request was seen to be given up (record for at least twice the "+
 			"longest wait)")
 	}
-	return settle(kind, text, nil)
+	return settle(kind, text, given, "requests that were given up", found[:min(len(found), findingsMax)]...)
 }
 
 // givenUp tells whether a request ended with a denial and was then given up. It was, if no try followed for
@@ -62,7 +61,7 @@ func (s *session) givenUp(r *request) bool {
 
 // budget judges whether all retries together stayed within their share of the first tries.
 func (s *session) budget() verdict.Claim {
-	const kind = verdict.ClaimClientBudget
+	const kind, retried = verdict.ClaimClientBudget, "retries"
 	var retries []*timeline.Observation
 	first, doubtful := 0, 0
 	for i := range s.requests {
@@ -81,11 +80,9 @@ func (s *session) budget() verdict.Claim {
 	case n*100 > budget*(first+doubtful):
 		f := finding(OverBudget, int64(n), int64(budget*(first+doubtful)/100), text, retries...)
 		f.Partition = ""
-		return settle(kind, text, []verdict.Finding{f})
+		return settle(kind, text, n, retried, f)
 	case (n+doubtful)*100 > budget*first:
 		return tooFew(kind, text+"; but which of them are new requests is unknown")
-	case n+doubtful == 0:
-		return tooFew(kind, text)
 	}
-	return settle(kind, text, nil)
+	return settle(kind, text, n+doubtful, retried)
 }

@@ -130,12 +130,11 @@ func (s *session) partition(name string, claims []verdict.Claim) verdict.Partiti
 	return p
 }
 
-// settle returns a claim that fails if it has findings, and passes otherwise.
-func settle(kind verdict.ClaimKind, text string, findings []verdict.Finding) verdict.Claim {
-	c := verdict.Claim{ID: string(kind), Kind: kind, Verdict: verdict.Pass, Text: text, Findings: findings}
-	if len(findings) > 0 {
-		c.Verdict = verdict.Fail
-	}
+// settle returns a claim that fails if it has findings. Otherwise it passes if n chances were seen, each one
+// of of.
+func settle(kind verdict.ClaimKind, text string, n int, of string, findings ...verdict.Finding) verdict.Claim {
+	c := verdict.Settle(string(kind), text, verdict.Of(n, of), findings...)
+	c.Kind = kind
 	return c
 }
 

@@ -89,7 +89,8 @@ func (s *session) jitter() verdict.Claim {
 		return tooFew(kind, "waits are somewhat alike: the cause may be little jitter, noise, or a "+
 			"client that stood still")
 	}
-	return settle(kind, fmt.Sprintf("%s looked at", quantity.Plural(judged, "wait")), found)
+	return settle(kind, fmt.Sprintf("%s looked at", quantity.Plural(judged, "wait")), judged,
+		"waits that can be compared with others", found...)
 }
 
 // groups returns the groups of each client with enough waits for one, and the groups of all others together.
@@ -224,7 +225,8 @@ func (s *session) storm() (verdict.Claim, bool) {
 		return tooFew(kind, text+", which came neither at once and on time, nor apart: the cause may "+
 			"be little jitter, noise, or a client that stood still"), true
 	}
-	return settle(kind, text, found[:min(len(found), findingsMax)]), largest >= leastWaits
+	return settle(kind, text, largest, "waits of one wave", found[:min(len(found), findingsMax)]...),
+		largest >= leastWaits
 }
 
 // wave is retries that were due at once, ascending by due time.

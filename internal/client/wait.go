@@ -155,14 +155,13 @@ func (s *session) kept() verdict.Claim {
 		}
 	}
 	switch {
-	case len(found) > 0:
-		return settle(verdict.ClaimClientWaits, text, found)
+	case len(found) > 0: // the claim fails
 	case n.doubtful > 0:
 		return tooFew(verdict.ClaimClientWaits, text+"; "+n.doubt())
 	case n.kept == 0:
 		return tooFew(verdict.ClaimClientWaits, "no retry after a denial with a wait was seen")
 	}
-	return settle(verdict.ClaimClientWaits, text, nil)
+	return settle(verdict.ClaimClientWaits, text, n.kept+n.early, "retries after a stated wait", found...)
 }
 
 // finding returns the proof that a retry came too early.
