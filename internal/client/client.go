@@ -131,8 +131,9 @@ func (s *session) partition(name string, claims []verdict.Claim) verdict.Partiti
 }
 
 // settle returns a claim that fails if it has findings. Otherwise it passes if n chances were seen, each one
-// of of.
-func settle(kind verdict.ClaimKind, text string, n int, of string, findings ...verdict.Finding) verdict.Claim {
+// of `of`.
+func settle(kind verdict.ClaimKind, text string, n int, of string,
+	findings ...verdict.Finding) verdict.Claim {
 	c := verdict.Settle(string(kind), text, verdict.Of(n, of), findings...)
 	c.Kind = kind
 	return c

@@ -51,6 +51,8 @@ func RecordedMend(s *result.Scenario, r verdict.Reason) string {
 	case r == verdict.TooFew && len(s.Claims) > 0 && s.Claims[0].Kind == verdict.ClaimClientWaits:
 		return "make the clients retry more often, eight times or more, and record for at least twice " +
 			"the longest wait"
+	case r == verdict.TooFew && chanceless(s):
+		return "judge a recording in which clients ask for more than the limit admits, and answers come soon"
 	case r == verdict.TooFew && s.Header.CompleteFrom > 0:
 		return "judge a longer recording, or say that the limiter saw no request before it (--complete, " +
 			"for a log)"
@@ -59,6 +61,12 @@ func RecordedMend(s *result.Scenario, r verdict.Reason) string {
 			"their status as an admission (--set allowed.status=[302])"
 	}
 	return recordedMends[r]
+}
+
+// chanceless tells whether nothing in a recording could have shown that too much is admitted.
+func chanceless(s *result.Scenario) bool {
+	return len(s.Claims) > 0 && s.Claims[0].Kind == verdict.ClaimConformance &&
+		s.Claims[0].Chances.Of != "" && s.Claims[0].Chances.Short() != ""
 }
 
 // unheardMend returns the mend of a run that admitted requests, denied none, and left some without an answer.
