@@ -416,7 +416,7 @@ func TestFaultsThatFitRunOnEveryLimit(t *testing.T) {
 func TestFaultErrors(t *testing.T) {
 	for _, c := range []struct{ fault, spec, want string }{
 		{"burst-of-by-one", bucket, `did you mean "burst-off-by-one"?`},
-		{"xyzzy", bucket, "the faults of a target are auth-before-limit, ban-after-denial"},
+		{"xyzzy", bucket, "the faults of a target are auth-before-limit, balancers-unlimited"},
 		{"proxy-strips-retry-after", bucket, "it belongs to a proxy"},
 		{"cap-not-applied", window, "it needs one token-bucket"},
 		{"fixed-window-as-sliding", window, "not a fault of a fixed window"},

@@ -135,6 +135,30 @@ var attributeFaults = []Fault{
 		"https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1", "Accept"),
 	byField("key-by-cookie", "counts requests with other cookies separately",
 		"https://www.rfc-editor.org/rfc/rfc6265#section-4.2.2", "Cookie"),
+	byField("key-by-authorization", "counts each Authorization separately, although another field has the key",
+		"https://www.rfc-editor.org/rfc/rfc9110#section-11.6.2", "Authorization"),
+	byField("key-by-origin", "counts each Origin separately",
+		"https://www.rfc-editor.org/rfc/rfc6454#section-7.3", "Origin"),
+	byField("key-by-entity-tag", "counts requests with other tags in If-None-Match separately",
+		"https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2", "If-None-Match"),
+	freeWith("conditions-unlimited", "does not count requests with If-Modified-Since, even if answered whole",
+		"https://www.rfc-editor.org/rfc/rfc9110#section-13.1.3", "", "If-Modified-Since", ""),
+	freeWith("ranges-unlimited", "does not count requests for a part of a resource",
+		"https://www.rfc-editor.org/rfc/rfc9110#section-14.2", "", "Range", ""),
+	freeWith("probes-unlimited", "does not count who calls itself a health probe in User-Agent",
+		"https://github.com/kubernetes/kubernetes/issues/29025", "kube-probe", "User-Agent", "kube-probe"),
+	freeWith("balancers-unlimited", "does not count who calls itself the health check of a load balancer in "+
+		"User-Agent",
+		"https://github.com/kubernetes/kubernetes/issues/29025", "elb-health-checker", "User-Agent",
+		"ELB-HealthChecker"),
+	freeWith("crawlers-unlimited", "does not count who calls itself a crawler in User-Agent",
+		"https://github.com/stefanprodan/AspNetCoreRateLimit/issues/437", "googlebot", "User-Agent", "Googlebot"),
+	{
+		Name: "options-unlimited", Class: "A17", Declared: "expect.attributes.options=shared",
+		Sentence:  "does not count OPTIONS requests",
+		Citation:  "https://fetch.spec.whatwg.org/#cors-preflight-fetch",
+		unlimited: func(_ *Target, r *http.Request) bool { return r.Method == http.MethodOptions },
+	},
 	{
 		Name: "key-by-fingerprint", Class: "A17",
 		Sentence: "takes the names of all header fields for the client, so one more field makes " +
@@ -234,6 +258,20 @@ func byAttribute(name, sentence, citation string, differs func(*http.Request) bo
 func byField(name, sentence, citation, field string) Fault {
 	return Fault{Name: name, Class: "A17", Sentence: sentence, Citation: citation,
 		key: func(r *http.Request, key string) string { return key + " " + r.Header.Get(field) }}
+}
+
+// freeWith returns the fault that does not count requests whose header field has a part. declared is the
+// attribute that a scenario must declare shared. Empty: nothing.
+func freeWith(name, sentence, citation, declared, field, part string) Fault {
+	f := Fault{Name: name, Class: "A17", Sentence: sentence, Citation: citation,
+		unlimited: func(_ *Target, r *http.Request) bool {
+			v := r.Header.Get(field)
+			return v != "" && strings.Contains(v, part)
+		}}
+	if declared != "" {
+		f.Declared = "expect.attributes." + declared + "=shared"
+	}
+	return f
 }
 
 // oddly returns the line of a key if it is written in an unusual way that `is` accepts. Only the servers of

@@ -60,6 +60,9 @@ var attributeSights = func() (out []sight) {
 		{"key-by-user-agent", field("User-Agent", "other/1")},
 		{"key-by-accept", field("Accept", "text/html")},
 		{"key-by-cookie", field("Cookie", "a=b")},
+		{"key-by-authorization", field("Authorization", "Bearer rlcheck")},
+		{"key-by-origin", field("Origin", "https://rlcheck.invalid")},
+		{"key-by-entity-tag", field("If-None-Match", `"rlcheck"`)},
 		{"key-by-fingerprint", field("X-Other", "1")},
 		{"key-by-field-case", written("x-api-key: KEY")},
 		{"key-by-spaces", written("X-Api-Key:   KEY  ")},
@@ -73,8 +76,14 @@ var attributeSights = func() (out []sight) {
 			right: "10, 0", wrong: "10, 10"})
 	}
 	for fault, alter := range map[string]func(*http.Request){
-		"replays-free":   field("Idempotency-Key", "1"),
-		"post-unlimited": func(r *http.Request) { r.Method = http.MethodPost },
+		"replays-free":         field("Idempotency-Key", "1"),
+		"conditions-unlimited": field("If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"),
+		"ranges-unlimited":     field("Range", "bytes=0-0"),
+		"probes-unlimited":     field("User-Agent", "kube-probe/1.30"),
+		"balancers-unlimited":  field("User-Agent", "ELB-HealthChecker/2.0"),
+		"crawlers-unlimited":   field("User-Agent", "Mozilla/5.0 (compatible; Googlebot/2.1)"),
+		"options-unlimited":    func(r *http.Request) { r.Method = http.MethodOptions },
+		"post-unlimited":       func(r *http.Request) { r.Method = http.MethodPost },
 	} {
 		out = append(out, sight{fault: fault, spec: window, steps: do(altered(20, alter)), right: "10",
 			wrong: "20"})

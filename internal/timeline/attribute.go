@@ -36,6 +36,15 @@ const (
 	HTTPVersion    Attribute = "http-version"
 	Connection     Attribute = "connection"
 	IdempotencyKey Attribute = "idempotency-key"
+	Authorization  Attribute = "authorization"
+	OriginField    Attribute = "origin"
+	IfNoneMatch    Attribute = "if-none-match"
+	IfModified     Attribute = "if-modified-since"
+	ByteRange      Attribute = "range"
+	MethodOptions  Attribute = "options"
+	KubeProbe      Attribute = "kube-probe"
+	ELBProbe       Attribute = "elb-health-checker"
+	Googlebot      Attribute = "googlebot"
 )
 
 // AttributeRow says how the requests of the two sides of a phase differ. Plain is what a plain request sends,
@@ -75,11 +84,29 @@ func Attributes() []AttributeRow {
 		{OneConnection, "connection 1", "connection 1"},
 		{Connection, "connection 1", "connection 2"},
 		{IdempotencyKey, "none", "one Idempotency-Key"},
+		{Authorization, "none", "Authorization: Bearer rlcheck"},
+		{OriginField, "none", "Origin: https://rlcheck.invalid"},
+		{IfNoneMatch, "none", "If-None-Match, with an unknown tag"},
+		{IfModified, "none", "If-Modified-Since, in 1970"},
+		{ByteRange, "none", "Range: bytes=0-0"},
+		{MethodOptions, "its own", "OPTIONS"},
+		{KubeProbe, "its own", "User-Agent: kube-probe/1.30"},
+		{ELBProbe, "its own", "User-Agent: ELB-HealthChecker/2.0"},
+		{Googlebot, "its own", "User-Agent: Googlebot/2.1"},
 	}
 }
 
 // IsPath tells whether the attribute is a spelling of the path.
 func (a Attribute) IsPath() bool { return strings.HasPrefix(string(a), "path-") }
+
+// IsFeature tells whether products sell it as a feature that such requests are counted otherwise, or free.
+func (a Attribute) IsFeature() bool {
+	switch a {
+	case IdempotencyKey, MethodOptions, KubeProbe, ELBProbe, Googlebot:
+		return true
+	}
+	return false
+}
 
 // otherSide ends the names of the partitions whose requests differ from the plain requests of a client.
 const otherSide = "-otherwise"

@@ -34,6 +34,8 @@ func (v variation) method(method string) string {
 		return http.MethodHead
 	case timeline.MethodPost:
 		return http.MethodPost
+	case timeline.MethodOptions:
+		return http.MethodOptions
 	default:
 		return method
 	}
@@ -68,6 +70,22 @@ func (v variation) header(all http.Header, u *url.URL) http.Header {
 		more.Set("Host", otherPort(first(all, "Host", hostOf(u)), u.Scheme))
 	case timeline.UserAgent:
 		more.Set("User-Agent", "other/1")
+	case timeline.KubeProbe:
+		more.Set("User-Agent", "kube-probe/1.30")
+	case timeline.ELBProbe:
+		more.Set("User-Agent", "ELB-HealthChecker/2.0")
+	case timeline.Googlebot:
+		more.Set("User-Agent", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)")
+	case timeline.Authorization:
+		more.Set("Authorization", "Bearer rlcheck")
+	case timeline.OriginField:
+		more.Set("Origin", "https://rlcheck.invalid")
+	case timeline.IfNoneMatch:
+		more.Set("If-None-Match", `"rlcheck"`) // matches nothing, so the answer is whole
+	case timeline.IfModified:
+		more.Set("If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT")
+	case timeline.ByteRange:
+		more.Set("Range", "bytes=0-0")
 	case timeline.Accept:
 		more.Set("Accept", "text/html, */*")
 	case timeline.Cookie:

@@ -60,7 +60,7 @@ func (s *draft) expectSharing(d *decoder, expect *tree.Node) {
 		// The embedded target takes any key, so both spellings are clients.
 		case p.Vary == timeline.KeyCase && own:
 			x.Sharing, x.Unsure = claim.TwoQuotas, true // two windows may admit as much
-		case p.Vary == timeline.IdempotencyKey, p.Vary == timeline.KeyCase,
+		case p.Vary.IsFeature() && (!own || p.Vary == timeline.IdempotencyKey), p.Vary == timeline.KeyCase,
 			p.Vary == timeline.KeyTwice && !own: // where keys are invented, "k, k" is one
 			x.Sharing = claim.Either
 		}
@@ -87,7 +87,8 @@ func (s *draft) moot(p *scenario.Phase) string {
 	case a.IsPath():
 		return s.mootPath(p)
 	case a == timeline.MethodHead && s.methodOf(p) == "HEAD",
-		a == timeline.MethodPost && s.methodOf(p) == "POST":
+		a == timeline.MethodPost && s.methodOf(p) == "POST",
+		a == timeline.MethodOptions && s.methodOf(p) == "OPTIONS":
 		return "its requests have this method already"
 	case s.Target.Protocol == scenario.H2 && slices.Contains([]timeline.Attribute{timeline.KeyFieldCase,
 		timeline.KeySpaces, timeline.HTTPVersion, timeline.OneConnection, timeline.Connection}, a):
@@ -100,6 +101,8 @@ func (s *draft) moot(p *scenario.Phase) string {
 		if !s.Partition.Named() || a == timeline.KeyTwice && s.Partition.Kind == scenario.ByPath {
 			return "clients do not name themselves"
 		}
+	case a == timeline.Authorization && s.sends(p, "Authorization"):
+		return "its requests have this field already"
 	case s.Partition.Kind == scenario.ByHeader && slices.ContainsFunc(fieldsOf(a), func(name string) bool {
 		return strings.EqualFold(name, s.Partition.Name)
 	}):
@@ -115,12 +118,26 @@ func fieldsOf(a timeline.Attribute) []string {
 		return []string{"Host"}
 	case timeline.ForwardedFor:
 		return []string{"X-Forwarded-For"}
+	case timeline.KubeProbe, timeline.ELBProbe, timeline.Googlebot:
+		return []string{"User-Agent"}
 	case timeline.RealIP:
 		return []string{"X-Real-IP", "X-Client-IP", "True-Client-IP", "CF-Connecting-IP",
 			"X-Envoy-External-Address", "Fastly-Client-IP"}
 	default:
 		return []string{string(a)}
 	}
+}
+
+// sends tells whether the plain requests of a phase have a header field.
+func (s *draft) sends(p *scenario.Phase, field string) bool {
+	for _, h := range []map[string]string{s.Target.Header, p.Header} {
+		for name := range h {
+			if strings.EqualFold(name, field) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // methodOf returns the method of the requests of a phase.

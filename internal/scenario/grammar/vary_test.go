@@ -13,7 +13,7 @@ import (
 const twoSides = `id: x
 title: x
 kind: required
-target: {url: "URL"}
+target: {url: URL}
 partition: {PARTITION}
 limit: token-bucket,rate=1/s,burst=4
 phases:
@@ -65,6 +65,10 @@ func TestWhatCannotDifferIsMoot(t *testing.T) {
 		{"builtin", "query: key", "key-spaces", "no field tells clients apart"},
 		{"builtin", "query: key", "key-twice", ""},
 		{"builtin", "address: true", "key-case", "clients do not name themselves"},
+		{"builtin", "header: user-agent", "googlebot", "clients are told apart by it"},
+		{"builtin", "header: authorization", "authorization", "clients are told apart by it"},
+		{"builtin, header: {authorization: a b}", "header: X-Api-Key", "authorization",
+			"its requests have this field already"},
 		{"builtin", "header: user-agent", "user-agent", "clients are told apart by it"},
 		{"builtin", "header: x-real-ip", "real-ip", "clients are told apart by it"},
 	} {
@@ -89,6 +93,7 @@ func TestWhatIsExpectedOfAttributes(t *testing.T) {
 		{"user-agent", "", nil, claim.OneQuota},
 		{"user-agent", ", attributes: {user-agent: separate}", nil, claim.TwoQuotas},
 		{"idempotency-key", "", nil, claim.Either},
+		{"googlebot", "", nil, claim.OneQuota}, // the embedded target sells nothing
 		{"key-case", "", nil, claim.TwoQuotas}, // the embedded target folds no key
 		{"key-case", "", []string{"issued-one"}, claim.OneQuota},
 		{"key-twice", "", nil, claim.OneQuota}, // the embedded target takes the first
@@ -108,6 +113,13 @@ func TestWhatIsExpectedOfAttributes(t *testing.T) {
 			if err != nil || s.Expect.Attributes[0].Sharing != want {
 				t.Errorf("%s at another target, keys %q: got %v, want %s", vary, keys, err, want)
 			}
+		}
+	}
+	for vary, want := range map[string]claim.Sharing{"options": claim.Either, "kube-probe": claim.Either,
+		"range": claim.OneQuota} {
+		s, err := varying(t, "http://127.0.0.1:80/", "header: X-Api-Key", vary, "")
+		if err != nil || s.Expect.Attributes[0].Sharing != want {
+			t.Errorf("%s at another target: got %v, want %s", vary, err, want)
 		}
 	}
 	_, err := varying(t, "builtin", "header: X-Api-Key", "host", ", attributes: {accept: either}")
