@@ -135,13 +135,15 @@ var attributeFaults = []Fault{
 		"https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1", "Accept"),
 	byField("key-by-cookie", "counts requests with other cookies separately",
 		"https://www.rfc-editor.org/rfc/rfc6265#section-4.2.2", "Cookie"),
-	byField("key-by-authorization", "counts each Authorization separately, although another field has the key",
+	byField("key-by-authorization", "counts each Authorization separately, although another field has "+
+		"the key",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-11.6.2", "Authorization"),
 	byField("key-by-origin", "counts each Origin separately",
 		"https://www.rfc-editor.org/rfc/rfc6454#section-7.3", "Origin"),
 	byField("key-by-entity-tag", "counts requests with other tags in If-None-Match separately",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2", "If-None-Match"),
-	freeWith("conditions-unlimited", "does not count requests with If-Modified-Since, even if answered whole",
+	freeWith("conditions-unlimited", "does not count requests with If-Modified-Since, even if answered "+
+		"whole",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-13.1.3", "", "If-Modified-Since", ""),
 	freeWith("ranges-unlimited", "does not count requests for a part of a resource",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-14.2", "", "Range", ""),
@@ -149,10 +151,11 @@ var attributeFaults = []Fault{
 		"https://github.com/kubernetes/kubernetes/issues/29025", "kube-probe", "User-Agent", "kube-probe"),
 	freeWith("balancers-unlimited", "does not count who calls itself the health check of a load balancer in "+
 		"User-Agent",
-		"https://github.com/kubernetes/kubernetes/issues/29025", "elb-health-checker", "User-Agent",
-		"ELB-HealthChecker"),
+		"https://github.com/kubernetes/kubernetes/issues/29025", "elb-health-checker",
+		"User-Agent", "ELB-HealthChecker"),
 	freeWith("crawlers-unlimited", "does not count who calls itself a crawler in User-Agent",
-		"https://github.com/stefanprodan/AspNetCoreRateLimit/issues/437", "googlebot", "User-Agent", "Googlebot"),
+		"https://github.com/stefanprodan/AspNetCoreRateLimit/issues/437", "googlebot",
+		"User-Agent", "Googlebot"),
 	{
 		Name: "options-unlimited", Class: "A17", Declared: "expect.attributes.options=shared",
 		Sentence:  "does not count OPTIONS requests",

@@ -60,6 +60,27 @@ func (v variation) path(path, query string) (string, string) {
 // inventedAddress is an address that belongs to nobody (RFC 2544 section 7).
 const inventedAddress = "198.18.0.1"
 
+// fieldsOf returns the attributes that are one field, and that field.
+func fieldsOf() map[timeline.Attribute][2]string {
+	const agent = "User-Agent"
+	return map[timeline.Attribute][2]string{
+		timeline.UserAgent:      {agent, "other/1"},
+		timeline.KubeProbe:      {agent, "kube-probe/1.30"},
+		timeline.ELBProbe:       {agent, "ELB-HealthChecker/2.0"},
+		timeline.Googlebot:      {agent, "Mozilla/5.0 (compatible; Googlebot/2.1)"},
+		timeline.Accept:         {"Accept", "text/html, */*"},
+		timeline.UnknownField:   {"X-Rlcheck", "1"},
+		timeline.IdempotencyKey: {"Idempotency-Key", `"rlcheck"`},
+		timeline.Authorization:  {"Authorization", "Bearer rlcheck"},
+		timeline.OriginField:    {"Origin", "https://rlcheck.invalid"},
+		timeline.IfNoneMatch:    {"If-None-Match", `"rlcheck"`}, // matches nothing: the answer is whole
+		timeline.IfModified:     {"If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"},
+		timeline.ByteRange:      {"Range", "bytes=0-0"},
+		timeline.ForwardedFor:   {"X-Forwarded-For", inventedAddress},
+		timeline.Forwarded:      {"Forwarded", "for=" + inventedAddress},
+	}
+}
+
 // header returns the extra fields of a request to u.
 func (v variation) header(all http.Header, u *url.URL) http.Header {
 	more := http.Header{}
@@ -68,43 +89,19 @@ func (v variation) header(all http.Header, u *url.URL) http.Header {
 		more.Set("Host", "rlcheck.invalid")
 	case timeline.HostPort:
 		more.Set("Host", otherPort(first(all, "Host", hostOf(u)), u.Scheme))
-	case timeline.UserAgent:
-		more.Set("User-Agent", "other/1")
-	case timeline.KubeProbe:
-		more.Set("User-Agent", "kube-probe/1.30")
-	case timeline.ELBProbe:
-		more.Set("User-Agent", "ELB-HealthChecker/2.0")
-	case timeline.Googlebot:
-		more.Set("User-Agent", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)")
-	case timeline.Authorization:
-		more.Set("Authorization", "Bearer rlcheck")
-	case timeline.OriginField:
-		more.Set("Origin", "https://rlcheck.invalid")
-	case timeline.IfNoneMatch:
-		more.Set("If-None-Match", `"rlcheck"`) // matches nothing, so the answer is whole
-	case timeline.IfModified:
-		more.Set("If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT")
-	case timeline.ByteRange:
-		more.Set("Range", "bytes=0-0")
-	case timeline.Accept:
-		more.Set("Accept", "text/html, */*")
 	case timeline.Cookie:
 		more.Set("Cookie", strings.Join(append(all.Values("Cookie"), "rlcheck=1"), "; "))
-	case timeline.UnknownField:
-		more.Set("X-Rlcheck", "1")
-	case timeline.IdempotencyKey:
-		more.Set("Idempotency-Key", `"rlcheck"`)
-	case timeline.ForwardedFor:
-		more.Set("X-Forwarded-For", inventedAddress)
-	case timeline.Forwarded:
-		more.Set("Forwarded", "for="+inventedAddress)
 	case timeline.RealIP:
 		for _, name := range []string{"X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
 			"X-Envoy-External-Address", "Fastly-Client-Ip"} {
 			more.Set(name, inventedAddress)
 		}
 	default:
-		return all
+		f, ok := fieldsOf()[timeline.Attribute(v)]
+		if !ok {
+			return all
+		}
+		more.Set(f[0], f[1])
 	}
 	out := all.Clone()
 	if out == nil {

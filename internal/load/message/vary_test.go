@@ -49,7 +49,7 @@ func TestASideDiffersInItsAttribute(t *testing.T) {
 		{timeline.MethodOptions, "OPTIONS /api/items?x=1 "},
 		{timeline.KubeProbe, "\r\nUser-Agent: kube-probe/1.30\r\n"},
 		{timeline.ELBProbe, "\r\nUser-Agent: ELB-HealthChecker/2.0\r\n"},
-		{timeline.Googlebot, "\r\nUser-Agent: Mozilla/5.0 (compatible; Googlebot/2.1; "},
+		{timeline.Googlebot, "\r\nUser-Agent: Mozilla/5.0 (compatible; Googlebot/2.1)\r\n"},
 		{timeline.IdempotencyKey, "\r\nIdempotency-Key: \"rlcheck\"\r\n"},
 	} {
 		o := &options.Options{URL: u, Method: "GET", Header: http.Header{"Cookie": {"a=b"}},
