@@ -47,6 +47,11 @@ func Explain(ctx context.Context, recorded []result.Scenario, think time.Duratio
 		try(g.Further(ctx, think))
 		try(g.ByTheClock(h.Limits))
 		h.Limits = g.Ordered(h.Limits)
+		// A clock of whole seconds blurs everything, so it explains much. It counts where nothing else does.
+		coarse := func(l spec.Limit) bool { return l[0].Tick >= time.Second }
+		if fine := slices.DeleteFunc(slices.Clone(h.Limits), coarse); len(fine) > 0 {
+			h.Limits = fine
+		}
 	}
 	for _, s := range of {
 		h.From = append(h.From, s.ID)
