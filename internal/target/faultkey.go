@@ -64,6 +64,12 @@ var keyFaults = []Fault{
 		key:      func(r *http.Request, _ string) string { return addressKey(r) },
 	},
 	{
+		Name: "truncated-key", Class: "B14",
+		Sentence: "takes the first 64 bytes of a key for the client, and longer keys begin alike",
+		Citation: "https://github.com/ashita-ai/tessera/issues/185",
+		key:      func(_ *http.Request, key string) string { return key[:min(len(key), 64)] },
+	},
+	{
 		Name: "ipv6-per-address", Class: "A16",
 		Sentence: "counts each address of an IPv6 network separately, and one client has 2^64 of them",
 		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/502",

@@ -45,6 +45,9 @@ var attributeSights = func() (out []sight) {
 	field := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Add(name, value) }
 	}
+	long := func(bytes int) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("X-Api-Key", strings.Repeat("k", bytes)) }
+	}
 	for _, x := range []struct {
 		fault string
 		alter func(*http.Request)
@@ -97,6 +100,9 @@ var attributeSights = func() (out []sight) {
 				r.Header.Del("X-Api-Key")
 				r.Header.Set("X-Client-Id", "other")
 			})), right: "10, 0", wrong: "10, 10"},
+		sight{fault: "truncated-key", spec: window,
+			steps: do(altered(20, long(64)), altered(20, long(65))),
+			right: "10, 10", wrong: "10, 0"},
 		sight{fault: "exempt-for-all", spec: window, ruled: true,
 			steps: do(altered(20, path("/metrics")),
 				altered(20, both(path("/metrics"), field("X-Role", "operator")))),
