@@ -148,6 +148,16 @@ var attributeFaults = []Fault{
 		"https://www.rfc-editor.org/rfc/rfc6454#section-7.3", "Origin"),
 	byField("key-by-entity-tag", "counts requests with other tags in If-None-Match separately",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2", "If-None-Match"),
+	byAttribute("key-by-body", "counts requests with a body separately",
+		"https://www.rfc-editor.org/rfc/rfc9110#section-9.3.1", func(r *http.Request) bool {
+			return r.ContentLength > 0
+		}),
+	{
+		Name: "chunked-unlimited", Class: "A17",
+		Sentence:  "does not count requests whose body has no length that is known beforehand",
+		Citation:  "https://www.rfc-editor.org/rfc/rfc9112#section-7.1",
+		unlimited: func(_ *Target, r *http.Request) bool { return r.ContentLength < 0 },
+	},
 	freeWith("conditions-unlimited", "does not count requests with If-Modified-Since, even if answered "+
 		"whole",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-13.1.3", "", "If-Modified-Since", ""),

@@ -42,6 +42,8 @@ const (
 	IfModified     Attribute = "if-modified-since"
 	ByteRange      Attribute = "range"
 	MethodOptions  Attribute = "options"
+	Content        Attribute = "content"
+	Chunked        Attribute = "chunked"
 	KubeProbe      Attribute = "kube-probe"
 	ELBProbe       Attribute = "elb-health-checker"
 	Googlebot      Attribute = "googlebot"
@@ -90,6 +92,8 @@ func Attributes() []AttributeRow {
 		{IfModified, "none", "If-Modified-Since, in 1970"},
 		{ByteRange, "none", "Range: bytes=0-0"},
 		{MethodOptions, "its own", "OPTIONS"},
+		{Content, "its own", "a body of 2 bytes"},
+		{Chunked, "its own", "a body of one chunk"},
 		{KubeProbe, "its own", "User-Agent: kube-probe/1.30"},
 		{ELBProbe, "its own", "User-Agent: ELB-HealthChecker/2.0"},
 		{Googlebot, "its own", "User-Agent: Googlebot/2.1"},

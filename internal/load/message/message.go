@@ -83,7 +83,10 @@ func newRequest(o *options.Options, w Wish) *Request {
 	for _, name := range w.Forge {
 		m.add(name, forgery(name, w))
 	}
-	body := m.addBody(o, header, key)
+	body, other := v.addBody(&m)
+	if !other {
+		body = m.addBody(o, header, key)
+	}
 	last := strings.EqualFold(header.Get("Connection"), "close")
 	if o.HTTP2 {
 		return &Request{H2: m.streamed(u.Scheme, body), Last: last}

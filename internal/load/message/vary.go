@@ -23,7 +23,8 @@ func varied(o *options.Options, w Wish) variation {
 
 // onlyHTTP1 tells whether requests of HTTP/2 cannot differ in an attribute.
 func onlyHTTP1(a timeline.Attribute) bool {
-	return a == timeline.KeyFieldCase || a == timeline.KeySpaces || a == timeline.HTTPVersion
+	return a == timeline.KeyFieldCase || a == timeline.KeySpaces || a == timeline.HTTPVersion ||
+		a == timeline.Chunked
 }
 
 func (v variation) is(a timeline.Attribute) bool { return timeline.Attribute(v) == a }
@@ -154,6 +155,19 @@ func (v variation) again(target string, p options.Partition, key string) string 
 		return target
 	}
 	return target + "&" + url.QueryEscape(p.Name) + "=" + url.QueryEscape(key)
+}
+
+// addBody returns the body of the variation, and adds the field that says its length. ok=false: it has none.
+func (v variation) addBody(m *message) (body []byte, ok bool) {
+	switch timeline.Attribute(v) {
+	case timeline.Content:
+		m.add("Content-Length", "2")
+		return []byte("{}"), true
+	case timeline.Chunked:
+		m.add("Transfer-Encoding", "chunked")
+		return []byte("2\r\n{}\r\n0\r\n\r\n"), true
+	}
+	return nil, false
 }
 
 // The versions in the first line of a request.

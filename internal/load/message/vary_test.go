@@ -47,6 +47,8 @@ func TestASideDiffersInItsAttribute(t *testing.T) {
 		{timeline.IfModified, "\r\nIf-Modified-Since: Thu, 01 Jan 1970 00:00:00 GMT\r\n"},
 		{timeline.ByteRange, "\r\nRange: bytes=0-0\r\n"},
 		{timeline.MethodOptions, "OPTIONS /api/items?x=1 "},
+		{timeline.Content, "\r\nContent-Length: 2\r\n\r\n{}"},
+		{timeline.Chunked, "\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"},
 		{timeline.KubeProbe, "\r\nUser-Agent: kube-probe/1.30\r\n"},
 		{timeline.ELBProbe, "\r\nUser-Agent: ELB-HealthChecker/2.0\r\n"},
 		{timeline.Googlebot, "\r\nUser-Agent: Mozilla/5.0 (compatible; Googlebot/2.1)\r\n"},

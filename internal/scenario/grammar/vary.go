@@ -91,7 +91,8 @@ func (s *draft) moot(p *scenario.Phase) string {
 		a == timeline.MethodOptions && s.methodOf(p) == "OPTIONS":
 		return "its requests have this method already"
 	case s.Target.Protocol == scenario.H2 && slices.Contains([]timeline.Attribute{timeline.KeyFieldCase,
-		timeline.KeySpaces, timeline.HTTPVersion, timeline.OneConnection, timeline.Connection}, a):
+		timeline.KeySpaces, timeline.HTTPVersion, timeline.OneConnection, timeline.Connection,
+		timeline.Chunked}, a):
 		return "HTTP/2 has no such thing"
 	case a == timeline.KeyFieldCase || a == timeline.KeySpaces:
 		if s.Partition.Kind != scenario.ByHeader {
@@ -101,6 +102,9 @@ func (s *draft) moot(p *scenario.Phase) string {
 		if !s.Partition.Named() || a == timeline.KeyTwice && s.Partition.Kind == scenario.ByPath {
 			return "clients do not name themselves"
 		}
+	case (a == timeline.Content || a == timeline.Chunked) &&
+		(s.Target.Body != "" || s.Partition.Kind == scenario.ByBody):
+		return "its requests have a body already"
 	case a == timeline.Authorization && s.sends(p, "Authorization"):
 		return "its requests have this field already"
 	case s.Partition.Kind == scenario.ByHeader && slices.ContainsFunc(fieldsOf(a), func(name string) bool {

@@ -65,6 +65,7 @@ func TestWhatCannotDifferIsMoot(t *testing.T) {
 		{"builtin", "query: key", "key-spaces", "no field tells clients apart"},
 		{"builtin", "query: key", "key-twice", ""},
 		{"builtin", "address: true", "key-case", "clients do not name themselves"},
+		{"builtin", "body: user", "chunked", "its requests have a body already"},
 		{"builtin", "header: user-agent", "googlebot", "clients are told apart by it"},
 		{"builtin", "header: authorization", "authorization", "clients are told apart by it"},
 		{"builtin, header: {authorization: a b}", "header: X-Api-Key", "authorization",
