@@ -86,10 +86,8 @@ func (s *draft) moot(p *scenario.Phase) string {
 	switch a := p.Vary; {
 	case a.IsPath():
 		return s.mootPath(p)
-	case a == timeline.MethodHead && s.methodOf(p) == "HEAD",
-		a == timeline.MethodPost && s.methodOf(p) == "POST",
-		a == timeline.MethodOptions && s.methodOf(p) == "OPTIONS":
-		return "its requests have this method already"
+	case s.already(p) != "":
+		return "its requests have " + s.already(p) + " already"
 	case s.Target.Protocol == scenario.H2 && slices.Contains([]timeline.Attribute{timeline.KeyFieldCase,
 		timeline.KeySpaces, timeline.HTTPVersion, timeline.OneConnection, timeline.Connection,
 		timeline.Chunked}, a):
@@ -102,11 +100,6 @@ func (s *draft) moot(p *scenario.Phase) string {
 		if !s.Partition.Named() || a == timeline.KeyTwice && s.Partition.Kind == scenario.ByPath {
 			return "clients do not name themselves"
 		}
-	case (a == timeline.Content || a == timeline.Chunked) &&
-		(s.Target.Body != "" || s.Partition.Kind == scenario.ByBody):
-		return "its requests have a body already"
-	case a == timeline.Authorization && s.sends(p, "Authorization"):
-		return "its requests have this field already"
 	case s.Partition.Kind == scenario.ByHeader && slices.ContainsFunc(fieldsOf(a), func(name string) bool {
 		return strings.EqualFold(name, s.Partition.Name)
 	}):
@@ -132,16 +125,27 @@ func fieldsOf(a timeline.Attribute) []string {
 	}
 }
 
-// sends tells whether the plain requests of a phase have a header field.
-func (s *draft) sends(p *scenario.Phase, field string) bool {
-	for _, h := range []map[string]string{s.Target.Header, p.Header} {
-		for name := range h {
-			if strings.EqualFold(name, field) {
-				return true
+// already names what the plain requests of a phase have of its attribute. Empty: nothing.
+func (s *draft) already(p *scenario.Phase) string {
+	switch p.Vary {
+	case timeline.MethodHead, timeline.MethodPost, timeline.MethodOptions:
+		if s.methodOf(p) == strings.ToUpper(string(p.Vary)) {
+			return "this method"
+		}
+	case timeline.Content, timeline.Chunked:
+		if s.Target.Body != "" || s.Partition.Kind == scenario.ByBody {
+			return "a body"
+		}
+	case timeline.Authorization:
+		for _, h := range []map[string]string{s.Target.Header, p.Header} {
+			for name := range h {
+				if strings.EqualFold(name, "Authorization") {
+					return "this field"
+				}
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // methodOf returns the method of the requests of a phase.
