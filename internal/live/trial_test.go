@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -163,6 +164,9 @@ func run(t testing.TB, s *scenario.Scenario, redis string) result.Scenario {
 	r := product.Scenario(ctx, s, product.Options{
 		ID: fmt.Sprintf("live-%d-%d", time.Now().UnixNano(), n), Seed: uint64(n), Version: "test",
 		Redis: redis,
+		Embed: func(s *scenario.Scenario, seed uint64, n product.Network) (product.Embedded, error) {
+			return lab.Embed(s, seed, redis, n)
+		},
 	})
 	t.Log(line(&r))
 	return r
